@@ -1,0 +1,6 @@
+//! `ephor`: a Kyverno-compatible policy engine.
+#![forbid(unsafe_code)]
+
+pub mod document;
+pub mod functions;
+pub mod value;

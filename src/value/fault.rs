@@ -1,0 +1,39 @@
+//! What goes wrong while an expression is evaluated.
+//!
+//! A fault is a value of the evaluator: operators absorb, forward or translate it, and the rule
+//! decides in the end what it means. The most frequent one, a missing key, carries only the key;
+//! its text is made when somebody reads it.
+
+use super::Str;
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A key that the object does not have.
+    NotFound(Str),
+    /// Every other failure, with its text as the user sees it.
+    Error(Box<str>),
+}
+
+impl Fault {
+    /// A failure with this text.
+    pub fn new(text: impl Into<Box<str>>) -> Self {
+        Fault::Error(text.into())
+    }
+
+    /// Whether this is a missing key.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Fault::NotFound(_))
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::NotFound(key) => write!(f, "Unknown key \"{key}\" in path"),
+            Fault::Error(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,154 @@
+//! Objects: shared maps that keep their keys in the order in which they were written.
+//!
+//! Kubernetes objects are small, so a lookup walks the entries; an object with more entries than
+//! [`INDEX_FROM`] gets a hash index at its first lookup.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::{Str, Value};
+
+/// Objects with more entries than this are looked up through a hash index.
+const INDEX_FROM: usize = 24;
+
+/// A shared object; see the module page.
+#[derive(Clone, Debug, Default)]
+pub struct Map(Arc<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    items: Vec<(Str, Value)>,
+    index: OnceLock<HashMap<Str, usize>>,
+}
+
+impl Clone for Entries {
+    fn clone(&self) -> Self {
+        Entries { items: self.items.clone(), index: OnceLock::new() }
+    }
+}
+
+impl Map {
+    /// An empty object.
+    pub fn new() -> Self {
+        Map::default()
+    }
+
+    /// An object of entries whose keys are known to differ.
+    pub fn from_unique(items: Vec<(Str, Value)>) -> Self {
+        Map(Arc::new(Entries { items, index: OnceLock::new() }))
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.0.items.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.items.is_empty()
+    }
+
+    /// The value under `key`.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.position(key).and_then(|i| self.0.items.get(i)).map(|(_, v)| v)
+    }
+
+    /// The stored key and the value under `key`.
+    pub fn get_entry(&self, key: &str) -> Option<(&Str, &Value)> {
+        self.position(key).and_then(|i| self.0.items.get(i)).map(|(k, v)| (k, v))
+    }
+
+    /// Whether `key` is present, also with a null value.
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.position(key).is_some()
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        let items = &self.0.items;
+        if items.len() <= INDEX_FROM {
+            return items.iter().position(|(k, _)| &**k == key);
+        }
+        let index =
+            self.0.index.get_or_init(|| items.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect());
+        index.get(key).copied()
+    }
+
+    /// The entries in written order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Str, &Value)> + Clone {
+        self.0.items.iter().map(|(k, v)| (k, v))
+    }
+
+    /// The keys in written order.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &Str> {
+        self.0.items.iter().map(|(k, _)| k)
+    }
+
+    /// The values in written order.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> {
+        self.0.items.iter().map(|(_, v)| v)
+    }
+
+    /// The entries in ascending byte order of their keys.
+    pub fn sorted(&self) -> Vec<(&Str, &Value)> {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_by(|a, b| a.0.cmp(b.0));
+        all
+    }
+
+    /// Sets `key`, in place when it exists and at the end when it is new; returns the former value.
+    pub fn insert(&mut self, key: impl Into<Str>, value: Value) -> Option<Value> {
+        let key = key.into();
+        let at = self.position(&key);
+        let entries = Arc::make_mut(&mut self.0);
+        match at.and_then(|i| entries.items.get_mut(i)) {
+            Some(slot) => Some(std::mem::replace(&mut slot.1, value)),
+            None => {
+                entries.index = OnceLock::new();
+                entries.items.push((key, value));
+                None
+            }
+        }
+    }
+
+    /// Removes `key`; the other entries keep their order.
+    pub fn remove(&mut self, key: &str) -> Option<Value> {
+        let at = self.position(key)?;
+        let entries = Arc::make_mut(&mut self.0);
+        entries.index = OnceLock::new();
+        Some(entries.items.remove(at).1)
+    }
+
+    /// The value under `key` for changing; copied first when the object is shared.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        let at = self.position(key)?;
+        Arc::make_mut(&mut self.0).items.get_mut(at).map(|(_, v)| v)
+    }
+}
+
+impl FromIterator<(Str, Value)> for Map {
+    /// Collects entries; a key that comes again replaces the former value in its place.
+    fn from_iter<I: IntoIterator<Item = (Str, Value)>>(iter: I) -> Self {
+        let iter = iter.into_iter();
+        let mut items: Vec<(Str, Value)> = Vec::with_capacity(iter.size_hint().0);
+        let mut seen: Option<HashMap<Str, usize>> = None;
+        for (k, v) in iter {
+            let at = match &seen {
+                Some(index) => index.get(&k).copied(),
+                None => items.iter().position(|(other, _)| *other == k),
+            };
+            match at.and_then(|i| items.get_mut(i)) {
+                Some(slot) => slot.1 = v,
+                None => {
+                    if let Some(index) = &mut seen {
+                        index.insert(k.clone(), items.len());
+                    }
+                    items.push((k, v));
+                    if seen.is_none() && items.len() > INDEX_FROM {
+                        seen = Some(items.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect());
+                    }
+                }
+            }
+        }
+        Map::from_unique(items)
+    }
+}

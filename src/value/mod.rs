@@ -1,0 +1,229 @@
+//! The value model shared by every policy language.
+//!
+//! A [`Value`] is a JSON-like tree whose parts are reference counted: a clone costs a counter, never
+//! a copy, so a rule reads the request's document in place and keeps what it needs. Three number
+//! kinds stay apart, because both languages can see the difference: JSON `1` and `1.0` differ in
+//! CEL, and a JMESPath expression takes an [`Value::Int`] for a foreign "host integer" while
+//! [`Value::Float`] is its ordinary number. Object keys keep the order in which they were written.
+//!
+//! In: parsed documents, literals of policies, results of functions. Out: the same, to rules,
+//! messages and reports. The module knows nothing of policies.
+
+pub mod fault;
+pub mod list;
+pub mod map;
+pub mod number;
+pub mod print;
+pub mod wildcard;
+
+use std::sync::Arc;
+
+pub use fault::Fault;
+pub use list::List;
+pub use map::Map;
+
+/// A shared immutable string.
+pub type Str = Arc<str>;
+
+/// A JSON-like value; see the module page.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// JSON `null`.
+    #[default]
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A signed integer; a "host integer" for JMESPath.
+    Int(i64),
+    /// An unsigned integer above `i64::MAX`, or a CEL `uint`.
+    UInt(u64),
+    /// An IEEE double; the number type of JMESPath.
+    Float(f64),
+    /// Text.
+    Str(Str),
+    /// A list.
+    List(List),
+    /// An object with its keys in the order in which they were written.
+    Map(Map),
+}
+
+impl Value {
+    /// Text as a value.
+    pub fn str(s: impl Into<Str>) -> Self {
+        Value::Str(s.into())
+    }
+
+    /// A list of the given items.
+    pub fn list(items: Vec<Value>) -> Self {
+        Value::List(List::from(items))
+    }
+
+    /// The text of a string, `None` for every other kind.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::Str(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The boolean, `None` for every other kind.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(b) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// The items of a list, `None` for every other kind.
+    pub fn as_list(&self) -> Option<&[Value]> {
+        match self {
+            Value::List(l) => Some(l),
+            _ => None,
+        }
+    }
+
+    /// The object, `None` for every other kind.
+    pub fn as_map(&self) -> Option<&Map> {
+        match self {
+            Value::Map(m) => Some(m),
+            _ => None,
+        }
+    }
+
+    /// Whether this is JSON `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// The member `key` of an object; `None` when this is no object or has no such key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.as_map().and_then(|m| m.get(key))
+    }
+
+    /// Follows object keys from here; `None` as soon as one is missing.
+    pub fn at(&self, path: &[&str]) -> Option<&Value> {
+        path.iter().try_fold(self, |v, k| v.get(k))
+    }
+
+    /// The text found by following `path`, or `""`.
+    pub fn text_at(&self, path: &[&str]) -> &str {
+        self.at(path).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// The number as a double: any of the three number kinds, `None` otherwise.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Value::Int(i) => Some(*i as f64),
+            Value::UInt(u) => Some(*u as f64),
+            Value::Float(f) => Some(*f),
+            _ => None,
+        }
+    }
+
+    /// A copy in which every integer is a double, as a generic JSON parse would have given it.
+    /// Parts without integers are shared with the original.
+    pub fn with_float_numbers(&self) -> Value {
+        match self {
+            Value::Int(i) => Value::Float(*i as f64),
+            Value::UInt(u) => Value::Float(*u as f64),
+            Value::List(l) if l.iter().any(Value::holds_integers) => {
+                Value::List(l.iter().map(Value::with_float_numbers).collect())
+            }
+            Value::Map(m) if m.values().any(Value::holds_integers) => {
+                Value::Map(m.iter().map(|(k, v)| (k.clone(), v.with_float_numbers())).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn holds_integers(&self) -> bool {
+        match self {
+            Value::Int(_) | Value::UInt(_) => true,
+            Value::List(l) => l.iter().any(Value::holds_integers),
+            Value::Map(m) => m.values().any(Value::holds_integers),
+            _ => false,
+        }
+    }
+
+    /// Deep equality that keeps number kinds apart (`1` and `1.0` differ) and ignores key order.
+    pub fn strict_eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Null, Value::Null) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::UInt(a), Value::UInt(b)) => a == b,
+            (Value::Float(a), Value::Float(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) => a == b,
+            (Value::List(a), Value::List(b)) => {
+                a.is_opaque() == b.is_opaque()
+                    && a.len() == b.len()
+                    && a.iter().zip(b.iter()).all(|(x, y)| x.strict_eq(y))
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.strict_eq(w)))
+            }
+            _ => false,
+        }
+    }
+
+    /// Deep equality of JSON documents: numbers compare by value whatever their kind.
+    pub fn json_eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::List(a), Value::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.json_eq(y))
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.json_eq(w)))
+            }
+            _ => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a == b,
+                _ => self.strict_eq(other),
+            },
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Self {
+        Value::Bool(b)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(i: i64) -> Self {
+        Value::Int(i)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(f: f64) -> Self {
+        Value::Float(f)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(s: &str) -> Self {
+        Value::Str(s.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(s: String) -> Self {
+        Value::Str(s.into())
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(items: Vec<Value>) -> Self {
+        Value::list(items)
+    }
+}
+
+impl From<Map> for Value {
+    fn from(m: Map) -> Self {
+        Value::Map(m)
+    }
+}
+
+#[cfg(test)]
+mod tests;
