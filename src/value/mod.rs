@@ -9,11 +9,14 @@
 //! In: parsed documents, literals of policies, results of functions. Out: the same, to rules,
 //! messages and reports. The module knows nothing of policies.
 
+pub mod duration;
 pub mod fault;
 pub mod list;
 pub mod map;
 pub mod number;
 pub mod print;
+pub mod quantity;
+pub mod range;
 pub mod wildcard;
 
 use std::sync::Arc;
