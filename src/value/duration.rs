@@ -160,15 +160,15 @@ fn push_decimal(out: &mut String, whole: u64, part: u64, unit: u64) {
 
 /// A text in quotes the way the reference's time errors show it: non-ASCII and control bytes as
 /// `\xNN`.
-pub(crate) fn quote(s: &str) -> String {
+pub(crate) fn quote(s: impl AsRef<[u8]>) -> String {
     let mut out = String::from("\"");
-    for b in s.bytes() {
-        match b {
+    for b in s.as_ref() {
+        match *b {
             b'"' | b'\\' => {
                 out.push('\\');
-                out.push(char::from(b));
+                out.push(char::from(*b));
             }
-            b' '..=0x7f => out.push(char::from(b)),
+            b' '..=0x7f => out.push(char::from(*b)),
             _ => {
                 let _ = write!(out, "\\x{b:02x}");
             }

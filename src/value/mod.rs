@@ -11,12 +11,17 @@
 
 pub mod duration;
 pub mod fault;
+pub mod image;
 pub mod list;
 pub mod map;
 pub mod number;
 pub mod print;
 pub mod quantity;
+pub mod quote;
 pub mod range;
+pub mod semver;
+pub mod time;
+mod time_layout;
 pub mod wildcard;
 
 use std::sync::Arc;
