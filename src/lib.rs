@@ -2,5 +2,12 @@
 #![forbid(unsafe_code)]
 
 pub mod document;
+pub mod engine;
 pub mod functions;
+pub mod ir;
+pub mod jmespath;
+pub mod lower;
+pub mod matching;
+pub mod pattern;
+pub mod sources;
 pub mod value;
