@@ -1,6 +1,7 @@
 //! `ephor`: a Kyverno-compatible policy engine.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod document;
 pub mod engine;
 pub mod functions;
