@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod conformance;
 pub mod document;
 pub mod engine;
 pub mod functions;

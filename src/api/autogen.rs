@@ -92,7 +92,7 @@ pub fn written_rules(policy: &Value) -> &[Value] {
 }
 
 /// The controllers that the annotation, or its absence, asks for; empty when generation is off.
-fn controllers<'p>(policy: &'p Value, rules: &[Value]) -> BTreeSet<&'p str> {
+pub fn controllers<'p>(policy: &'p Value, rules: &[Value]) -> BTreeSet<&'p str> {
     if !is_possible(rules) {
         return BTreeSet::new();
     }

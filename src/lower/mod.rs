@@ -7,6 +7,7 @@
 pub mod binding;
 pub mod condition;
 pub mod matcher;
+pub mod policy;
 pub mod query;
 pub mod reference;
 pub mod rule;

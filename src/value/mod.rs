@@ -15,6 +15,7 @@ pub mod image;
 pub mod list;
 pub mod map;
 pub mod number;
+pub mod path;
 pub mod print;
 pub mod quantity;
 pub mod quote;
