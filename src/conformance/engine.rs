@@ -191,7 +191,13 @@ fn evaluate(case: &Value) -> Result<Value, String> {
     let sources = ConfigMaps(
         case.at(&["context", "configMaps"]).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default(),
     );
-    let request = request(case);
+    let request = match request(case) {
+        Ok(request) => request,
+        Err(text) => {
+            out.insert("contextError", Value::from(text));
+            return Ok(Value::Map(out));
+        }
+    };
     let mut rules = Vec::new();
     let mut actions = Vec::new();
     for p in &policies {
@@ -217,7 +223,7 @@ fn action_of(p: &Policy, results: &[RuleOutcome], request: &Request) -> Value {
     ])
 }
 
-fn request(case: &Value) -> Request {
+fn request(case: &Value) -> Result<Request, String> {
     let admission = case.text_at(&["entry"]) == "admission";
     let profile = if admission { Profile::cluster() } else { Profile::kyverno_cli() };
     let number = |v: &Value| if admission { v.clone() } else { v.with_float_numbers() };

@@ -12,7 +12,7 @@ use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::ir::template::{Compile, Needs};
 use crate::ir::{Query, Template};
 use crate::sources::{Call, Sources};
-use crate::value::print::json;
+use crate::value::print::{display_s, json};
 use crate::value::{Fault, Map, Str, Value};
 
 use super::eval::{Env, eval};
@@ -214,8 +214,8 @@ impl<'r> Data<'r> {
 
     fn load_binding(&mut self, b: &Binding, fetched: Option<Value>, at: usize) -> Result<(), String> {
         let name = &b.name;
-        if let BindingSource::Variable { value, query, default } = &b.source {
-            let value = self.variable(name, value.as_ref(), query.as_ref(), default.as_ref())?;
+        if let BindingSource::Variable { value, query, default, raw } = &b.source {
+            let value = self.variable(name, value.as_ref(), query.as_ref(), default.as_ref(), raw)?;
             self.set(name, value.with_float_numbers());
             return Ok(());
         }
@@ -239,41 +239,39 @@ impl<'r> Data<'r> {
         value: Option<&Template>,
         query: Option<&QuerySource>,
         default: Option<&Template>,
+        raw: &Value,
     ) -> Result<Value, String> {
-        let query = query.map(|q| self.ready(q, name)).transpose()?;
-        let default = match default {
-            Some(t) => Some(self.fill(t).map_err(|e| {
-                format!("failed to substitute variables in context entry {name} default: {e}")
-            })?)
-            .filter(|v| !v.is_null()),
-            None => None,
+        let query = query.map(|q| self.ready(q, name, raw)).transpose()?;
+        let mut part = |template: Option<&Template>, key: &str| match template {
+            None => Ok(None),
+            Some(t) => self.fill(t).map(Some).map_err(|e| {
+                let shown = display_s(raw.get(key).unwrap_or(&Value::Null));
+                format!("failed to substitute variables in context entry {name} {shown}: {e}")
+            }),
         };
-        let value =
-            match value {
-                Some(t) => Some(self.fill(t).map_err(|e| {
-                    format!("failed to substitute variables in context entry {name} value: {e}")
-                })?),
-                None => None,
-            };
+        let default = part(default, "default")?.filter(|v| !v.is_null());
+        let value = part(value, "value")?;
         let output = match (&value, &query) {
             (Some(v), None) => v.clone(),
             (_, Some(q)) => {
+                // Applied to a value, the query's failure is told without its usual introduction.
                 let result = match &value {
-                    Some(v) => self.query_on(q, &v.with_float_numbers()),
-                    None => self.query(q),
+                    Some(v) => self.query_on(q, &v.with_float_numbers()).map_err(|e| match e {
+                        Trouble::Eval(fault) => fault.to_string(),
+                        other => other.to_string(),
+                    }),
+                    None => self.query(q).map_err(|e| e.to_string()),
                 };
                 match (result, default) {
                     (Ok(Value::Null), Some(default)) if value.is_none() => default,
                     (Ok(v), _) => v,
                     (Err(_), Some(default)) => default,
                     (Err(e), None) => {
-                        let shown =
-                            value.as_ref().map_or_else(|| "<nil>".into(), crate::value::print::display);
-                        return Err(format!("failed to apply jmespath {} to variable {shown}: {e}", q.text));
+                        return Err(format!("failed to apply jmespath {} to variable <nil>: {e}", q.text));
                     }
                 }
             }
-            (None, None) => Value::Null,
+            (None, None) => default.unwrap_or_default(),
         };
         if output.is_null() {
             return Err(format!("failed to add context entry for variable {name} since it evaluated to nil"));
@@ -281,38 +279,35 @@ impl<'r> Data<'r> {
         Ok(output)
     }
 
-    fn ready(&mut self, source: &QuerySource, name: &str) -> Result<Query, String> {
+    fn ready(&mut self, source: &QuerySource, name: &str, raw: &Value) -> Result<Query, String> {
         match source {
             QuerySource::Ready(q) => Ok(q.clone()),
-            QuerySource::Dynamic { text, compile, names } => match self.fill(text) {
-                Ok(Value::Str(s)) => {
-                    let mut q = compile(&s, names);
-                    q.on_delete = None;
-                    Ok(q)
+            QuerySource::Dynamic { text, compile, names } => {
+                let shown = raw.text_at(&["jmesPath"]);
+                match self.fill(text) {
+                    Ok(Value::Str(s)) => Ok(Query { on_delete: None, ..compile(&s, names) }),
+                    Ok(_) => Err(format!("jmespath value must be a string {name} {shown}: <nil>")),
+                    Err(e) => Err(format!("failed to substitute variables in context entry {name} {shown}: {e}")),
                 }
-                Ok(_) => Err(format!(
-                    "failed to substitute variables in context entry {name}: jmesPath is not a string"
-                )),
-                Err(e) => {
-                    Err(format!("failed to substitute variables in context entry {name} jmesPath: {e}"))
-                }
-            },
+            }
         }
     }
 
     /// Asks the sources; `None` when nobody can answer.
     fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, String> {
         let name = &b.name;
-        let text = |v: Result<Value, String>, what: &str| match v {
+        let text = |v: Result<Value, String>, field: &str, raw: &str| match v {
             Ok(Value::Str(s)) => Ok(s),
-            Ok(_) => Err(format!("invalid {what} in context entry {name}: expected a string")),
-            Err(e) => Err(format!("failed to substitute variables in context entry {name} {what}: {e}")),
+            Ok(_) => Err(format!("{field} of context entry {name} is no string")),
+            Err(e) => Err(format!("failed to substitute variables in context {name} {field} {raw}: {e}")),
         };
         match &b.source {
             BindingSource::Variable { .. } => Ok(None),
-            BindingSource::ConfigMap { name: cm, namespace } => {
-                let cm = text(self.fill(cm), "name")?;
-                let ns = text(self.fill(namespace), "namespace")?;
+            BindingSource::ConfigMap { name: cm, namespace, raw } => {
+                let failed = |e| format!("failed to retrieve config map for context entry {name}: {e}");
+                let cm = text(self.fill(cm), "configMap.name", raw.text_at(&["name"])).map_err(failed)?;
+                let ns = text(self.fill(namespace), "configMap.namespace", raw.text_at(&["namespace"]))
+                    .map_err(failed)?;
                 let ns = match (&*ns, self.world.policy_namespace) {
                     ("", Some(own)) => own.into(),
                     ("", None) => "default".into(),
@@ -349,7 +344,7 @@ impl<'r> Data<'r> {
                 .map(Some)
             }
             BindingSource::Image { reference, query } => {
-                let reference = text(self.fill(reference), "reference")?;
+                let reference = text(self.fill(reference), "imageRegistry.reference", "")?;
                 let Some(found) = self.world.sources.image(&reference) else { return Ok(None) };
                 let found = found
                     .map_err(|e| format!("failed to fetch image descriptor: {reference}, error: {e}"))?;
@@ -371,7 +366,7 @@ impl<'r> Data<'r> {
         match query {
             None => Ok(data),
             Some(q) => {
-                let q = self.ready(q, name)?;
+                let q = self.ready(q, name, &Value::Null)?;
                 let data = data.with_float_numbers();
                 self.query_on(&q, &data).map_err(|e| wrap(&q.text, e))
             }

@@ -157,6 +157,7 @@ impl Data<'_> {
                 return Ok(Value::from(text.replace("\\{{", "{{")));
             }
             for range in found {
+                let prefix = before.get(..range.start).and_then(|s| s.chars().next_back());
                 let Some(variable) = before.get(range) else { continue };
                 let mut expr = expression(variable);
                 shallow = false;
@@ -180,7 +181,11 @@ impl Data<'_> {
                 if shallow {
                     embedded = embedded.replace("{{", "\\{{");
                 }
-                text = text.replacen(variable, &embedded, 1);
+                // The character before belongs to what is replaced, so an escaped twin is left alone.
+                text = match prefix {
+                    Some(c) => text.replacen(&format!("{c}{variable}"), &format!("{c}{embedded}"), 1),
+                    None => text.replacen(variable, &embedded, 1),
+                };
                 if text.len() > MAX_TEXT {
                     return Err(format!("failed to resolve {expr} at path {path}: the text grows too large"));
                 }

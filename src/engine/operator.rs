@@ -158,7 +158,7 @@ fn list_membership(keys: &[Cow<'_, str>], right: &Prepared, quantifier: Quantifi
             {
                 return !negated;
             }
-            if let Some(range) = &forms.range {
+            if let Some(range) = forms.range.as_ref().filter(|r| !r.negated) {
                 return over_range(keys, range, s, quantifier, negated);
             }
             match (forms.json, items) {

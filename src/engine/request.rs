@@ -61,19 +61,38 @@ pub struct UserParts {
     pub cluster_roles: Vec<String>,
 }
 
+/// User information leaves out what is empty.
+fn without_empty(info: &Value) -> Value {
+    let is_empty = |v: &Value| match v {
+        Value::Null => true,
+        Value::Str(s) => s.is_empty(),
+        Value::List(l) => l.is_empty(),
+        Value::Map(m) => m.is_empty(),
+        _ => false,
+    };
+    let entries = info.as_map().into_iter().flat_map(Map::iter);
+    Value::Map(entries.filter(|(_, v)| !is_empty(v)).map(|(k, v)| (k.clone(), v.clone())).collect())
+}
+
 fn strings(items: &[String]) -> Value {
     items.iter().map(|s| Value::from(&**s)).collect::<Vec<_>>().into()
 }
 
 impl Request {
     /// Makes a request of its parts.
-    pub fn new(parts: Parts, profile: Profile, functions: &functions::Context) -> Request {
+    ///
+    /// # Errors
+    /// The data cannot be built: the reference knows no objects of a `CONNECT` outside of a cluster.
+    pub fn new(parts: Parts, profile: Profile, functions: &functions::Context) -> Result<Request, String> {
+        if profile.bare_request && &*parts.operation == "CONNECT" {
+            return Err("JMESPath query failed: Unknown key \"oldObject\" in path".into());
+        }
         let operation: Str =
             if parts.operation.is_empty() { "CREATE".into() } else { parts.operation.clone() };
         let deleting = &*operation == "DELETE";
         let given = parts.object;
         let (object, old_object) = match &*operation {
-            "DELETE" => (Value::Null, given.clone()),
+            "DELETE" => (Value::Null, parts.old_object.unwrap_or_else(|| given.clone())),
             "UPDATE" => (given.clone(), parts.old_object.unwrap_or_else(|| given.clone())),
             _ => (given.clone(), parts.old_object.unwrap_or_default()),
         };
@@ -82,7 +101,7 @@ impl Request {
             false => full(&object, &old_object, &given, &operation, &parts.subresource, parts.dry_run),
         };
         if let Some(user) = &parts.user {
-            request.insert("userInfo", user.info.clone());
+            request.insert("userInfo", without_empty(&user.info));
             if !user.roles.is_empty() {
                 request.insert("roles", strings(&user.roles));
             }
@@ -122,15 +141,8 @@ impl Request {
         let images = Images::of(shown.clone(), functions);
         let floating = root.with_float_numbers();
         let later_root = profile.integers_after_first_rule.then(|| root.clone());
-        Request {
-            object,
-            old_object,
-            target,
-            root: floating,
-            later_root,
-            images,
-            functions: functions.clone(),
-        }
+        let functions = functions.clone();
+        Ok(Request { object, old_object, target, root: floating, later_root, images, functions })
     }
 
     /// Whether the request deletes the object.

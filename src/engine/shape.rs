@@ -312,7 +312,7 @@ fn check_anchored<'b, 'a: 'b>(
             Box::new(Failure { path, kind: Kind::Condition(Some(f)) })
         }),
         Anchor::Negation => fail(&inner, Kind::Negated),
-        Anchor::Existence => check_existence(&entry.shape, value, &inner),
+        Anchor::Existence => check_existence(&entry.shape, value, &inner, met),
         _ => check(&entry.shape, value, &inner, met),
     }
 }
@@ -346,7 +346,12 @@ fn check_plain<'b, 'a: 'b>(
 }
 
 /// For each pattern of the list some element must match without any failure.
-fn check_existence<'b, 'a: 'b>(shape: &'b Shape, value: &'a Value, place: &Place<'_, 'b>) -> Checked<'b> {
+fn check_existence<'b, 'a: 'b>(
+    shape: &'b Shape,
+    value: &'a Value,
+    place: &Place<'_, 'b>,
+    met: &mut Met,
+) -> Checked<'b> {
     let Value::List(items) = value else {
         return fail(place, Kind::NotAListToSearch { found: type_name(value) });
     };
@@ -366,8 +371,7 @@ fn check_existence<'b, 'a: 'b>(shape: &'b Shape, value: &'a Value, place: &Place
             Err(found) => return fail(place, Kind::PatternItemNotAMap { found }),
         };
         let found = items.iter().enumerate().any(|(i, item)| {
-            let mut met = Met { anchors: Vec::new() };
-            check_map(pattern, item, &place.index(i), &mut met).is_ok()
+            check_map(pattern, item, &place.index(i), met).is_ok()
         });
         if !found {
             return fail(place, Kind::Existence);

@@ -55,25 +55,10 @@ pub struct Filter {
     pub cluster_roles: Box<[Str]>,
     /// Users, groups and service accounts.
     pub subjects: Box<[Subject]>,
-}
-
-impl Filter {
-    /// Whether it asks for the user.
-    pub fn has_user(&self) -> bool {
-        !(self.roles.is_empty() && self.cluster_roles.is_empty() && self.subjects.is_empty())
-    }
-
-    /// Whether it asks for anything but the user.
-    pub fn has_resource(&self) -> bool {
-        !(self.operations.is_empty()
-            && self.kinds.is_empty()
-            && self.name.is_none()
-            && self.names.is_empty()
-            && self.namespaces.is_empty()
-            && self.annotations.is_empty()
-            && self.selector.is_none()
-            && self.namespace_selector.is_none())
-    }
+    /// Some attribute but those of users is written, be it an empty list.
+    pub has_resource: bool,
+    /// Some attribute of users is written, be it an empty list.
+    pub has_user: bool,
 }
 
 /// A compiled kind selector.

@@ -128,6 +128,8 @@ pub enum BindingSource {
         query: Option<QuerySource>,
         /// Used when the query fails or, without a value, gives null.
         default: Option<Template>,
+        /// The entry as written, for messages.
+        raw: Value,
     },
     /// A ConfigMap.
     ConfigMap {
@@ -135,6 +137,8 @@ pub enum BindingSource {
         name: Template,
         /// Its namespace.
         namespace: Template,
+        /// The entry as written, for messages.
+        raw: Value,
     },
     /// An answer of the Kubernetes API or of a service.
     ApiCall {

@@ -33,10 +33,11 @@ fn source(entry: &Value, names: &Arc<[Str]>) -> BindingSource {
             value: part(v, "value"),
             query: query(v, names),
             default: part(v, "default"),
+            raw: v.clone(),
         };
     }
     if let Some(v) = entry.get("configMap") {
-        return BindingSource::ConfigMap { name: text(v, "name"), namespace: text(v, "namespace") };
+        return BindingSource::ConfigMap { name: text(v, "name"), namespace: text(v, "namespace"), raw: v.clone() };
     }
     if let Some(v) = entry.get("apiCall") {
         return BindingSource::ApiCall { call: document(v, names), raw: v.clone(), compile: plain };
@@ -47,7 +48,7 @@ fn source(entry: &Value, names: &Arc<[Str]>) -> BindingSource {
     if let Some(v) = entry.get("imageRegistry") {
         return BindingSource::Image { reference: text(v, "reference"), query: query(v, names) };
     }
-    BindingSource::Variable { value: None, query: None, default: None }
+    BindingSource::Variable { value: None, query: None, default: None, raw: Value::Null }
 }
 
 /// The `jmesPath` of an entry. It is not subject to the renaming of objects that are deleted, unless

@@ -42,7 +42,12 @@ fn filter(v: &Value) -> Filter {
             .collect()
     });
     let name = r.text_at(&["name"]);
+    let written = |v: &Value, key: &str| v.get(key).is_some_and(|v| !v.is_null());
+    const RESOURCE: [&str; 7] =
+        ["kinds", "names", "namespaces", "annotations", "selector", "namespaceSelector", "operations"];
     Filter {
+        has_resource: !name.is_empty() || RESOURCE.iter().any(|key| written(r, key)),
+        has_user: ["roles", "clusterRoles", "subjects"].iter().any(|key| written(v, key)),
         operations: strings(r, "operations"),
         kinds: strings(r, "kinds").iter().map(|k| kind(k)).collect(),
         name: (!name.is_empty()).then(|| Wildcard::new(name)),

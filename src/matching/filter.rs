@@ -30,8 +30,8 @@ pub fn accepts(matcher: &Matcher, target: &Target, mode: Mode) -> bool {
 }
 
 fn filter_accepts(f: &Filter, t: &Target, mode: Mode) -> bool {
-    let test_user = f.has_user() && (mode != Mode::Match || t.user.is_some());
-    if !f.has_resource() && !test_user {
+    let test_user = f.has_user && (mode != Mode::Match || t.user.is_some());
+    if !f.has_resource && !test_user {
         return false;
     }
     if mode != Mode::Exception
