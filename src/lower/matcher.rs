@@ -42,11 +42,18 @@ fn filter(v: &Value) -> Filter {
             .collect()
     });
     let name = r.text_at(&["name"]);
+    // Lists of users count as soon as they are written, all others when they hold something.
     let written = |v: &Value, key: &str| v.get(key).is_some_and(|v| !v.is_null());
-    const RESOURCE: [&str; 7] =
-        ["kinds", "names", "namespaces", "annotations", "selector", "namespaceSelector", "operations"];
+    let filled = |key: &str| match r.get(key) {
+        Some(Value::List(l)) => !l.is_empty(),
+        Some(Value::Map(m)) => !m.is_empty(),
+        _ => false,
+    };
     Filter {
-        has_resource: !name.is_empty() || RESOURCE.iter().any(|key| written(r, key)),
+        has_resource: !name.is_empty()
+            || ["kinds", "names", "namespaces", "annotations", "operations"].into_iter().any(filled)
+            || written(r, "selector")
+            || written(r, "namespaceSelector"),
         has_user: ["roles", "clusterRoles", "subjects"].iter().any(|key| written(v, key)),
         operations: strings(r, "operations"),
         kinds: strings(r, "kinds").iter().map(|k| kind(k)).collect(),
