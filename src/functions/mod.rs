@@ -4,9 +4,28 @@
 //! looks a function up once, when an expression is lowered, and calls it through [`call`], which
 //! checks the number and the types of the arguments first.
 
+mod args;
+mod arithmetic;
+pub mod collections;
+mod der;
+pub mod encode;
+pub mod go_syntax;
+pub mod json;
+mod misc;
+mod random;
+pub mod regex;
+mod strings;
+mod table;
+mod timefn;
+mod url;
+mod x509;
+
 use std::borrow::Cow;
 
-use crate::value::{Fault, Value};
+use crate::value::{Fault, Value, print};
+
+pub use json::decode_json;
+pub use regex::go_regex;
 
 /// Argument types as the JMESPath dialect names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,13 +146,101 @@ pub struct Function {
     /// The body.
     pub run: Run,
 }
-pub mod json;
-pub fn find(_name: &str) -> Option<&'static Function> {
-    None
+
+impl Ty {
+    /// The type's name in errors and signatures.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ty::Any => "any",
+            Ty::Number => "number",
+            Ty::String => "string",
+            Ty::Array => "array",
+            Ty::Object => "object",
+            Ty::ArrayNumber => "array[number]",
+            Ty::ArrayString => "array[string]",
+            Ty::Expref => "expref",
+        }
+    }
+
+    /// Whether an argument is of this type.
+    fn accepts(self, arg: &Arg<'_>) -> bool {
+        let Arg::Value(v) = arg else { return matches!(self, Ty::Any | Ty::Expref) };
+        let each = |f: fn(&Value) -> bool| match v.as_ref() {
+            Value::List(l) => !l.is_opaque() && l.iter().all(f),
+            _ => false,
+        };
+        match self {
+            Ty::Any => true,
+            Ty::Number => matches!(**v, Value::Float(_)),
+            Ty::String => matches!(**v, Value::Str(_)),
+            Ty::Array => matches!(**v, Value::List(_)),
+            Ty::Object => matches!(**v, Value::Map(_)),
+            Ty::ArrayNumber => each(|v| matches!(v, Value::Float(_))),
+            Ty::ArrayString => each(|v| matches!(v, Value::Str(_))),
+            Ty::Expref => false,
+        }
+    }
 }
-pub fn check(_f: &Function, _args: &[Arg<'_>]) -> Result<(), Fault> {
-    Ok(())
+
+impl Function {
+    /// The signature as documentation shows it: `lookup(object|array, string|number) any`.
+    pub fn signature(&self) -> String {
+        let param = |tys: &&[Ty]| tys.iter().map(|t| t.name()).collect::<Vec<_>>().join("|");
+        let params: Vec<String> = self.params.iter().map(param).collect();
+        format!("{}({}) {}", self.name, params.join(", "), self.returns)
+    }
 }
-pub fn call(_f: &Function, _cx: &Context, _args: &[Arg<'_>]) -> Result<Value, Fault> {
-    Err(Fault::new("stub"))
+
+/// The function of this name.
+pub fn find(name: &str) -> Option<&'static Function> {
+    let at = table::TABLE.binary_search_by(|f| f.name.cmp(name)).ok()?;
+    table::TABLE.get(at)
 }
+
+/// All functions in the order of their names.
+pub fn all() -> &'static [Function] {
+    table::TABLE
+}
+
+/// Checks the number and the types of arguments.
+///
+/// # Errors
+/// `incorrect number of args`, `Invalid arity.` or `Invalid type for: <v>, expected: …`.
+pub fn check(f: &Function, args: &[Arg<'_>]) -> Result<(), Fault> {
+    match f.arity {
+        Arity::Ignored => Ok(()),
+        Arity::AtLeastOne if args.is_empty() => Err(Fault::new("Invalid arity.")),
+        // The reference does not check the types of a variable number of arguments.
+        Arity::AtLeastOne => Ok(()),
+        Arity::Fixed if args.len() != f.params.len() => Err(Fault::new("incorrect number of args")),
+        Arity::Fixed => {
+            let wrong = args.iter().zip(f.params).find(|(arg, tys)| !tys.iter().any(|t| t.accepts(arg)));
+            wrong.map_or(Ok(()), |(arg, tys)| Err(type_fault(arg, tys)))
+        }
+    }
+}
+
+/// Checks the arguments and runs a function that evaluates no expressions itself.
+///
+/// # Errors
+/// Those of [`check`] and of the function. A [`Run::Higher`] function is the evaluator's to run and
+/// fails here after its check.
+pub fn call(f: &Function, cx: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
+    check(f, args)?;
+    match f.run {
+        Run::Plain(body) => body(cx, args),
+        Run::Higher(_) => Err(Fault::new(format!("function {} needs the evaluator", f.name))),
+    }
+}
+
+fn type_fault(arg: &Arg<'_>, expected: &[Ty]) -> Fault {
+    let shown = match arg {
+        Arg::Value(v) => print::display(v),
+        Arg::Expref(tree) => (*tree).to_string(),
+    };
+    let names: Vec<String> = expected.iter().map(|t| format!("\"{}\"", t.name())).collect();
+    Fault::new(format!("Invalid type for: {shown}, expected: []jmespath.JpType{{{}}}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! A reader of DER, the encoding of certificates.
+//!
+//! In: bytes. Out: elements with their tag, content and whole encoding. Lengths must be minimal and fit;
+//! nothing is copied and nothing recurses.
+
+/// An element.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Element<'a> {
+    /// The tag byte, with class and the bit of constructed elements.
+    pub tag: u8,
+    /// The content.
+    pub body: &'a [u8],
+    /// Tag, length and content.
+    pub raw: &'a [u8],
+}
+
+pub(super) const BOOLEAN: u8 = 0x01;
+pub(super) const INTEGER: u8 = 0x02;
+pub(super) const BIT_STRING: u8 = 0x03;
+pub(super) const OCTET_STRING: u8 = 0x04;
+pub(super) const OID: u8 = 0x06;
+pub(super) const SEQUENCE: u8 = 0x30;
+pub(super) const SET: u8 = 0x31;
+
+/// The elements of some content.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// The tag of the next element.
+    pub fn peek(&self) -> Option<u8> {
+        self.0.first().copied()
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next element, whatever its tag.
+    pub fn any(&mut self) -> Option<Element<'a>> {
+        let (tag, rest) = self.0.split_first()?;
+        if tag & 0x1f == 0x1f {
+            return None;
+        }
+        let (first, rest) = rest.split_first()?;
+        let (length, body) = if *first < 0x80 {
+            (usize::from(*first), rest)
+        } else {
+            let (digits, body) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            if digits.is_empty() || digits.len() > 4 || digits.first() == Some(&0) {
+                return None;
+            }
+            let length = digits.iter().fold(0usize, |n, b| n << 8 | usize::from(*b));
+            if length < 0x80 {
+                return None;
+            }
+            (length, body)
+        };
+        let body_at = self.0.len() - body.len();
+        let body = body.get(..length)?;
+        let (raw, after) = self.0.split_at_checked(body_at + length)?;
+        self.0 = after;
+        Some(Element { tag: *tag, body, raw })
+    }
+
+    /// The next element, which must have this tag.
+    pub fn take(&mut self, tag: u8) -> Option<Element<'a>> {
+        if self.peek()? == tag { self.any() } else { None }
+    }
+
+    /// The next element when it has this tag.
+    pub fn optional(&mut self, tag: u8) -> Option<Option<Element<'a>>> {
+        if self.peek() == Some(tag) { self.any().map(Some) } else { Some(None) }
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Element<'a>;
+
+    /// The next element; ends at the end and at the first thing that is none.
+    fn next(&mut self) -> Option<Element<'a>> {
+        self.any()
+    }
+}
+
+impl<'a> Element<'a> {
+    /// The elements within.
+    pub fn inside(&self) -> Reader<'a> {
+        Reader(self.body)
+    }
+}
+
+/// The arcs of an object identifier.
+pub(super) fn oid(body: &[u8]) -> Option<Vec<u64>> {
+    let mut arcs = Vec::new();
+    let mut arc = 0u64;
+    for b in body {
+        arc = arc.checked_mul(128)?.checked_add(u64::from(b & 0x7f))?;
+        if b & 0x80 != 0 {
+            continue;
+        }
+        if arcs.is_empty() {
+            let first = (arc / 40).min(2);
+            arcs.push(first);
+            arc -= first * 40;
+        }
+        arcs.push(arc);
+        arc = 0;
+    }
+    (body.last()? & 0x80 == 0).then_some(arcs)
+}
+
+/// A small non-negative integer.
+pub(super) fn small(body: &[u8]) -> Option<i64> {
+    if body.is_empty() || body.len() > 7 || body.first()? & 0x80 != 0 {
+        return None;
+    }
+    Some(body.iter().fold(0, |n, b| n << 8 | i64::from(*b)))
+}
+
+/// The bytes of a bit string and the number of its bits.
+pub(super) fn bits(body: &[u8]) -> Option<(&[u8], usize)> {
+    let (unused, bytes) = body.split_first()?;
+    let bits = (bytes.len() * 8).checked_sub(usize::from(*unused))?;
+    (*unused < 8).then_some((bytes, bits))
+}

@@ -1,0 +1,645 @@
+//! Go's regular expression syntax (RE2), translated to the syntax of the `regex` crate.
+//!
+//! In: a pattern. Out: an equivalent pattern without flags, names or repetition of repetitions, or the
+//! reference's error text. The reader follows Go's: it goes through the pattern once, keeps a stack of
+//! open groups, and reports the first thing that is wrong in the order in which Go notices it.
+//!
+//! Every piece is written out with its own flags (`(?i:a)`), so that the flags of the pattern need no
+//! counterpart; characters of classes are written as numbers, so that nothing in them is special.
+//!
+//! The plain dialect ([`Dialect::Plain`]) has no Perl extensions: no `(?…)`, `\d`, `\b`, `\pL`.
+
+use std::fmt::Write;
+
+/// Groups may nest this deep; the reference allows more than any pattern of practice needs.
+const MAX_NESTING: usize = 200;
+/// The largest repeat count, also as a product of nested ones.
+const MAX_REPEAT: u32 = 1000;
+/// Matches no character.
+const NOTHING: &str = "[^\\x{0}-\\x{10FFFF}]";
+
+/// Which extensions a pattern may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// With Perl's extensions.
+    Perl,
+    /// Without.
+    Plain,
+}
+
+/// A translated pattern.
+#[derive(Clone, Debug)]
+pub struct Translated {
+    /// The pattern for the `regex` crate.
+    pub pattern: String,
+    /// The name of each capture group in order, `None` for a group without name.
+    pub names: Vec<Option<String>>,
+}
+
+/// Translates a pattern.
+///
+/// # Errors
+/// ``error parsing regexp: <code>: `<fragment>` ``.
+pub fn translate(pattern: &str, dialect: Dialect) -> Result<Translated, String> {
+    let perl = dialect == Dialect::Perl;
+    let flags = Flags { fold: false, multi_line: !perl, dot_all: false, swap_greed: false };
+    let t =
+        Translator { whole: pattern, perl, flags, frames: vec![Frame::new(flags, "")], names: Vec::new() };
+    t.run()
+}
+
+fn error(code: &str, fragment: &str) -> String {
+    format!("error parsing regexp: {code}: `{fragment}`")
+}
+
+#[derive(Clone, Copy)]
+struct Flags {
+    fold: bool,
+    multi_line: bool,
+    dot_all: bool,
+    swap_greed: bool,
+}
+
+/// A piece to which a repetition can apply.
+struct Item {
+    text: String,
+    /// The smallest product limit under which its repeats are valid.
+    budget: u32,
+}
+
+/// An open group.
+struct Frame {
+    /// Flags to return to after the group.
+    outer: Flags,
+    opening: &'static str,
+    /// Finished alternatives, joined.
+    done: String,
+    done_budget: u32,
+    items: Vec<Item>,
+}
+
+impl Frame {
+    fn new(outer: Flags, opening: &'static str) -> Self {
+        Frame { outer, opening, done: String::new(), done_budget: 0, items: Vec::new() }
+    }
+
+    /// Ends the alternative at hand.
+    fn flush(&mut self) {
+        for item in self.items.drain(..) {
+            self.done.push_str(&item.text);
+            self.done_budget = self.done_budget.max(item.budget);
+        }
+    }
+}
+
+struct Translator<'a> {
+    whole: &'a str,
+    perl: bool,
+    flags: Flags,
+    frames: Vec<Frame>,
+    names: Vec<Option<String>>,
+}
+
+fn next_char(s: &str) -> Option<(char, &str)> {
+    let mut chars = s.chars();
+    chars.next().map(|c| (c, chars.as_str()))
+}
+
+/// The part of `from` that was read when `rest` remains.
+fn consumed<'a>(from: &'a str, rest: &str) -> &'a str {
+    from.get(..from.len().saturating_sub(rest.len())).unwrap_or(from)
+}
+
+impl<'a> Translator<'a> {
+    fn run(mut self) -> Result<Translated, String> {
+        let mut rest = self.whole;
+        let mut last_repeat: Option<&str> = None;
+        while let Some((c, after)) = next_char(rest) {
+            let mut repeat = None;
+            match c {
+                '(' if self.perl && after.starts_with('?') => rest = self.perl_group(rest)?,
+                '(' => {
+                    self.open("(")?;
+                    self.names.push(None);
+                    rest = after;
+                }
+                '|' => {
+                    if let Some(frame) = self.frames.last_mut() {
+                        frame.flush();
+                        frame.done.push('|');
+                    }
+                    rest = after;
+                }
+                ')' => {
+                    self.close()?;
+                    rest = after;
+                }
+                '^' => {
+                    self.push(if self.flags.multi_line { "(?m:^)" } else { "\\A" });
+                    rest = after;
+                }
+                '$' => {
+                    self.push(if self.flags.multi_line { "(?m:$)" } else { "\\z" });
+                    rest = after;
+                }
+                '.' => {
+                    self.push(if self.flags.dot_all { "(?s:.)" } else { "." });
+                    rest = after;
+                }
+                '[' => rest = self.class(rest)?,
+                '*' | '+' | '?' => {
+                    let op = consumed(rest, after);
+                    let end = self.repeat(op, None, rest, after, last_repeat)?;
+                    repeat = Some(rest);
+                    rest = end;
+                }
+                '{' => match counts(rest) {
+                    None => {
+                        self.literal('{');
+                        rest = after;
+                    }
+                    Some((counts, after)) => {
+                        let op = consumed(rest, after);
+                        let Some((min, max)) = counts else {
+                            return Err(error("invalid repeat count", op));
+                        };
+                        let end = self.repeat(op, Some((min, max)), rest, after, last_repeat)?;
+                        repeat = Some(rest);
+                        rest = end;
+                    }
+                },
+                '\\' => rest = self.escape(rest)?,
+                _ => {
+                    self.literal(c);
+                    rest = after;
+                }
+            }
+            last_repeat = repeat;
+        }
+        let Some(mut frame) = self.frames.pop() else { return Err(error("internal error", self.whole)) };
+        if !self.frames.is_empty() {
+            return Err(error("missing closing )", self.whole));
+        }
+        frame.flush();
+        Ok(Translated { pattern: frame.done, names: self.names })
+    }
+
+    fn push(&mut self, text: impl Into<String>) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.items.push(Item { text: text.into(), budget: 0 });
+        }
+    }
+
+    fn literal(&mut self, c: char) {
+        let mut text = String::new();
+        let fold = self.flags.fold && c.is_alphabetic();
+        if fold {
+            text.push_str("(?i:");
+        }
+        if c.is_ascii_alphanumeric() || !c.is_ascii() {
+            text.push(c);
+        } else {
+            let _ = write!(text, "\\x{{{:X}}}", u32::from(c));
+        }
+        if fold {
+            text.push(')');
+        }
+        self.push(text);
+    }
+
+    /// A literal by its number, which may be one that no text can hold.
+    fn literal_code(&mut self, code: u32) {
+        match char::from_u32(code) {
+            Some(c) => self.literal(c),
+            None => self.push(NOTHING),
+        }
+    }
+
+    fn open(&mut self, opening: &'static str) -> Result<(), String> {
+        if self.frames.len() > MAX_NESTING {
+            return Err(error("expression nests too deeply", self.whole));
+        }
+        self.frames.push(Frame::new(self.flags, opening));
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        if self.frames.len() < 2 {
+            return Err(error("unexpected )", self.whole));
+        }
+        let (Some(mut frame), Some(outer)) = (self.frames.pop(), self.frames.last_mut()) else {
+            return Ok(());
+        };
+        frame.flush();
+        self.flags = frame.outer;
+        let text = format!("{}{})", frame.opening, frame.done);
+        outer.items.push(Item { text, budget: frame.done_budget });
+        Ok(())
+    }
+
+    /// A group that begins with `(?`: named, or without capture and with flags.
+    fn perl_group(&mut self, s: &'a str) -> Result<&'a str, String> {
+        let name_at = if s.len() > 4 && s.starts_with("(?P<") {
+            Some(4)
+        } else if s.len() > 3 && s.starts_with("(?<") {
+            Some(3)
+        } else {
+            None
+        };
+        if let Some(at) = name_at {
+            let end = s.find('>').ok_or_else(|| error("invalid named capture", s))?;
+            let name = s.get(at..end).unwrap_or_default();
+            if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
+                return Err(error("invalid named capture", s.get(..=end).unwrap_or(s)));
+            }
+            self.open("(")?;
+            self.names.push(Some(name.to_string()));
+            return Ok(s.get(end + 1..).unwrap_or_default());
+        }
+        let mut rest = s.get(2..).unwrap_or_default();
+        let mut flags = self.flags;
+        let (mut on, mut saw_flag) = (true, false);
+        while let Some((c, after)) = next_char(rest) {
+            rest = after;
+            match c {
+                'i' => flags.fold = on,
+                'm' => flags.multi_line = on,
+                's' => flags.dot_all = on,
+                'U' => flags.swap_greed = on,
+                '-' if on => {
+                    on = false;
+                    saw_flag = false;
+                    continue;
+                }
+                ':' | ')' if on || saw_flag => {
+                    if c == ':' {
+                        self.open("(?:")?;
+                    }
+                    self.flags = flags;
+                    return Ok(rest);
+                }
+                _ => break,
+            }
+            saw_flag = true;
+        }
+        Err(error("invalid or unsupported Perl syntax", consumed(s, rest)))
+    }
+
+    /// Applies a repetition to the last item. `before` begins with the operator, `after` follows it.
+    fn repeat(
+        &mut self,
+        op: &str,
+        counts: Option<(u32, Option<u32>)>,
+        before: &'a str,
+        mut after: &'a str,
+        last: Option<&'a str>,
+    ) -> Result<&'a str, String> {
+        let mut lazy = self.flags.swap_greed;
+        if self.perl {
+            if let Some(rest) = after.strip_prefix('?') {
+                after = rest;
+                lazy = !lazy;
+            }
+            if let Some(last) = last {
+                return Err(error("invalid nested repetition operator", consumed(last, after)));
+            }
+        }
+        let Some(item) = self.frames.last_mut().and_then(|f| f.items.last_mut()) else {
+            return Err(error("missing argument to repetition operator", consumed(before, after)));
+        };
+        if let Some((min, max)) = counts {
+            let most = max.unwrap_or(min);
+            item.budget = if most == 0 { 0 } else { most.saturating_mul(item.budget.max(1)) };
+            if most >= 2 && item.budget > MAX_REPEAT {
+                return Err(error("invalid repeat count", consumed(before, after)));
+            }
+        }
+        if last.is_some() {
+            item.text = format!("(?:{})", item.text);
+        }
+        item.text.push_str(op);
+        if lazy {
+            item.text.push('?');
+        }
+        Ok(after)
+    }
+
+    fn escape(&mut self, s: &'a str) -> Result<&'a str, String> {
+        let after = s.get(2..).unwrap_or_default();
+        if self.perl {
+            match s.as_bytes().get(1) {
+                Some(b'A') => {
+                    self.push("\\A");
+                    return Ok(after);
+                }
+                Some(b'b') => {
+                    self.push("(?-u:\\b)");
+                    return Ok(after);
+                }
+                Some(b'B') => {
+                    self.push("(?-u:\\B)");
+                    return Ok(after);
+                }
+                Some(b'z') => {
+                    self.push("\\z");
+                    return Ok(after);
+                }
+                Some(b'Q') => {
+                    let (quoted, rest) = after.split_once("\\E").unwrap_or((after, ""));
+                    for c in quoted.chars() {
+                        self.literal(c);
+                    }
+                    return Ok(rest);
+                }
+                _ => {}
+            }
+            if let Some((class, rest)) = unicode_class(s)? {
+                let class = self.folded(&class);
+                self.push(class);
+                return Ok(rest);
+            }
+            if let Some((class, rest)) = perl_class(s) {
+                let class = self.folded(class);
+                self.push(class);
+                return Ok(rest);
+            }
+        }
+        let (code, rest) = escaped_char(s)?;
+        self.literal_code(code);
+        Ok(rest)
+    }
+
+    fn folded(&self, class: &str) -> String {
+        if self.flags.fold { format!("(?i:{class})") } else { class.to_string() }
+    }
+
+    fn class(&mut self, s: &'a str) -> Result<&'a str, String> {
+        let mut rest = s.get(1..).unwrap_or_default();
+        let mut out = String::from("[");
+        if let Some(r) = rest.strip_prefix('^') {
+            rest = r;
+            out.push('^');
+            // Without the extensions a negated class does not match a line break.
+            if !self.perl {
+                out.push_str("\\n");
+            }
+        }
+        let start = out.len();
+        let mut first = true;
+        while rest.is_empty() || first || !rest.starts_with(']') {
+            if !self.perl
+                && !first
+                && let Some(r) = rest.strip_prefix('-')
+                && !r.is_empty()
+                && !r.starts_with(']')
+            {
+                let after = next_char(r).map_or(r, |(_, after)| after);
+                return Err(error("invalid character class range", consumed(rest, after)));
+            }
+            first = false;
+            if let Some((class, r)) = named_class(rest)? {
+                out.push_str(&class);
+                rest = r;
+                continue;
+            }
+            if self.perl {
+                if let Some((class, r)) = unicode_class(rest)? {
+                    out.push_str(&class);
+                    rest = r;
+                    continue;
+                }
+                if let Some((class, r)) = perl_class(rest) {
+                    out.push_str(class);
+                    rest = r;
+                    continue;
+                }
+            }
+            let from = rest;
+            let (low, r) = class_char(rest, s)?;
+            rest = r;
+            let mut high = low;
+            if let Some(r) = rest.strip_prefix('-')
+                && !r.is_empty()
+                && !r.starts_with(']')
+            {
+                (high, rest) = class_char(r, s)?;
+                if high < low {
+                    return Err(error("invalid character class range", consumed(from, rest)));
+                }
+            }
+            push_range(&mut out, low, high);
+        }
+        if out.len() == start {
+            // Only numbers that no text can hold.
+            out.push_str("&&[^\\x{0}-\\x{10FFFF}]");
+            out.insert_str(start, "a");
+        }
+        out.push(']');
+        let class = self.folded(&out);
+        self.push(class);
+        Ok(rest.strip_prefix(']').unwrap_or(rest))
+    }
+}
+
+/// Appends a range of a class; surrogates, which no text holds, are left out.
+fn push_range(out: &mut String, low: u32, high: u32) {
+    let low = if (0xd800..0xe000).contains(&low) { 0xe000 } else { low };
+    let high = if (0xd800..0xe000).contains(&high) { 0xd7ff } else { high };
+    if low <= high {
+        let _ = write!(out, "\\x{{{low:X}}}-\\x{{{high:X}}}");
+    }
+}
+
+fn class_char<'a>(s: &'a str, whole: &str) -> Result<(u32, &'a str), String> {
+    if s.starts_with('\\') {
+        return escaped_char(s);
+    }
+    let (c, rest) = next_char(s).ok_or_else(|| error("missing closing ]", whole))?;
+    Ok((u32::from(c), rest))
+}
+
+/// `{n}`, `{n,}` or `{n,m}`. The outer `None`: no repeat, the brace is a literal. The inner one: counts
+/// that are too large or in the wrong order.
+#[allow(clippy::type_complexity)]
+fn counts(s: &str) -> Option<(Option<(u32, Option<u32>)>, &str)> {
+    let (min, rest) = count(s.strip_prefix('{')?)?;
+    let (max, rest) = match rest.strip_prefix(',') {
+        None => (Some(min), rest),
+        Some(r) if r.starts_with('}') => (None, r),
+        Some(r) => {
+            let (max, r) = count(r)?;
+            (Some(max), r)
+        }
+    };
+    let rest = rest.strip_prefix('}')?;
+    let valid = min <= MAX_REPEAT && max.is_none_or(|m| m <= MAX_REPEAT && min <= m);
+    Some((valid.then_some((min, max)), rest))
+}
+
+/// Digits without leading zero; too large ones saturate.
+fn count(s: &str) -> Option<(u32, &str)> {
+    let (digits, rest) = s.split_at(s.bytes().take_while(u8::is_ascii_digit).count());
+    if digits.is_empty() || digits.len() > 1 && digits.starts_with('0') {
+        return None;
+    }
+    Some((digits.parse().unwrap_or(u32::MAX), rest))
+}
+
+/// The character of an escape.
+fn escaped_char(s: &str) -> Result<(u32, &str), String> {
+    let Some((c, mut rest)) = s.get(1..).and_then(next_char) else {
+        return Err(error("trailing backslash at end of expression", ""));
+    };
+    let octal = |s: &str| s.bytes().next().filter(|b| matches!(b, b'0'..=b'7')).map(|b| u32::from(b - b'0'));
+    match c {
+        '0'..='7' if c == '0' || octal(rest).is_some() => {
+            let mut code = u32::from(c) - u32::from('0');
+            for _ in 0..2 {
+                if let Some(digit) = octal(rest) {
+                    code = code * 8 + digit;
+                    rest = rest.get(1..).unwrap_or_default();
+                }
+            }
+            return Ok((code, rest));
+        }
+        'x' => {
+            if let Some(code) = hex_escape(&mut rest) {
+                return Ok((code, rest));
+            }
+        }
+        'a' => return Ok((7, rest)),
+        'f' => return Ok((0xc, rest)),
+        'n' => return Ok((0xa, rest)),
+        'r' => return Ok((0xd, rest)),
+        't' => return Ok((9, rest)),
+        'v' => return Ok((0xb, rest)),
+        _ if c.is_ascii() && !c.is_ascii_alphanumeric() => return Ok((u32::from(c), rest)),
+        _ => {}
+    }
+    Err(error("invalid escape sequence", consumed(s, rest)))
+}
+
+/// The code after `\x`; `rest` moves as far as was looked at, also on failure.
+fn hex_escape(rest: &mut &str) -> Option<u32> {
+    let (first, r) = next_char(rest)?;
+    *rest = r;
+    if first != '{' {
+        let (second, r) = next_char(rest)?;
+        *rest = r;
+        return Some(first.to_digit(16)? * 16 + second.to_digit(16)?);
+    }
+    let (mut code, mut digits) = (0u32, 0);
+    loop {
+        let (c, r) = next_char(rest)?;
+        *rest = r;
+        if c == '}' {
+            return (digits > 0).then_some(code);
+        }
+        code = code * 16 + c.to_digit(16)?;
+        if code > 0x10ffff {
+            return None;
+        }
+        digits += 1;
+    }
+}
+
+/// `\d`, `\s`, `\w` and their opposites, which are ASCII.
+fn perl_class(s: &str) -> Option<(&'static str, &str)> {
+    let class = match s.as_bytes().get(..2)? {
+        b"\\d" => "[0-9]",
+        b"\\D" => "[^0-9]",
+        b"\\s" => "[\\t\\n\\f\\r\\x{20}]",
+        b"\\S" => "[^\\t\\n\\f\\r\\x{20}]",
+        b"\\w" => "[0-9A-Za-z_]",
+        b"\\W" => "[^0-9A-Za-z_]",
+        _ => return None,
+    };
+    Some((class, s.get(2..)?))
+}
+
+/// `[:alpha:]` and its like within a class.
+fn named_class(s: &str) -> Result<Option<(String, &str)>, String> {
+    let Some(end) = s.strip_prefix("[:").and_then(|r| r.find(":]")) else { return Ok(None) };
+    let (text, rest) = s.split_at(end + 4);
+    let name = text.get(2..end + 2).unwrap_or_default();
+    let (sign, name) = match name.strip_prefix('^') {
+        Some(n) => ("^", n),
+        None => ("", name),
+    };
+    let ranges = match name {
+        "alnum" => "0-9A-Za-z",
+        "alpha" => "A-Za-z",
+        "ascii" => "\\x{0}-\\x{7F}",
+        "blank" => "\\t\\x{20}",
+        "cntrl" => "\\x{0}-\\x{1F}\\x{7F}",
+        "digit" => "0-9",
+        "graph" => "\\x{21}-\\x{7E}",
+        "lower" => "a-z",
+        "print" => "\\x{20}-\\x{7E}",
+        "punct" => "\\x{21}-\\x{2F}\\x{3A}-\\x{40}\\x{5B}-\\x{60}\\x{7B}-\\x{7E}",
+        "space" => "\\t\\n\\x{B}\\f\\r\\x{20}",
+        "upper" => "A-Z",
+        "word" => "0-9A-Za-z_",
+        "xdigit" => "0-9A-Fa-f",
+        _ => return Err(error("invalid character class range", text)),
+    };
+    Ok(Some((format!("[{sign}{ranges}]"), rest)))
+}
+
+/// `\pL`, `\p{Greek}`, `\P{^Greek}`: general categories and scripts, nothing else.
+fn unicode_class(s: &str) -> Result<Option<(String, &str)>, String> {
+    let mut negative = match s.as_bytes().get(..2) {
+        Some(b"\\p") => false,
+        Some(b"\\P") => true,
+        _ => return Ok(None),
+    };
+    let body = s.get(2..).unwrap_or_default();
+    let (name, rest) = match body.strip_prefix('{') {
+        Some(braced) => match braced.split_once('}') {
+            Some(parts) => parts,
+            None => return Err(error("invalid character class range", s)),
+        },
+        None => match next_char(body) {
+            Some((_, rest)) => (consumed(body, rest), rest),
+            None => ("", ""),
+        },
+    };
+    let name = match name.strip_prefix('^') {
+        Some(n) => {
+            negative = !negative;
+            n
+        }
+        None => name,
+    };
+    let class =
+        unicode_property(name).ok_or_else(|| error("invalid character class range", consumed(s, rest)))?;
+    Ok(Some((if negative { class.replacen("\\p", "\\P", 1) } else { class }, rest)))
+}
+
+/// The class of a category or script name in the `regex` crate's syntax.
+fn unicode_property(name: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
+    if name.is_empty() || !name.chars().all(plain) {
+        return None;
+    }
+    let short: String =
+        name.chars().filter(|c| c.is_ascii_alphanumeric()).collect::<String>().to_ascii_lowercase();
+    match short.as_str() {
+        "any" => return Some("\\p{Any}".into()),
+        "ascii" => return Some("\\p{ASCII}".into()),
+        "assigned" => return Some("\\p{Assigned}".into()),
+        _ => {}
+    }
+    let known = |class: &String| regex_syntax::parse(class).is_ok();
+    let category = format!("\\p{{gc={short}}}");
+    if known(&category) {
+        return Some(category);
+    }
+    // The crate knows scripts by their four-letter codes too, which Go does not.
+    const LONG_NAMES_OF_FOUR: [&str; 9] =
+        ["ahom", "cham", "kawi", "lisu", "miao", "modi", "newa", "thai", "toto"];
+    if short.len() == 4 && !LONG_NAMES_OF_FOUR.contains(&short.as_str()) {
+        return None;
+    }
+    Some(format!("\\p{{sc={short}}}")).filter(known)
+}

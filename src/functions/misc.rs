@@ -1,0 +1,22 @@
+//! Functions of versions, images and addresses.
+
+use super::args::{failure, text};
+use super::{Arg, Context};
+use crate::value::image::ImageRef;
+use crate::value::semver::{Range, Version};
+use crate::value::{Fault, Value};
+
+type Answer = Result<Value, Fault>;
+
+pub(super) fn semver_compare(_: &Context, args: &[Arg<'_>]) -> Answer {
+    // A version that is none counts as 0.0.0, as in the reference.
+    let version = Version::parse_ok(text(args, 0)).unwrap_or_default();
+    let range = Range::parse(text(args, 1)).map_err(Fault::new)?;
+    Ok(Value::Bool(range.contains(&version)))
+}
+
+pub(super) fn image_normalize(cx: &Context, args: &[Arg<'_>]) -> Answer {
+    let image = ImageRef::parse(text(args, 0), &cx.default_registry, cx.mutate_registry)
+        .map_err(|e| failure("image_normalize", e))?;
+    Ok(image.reference().into())
+}

@@ -1,0 +1,148 @@
+//! Regular expression functions.
+//!
+//! Patterns are Go's; [`super::go_syntax`] translates them. Compiled patterns are kept in a bounded
+//! cache, because a policy asks the same few patterns for every resource.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, RwLock};
+
+use regex::{Captures, Regex, RegexBuilder};
+
+use super::args::{failure, text};
+use super::go_syntax::{Dialect, translate};
+use super::strings::text_or_number;
+use super::{Arg, Context};
+use crate::value::{Fault, Value};
+
+type Answer = Result<Value, Fault>;
+
+/// Patterns kept at a time; when full, the cache starts anew.
+const CACHE_SIZE: usize = 1024;
+/// Memory that one compiled pattern may take.
+const SIZE_LIMIT: usize = 16 << 20;
+/// Nesting after translation, which adds a level for each flagged piece.
+const NEST_LIMIT: u32 = 1000;
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The matcher; its groups have no names.
+    pub regex: Regex,
+    /// The name of each capture group in order.
+    pub names: Vec<Option<String>>,
+}
+
+static CACHE: LazyLock<RwLock<HashMap<Box<str>, Arc<Compiled>>>> = LazyLock::new(RwLock::default);
+
+/// Compiles a Go pattern, or takes it from the cache.
+///
+/// # Errors
+/// ``error parsing regexp: <code>: `<fragment>` ``.
+pub fn compiled(pattern: &str) -> Result<Arc<Compiled>, String> {
+    if let Some(found) = CACHE.read().ok().and_then(|cache| cache.get(pattern).cloned()) {
+        return Ok(found);
+    }
+    let made = Arc::new(compile(pattern)?);
+    if let Ok(mut cache) = CACHE.write() {
+        if cache.len() >= CACHE_SIZE {
+            cache.clear();
+        }
+        cache.insert(pattern.into(), made.clone());
+    }
+    Ok(made)
+}
+
+/// Compiles a Go pattern for searching.
+///
+/// # Errors
+/// As [`compiled`].
+pub fn go_regex(pattern: &str) -> Result<Regex, String> {
+    compiled(pattern).map(|c| c.regex.clone())
+}
+
+fn compile(pattern: &str) -> Result<Compiled, String> {
+    let translated = translate(pattern, Dialect::Perl)?;
+    let regex = RegexBuilder::new(&translated.pattern)
+        .size_limit(SIZE_LIMIT)
+        .nest_limit(NEST_LIMIT)
+        .build()
+        .map_err(|_| format!("error parsing regexp: expression too large: `{pattern}`"))?;
+    Ok(Compiled { regex, names: translated.names })
+}
+
+pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let pattern = compiled(text(args, 0)).map_err(Fault::new)?;
+    Ok(Value::Bool(pattern.regex.is_match(&text_or_number(args, 1))))
+}
+
+pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all", e))?;
+    let template = text_or_number(args, 2);
+    let source = text_or_number(args, 1);
+    let out = pattern.regex.replace_all(&source, |captures: &Captures<'_>| {
+        let mut out = String::new();
+        expand(&mut out, &template, captures, &pattern.names);
+        out
+    });
+    Ok(out.into_owned().into())
+}
+
+pub(super) fn regex_replace_all_literal(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all_literal", e))?;
+    let replacement = text_or_number(args, 2);
+    let source = text_or_number(args, 1);
+    let out = pattern.regex.replace_all(&source, regex::NoExpand(&replacement));
+    Ok(out.into_owned().into())
+}
+
+/// Appends the template with its `$1`, `$name` and `${name}` filled in.
+fn expand(out: &mut String, template: &str, captures: &Captures<'_>, names: &[Option<String>]) {
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        if let Some(after_dollars) = after.strip_prefix('$') {
+            out.push('$');
+            rest = after_dollars;
+            continue;
+        }
+        match reference(after) {
+            Some((name, after_name)) => {
+                out.push_str(group(name, captures, names));
+                rest = after_name;
+            }
+            None => {
+                out.push('$');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+}
+
+/// The name after a `$` and what follows it.
+fn reference(s: &str) -> Option<(&str, &str)> {
+    let braced = s.strip_prefix('{');
+    let body = braced.unwrap_or(s);
+    let is_name = |c: char| c == '_' || c.is_alphabetic() || is_digit(c);
+    let end = body.find(|c| !is_name(c)).unwrap_or(body.len());
+    let (name, rest) = body.split_at(end);
+    if name.is_empty() {
+        return None;
+    }
+    let rest = if braced.is_some() { rest.strip_prefix('}')? } else { rest };
+    Some((name, rest))
+}
+
+/// Decimal digits of any script, but not fractions and the like.
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit() || !c.is_ascii() && c.is_numeric() && !c.is_alphabetic()
+}
+
+fn group<'t>(name: &str, captures: &Captures<'t>, names: &[Option<String>]) -> &'t str {
+    let number = name.bytes().all(|b| b.is_ascii_digit()).then(|| name.parse::<usize>().ok());
+    if let Some(number) = number {
+        return number.and_then(|i| captures.get(i)).map_or("", |m| m.as_str());
+    }
+    let named = names.iter().enumerate().filter(|(_, n)| n.as_deref() == Some(name));
+    named.into_iter().find_map(|(i, _)| captures.get(i + 1)).map_or("", |m| m.as_str())
+}

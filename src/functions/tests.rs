@@ -1,0 +1,255 @@
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use super::*;
+use crate::value::Map;
+
+/// Evaluates the small part of the language that the recorded cases of functions mostly use: nested
+/// calls of texts, literals, `@` and top-level fields. `None`: the expression needs more than that.
+struct Reader<'a> {
+    rest: &'a str,
+    input: &'a Value,
+}
+
+type Eval = Option<Result<Value, Fault>>;
+
+impl<'a> Reader<'a> {
+    fn space(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\n', '\t', '\r']);
+    }
+
+    fn delimited(&mut self, quote: char) -> Option<String> {
+        let mut out = String::new();
+        let mut chars = self.rest.chars();
+        chars.next();
+        loop {
+            match chars.next()? {
+                '\\' => match chars.next()? {
+                    c if c == quote => out.push(c),
+                    c => {
+                        out.push('\\');
+                        out.push(c);
+                    }
+                },
+                c if c == quote => break,
+                c => out.push(c),
+            }
+        }
+        self.rest = chars.as_str();
+        Some(out)
+    }
+
+    fn value(&mut self) -> Eval {
+        self.space();
+        match self.rest.chars().next()? {
+            '\'' => self.delimited('\'').map(|s| Ok(s.into())),
+            '`' => Some(Ok(decode_json(&self.delimited('`')?).ok()?)),
+            '@' => {
+                self.rest = &self.rest[1..];
+                Some(Ok(self.input.clone()))
+            }
+            _ => {
+                let end = self
+                    .rest
+                    .find(|c: char| c != '_' && !c.is_ascii_alphanumeric())
+                    .unwrap_or(self.rest.len());
+                let (name, rest) = self.rest.split_at(end);
+                self.rest = rest;
+                if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+                    return None;
+                }
+                if rest.starts_with('(') {
+                    return self.call(name);
+                }
+                Some(match self.input {
+                    Value::Map(m) => m.get(name).cloned().ok_or(Fault::NotFound(name.into())),
+                    _ => Ok(Value::Null),
+                })
+            }
+        }
+    }
+
+    fn call(&mut self, name: &str) -> Eval {
+        self.rest = &self.rest[1..];
+        let f = find(name)?;
+        if matches!(f.run, Run::Higher(_)) {
+            return None;
+        }
+        let mut args = Vec::new();
+        self.space();
+        while !self.rest.starts_with(')') {
+            let arg = match self.value()? {
+                Err(fault) if !fault.is_not_found() => Err(fault),
+                other => Ok(other.unwrap_or_default()),
+            };
+            args.push(arg);
+            self.space();
+            if let Some(rest) = self.rest.strip_prefix(',') {
+                self.rest = rest;
+            } else if !self.rest.starts_with(')') {
+                return None;
+            }
+            self.space();
+        }
+        self.rest = &self.rest[1..];
+        let args: Result<Vec<Value>, Fault> = args.into_iter().collect();
+        Some(args.and_then(|args| {
+            let args: Vec<Arg<'_>> = args.into_iter().map(|v| Arg::Value(Cow::Owned(v))).collect();
+            call(f, &Context::default(), &args)
+        }))
+    }
+
+    /// A whole expression: a value and perhaps `.field` or `.[a,b]` after it.
+    fn expression(&mut self) -> Eval {
+        let mut result = self.value()?;
+        self.space();
+        while let Some(rest) = self.rest.strip_prefix('.') {
+            if let Some(list) = rest.strip_prefix('[') {
+                let (names, rest) = list.split_once(']')?;
+                self.rest = rest;
+                result = result.map(|v| match v {
+                    Value::Null => Value::Null,
+                    v => Value::list(
+                        names.split(',').map(|n| v.get(n.trim()).cloned().unwrap_or_default()).collect(),
+                    ),
+                });
+                continue;
+            }
+            let end = rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+            let (name, rest) = rest.split_at(end);
+            self.rest = rest;
+            result = result.and_then(|v| match v {
+                Value::Map(m) => m.get(name).cloned().ok_or(Fault::NotFound(name.into())),
+                _ => Ok(Value::Null),
+            });
+        }
+        self.rest.trim().is_empty().then_some(result)
+    }
+}
+
+fn conformance(file: &str) -> Option<String> {
+    let root = std::env::var_os("EPHOR_CONFORMANCE")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"));
+    std::fs::read_to_string(root.join(file)).ok()
+}
+
+#[test]
+fn functions_answer_as_the_reference_recorded() {
+    let Some(text) = conformance("jmespath-kyverno/cases.jsonl") else {
+        println!("skipped: no conformance data");
+        return;
+    };
+    let (mut compared, mut all, mut wrong) = (0, 0, Vec::new());
+    for line in text.lines() {
+        let case = decode_json(line).unwrap();
+        all += 1;
+        let expression = case.text_at(&["expression"]);
+        if case.get("function").is_none() || expression.contains("time_now") {
+            continue;
+        }
+        let input = case.get("input").cloned().unwrap_or_default();
+        let mut reader = Reader { rest: expression, input: &input };
+        let Some(got) = reader.expression() else { continue };
+        compared += 1;
+        let want = match case.get("error") {
+            Some(e) => Err(e.clone()),
+            None => Ok(case.get("result").cloned().unwrap_or_default()),
+        };
+        let same = match (&got, &want) {
+            (Ok(a), Ok(b)) => print::json(a) == print::json(b),
+            (Err(a), Err(b)) => Some(a.to_string().as_str()) == b.as_str(),
+            _ => false,
+        };
+        if !same {
+            let got = got.map(|v| print::json(&v)).map_err(|e| e.to_string());
+            let want = want.map(|v| print::json(&v)).map_err(|e| print::display(&e));
+            wrong.push(format!("{} {expression}\n   got {got:?}\n  want {want:?}", case.text_at(&["id"])));
+        }
+    }
+    println!("{compared} of {all} cases compared, {} differ", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_table_is_sorted_and_documented() {
+    assert!(all().windows(2).all(|w| w[0].name < w[1].name));
+    assert_eq!(all().iter().filter(|f| f.kyverno).count(), 51);
+    assert!(all().iter().all(|f| f.note.ends_with('.') && find(f.name).is_some()));
+    assert_eq!(find("lookup").unwrap().signature(), "lookup(object|array, string|number) any");
+}
+
+fn run(name: &str, args: &[Value]) -> Result<String, String> {
+    let args: Vec<Arg<'_>> = args.iter().map(|v| Arg::Value(Cow::Borrowed(v))).collect();
+    call(find(name).unwrap(), &Context::default(), &args).map(|v| print::json(&v)).map_err(|e| e.to_string())
+}
+
+#[test]
+fn host_integers_are_no_numbers() {
+    let five = Value::Int(5);
+    assert_eq!(run("type", &[five.clone()]), Err("unknown type".into()));
+    assert_eq!(run("to_number", &[five.clone()]), Err("unknown type".into()));
+    assert_eq!(run("to_string", &[five.clone()]), Ok("\"5\"".into()));
+    assert_eq!(
+        run("abs", &[five.clone()]),
+        Err("Invalid type for: 5, expected: []jmespath.JpType{\"number\"}".into())
+    );
+    assert_eq!(
+        run("add", &[five.clone(), Value::Float(1.0)]),
+        Err("JMESPath function 'add': invalid operand".into())
+    );
+    assert_eq!(run("sum", &[Value::list(vec![five])]), Ok("5".into()));
+}
+
+#[test]
+fn opaque_lists_are_no_arrays_for_some() {
+    let object = Value::Map([("a".into(), Value::Float(1.0))].into_iter().collect::<Map>());
+    let args: Vec<Arg<'_>> =
+        [object, "k".into(), "v".into()].into_iter().map(|v| Arg::Value(Cow::Owned(v))).collect();
+    let items = call(find("items").unwrap(), &Context::default(), &args).unwrap();
+    assert_eq!(run("type", &[items.clone()]), Err("unknown type".into()));
+    assert_eq!(run("to_array", &[items.clone()]), Ok("[[{\"k\":\"a\",\"v\":1}]]".into()));
+    assert_eq!(run("length", &[items.clone()]), Ok("1".into()));
+    assert_eq!(run("sum", &[items.clone()]), Err("JMESPath function 'sum': Types mismatch".into()));
+    assert_eq!(
+        run("sort", &[items.clone()]),
+        Err("Invalid type for: [map[k:a v:1]], expected: []jmespath.JpType{\"array[string]\", \"array[number]\"}".into())
+    );
+    assert_eq!(
+        run("lookup", &[items.clone(), Value::Float(0.0)]),
+        Err("JMESPath function 'lookup': argument #1 is not of type Object or Array".into())
+    );
+    assert_eq!(run("reverse", &[items]), Ok("[{\"k\":\"a\",\"v\":1}]".into()));
+}
+
+#[test]
+fn where_the_reference_crashes_there_is_an_answer() {
+    assert_eq!(
+        run("merge", &[Value::Null]),
+        Err("Invalid type for: <nil>, expected: []jmespath.JpType{\"object\"}".into())
+    );
+    let nested = Value::list(vec![Value::list(vec![Value::Float(1.0)])]);
+    assert_eq!(run("contains", &[nested, Value::list(vec![Value::Float(1.0)])]), Ok("true".into()));
+    assert_eq!(run("semver_compare", &["1.0.0".into(), "2.0.0 || || 3.0.0".into()]), Ok("false".into()));
+    assert_eq!(run("to_string", &[Value::Float(f64::NAN)]), Err("json: unsupported value: NaN".into()));
+}
+
+#[test]
+fn random_texts_match_their_pattern() {
+    for pattern in ["[a-z0-9]{8}", "(ab|c)+x?", "[^a]{3}", "x{2,5}|y", "[[:digit:]]+"] {
+        let Ok(text) = run("random", &[pattern.into()]) else { panic!("{pattern}") };
+        let text = decode_json(&text).unwrap();
+        let whole = go_regex(&format!("^(?:{pattern})$")).unwrap();
+        assert!(whole.is_match(text.as_str().unwrap()), "{pattern}: {text:?}");
+    }
+}
+
+#[test]
+fn deep_json_is_refused_and_dropped_without_overflow() {
+    let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
+    assert!(decode_json(&deep(json::MAX_DEPTH)).is_ok());
+    assert_eq!(
+        decode_json(&deep(json::MAX_DEPTH + 1)).unwrap_err(),
+        "invalid character '[' exceeded max depth"
+    );
+}

@@ -1,0 +1,106 @@
+//! Functions of points in time and durations.
+//!
+//! Times are RFC 3339 unless a layout is given; results show whole seconds in the offset of the input.
+
+use super::args::text;
+use super::{Arg, Context};
+use crate::value::number::parse_int;
+use crate::value::quote::quote;
+use crate::value::time::Time;
+use crate::value::{Fault, Value, duration};
+
+type Answer = Result<Value, Fault>;
+
+fn time(args: &[Arg<'_>], i: usize) -> Result<Time, Fault> {
+    Time::parse_rfc3339(text(args, i)).map_err(Fault::new)
+}
+
+fn span(args: &[Arg<'_>], i: usize) -> Result<i64, Fault> {
+    duration::parse(text(args, i)).map_err(Fault::new)
+}
+
+fn show(t: Time) -> Answer {
+    Ok(t.to_string().into())
+}
+
+fn now(cx: &Context) -> Time {
+    Time::from_unix_nanos(cx.now.unwrap_or_else(|| {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(0))
+    }))
+}
+
+pub(super) fn time_now(cx: &Context, _: &[Arg<'_>]) -> Answer {
+    show(now(cx))
+}
+
+pub(super) fn time_now_utc(cx: &Context, _: &[Arg<'_>]) -> Answer {
+    show(now(cx).utc())
+}
+
+pub(super) fn time_since(cx: &Context, args: &[Arg<'_>]) -> Answer {
+    let layout = text(args, 0);
+    let read = |s: &str| match layout {
+        "" => Time::parse_rfc3339(s),
+        _ => Time::parse(layout, s),
+    };
+    let from = read(text(args, 1)).map_err(Fault::new)?;
+    let to = match text(args, 2) {
+        "" => now(cx),
+        s => read(s).map_err(Fault::new)?,
+    };
+    Ok(duration::format(to.since(&from)).into())
+}
+
+pub(super) fn time_diff(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let (from, to) = (time(args, 0)?, time(args, 1)?);
+    Ok(duration::format(to.since(&from)).into())
+}
+
+pub(super) fn time_to_cron(_: &Context, args: &[Arg<'_>]) -> Answer {
+    Ok(time(args, 0)?.cron().into())
+}
+
+pub(super) fn time_add(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let (t, d) = (time(args, 0)?, span(args, 1)?);
+    show(t.plus(d))
+}
+
+pub(super) fn time_parse(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let (layout, s) = (text(args, 0), text(args, 1));
+    // A layout that is a number means Unix seconds, even `2006`.
+    if parse_int(layout).is_some() {
+        let secs = parse_int(s).ok_or_else(|| {
+            let digits = s.strip_prefix(['+', '-']).unwrap_or(s);
+            let in_form = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            let why = if in_form { "value out of range" } else { "invalid syntax" };
+            Fault::new(format!("strconv.ParseInt: parsing {}: {why}", quote(s)))
+        })?;
+        return show(Time::from_unix(secs));
+    }
+    show(Time::parse(layout, s).map_err(Fault::new)?)
+}
+
+pub(super) fn time_utc(_: &Context, args: &[Arg<'_>]) -> Answer {
+    show(time(args, 0)?.utc())
+}
+
+pub(super) fn time_before(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let (a, b) = (time(args, 0)?, time(args, 1)?);
+    Ok(Value::Bool(a < b))
+}
+
+pub(super) fn time_after(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let (a, b) = (time(args, 0)?, time(args, 1)?);
+    Ok(Value::Bool(a > b))
+}
+
+pub(super) fn time_between(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let (t, start, end) = (time(args, 0)?, time(args, 1)?, time(args, 2)?);
+    Ok(Value::Bool(t > start && t < end))
+}
+
+pub(super) fn time_truncate(_: &Context, args: &[Arg<'_>]) -> Answer {
+    let (t, d) = (time(args, 0)?, span(args, 1)?);
+    show(t.truncate(d))
+}
