@@ -9,6 +9,7 @@
 //! Semantics: `docs/cli.md`, policy and resource sources; typing of scalars as in YAML 1.1.
 
 mod build;
+mod event;
 mod intern;
 pub mod json;
 pub mod resource;
