@@ -3,4 +3,5 @@
 
 pub mod document;
 pub mod functions;
+pub mod report;
 pub mod value;

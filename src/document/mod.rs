@@ -100,3 +100,9 @@ pub fn parse_stream(
 pub fn yaml_value(text: &str) -> Result<Value, String> {
     yaml::parse(text, Duplicates::LastWins)
 }
+
+/// Whether an unquoted `text` is read as text, by every YAML reader that a user may have: booleans,
+/// numbers, dates, null forms and base-60 numbers are not.
+pub fn reads_as_text(text: &str) -> bool {
+    scalar::reads_as_text(text)
+}
