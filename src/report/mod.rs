@@ -3,6 +3,7 @@
 //! - [`yaml`]: values as YAML, in the two styles of the reference;
 //! - [`table`]: the result table.
 
+mod natural;
 mod scalar;
 pub mod table;
 pub mod yaml;

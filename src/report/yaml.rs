@@ -13,9 +13,9 @@
 //! The layout rules are libyaml's emitter: three facts about the position (column, whether white
 //! space precedes, whether only indentation precedes) decide where a line breaks.
 
-use std::cmp::Ordering;
 use std::fmt::Write;
 
+use super::natural;
 use super::scalar::{self, Notation};
 use crate::value::{Map, Value, number};
 
@@ -99,10 +99,7 @@ impl Emitter<'_> {
         let outer = self.indent;
         self.indent = self.deeper(false);
         self.in_sequence = false;
-        let mut sorted: Vec<_> = entries.iter().collect();
-        let style = self.style;
-        sorted.sort_by(|a, b| natural(a.0, b.0, style));
-        for (key, value) in sorted {
+        for (key, value) in natural::sorted(entries, self.style == Style::Object) {
             self.write_indent();
             if key.len() > LONGEST_KEY || scalar::has_break(key) {
                 self.indicator("?", true, true);
@@ -362,35 +359,6 @@ impl Emitter<'_> {
         self.whitespace = true;
         self.indention = true;
     }
-}
-
-/// Natural order: runs of digits compare by number, letters come after everything else.
-fn natural(a: &str, b: &str, style: Style) -> Ordering {
-    let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
-    let same = (0..=same).rev().find(|i| a.is_char_boundary(*i)).unwrap_or(0);
-    let (head, a, b) =
-        (a.get(..same).unwrap_or(""), a.get(same..).unwrap_or(""), b.get(same..).unwrap_or(""));
-    let (Some(x), Some(y)) = (a.chars().next(), b.chars().next()) else { return a.len().cmp(&b.len()) };
-    match (x.is_alphabetic(), y.is_alphabetic()) {
-        (true, true) => return x.cmp(&y),
-        (false, false) => {}
-        (x_letter, _) => {
-            // After a digit, the object printer puts letters first.
-            let letters_first = style == Style::Object && head.ends_with(char::is_numeric);
-            return if x_letter == letters_first { Ordering::Less } else { Ordering::Greater };
-        }
-    }
-    // A zero inside a longer number is a digit of it, not a leading zero.
-    let inside_number =
-        (x == '0' || y == '0') && head.chars().rev().take_while(char::is_ascii_digit).any(|c| c != '0');
-    let run = |s: &str| {
-        let digits = s.bytes().take_while(u8::is_ascii_digit).count();
-        let start = i64::from(inside_number);
-        let number =
-            s.bytes().take(digits).fold(start, |n, d| n.wrapping_mul(10).wrapping_add(i64::from(d - b'0')));
-        (number, digits)
-    };
-    run(a).cmp(&run(b)).then(x.cmp(&y))
 }
 
 #[cfg(test)]
