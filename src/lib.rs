@@ -34,6 +34,7 @@ pub mod lower;
 pub mod matching;
 pub mod pattern;
 pub mod policy_set;
+pub mod report;
 pub mod sources;
 pub mod value;
 

@@ -80,9 +80,6 @@ impl PolicySet {
             let doc = api::schema::check(&doc).map_err(|e| fail(&name, e.to_string()))?;
             match doc.text_at(&["kind"]) {
                 "ClusterPolicy" | "Policy" => {
-                    if let Some(error) = api::lint::lint(&doc).error {
-                        return Err(fail(&name, error.text));
-                    }
                     policies.push(Arc::new(lower::policy::policy(&doc)));
                 }
                 "PolicyException" => exceptions.push(lower::policy::exception(&doc)),

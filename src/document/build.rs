@@ -100,20 +100,15 @@ impl Builder {
         }
     }
 
-    /// A scalar. `merge` says that it is a merge key if it stands where a key does.
-    pub(super) fn scalar(
-        &mut self,
-        text: &str,
-        kind: Scalar,
-        merge: bool,
-        anchor: Option<String>,
-        line: usize,
-    ) {
+    /// A merge key (`<<`) instead of an ordinary one.
+    pub(super) fn merge_key(&mut self) {
         self.count(1, 0);
-        if merge && self.place() == Place::Key {
-            self.set_key(Key::Merge);
-            return;
-        }
+        self.set_key(Key::Merge);
+    }
+
+    /// A scalar.
+    pub(super) fn scalar(&mut self, text: &str, kind: Scalar, anchor: Option<&str>, line: u32) {
+        self.count(1, 0);
         if self.place() == Place::Key && anchor.is_none() {
             let key = self.scalar_key(text, kind);
             self.set_key(key);
@@ -122,7 +117,8 @@ impl Builder {
         let value = self.scalar_value(text, kind);
         if let Some(name) = anchor {
             let id = self.next_anchor();
-            self.anchors.insert(name, Anchor { id, value: Some(value.clone()), nodes: 1, height: 0 });
+            self.anchors
+                .insert(name.to_string(), Anchor { id, value: Some(value.clone()), nodes: 1, height: 0 });
         }
         self.put(value, 0, line, false);
     }
@@ -131,7 +127,7 @@ impl Builder {
     ///
     /// # Errors
     /// The document is nested too deeply.
-    pub(super) fn start_seq(&mut self, anchor: Option<String>) -> Result<(), String> {
+    pub(super) fn start_seq(&mut self, anchor: Option<&str>) -> Result<(), String> {
         self.start(Kind::Seq(Vec::new()), anchor)
     }
 
@@ -139,12 +135,12 @@ impl Builder {
     ///
     /// # Errors
     /// The document is nested too deeply.
-    pub(super) fn start_map(&mut self, anchor: Option<String>) -> Result<(), String> {
+    pub(super) fn start_map(&mut self, anchor: Option<&str>) -> Result<(), String> {
         let typed_keys = (self.duplicates == Duplicates::Error).then(HashSet::new);
         self.start(Kind::Map { entries: Vec::with_capacity(4), key: None, typed_keys }, anchor)
     }
 
-    fn start(&mut self, kind: Kind, anchor: Option<String>) -> Result<(), String> {
+    fn start(&mut self, kind: Kind, anchor: Option<&str>) -> Result<(), String> {
         if self.stack.len() >= MAX_DEPTH {
             return Err(too_deep());
         }
@@ -152,15 +148,15 @@ impl Builder {
         self.count(1, 0);
         let anchor = anchor.map(|name| {
             let id = self.next_anchor();
-            self.anchors.insert(name.clone(), Anchor { id, value: None, nodes: 0, height: 0 });
-            (name, id)
+            self.anchors.insert(name.to_string(), Anchor { id, value: None, nodes: 0, height: 0 });
+            (name.to_string(), id)
         });
         self.stack.push(Frame { kind, anchor, nodes_before, height: 0, bad_key: None });
         Ok(())
     }
 
     /// The innermost collection ends; `line` is the line where it began.
-    pub(super) fn end(&mut self, line: usize) {
+    pub(super) fn end(&mut self, line: u32) {
         let Some(frame) = self.stack.pop() else { return };
         let value = match frame.kind {
             Kind::Seq(items) => Value::list(items),
@@ -181,7 +177,7 @@ impl Builder {
     ///
     /// # Errors
     /// The anchor is unknown, or the expanded document would be nested too deeply.
-    pub(super) fn alias(&mut self, name: &str, line: usize) -> Result<(), String> {
+    pub(super) fn alias(&mut self, name: &str, line: u32) -> Result<(), String> {
         let Some(anchor) = self.anchors.get(name) else {
             return Err(format!("yaml: unknown anchor '{name}' referenced"));
         };
@@ -255,7 +251,7 @@ impl Builder {
         }
     }
 
-    fn put(&mut self, value: Value, height: usize, line: usize, aliased: bool) {
+    fn put(&mut self, value: Value, height: usize, line: u32, aliased: bool) {
         let Some(frame) = self.stack.last_mut() else {
             self.root = value;
             return;
@@ -413,7 +409,7 @@ fn allowed_alias_ratio(nodes: u64) -> f64 {
 /// The number that JSON text of this double reads back as.
 fn json_number(f: f64) -> Value {
     // Below 2^63 in magnitude the conversion is exact; above, JSON text is no 64-bit integer.
-    if f.fract() == 0.0 && (-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&f) {
+    if f.fract() == 0.0 && (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&f) {
         Value::Int(f as i64)
     } else {
         Value::Float(f)

@@ -9,6 +9,7 @@
 //! Semantics: `docs/cli.md`, policy and resource sources; typing of scalars as in YAML 1.1.
 
 mod build;
+mod event;
 mod intern;
 pub mod json;
 pub mod resource;
@@ -98,4 +99,10 @@ pub fn parse_stream(
 /// The reference's text, such as `yaml: line 1: did not find expected node content`.
 pub fn yaml_value(text: &str) -> Result<Value, String> {
     yaml::parse(text, Duplicates::LastWins)
+}
+
+/// Whether an unquoted `text` is read as text, by every YAML reader that a user may have: booleans,
+/// numbers, dates, null forms and base-60 numbers are not.
+pub fn reads_as_text(text: &str) -> bool {
+    scalar::reads_as_text(text)
 }

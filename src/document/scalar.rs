@@ -207,6 +207,33 @@ pub(super) fn is_timestamp(text: &str) -> bool {
     part(clock.next(), 1..=2, 23) && part(clock.next(), 1..=2, 59) && clock.next().is_some()
 }
 
+/// Whether untagged plain `text` is text for readers of YAML 1.1, 1.2 and their in-betweens.
+pub(super) fn reads_as_text(text: &str) -> bool {
+    match text.as_bytes().first() {
+        None => false,
+        Some(b'0'..=b'9' | b'+' | b'-') => {
+            resolve_plain(text) == Scalar::Text && !is_timestamp(text) && !is_base60(text)
+        }
+        Some(_) => resolve_plain(text) == Scalar::Text,
+    }
+}
+
+/// `[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?`
+fn is_base60(text: &str) -> bool {
+    let body = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let Some((first, rest)) = body.split_once(':') else { return false };
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    let (rest, fraction) = rest.split_once('.').unwrap_or((rest, ""));
+    first.starts_with(|c: char| c.is_ascii_digit())
+        && digits(first)
+        && digits(fraction)
+        && rest.split(':').all(|p| match p.as_bytes() {
+            [d] => d.is_ascii_digit(),
+            [t, d] => matches!(t, b'0'..=b'5') && d.is_ascii_digit(),
+            _ => false,
+        })
+}
+
 /// The bytes of base64 text as a Go decoder reads it (line breaks ignored, padding required), as
 /// text in which every byte that is not UTF-8 is U+FFFD.
 pub(super) fn decode_binary(text: &str) -> Option<String> {
