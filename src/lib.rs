@@ -4,4 +4,5 @@
 pub mod document;
 pub mod functions;
 pub mod report;
+pub mod sources;
 pub mod value;
