@@ -12,6 +12,7 @@ mod build;
 mod event;
 mod intern;
 pub mod json;
+pub mod locate;
 pub mod resource;
 mod scalar;
 pub mod scope;

@@ -3,6 +3,9 @@
 //! A rule may read ConfigMaps, answers of the Kubernetes API, of services and registries, and global
 //! context entries. The engine asks a `Sources` for them and does not know where they come from.
 
+pub mod download;
+pub mod files;
+
 use crate::value::Value;
 
 /// A request to the Kubernetes API or to a service.

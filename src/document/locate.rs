@@ -1,0 +1,177 @@
+//! Where a part of a document stands in the user's file.
+//!
+//! Values carry no positions: they would cost every run for what few messages need. A message that
+//! wants one names the part by its path, and the text is read again, with places, until that part.
+//! In: the document's text and a path. Out: line and column from 1, in characters, and the length
+//! of the part on that line. A path that leads through an alias is found at the alias.
+
+use std::fmt;
+
+use super::event::{Event, EventData, Mark, Parser};
+use super::scalar::{Scalar, resolve_plain};
+use crate::value::Str;
+
+/// One step from a value to a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathPart {
+    /// The member of an object.
+    Key(Str),
+    /// The item of a list, from 0.
+    Index(usize),
+}
+
+impl fmt::Display for PathPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PathPart::Key(key) => f.write_str(key),
+            PathPart::Index(i) => write!(f, "[{i}]"),
+        }
+    }
+}
+
+/// A path as users read it: `spec.rules[0].name`.
+pub struct Path<'p>(pub &'p [PathPart]);
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, part) in self.0.iter().enumerate() {
+            if i > 0 && matches!(part, PathPart::Key(_)) {
+                f.write_str(".")?;
+            }
+            write!(f, "{part}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A place in a document's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line of the document, from 1.
+    pub line: usize,
+    /// Character of the line, from 1.
+    pub col: usize,
+    /// Characters, on this line only.
+    pub len: usize,
+}
+
+/// The place of the value at `path`; `None` when the document has no such part or is not YAML.
+pub fn locate(text: &str, path: &[PathPart]) -> Option<Position> {
+    find(text, path, false)
+}
+
+/// The place of the key whose value is at `path`; that of the item when the path ends in an index.
+pub fn locate_key(text: &str, path: &[PathPart]) -> Option<Position> {
+    find(text, path, true)
+}
+
+/// An open collection.
+struct Frame {
+    /// How many parts of the path lead here, if the collection is on the path.
+    matched: Option<usize>,
+    kind: Kind,
+}
+
+enum Kind {
+    Seq { next: usize },
+    Map { key: Option<Key> },
+}
+
+/// A key that has been read: whether the path goes through it, and where it stands.
+struct Key {
+    on_path: bool,
+    start: Mark,
+    end: Mark,
+}
+
+fn find(text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut parser = Parser::new(text).ok()?;
+    let mut stack: Vec<Frame> = Vec::new();
+    loop {
+        let event = parser.next().ok()?;
+        match &event.data {
+            EventData::DocumentStart => continue,
+            EventData::DocumentEnd | EventData::StreamEnd => return None,
+            EventData::SeqEnd | EventData::MapEnd => {
+                stack.pop();
+                continue;
+            }
+            EventData::Alias(_)
+            | EventData::Scalar { .. }
+            | EventData::SeqStart(_)
+            | EventData::MapStart(_) => {}
+        }
+        let (matched, key) = match stack.last_mut() {
+            None => (Some(0), None),
+            Some(frame) => {
+                let wanted = frame.matched.and_then(|n| path.get(n));
+                let here = match &mut frame.kind {
+                    Kind::Seq { next } => {
+                        let index = *next;
+                        *next += 1;
+                        (matches!(wanted, Some(PathPart::Index(i)) if *i == index), None)
+                    }
+                    Kind::Map { key } => match key.take() {
+                        None => {
+                            let on_path = matches!(wanted, Some(PathPart::Key(k)) if is_key(&event, k));
+                            *key = Some(Key { on_path, start: event.start, end: event.end });
+                            // A collection as key is passed over like any value.
+                            open(&mut stack, &event, None);
+                            continue;
+                        }
+                        Some(key) => (key.on_path, Some(key)),
+                    },
+                };
+                (frame.matched.filter(|_| here.0).map(|n| n + 1), here.1)
+            }
+        };
+        let found =
+            matched == Some(path.len()) || (matched.is_some() && matches!(event.data, EventData::Alias(_)));
+        if found {
+            return Some(match key.filter(|_| want_key) {
+                Some(key) => position(text, key.start, Some(key.end)),
+                None => {
+                    let scalar = matches!(event.data, EventData::Scalar { .. } | EventData::Alias(_));
+                    position(text, event.start, scalar.then_some(event.end))
+                }
+            });
+        }
+        open(&mut stack, &event, matched);
+    }
+}
+
+fn open(stack: &mut Vec<Frame>, event: &Event<'_>, matched: Option<usize>) {
+    let kind = match event.data {
+        EventData::SeqStart(_) => Kind::Seq { next: 0 },
+        EventData::MapStart(_) => Kind::Map { key: None },
+        _ => return,
+    };
+    stack.push(Frame { matched, kind });
+}
+
+/// Whether a node is the key `name` of the value that the document becomes.
+fn is_key(event: &Event<'_>, name: &str) -> bool {
+    let EventData::Scalar { value, plain, .. } = &event.data else { return false };
+    if value == name {
+        return true;
+    }
+    *plain && matches!(resolve_plain(value), Scalar::Bool(b) if name == if b { "true" } else { "false" })
+}
+
+/// The place from `start` to `end`, or to the end of the line for what has no end on it.
+fn position(text: &str, start: Mark, end: Option<Mark>) -> Position {
+    let line_start = start.pos.saturating_sub(start.col as usize);
+    let before = text.get(line_start..start.pos).unwrap_or("");
+    let rest = text.get(start.pos..).unwrap_or("");
+    let rest = rest.lines().next().unwrap_or("").trim_end();
+    let len = match end {
+        Some(end) => end.pos.saturating_sub(start.pos).min(rest.len()),
+        None => rest.len(),
+    };
+    Position {
+        line: start.line as usize + 1,
+        col: before.chars().count() + 1,
+        len: rest.get(..len).unwrap_or(rest).chars().count().max(1),
+    }
+}

@@ -1,0 +1,35 @@
+//! Plain downloads of policy and resource files.
+//!
+//! In: an `http(s)://` address. Out: its text. Redirects are followed; the status must be 200. Size
+//! and time are limited, so that an address cannot fill the memory or hold up a run.
+
+use std::time::Duration;
+
+/// The largest download.
+const LARGEST: u64 = 50 * 1024 * 1024;
+/// How long a download may take from the first connection to the last byte.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Whether an argument is an address and not a file.
+pub fn is_url(argument: &str) -> bool {
+    argument.starts_with("http://") || argument.starts_with("https://")
+}
+
+/// The bytes at an address.
+///
+/// # Errors
+/// Why there are none, with the address.
+pub fn fetch(url: &str) -> Result<Vec<u8>, String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(LONGEST))
+        .http_status_as_error(false)
+        .user_agent(concat!("ephor/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .into();
+    let failed = |cause: ureq::Error| format!("failed to fetch {url}: {cause}");
+    let mut answer = agent.get(url).call().map_err(failed)?;
+    if answer.status() != 200 {
+        return Err(format!("failed to fetch resource from {url}: HTTP {}", answer.status().as_u16()));
+    }
+    answer.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(failed)
+}

@@ -1,0 +1,247 @@
+//! Which files an argument of the command line means, and their texts.
+//!
+//! Policies: `-` is standard input; a directory is walked in name order, entries that begin with a
+//! dot left out; of files only `.yaml` and `.yml` are read; a pattern is expanded when no file has
+//! that very name; an address is downloaded. Unlike the reference, which loads nothing from `.`,
+//! the directory one stands in is a directory like any other.
+//!
+//! Resources: the first entry decides. `-` reads standard input and a directory its direct `.yaml`
+//! and `.yml` files; other entries are ignored then. Everything else is a file of any name or an
+//! address.
+//!
+//! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
+//! caller knows which of them the reference takes for fatal. Semantics: `docs/cli.md`, sources.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use super::download::{fetch, is_url};
+use crate::document::split;
+
+/// The text of one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    /// The path as reached from the argument, `-` for standard input, or the address.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Why an argument, or a part of it, gave nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// There is no such file.
+    Missing,
+    /// It cannot be read, downloaded, or is not UTF-8.
+    Unreadable,
+    /// Its name has another extension.
+    Extension,
+    /// It holds no document.
+    Empty,
+    /// A pattern without match or a directory without file.
+    NoMatch,
+    /// Another argument stands for all.
+    Superseded,
+}
+
+/// Something the user should know about a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The path or address.
+    pub place: String,
+    /// The kind of cause.
+    pub cause: Cause,
+    /// One line, in the reference's words where it has some.
+    pub text: String,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.text)
+    }
+}
+
+/// What the arguments gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// The texts in order.
+    pub sources: Vec<SourceText>,
+    /// What is worth a line on standard error.
+    pub notices: Vec<Notice>,
+}
+
+/// The texts that policy arguments mean.
+pub fn policies<S: AsRef<str>>(arguments: &[S]) -> Loaded {
+    let mut loaded = Loaded::default();
+    for argument in arguments {
+        loaded.policy_argument(argument.as_ref());
+    }
+    loaded
+}
+
+/// The texts that resource arguments mean.
+pub fn resources<S: AsRef<str>>(arguments: &[S]) -> Loaded {
+    let mut loaded = Loaded::default();
+    let Some((first, others)) = arguments.split_first() else { return loaded };
+    let first = first.as_ref();
+    let alone = if first == "-" && !io::stdin().is_terminal() {
+        loaded.stdin();
+        true
+    } else if Path::new(first).is_dir() {
+        loaded.directory(Path::new(first), false);
+        true
+    } else {
+        loaded.resource_argument(first, "stat");
+        false
+    };
+    for other in others {
+        if alone {
+            loaded.note(other.as_ref(), Cause::Superseded, format!("ignored because of `{first}`"));
+        } else {
+            loaded.resource_argument(other.as_ref(), "open");
+        }
+    }
+    loaded
+}
+
+impl Loaded {
+    fn note(&mut self, place: &str, cause: Cause, text: impl Into<String>) {
+        self.notices.push(Notice { place: place.to_string(), cause, text: text.into() });
+    }
+
+    fn policy_argument(&mut self, argument: &str) {
+        let path = Path::new(argument);
+        if argument == "-" && !io::stdin().is_terminal() {
+            self.stdin();
+        } else if is_url(argument) {
+            self.download(argument);
+        } else if path.is_dir() {
+            self.directory(path, true);
+        } else if path.exists() {
+            self.yaml_file(path);
+        } else if argument.contains(['*', '?', '[']) {
+            self.pattern(argument);
+        } else {
+            self.note(argument, Cause::Missing, format!("stat {argument}: no such file or directory"));
+        }
+    }
+
+    fn resource_argument(&mut self, argument: &str, verb: &str) {
+        if is_url(argument) {
+            self.download(argument);
+        } else if Path::new(argument).exists() {
+            self.file(Path::new(argument));
+        } else {
+            self.note(argument, Cause::Missing, format!("{verb} {argument}: no such file or directory"));
+        }
+    }
+
+    fn stdin(&mut self) {
+        let mut bytes = Vec::new();
+        match io::stdin().lock().read_to_end(&mut bytes) {
+            Ok(_) => self.text("-", bytes),
+            Err(e) => self.note("-", Cause::Unreadable, reason(&e)),
+        }
+    }
+
+    fn download(&mut self, url: &str) {
+        match fetch(url) {
+            Ok(bytes) => self.text(url, bytes),
+            Err(text) => self.note(url, Cause::Unreadable, text),
+        }
+    }
+
+    fn pattern(&mut self, pattern: &str) {
+        let options = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
+        let found: Vec<PathBuf> =
+            glob::glob_with(pattern, options).map(|paths| paths.flatten().collect()).unwrap_or_default();
+        if found.is_empty() {
+            self.note(pattern, Cause::NoMatch, "no file matches");
+        }
+        for path in found {
+            if path.is_dir() {
+                self.directory(&path, true);
+            } else {
+                self.yaml_file(&path);
+            }
+        }
+    }
+
+    /// The YAML files of a directory; with `deep` those of its directories too, without dot files.
+    /// Links to directories are not followed, so that no loop is.
+    fn directory(&mut self, root: &Path, deep: bool) {
+        let (files, notices) = (self.sources.len(), self.notices.len());
+        let mut waiting = vec![(root.to_path_buf(), true)];
+        while let Some((path, is_dir)) = waiting.pop() {
+            if !is_dir {
+                self.yaml_file(&path);
+                continue;
+            }
+            let entries = match fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(e) => {
+                    let name = path.to_string_lossy();
+                    self.note(&name, Cause::Unreadable, format!("open {name}: {}", reason(&e)));
+                    continue;
+                }
+            };
+            let mut inside: Vec<(PathBuf, bool)> = entries
+                .flatten()
+                .filter(|e| !(deep && e.file_name().as_encoded_bytes().starts_with(b".")))
+                .map(|e| (e.path(), e.file_type().is_ok_and(|t| t.is_dir())))
+                .filter(|(_, is_dir)| deep || !is_dir)
+                .collect();
+            // The next in order is taken from the end.
+            inside.sort_by(|a, b| b.0.file_name().cmp(&a.0.file_name()));
+            waiting.append(&mut inside);
+        }
+        if self.sources.len() == files && self.notices.len() == notices {
+            self.note(&root.to_string_lossy(), Cause::NoMatch, "directory without .yaml or .yml file");
+        }
+    }
+
+    fn yaml_file(&mut self, path: &Path) {
+        if path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+            self.file(path);
+        } else {
+            self.note(&path.to_string_lossy(), Cause::Extension, "ignored: not a .yaml or .yml file");
+        }
+    }
+
+    fn file(&mut self, path: &Path) {
+        let name = path.to_string_lossy();
+        match fs::read(path) {
+            Ok(bytes) => self.text(&name, bytes),
+            Err(e) => self.note(&name, Cause::Unreadable, format!("open {name}: {}", reason(&e))),
+        }
+    }
+
+    fn text(&mut self, name: &str, bytes: Vec<u8>) {
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(e) => {
+                let text = split::utf8(e.as_bytes()).err().unwrap_or_default();
+                return self.note(name, Cause::Unreadable, text);
+            }
+        };
+        if split::split(&text).is_ok_and(|parts| parts.is_empty()) {
+            self.note(name, Cause::Empty, "holds no document");
+        }
+        self.sources.push(SourceText { name: name.to_string(), text });
+    }
+}
+
+/// An operating system's error in the reference's words.
+fn reason(e: &io::Error) -> String {
+    match e.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".to_string(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_string(),
+        io::ErrorKind::IsADirectory => "is a directory".to_string(),
+        _ => e.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
