@@ -173,7 +173,8 @@ impl Ast {
     /// The node on one line as type errors show an expression reference: `{5 foo []}`.
     pub fn brief(&self) -> String {
         let value = match self {
-            Ast::Comparator(c, _) => c.token().name().to_string(),
+            // The number of the token among all of them.
+            Ast::Comparator(c, _) => (c.token() as u8).to_string(),
             Ast::Function(Some(name), _) | Ast::Field(name) => name.clone(),
             Ast::Index(i) => i.to_string(),
             Ast::Literal(v) => display(v),

@@ -159,7 +159,8 @@ pub fn tokenize(text: &str) -> Result<Vec<Token>, SyntaxError> {
         };
         match c {
             'a'..='z' | 'A'..='Z' | '_' => {
-                let text = take(|c| c.is_ascii_alphanumeric() || c == '_');
+                // U+0080 slips through the reference's test for identifier characters.
+                let text = take(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '\u{80}'));
                 tokens.push(Token { kind: Kind::Identifier, text, at });
             }
             '0'..='9' | '-' => {
@@ -195,7 +196,8 @@ fn delimited(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>, end: ch
             return Some(out);
         }
         out.push(c);
-        if c == '\\' {
+        // In raw strings a backslash escapes nothing but the delimiter, not even another backslash.
+        if c == '\\' && (end != '\'' || chars.peek().is_some_and(|&(_, c)| c == end)) {
             out.push(chars.next()?.1);
         }
     }

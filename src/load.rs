@@ -1,0 +1,230 @@
+//! Policy sources → policies, ready to be evaluated.
+//!
+//! In: texts of policy files. Out: lowered policies and exceptions in order, and everything worth
+//! telling about what was left out: documents that do not parse, break their schema, fail the policy
+//! check, or are no policies. Which of these make a whole file fall away follows the reference
+//! (`docs/policies.md`, "Loading").
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::api::{lint, schema};
+use crate::document::{self, Document, Duplicates};
+use crate::ir::{Exception, Policy};
+use crate::lower;
+use crate::sources::files::SourceText;
+use crate::value::Value;
+
+/// A policy with what is known about it.
+#[derive(Clone, Debug)]
+pub struct LoadedPolicy {
+    /// The policy, lowered; `None` when the check refused it.
+    pub policy: Option<Arc<Policy>>,
+    /// Its document with defaults.
+    pub document: Value,
+    /// Where it stands.
+    pub source: Arc<str>,
+    /// The line on which its document begins.
+    pub line: usize,
+    /// The text of its document.
+    pub text: Arc<str>,
+    /// Name of the policy.
+    pub name: String,
+    /// How many rules it has, generated ones included.
+    pub rule_count: usize,
+    /// Why the check refused it.
+    pub refused: Option<String>,
+}
+
+/// Something that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub source: Arc<str>,
+    /// The line on which the document begins, or of the place inside of it.
+    pub line: usize,
+    /// The column, when a place inside of the document is known.
+    pub column: Option<usize>,
+    /// What is wrong, in the reference's words.
+    pub text: String,
+    /// Whether the whole file fell away with it.
+    pub fatal: bool,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.column {
+            Some(column) => write!(f, "{}:{}:{column}: {}", self.source, self.line, self.text),
+            None => write!(f, "{}:{}: {}", self.source, self.line, self.text),
+        }
+    }
+}
+
+/// What policy sources gave.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    /// In order, refused ones included.
+    pub policies: Vec<LoadedPolicy>,
+    /// Exceptions found among the policies.
+    pub exceptions: Vec<Exception>,
+    /// Deprecation warnings, one a document, with the file.
+    pub deprecations: Vec<String>,
+    /// What was left out.
+    pub problems: Vec<Problem>,
+}
+
+enum Item {
+    Policy(Box<LoadedPolicy>, String),
+    Exception(Box<Exception>, String),
+    Left(Problem),
+}
+
+/// Loads the texts of one argument; a fatal problem in one of them empties it whole.
+pub fn argument(sources: &[SourceText]) -> Policies {
+    let loaded: Vec<Vec<Item>> = sources.par_iter().map(|s| source(&s.name, &s.text)).collect();
+    let mut out = Policies::default();
+    let items: Vec<Item> = loaded.into_iter().flatten().collect();
+    let fatal = items.iter().any(|i| matches!(i, Item::Left(p) if p.fatal));
+    for item in items {
+        match item {
+            Item::Left(p) => out.problems.push(p),
+            _ if fatal => {}
+            Item::Policy(p, deprecation) => {
+                out.deprecations.push(deprecation);
+                out.policies.push(*p);
+            }
+            Item::Exception(e, deprecation) => {
+                out.deprecations.push(deprecation);
+                out.exceptions.push(*e);
+            }
+        }
+    }
+    out
+}
+
+impl Policies {
+    /// Adds what another argument gave.
+    pub fn extend(&mut self, other: Policies) {
+        self.policies.extend(other.policies);
+        self.exceptions.extend(other.exceptions);
+        self.deprecations.extend(other.deprecations);
+        self.problems.extend(other.problems);
+    }
+}
+
+fn source(name: &str, text: &str) -> Vec<Item> {
+    let name: Arc<str> = name.into();
+    match document::parse_stream(&name, text, Duplicates::Error) {
+        Err(e) => vec![Item::Left(Problem {
+            source: name,
+            line: e.line,
+            column: None,
+            text: e.message,
+            fatal: true,
+        })],
+        Ok(documents) => documents
+            .into_iter()
+            .flat_map(|d| match d {
+                Ok(d) => one(&d),
+                Err(e) => vec![Item::Left(Problem {
+                    source: e.source,
+                    line: e.line,
+                    column: None,
+                    text: format!("failed to parse document ({})", e.message),
+                    fatal: false,
+                })],
+            })
+            .collect(),
+    }
+}
+
+fn one(d: &Document) -> Vec<Item> {
+    if d.value.is_null() {
+        return Vec::new();
+    }
+    if d.value.text_at(&["apiVersion"]) == "v1" && d.value.text_at(&["kind"]) == "List" {
+        return list(d);
+    }
+    vec![item(d, &d.value, true)]
+}
+
+/// The items of a `v1 List` are read without schema and defaults.
+fn list(d: &Document) -> Vec<Item> {
+    let items = d.value.get("items").and_then(Value::as_list).unwrap_or_default();
+    items.iter().map(|v| item(d, v, false)).collect()
+}
+
+fn left(d: &Document, path: &[document::locate::PathPart], text: String, fatal: bool) -> Item {
+    let place = if path.is_empty() { None } else { document::locate::locate(&d.text, path) };
+    let line = d.line + place.as_ref().map_or(0, |p| p.line.saturating_sub(1));
+    Item::Left(Problem { source: d.source.clone(), line, column: place.map(|p| p.col), text, fatal })
+}
+
+fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
+    let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
+    if api_version.is_empty() || kind.is_empty() {
+        return left(d, &[], "failed to parse document (GVK cannot be empty)".into(), false);
+    }
+    if !schema::is_served(api_version, kind) {
+        return foreign(d, api_version, kind);
+    }
+    let doc = match schema::check(value) {
+        Ok(doc) if with_schema => doc,
+        Ok(_) => value.clone(),
+        Err(e) if !with_schema && !e.is_fatal() => value.clone(),
+        Err(e) => {
+            let path: Vec<document::locate::PathPart> =
+                e.problems().first().map(|p| p.path.iter().map(part).collect()).unwrap_or_default();
+            return left(d, &path, e.to_string(), e.is_fatal());
+        }
+    };
+    let deprecation = match schema::deprecation(api_version, kind) {
+        Some(text) => format!("Warning: {}: {text}", d.source),
+        None => String::new(),
+    };
+    match kind {
+        "ClusterPolicy" | "Policy" => {
+            let refused = lint::lint(&doc).error.map(|e| e.text);
+            let policy = lower::policy::policy(&doc);
+            let rule_count = policy.rule_count;
+            Item::Policy(
+                Box::new(LoadedPolicy {
+                    name: doc.text_at(&["metadata", "name"]).into(),
+                    policy: refused.is_none().then(|| Arc::new(policy)),
+                    document: doc,
+                    source: d.source.clone(),
+                    line: d.line,
+                    text: d.text.clone(),
+                    rule_count,
+                    refused,
+                }),
+                deprecation,
+            )
+        }
+        "PolicyException" => Item::Exception(Box::new(lower::policy::exception(&doc)), deprecation),
+        _ => left(d, &[], format!("{kind} objects are not supported yet"), false),
+    }
+}
+
+fn part(p: &crate::api::path::PathPart) -> document::locate::PathPart {
+    match p {
+        crate::api::path::PathPart::Key(k) => document::locate::PathPart::Key(k.clone()),
+        crate::api::path::PathPart::Index(i) => document::locate::PathPart::Index(*i),
+    }
+}
+
+/// A document of another kind: a known kind that is no policy makes the file fall away.
+fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
+    const OTHER_POLICIES: [&str; 2] = ["policies.kyverno.io", "admissionregistration.k8s.io"];
+    let group = api_version.split_once('/').map_or("", |(g, _)| g);
+    if OTHER_POLICIES.contains(&group) {
+        return left(d, &[], format!("{kind} of {api_version} is not supported yet"), false);
+    }
+    if document::scope::is_known(group, kind) {
+        let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
+        return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
+    }
+    let text = format!("failed to locate OpenAPI spec for GV: {api_version}");
+    left(d, &[], format!("{text} (kind {kind})"), false)
+}
