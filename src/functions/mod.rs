@@ -105,6 +105,12 @@ pub enum Run {
     Higher(Higher),
 }
 
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 /// Functions that take an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Higher {

@@ -15,6 +15,7 @@ pub mod image;
 pub mod list;
 pub mod map;
 pub mod number;
+pub mod path;
 pub mod print;
 pub mod quantity;
 pub mod quote;
@@ -22,6 +23,7 @@ pub mod range;
 pub mod semver;
 pub mod time;
 mod time_layout;
+pub mod variables;
 pub mod wildcard;
 
 use std::sync::Arc;
@@ -149,6 +151,16 @@ impl Value {
             Value::Int(_) | Value::UInt(_) => true,
             Value::List(l) => l.iter().any(Value::holds_integers),
             Value::Map(m) => m.values().any(Value::holds_integers),
+            _ => false,
+        }
+    }
+
+    /// Whether some string or key inside satisfies `test`.
+    pub fn any_text(&self, test: &dyn Fn(&str) -> bool) -> bool {
+        match self {
+            Value::Str(s) => test(s),
+            Value::List(l) => l.iter().any(|v| v.any_text(test)),
+            Value::Map(m) => m.iter().any(|(k, v)| test(k) || v.any_text(test)),
             _ => false,
         }
     }

@@ -13,10 +13,34 @@ pub fn display(v: &Value) -> String {
     out
 }
 
+/// The display text where the reference prints a value as if it were a string (`%s`): anything that
+/// is none shows its type, `%!s(float64=1)`.
+pub fn display_s(v: &Value) -> String {
+    let mut out = String::new();
+    write_with(&mut out, v, &|out, v| {
+        let kind = match v {
+            Value::Null => return out.push_str("%!s(<nil>)"),
+            Value::Str(s) => return out.push_str(s),
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int64",
+            Value::UInt(_) => "uint64",
+            _ => "float64",
+        };
+        let _ = write!(out, "%!s({kind}=");
+        scalar(out, v);
+        out.push(')');
+    });
+    out
+}
+
 /// Appends the display text of `v`; see [`display`].
 pub fn write_display(out: &mut String, v: &Value) {
+    write_with(out, v, &scalar);
+}
+
+fn scalar(out: &mut String, v: &Value) {
     match v {
-        Value::Null => out.push_str("<nil>"),
+        Value::Null | Value::List(_) | Value::Map(_) => out.push_str("<nil>"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => {
             let _ = write!(out, "{i}");
@@ -26,13 +50,18 @@ pub fn write_display(out: &mut String, v: &Value) {
         }
         Value::Float(f) => out.push_str(&float_v(*f)),
         Value::Str(s) => out.push_str(s),
+    }
+}
+
+fn write_with(out: &mut String, v: &Value, leaf: &dyn Fn(&mut String, &Value)) {
+    match v {
         Value::List(l) => {
             out.push('[');
             for (i, item) in l.iter().enumerate() {
                 if i > 0 {
                     out.push(' ');
                 }
-                write_display(out, item);
+                write_with(out, item, leaf);
             }
             out.push(']');
         }
@@ -44,10 +73,11 @@ pub fn write_display(out: &mut String, v: &Value) {
                 }
                 out.push_str(k);
                 out.push(':');
-                write_display(out, item);
+                write_with(out, item, leaf);
             }
             out.push(']');
         }
+        other => leaf(out, other),
     }
 }
 

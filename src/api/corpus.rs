@@ -1,0 +1,75 @@
+//! The recorded answers of the reference, for tests; see `conformance/engine/README.md`.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use crate::value::{Map, Str, Value};
+
+/// The cases of one file, or nothing (with a printed line) where the recordings are absent.
+pub fn cases(file: &str) -> Vec<Value> {
+    let root = std::env::var_os("EPHOR_CONFORMANCE").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"),
+        PathBuf::from,
+    );
+    let path = root.join("engine").join(file);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => text.lines().map(parse).collect(),
+        Err(cause) => {
+            println!("skipped: {}: {cause}", path.display());
+            Vec::new()
+        }
+    }
+}
+
+/// The policies of a case.
+pub fn policies(case: &Value) -> Vec<Value> {
+    match case.get("policies").and_then(Value::as_list) {
+        Some(list) => list.to_vec(),
+        None => case.get("policy").cloned().into_iter().collect(),
+    }
+}
+
+/// JSON text as a value.
+pub fn parse(json: &str) -> Value {
+    convert(serde_json::from_str(json).unwrap())
+}
+
+fn convert(json: serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(b) => Value::Bool(b),
+        Json::Number(n) => match (n.as_i64(), n.as_u64()) {
+            (Some(i), _) => Value::Int(i),
+            (None, Some(u)) => Value::UInt(u),
+            _ => Value::Float(n.as_f64().unwrap()),
+        },
+        Json::String(s) => Value::from(s),
+        Json::Array(items) => Value::List(items.into_iter().map(convert).collect()),
+        Json::Object(fields) => {
+            Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), convert(v))).collect::<Map>())
+        }
+    }
+}
+
+/// `value` without fields that are empty, at every level.
+pub fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::List(items) => Value::List(items.iter().map(without_empty).collect()),
+        Value::Map(fields) => {
+            let fields = fields.iter().map(|(k, v)| (k.clone(), without_empty(v)));
+            Value::Map(fields.filter(|(_, v)| !is_empty(v)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Str(s) => s.is_empty(),
+        Value::Map(m) => m.is_empty(),
+        Value::List(l) => l.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,19 @@
+//! Policy objects as users write them: schemas and defaults, generated rules, policy checks.
+//!
+//! Everything works on [`Value`](crate::value::Value) trees of parsed documents. The way of a document:
+//! [`schema::check`] refuses unknown fields and wrong types and fills in the defaults;
+//! [`autogen`] derives the rules for pod controllers. The meaning of expressions and rule bodies is known elsewhere.
+
+pub mod autogen;
+pub mod kinds;
+pub mod labels;
+pub mod path;
+pub mod schema;
+pub mod variables;
+
+/// Walks into documents stop at this depth: nothing that people write comes near it, and the
+/// recursion stays far from the end of the stack.
+pub const MAX_DEPTH: usize = 512;
+
+#[cfg(test)]
+mod corpus;

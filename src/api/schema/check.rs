@@ -1,0 +1,265 @@
+//! The walk over a document along its schema table: unknown fields, types, defaults.
+//!
+//! In: a value and the table of its kind. Out: the value with defaults, and the problems found, each
+//! with its place. Null members count as absent everywhere.
+
+use super::Problem;
+use super::decode;
+use super::shape::{Field, Kind, Literal, Object, Rule};
+use crate::api::path::{Path, PathPart, dotted};
+use crate::value::{List, Map, Str, Value, print};
+
+/// The state of one walk.
+#[derive(Default)]
+pub struct Walk {
+    /// Where the walk is.
+    pub path: Path,
+    /// What the schema refuses.
+    pub problems: Vec<Problem>,
+    /// What only the decoding after the schema refuses.
+    pub late: Vec<Problem>,
+}
+
+impl Walk {
+    /// Runs `step` one key deeper.
+    pub fn in_key<T>(&mut self, key: &str, step: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(PathPart::Key(key.into()));
+        let out = step(self);
+        self.path.pop();
+        out
+    }
+
+    /// Runs `step` one item deeper.
+    pub fn in_item<T>(&mut self, index: usize, step: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(PathPart::Index(index));
+        let out = step(self);
+        self.path.pop();
+        out
+    }
+
+    /// Notes a problem at the place of the walk, behind the place's name.
+    pub fn refuse(&mut self, detail: impl AsRef<str>) {
+        let text = format!("{}: {}", dotted(&self.path), detail.as_ref());
+        self.problems.push(Problem { path: self.path.clone(), text });
+    }
+
+    /// Notes a problem of the decoding after the schema.
+    pub fn refuse_late(&mut self, text: String) {
+        self.late.push(Problem { path: self.path.clone(), text });
+    }
+
+    /// Collects the fields of `value` that its table does not know.
+    pub fn unknown_fields(&mut self, kind: &Kind, value: &Value) {
+        match (kind, value) {
+            (Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops | Kind::Open, _)
+            | (Kind::TextMap, Value::Map(_)) => {}
+            (Kind::Object(table), Value::Map(fields)) => {
+                let is_strict = !matches!(table.rule, Rule::LateUnknown);
+                for key in fields.keys().filter(|key| is_strict && table.field(key).is_none()) {
+                    self.unknown(key);
+                }
+                for (key, value) in fields.iter() {
+                    if let Some(field) = table.field(key) {
+                        self.in_key(key, |walk| walk.unknown_fields(&field.kind, value));
+                    }
+                }
+            }
+            (Kind::ListMap(kind), Value::Map(fields)) => {
+                for (key, value) in fields.iter() {
+                    self.in_key(key, |walk| walk.unknown_fields(kind, value));
+                }
+            }
+            (Kind::List(kind), Value::List(items)) => self.unknown_in_items(kind, items),
+            (_, Value::Map(fields)) => fields.keys().for_each(|key| self.unknown(key)),
+            _ => {}
+        }
+    }
+
+    fn unknown_in_items(&mut self, kind: &Kind, items: &[Value]) {
+        for (index, item) in items.iter().enumerate() {
+            self.in_item(index, |walk| walk.unknown_fields(kind, item));
+        }
+    }
+
+    /// Notes an unknown member of the object at the place of the walk.
+    pub fn unknown(&mut self, key: &str) {
+        self.in_key(key, |walk| walk.refuse("Invalid value: value provided for unknown field"));
+    }
+
+    /// Checks `value` and gives it back with defaults.
+    pub fn value(&mut self, kind: &Kind, value: &Value) -> Value {
+        let fits = match kind {
+            Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops => true,
+            Kind::Text | Kind::Short(_) | Kind::Choice(_) => matches!(value, Value::Str(_)),
+            Kind::Flag | Kind::Switch => matches!(value, Value::Bool(_)),
+            Kind::Int32 | Kind::Count => return self.integer(kind, value),
+            Kind::Open | Kind::TextMap | Kind::ListMap(_) | Kind::Object(_) => {
+                matches!(value, Value::Map(_))
+            }
+            Kind::List(_) => matches!(value, Value::List(_)),
+        };
+        if let Kind::Choice(choices) = kind
+            && !value.as_str().is_some_and(|text| choices.contains(&text))
+        {
+            let choices: Vec<String> = choices.iter().map(|choice| format!("\"{choice}\"")).collect();
+            let value = print::json(value);
+            self.refuse(format!("Unsupported value: {value}: supported values: {}", choices.join(", ")));
+        }
+        if !fits {
+            self.wrong_type(value, expected_type(kind));
+            return value.clone();
+        }
+        match (kind, value) {
+            (Kind::Short(max), Value::Str(text)) if text.len() > *max => {
+                self.refuse(format!("Too long: may not be more than {max} bytes"));
+                value.clone()
+            }
+            (Kind::Conditions, _) => decode::conditions(self, value),
+            (Kind::ValidateLoops | Kind::MutateLoops, _) => decode::loops(self, kind, value),
+            (Kind::Object(table), Value::Map(fields)) => Value::Map(self.object(table, fields)),
+            (Kind::List(kind), Value::List(items)) => Value::List(self.items(kind, items)),
+            (Kind::TextMap, Value::Map(fields)) => self.members(&Kind::Text, fields),
+            (Kind::ListMap(kind), Value::Map(fields)) => self.members(kind, fields),
+            _ => value.clone(),
+        }
+    }
+
+    fn members(&mut self, kind: &Kind, fields: &Map) -> Value {
+        let checked = fields.iter().filter(|(_, value)| !value.is_null());
+        Value::Map(
+            checked.map(|(key, v)| (key.clone(), self.in_key(key, |walk| walk.value(kind, v)))).collect(),
+        )
+    }
+
+    fn items(&mut self, kind: &Kind, items: &[Value]) -> List {
+        let items = items.iter().enumerate();
+        items.map(|(index, item)| self.in_item(index, |walk| walk.value(kind, item))).collect()
+    }
+
+    fn integer(&mut self, kind: &Kind, value: &Value) -> Value {
+        let whole = match value {
+            Value::Int(i) => Some(*i),
+            Value::Float(f) if f.fract() == 0.0 && f.abs() < 9e15 => Some(*f as i64),
+            Value::UInt(_) => Some(i64::MAX),
+            _ => None,
+        };
+        match (kind, whole) {
+            (Kind::Int32, Some(i)) if i32::try_from(i).is_err() => self.wrong_format(),
+            (Kind::Count, Some(i)) if i < 1 => {
+                let place = dotted(&self.path);
+                self.refuse(format!(
+                    "Invalid value: {i}: {place} in body should be greater than or equal to 1"
+                ));
+            }
+            (_, Some(i)) => return Value::Int(i),
+            (Kind::Int32, None) if matches!(value, Value::Float(_)) => {
+                let place = dotted(&self.path);
+                self.refuse(format!(
+                    "Invalid value: \"float64\": {place} in body must be of type int32: \"float64\""
+                ));
+                self.wrong_format();
+            }
+            _ => self.wrong_type(value, "integer"),
+        }
+        value.clone()
+    }
+
+    fn wrong_format(&mut self) {
+        let place = dotted(&self.path);
+        self.refuse_whole(format!(
+            "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in {place}"
+        ));
+    }
+
+    fn wrong_type(&mut self, value: &Value, wanted: &str) {
+        let (found, place) = (type_name(value), dotted(&self.path));
+        self.refuse(format!(
+            "Invalid value: \"{found}\": {place} in body must be of type {wanted}: \"{found}\""
+        ));
+    }
+
+    /// Notes a problem whose text does not begin with the place.
+    fn refuse_whole(&mut self, text: String) {
+        self.problems.push(Problem { path: self.path.clone(), text });
+    }
+
+    /// Checks an object and gives it back with the defaults of missing fields at its end.
+    pub fn object(&mut self, table: &Object, fields: &Map) -> Map {
+        let mut out: Vec<(Str, Value)> = Vec::with_capacity(fields.len());
+        for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            match table.field(key) {
+                Some(field) => {
+                    let value = self.in_key(key, |walk| walk.value(&field.kind, value));
+                    out.push((key.clone(), value));
+                }
+                None => {
+                    let place = dotted(&self.path);
+                    self.refuse_late(format!("strict decoding error: unknown field \"{place}.{key}\""));
+                }
+            }
+        }
+        let is_missing = |name: &str| fields.get(name).is_none_or(Value::is_null);
+        for field in table.fields.iter().filter(|field| is_missing(field.name)) {
+            if let Some(value) = default_of(field) {
+                out.push((field.name.into(), value));
+            } else if field.required {
+                self.in_key(field.name, |walk| walk.refuse("Required value"));
+            }
+        }
+        self.rule(table, &|name| !is_missing(name));
+        Map::from_unique(out)
+    }
+
+    fn rule(&mut self, table: &Object, is_there: &dyn Fn(&str) -> bool) {
+        let place = dotted(&self.path);
+        match table.rule {
+            Rule::NotBoth(a, b) if is_there(a) && is_there(b) => self.refuse_whole(format!(
+                "<nil>: Invalid value: \"\": \"{place}\" must not validate the schema (not)"
+            )),
+            Rule::OneOf(names) => {
+                let problem = format!(
+                    "<nil>: Invalid value: \"\": \"{place}\" must validate one and only one schema (oneOf). Found"
+                );
+                match (names.iter().filter(|name| is_there(name)).count(), names.first()) {
+                    (0, Some(first)) => {
+                        self.refuse_whole(format!("{problem} none valid"));
+                        self.in_key(first, |walk| walk.refuse("Required value"));
+                    }
+                    (0 | 1, _) => {}
+                    (n, _) => self.refuse_whole(format!("{problem} {n} valid alternatives")),
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn default_of(field: &Field) -> Option<Value> {
+    field.default.map(|literal| match literal {
+        Literal::Bool(b) => Value::Bool(b),
+        Literal::Text(text) => Value::from(text),
+    })
+}
+
+fn expected_type(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::Short(_) | Kind::Choice(_) => "string",
+        Kind::Flag | Kind::Switch => "boolean",
+        Kind::Int32 | Kind::Count => "integer",
+        Kind::List(_) => "array",
+        _ => "object",
+    }
+}
+
+/// The name of a value's type in schema problems.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Int(_) | Value::UInt(_) => "integer",
+        Value::Float(_) => "number",
+        Value::Str(_) => "string",
+        Value::List(_) => "array",
+        Value::Map(_) => "object",
+    }
+}

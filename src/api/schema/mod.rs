@@ -1,0 +1,210 @@
+//! Schemas of the policy objects of group `kyverno.io`: unknown fields, types, defaults.
+//!
+//! In: one parsed document. Out: the same with the defaults filled in at the end of their objects, or
+//! why it is refused. Semantics: sections 1, 2 and 4 of the policy object specification. The tables are in
+//! [`policy`], [`others`] and [`common`], in the words of [`shape`]; [`print`] writes typed objects
+//! the way messages quote them.
+//!
+//! The steps, in order, each ending the check when it finds something:
+//! 1. kind and version have a table, and the document is not absurdly deep;
+//! 2. no unknown fields; 3. `metadata` decodes; 4. types, choices, requirements;
+//! 5. parts without a schema decode (conditions, nested loops).
+
+mod check;
+pub mod common;
+mod decode;
+mod meta;
+pub mod others;
+pub mod policy;
+pub mod print;
+pub mod shape;
+
+use std::fmt;
+
+use super::MAX_DEPTH;
+use super::path::Path;
+use crate::value::{Map, Value};
+use check::Walk;
+use others::SERVED;
+
+/// One thing that is wrong with a document, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The place.
+    pub path: Path,
+    /// The text, which names the place where the reference's does.
+    pub text: String,
+}
+
+/// Why a document is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchemaError {
+    /// There is no schema for its kind and version.
+    UnknownKind(String),
+    /// It is nested too deeply to be a policy.
+    TooDeep,
+    /// It has fields that the schema does not know; fatal for the whole file.
+    UnknownFields(Vec<Problem>),
+    /// Its metadata has a wrong type.
+    Malformed(Problem),
+    /// It breaks the schema.
+    Invalid {
+        /// The kind with its group, `ClusterPolicy.kyverno.io`.
+        kind: String,
+        /// The object's name.
+        name: String,
+        /// What is wrong.
+        problems: Vec<Problem>,
+    },
+    /// It fits the schema, but a free part has a shape that cannot be decoded; fatal for the file.
+    Undecodable {
+        /// Group and version.
+        api_version: String,
+        /// Kind.
+        kind: String,
+        /// What could not be decoded.
+        problem: Problem,
+    },
+}
+
+impl SchemaError {
+    /// Whether no document of the same file may be loaded.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, SchemaError::UnknownFields(_) | SchemaError::Undecodable { .. })
+    }
+
+    /// What is wrong and where, as far as places are known.
+    pub fn problems(&self) -> &[Problem] {
+        match self {
+            SchemaError::UnknownFields(problems) | SchemaError::Invalid { problems, .. } => problems,
+            SchemaError::Malformed(problem) | SchemaError::Undecodable { problem, .. } => {
+                std::slice::from_ref(problem)
+            }
+            SchemaError::UnknownKind(_) | SchemaError::TooDeep => &[],
+        }
+    }
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |problems: &[Problem], separator: &str| {
+            problems.iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join(separator)
+        };
+        match self {
+            SchemaError::UnknownKind(text) => {
+                write!(f, "failed to parse document (failed to retrieve validator: {text})")
+            }
+            SchemaError::TooDeep => write!(f, "failed to parse document (exceeded max depth)"),
+            SchemaError::UnknownFields(problems) => {
+                write!(f, "failed to parse document ({})", joined(problems, "\n"))
+            }
+            SchemaError::Malformed(problem) => write!(f, "failed to parse document ({})", problem.text),
+            SchemaError::Invalid { kind, name, problems } => {
+                let (open, close) = if problems.len() > 1 { ("[", "]") } else { ("", "") };
+                let errors = joined(problems, ", ");
+                write!(f, "failed to validate resource ({kind} \"{name}\" is invalid: {open}{errors}{close})")
+            }
+            SchemaError::Undecodable { api_version, kind, .. } => {
+                write!(f, "policy type not supported {api_version}, Kind={kind}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+const GROUP: &str = "kyverno.io";
+
+/// Whether a document is of a kind and version that this module has a table for.
+pub fn is_served(api_version: &str, kind: &str) -> bool {
+    table(api_version, kind).is_some()
+}
+
+fn table(api_version: &str, kind: &str) -> Option<&'static shape::Object> {
+    let (group, version) = api_version.split_once('/')?;
+    let served = SERVED.iter().find(|s| group == GROUP && s.kind == kind)?;
+    served.versions.iter().find(|(served, _)| *served == version).map(|(_, table)| *table)
+}
+
+/// Checks a document against its schema and fills in defaults.
+pub fn check(document: &Value) -> Result<Value, SchemaError> {
+    let empty = Map::new();
+    let fields = document.as_map().unwrap_or(&empty);
+    let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
+    let Some(table) = table(api_version, kind) else {
+        return Err(SchemaError::UnknownKind(unknown_kind(api_version, kind)));
+    };
+    if is_deeper(document, MAX_DEPTH) {
+        return Err(SchemaError::TooDeep);
+    }
+    let mut walk = Walk::default();
+    let typed = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata");
+    meta::unknown_fields(&mut walk, fields);
+    fields.keys().filter(|k| typed(k) && table.field(k).is_none()).for_each(|k| walk.unknown(k));
+    for (key, value) in fields.iter() {
+        if let Some(field) = table.field(key) {
+            walk.in_key(key, |walk| walk.unknown_fields(&field.kind, value));
+        }
+    }
+    if !walk.problems.is_empty() {
+        return Err(SchemaError::UnknownFields(walk.problems));
+    }
+    if let Some(problem) = meta::malformed(fields) {
+        return Err(SchemaError::Malformed(problem));
+    }
+    meta::check(&mut walk, fields);
+    let body: Map = fields.iter().filter(|(k, _)| typed(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let checked = walk.object(table, &body);
+    if !walk.problems.is_empty() {
+        let name = document.text_at(&["metadata", "name"]).to_owned();
+        let kind = format!("{kind}.{GROUP}");
+        return Err(SchemaError::Invalid { kind, name, problems: walk.problems });
+    }
+    if let Some(problem) = walk.late.into_iter().next() {
+        let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+        return Err(SchemaError::Undecodable { api_version, kind, problem });
+    }
+    let mut out = fields.clone();
+    for (key, value) in checked.iter() {
+        out.insert(key.clone(), value.clone());
+    }
+    Ok(Value::Map(out))
+}
+
+fn unknown_kind(api_version: &str, kind: &str) -> String {
+    let known = SERVED.iter().flat_map(|s| s.versions).any(|(version, _)| {
+        api_version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/')) == Some(version)
+    });
+    if known {
+        format!("kind {kind} not found in {api_version} groupversion")
+    } else {
+        format!("failed to locate OpenAPI spec for GV: {api_version}")
+    }
+}
+
+/// Whether `value` has a part more than `levels` below it.
+pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
+    let mut children: Box<dyn Iterator<Item = &Value>> = match value {
+        Value::List(items) => Box::new(items.iter()),
+        Value::Map(fields) => Box::new(fields.values()),
+        _ => return false,
+    };
+    levels == 0 || children.any(|child| is_deeper(child, levels - 1))
+}
+
+/// The notice that a kind of this group is deprecated, `None` for kinds that are not.
+///
+/// With an empty version the notice names only group and kind.
+pub fn deprecation(api_version: &str, kind: &str) -> Option<String> {
+    let (group, version) = api_version.split_once('/').unwrap_or((api_version, ""));
+    let served = SERVED.iter().find(|s| group == GROUP && s.kind == kind)?;
+    let slash = if version.is_empty() { "" } else { "/" };
+    Some(format!(
+        "{group}{slash}{version} {kind} is deprecated and will be removed in a future release; migrate to {} \
+         (policies.kyverno.io), see https://kyverno.io/docs/guides/migration-to-cel/",
+        served.replacement
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Schema tables of exceptions and cleanup policies, and which table serves which kind and version.
+//! Semantics: sections 1, 9 and 10 of the policy object specification.
+
+use super::common::*;
+use super::policy::{LATER_SPEC, SPEC};
+use super::shape::Kind::*;
+use super::shape::{Object, field, object, text, texts};
+
+static EXCEPTION_SPEC: Object = object(&[
+    field("background", Switch),
+    field("match", Object(&LATER_MATCH)).required(),
+    field("conditions", Object(&LATER_ANY_ALL)),
+    field("exceptions", List(&Object(&EXCEPTION))).required(),
+    field("podSecurity", List(&Object(&POD_SECURITY_EXCLUDE))),
+]);
+
+static EXCEPTION: Object = object(&[text("policyName").required(), texts("ruleNames").required()]);
+
+static CLEANUP_SPEC: Object = object(&[
+    field("context", CONTEXT),
+    field("match", Object(&LATER_MATCH)).required(),
+    field("exclude", Object(&LATER_MATCH)),
+    field("schedule", Text).required(),
+    field("conditions", Object(&LATER_ANY_ALL)),
+    field("deletionPropagationPolicy", Choice(&["Foreground", "Background", "Orphan"])),
+]);
+
+static POLICY: Object =
+    object(&[field("spec", Object(&SPEC)).required(), field("status", Object(&POLICY_STATUS))]);
+
+static LATER_POLICY: Object =
+    object(&[field("spec", Object(&LATER_SPEC)).required(), field("status", Object(&POLICY_STATUS))]);
+
+static EXCEPTION_OBJECT: Object = object(&[field("spec", Object(&EXCEPTION_SPEC)).required()]);
+
+static CLEANUP_OBJECT: Object =
+    object(&[field("spec", Object(&CLEANUP_SPEC)).required(), field("status", Object(&CLEANUP_STATUS))]);
+
+static POLICY_STATUS: Object = object(&[
+    field("autogen", Object(&AUTOGEN_STATUS)),
+    field("conditions", List(&Object(&STATUS_CONDITION))),
+    field("ready", Switch),
+    field("rulecount", Open),
+    field("validatingadmissionpolicy", Open),
+]);
+
+static AUTOGEN_STATUS: Object = object(&[field("rules", List(&Open))]);
+
+static CLEANUP_STATUS: Object =
+    object(&[field("conditions", List(&Object(&STATUS_CONDITION))), text("lastExecutionTime")]);
+
+static STATUS_CONDITION: Object = object(&[
+    text("type").required(),
+    field("status", Choice(&["True", "False", "Unknown"])).required(),
+    field("observedGeneration", Any),
+    text("lastTransitionTime").required(),
+    text("reason").required(),
+    text("message").required(),
+]);
+
+/// A kind of the group, with the table of each version and what its deprecation notice recommends.
+pub struct Served {
+    /// The kind.
+    pub kind: &'static str,
+    /// The versions and their tables.
+    pub versions: [(&'static str, &'static Object); 2],
+    /// What replaces the kind.
+    pub replacement: &'static str,
+}
+
+/// The kinds of group `kyverno.io` that are read from files.
+pub static SERVED: [Served; 5] = [
+    Served {
+        kind: "ClusterPolicy",
+        versions: [("v1", &POLICY), ("v2beta1", &LATER_POLICY)],
+        replacement: "ValidatingPolicy, MutatingPolicy, GeneratingPolicy or ImageValidatingPolicy",
+    },
+    Served {
+        kind: "Policy",
+        versions: [("v1", &POLICY), ("v2beta1", &LATER_POLICY)],
+        replacement: "NamespacedValidatingPolicy and the other namespaced policy types",
+    },
+    Served {
+        kind: "ClusterCleanupPolicy",
+        versions: [("v2", &CLEANUP_OBJECT), ("v2beta1", &CLEANUP_OBJECT)],
+        replacement: "DeletingPolicy",
+    },
+    Served {
+        kind: "CleanupPolicy",
+        versions: [("v2", &CLEANUP_OBJECT), ("v2beta1", &CLEANUP_OBJECT)],
+        replacement: "NamespacedDeletingPolicy",
+    },
+    Served {
+        kind: "PolicyException",
+        versions: [("v2", &EXCEPTION_OBJECT), ("v2beta1", &EXCEPTION_OBJECT)],
+        replacement: "PolicyException",
+    },
+];

@@ -1,0 +1,140 @@
+//! The vocabulary of the schema tables: what a field may hold.
+//!
+//! A table is data: one line a field, in the order in which the reference prints the fields of its
+//! typed objects. The order and the `always` marks serve messages that quote a decoded rule.
+
+/// A field of an object.
+#[derive(Clone, Copy)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether the schema requires it (null counts as missing).
+    pub required: bool,
+    /// What is filled in when it is missing.
+    pub default: Option<Literal>,
+    /// Whether a printed object shows it also when it is empty or missing.
+    pub always: bool,
+}
+
+/// A default value.
+#[derive(Clone, Copy)]
+pub enum Literal {
+    /// A boolean.
+    Bool(bool),
+    /// A text.
+    Text(&'static str),
+}
+
+/// What a field or an item may hold.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A text of at most so many bytes.
+    Short(usize),
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+    /// A boolean whose `false` means the same as its absence.
+    Flag,
+    /// A boolean that is true, false or absent.
+    Switch,
+    /// A 32-bit integer.
+    Int32,
+    /// An integer of at least 1.
+    Count,
+    /// Free JSON.
+    Any,
+    /// Free JSON that must decode as a list of conditions or as an object with `any` and `all`.
+    Conditions,
+    /// Free JSON that must decode as a list of nested validate loops.
+    ValidateLoops,
+    /// Free JSON that must decode as a list of nested mutate loops.
+    MutateLoops,
+    /// An object of any fields.
+    Open,
+    /// Names and texts.
+    TextMap,
+    /// Names and lists, the lists as given.
+    ListMap(&'static Kind),
+    /// A list.
+    List(&'static Kind),
+    /// An object.
+    Object(&'static Object),
+}
+
+/// The fields of an object, and what must hold among them.
+pub struct Object {
+    /// The fields, in printing order.
+    pub fields: &'static [Field],
+    /// What must hold among them.
+    pub rule: Rule,
+}
+
+/// What must hold among the fields of an object.
+#[derive(Clone, Copy)]
+pub enum Rule {
+    /// Nothing.
+    Free,
+    /// The two fields must not both be there.
+    NotBoth(&'static str, &'static str),
+    /// Exactly one of the fields must be there.
+    OneOf(&'static [&'static str]),
+    /// Unknown fields pass the schema, but not the decoding that follows.
+    LateUnknown,
+}
+
+impl Object {
+    /// The field `name`.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|f| f.name == name)
+    }
+}
+
+/// An object whose fields are independent.
+pub const fn object(fields: &'static [Field]) -> Object {
+    Object { fields, rule: Rule::Free }
+}
+
+/// An object with a rule among its fields.
+pub const fn ruled(fields: &'static [Field], rule: Rule) -> Object {
+    Object { fields, rule }
+}
+
+/// An optional field.
+pub const fn field(name: &'static str, kind: Kind) -> Field {
+    Field { name, kind, required: false, default: None, always: false }
+}
+
+/// An optional text.
+pub const fn text(name: &'static str) -> Field {
+    field(name, Kind::Text)
+}
+
+/// A list of texts.
+pub const fn texts(name: &'static str) -> Field {
+    field(name, Kind::List(&Kind::Text))
+}
+
+impl Field {
+    /// The field, required.
+    pub const fn required(self) -> Field {
+        Field { required: true, always: true, ..self }
+    }
+
+    /// The field, always printed.
+    pub const fn always(self) -> Field {
+        Field { always: true, ..self }
+    }
+
+    /// The field with a default.
+    pub const fn default(self, value: bool) -> Field {
+        Field { default: Some(Literal::Bool(value)), ..self }
+    }
+
+    /// The field with a default text.
+    pub const fn default_text(self, value: &'static str) -> Field {
+        Field { default: Some(Literal::Text(value)), ..self }
+    }
+}

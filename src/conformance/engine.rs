@@ -1,0 +1,273 @@
+//! Engine suites: policies and resources with the reference engine's answers, one case a line.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::api::autogen::{computed_rules, Selection};
+use crate::api::schema;
+use crate::engine::request::{Parts, UserParts};
+use crate::engine::run::{self, Surroundings};
+use crate::engine::{action, Profile, Request, RuleOutcome};
+use crate::ir::{Exception, Policy, Rule};
+use crate::lower;
+use crate::sources::Sources;
+use crate::value::{Map, Str, Value};
+
+use super::{lines, object, Failure, Report};
+
+/// Runs one file of cases.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn run(path: &Path) -> std::io::Result<Report> {
+    let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut report = Report::new(format!("engine/{stem}"));
+    use rayon::prelude::*;
+    let cases = lines(path)?;
+    let results: Vec<_> = cases.par_iter().map(case).collect();
+    for result in results {
+        report.count(result);
+    }
+    Ok(report)
+}
+
+/// ConfigMaps of a case.
+struct ConfigMaps(Vec<Value>);
+
+impl Sources for ConfigMaps {
+    fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
+        let found = self.0.iter().find(|m| {
+            let ns = m.text_at(&["metadata", "namespace"]);
+            m.text_at(&["metadata", "name"]) == name && (ns == namespace || (ns.is_empty() && namespace == "default"))
+        });
+        Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found")))
+    }
+}
+
+fn case(case: &Value) -> Result<(), Failure> {
+    let id = case.text_at(&["id"]).to_string();
+    let expected = case.get("expected").cloned().unwrap_or_default();
+    let got = match evaluate(case) {
+        Ok(v) => v,
+        Err(text) => object([("stopped", Value::from(text))]),
+    };
+    if expected.get("policyError").is_some() && got.get("policyError").is_some() {
+        return Ok(());
+    }
+    let mut wrong = Vec::new();
+    for key in ["rules", "ruleNames", "ruleBodies", "actions", "patched", "contextError", "generateError", "policyError"] {
+        let (e, g) = (expected.get(key), got.get(key));
+        let right = match key {
+            // Presence, then the text.
+            "policyError" => match (e, g) {
+                (None, Some(_)) => false,
+                _ => true,
+            },
+            "ruleNames" | "ruleBodies" | "actions" if e.is_none() => true,
+            "ruleBodies" => e.is_some_and(|e| g.is_some_and(|g| without_empty(e).json_eq(&without_empty(g)))),
+            "rules" => rules_eq(e.unwrap_or(&Value::Null), g.unwrap_or(&Value::Null)),
+            _ => match (e, g) {
+                (None, None) => true,
+                (Some(e), Some(g)) => e.json_eq(g),
+                _ => false,
+            },
+        };
+        if !right {
+            wrong.push(Value::from(key));
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let got = match got {
+        Value::Map(mut m) => {
+            m.insert("differs", Value::list(wrong));
+            Value::Map(m)
+        }
+        other => other,
+    };
+    Err(Failure { id, expected, got })
+}
+
+fn without_empty(v: &Value) -> Value {
+    match v {
+        Value::Map(m) => {
+            let kept: Map = m
+                .iter()
+                .map(|(k, v)| (k.clone(), without_empty(v)))
+                .filter(|(_, v)| match v {
+                    Value::Null => false,
+                    Value::Map(m) => !m.is_empty(),
+                    Value::Str(s) => !s.is_empty(),
+                    _ => true,
+                })
+                .collect();
+            Value::Map(kept)
+        }
+        Value::List(l) => Value::List(l.iter().map(without_empty).collect()),
+        other => other.clone(),
+    }
+}
+
+fn rules_eq(expected: &Value, got: &Value) -> bool {
+    let (e, g) = (expected.as_list().unwrap_or_default(), got.as_list().unwrap_or_default());
+    e.len() == g.len() && e.iter().zip(g).all(|(e, g)| rule_eq(e, g))
+}
+
+fn rule_eq(e: &Value, g: &Value) -> bool {
+    let same = |key: &str| match (e.get(key), g.get(key)) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.json_eq(b),
+        _ => false,
+    };
+    if !["rule", "type", "status", "policy", "properties", "exceptions", "generated"].iter().all(|k| same(k)) {
+        return false;
+    }
+    let unordered = e.at(&["podSecurity", "order"]).is_some();
+    if e.get("podSecurity").is_none() {
+        return same("message");
+    }
+    let message = |v: &Value| parts(v.text_at(&["message"]), unordered);
+    message(e) == message(g) && checks(e) == checks(g)
+}
+
+/// A Pod Security message apart: its head and its `(Forbidden reason: …)` parts.
+fn parts(message: &str, unordered: bool) -> Vec<String> {
+    let mut parts: Vec<String> = message.split("(Forbidden reason: ").map(str::to_string).collect();
+    if unordered {
+        parts.sort();
+    }
+    parts
+}
+
+fn checks(v: &Value) -> BTreeMap<String, String> {
+    let items = v.at(&["podSecurity", "checks"]).and_then(Value::as_list).unwrap_or_default();
+    items
+        .iter()
+        .map(|c| {
+            let images = c.get("images").and_then(Value::as_list).unwrap_or_default();
+            let mut images: Vec<&str> = images.iter().filter_map(Value::as_str).collect();
+            images.sort_unstable();
+            let text = format!("{:?} {} {images:?}", c.get("allowed").and_then(Value::as_bool), c.text_at(&["reason"]));
+            (c.text_at(&["id"]).to_string(), text)
+        })
+        .collect()
+}
+
+fn evaluate(case: &Value) -> Result<Value, String> {
+    let single = case.get("policy").map(|p| vec![p.clone()]);
+    let written = single.or_else(|| case.get("policies").and_then(Value::as_list).map(<[Value]>::to_vec));
+    let written = written.unwrap_or_default();
+    let mut out = Map::new();
+    let mut docs = Vec::new();
+    for p in &written {
+        match schema::check(p) {
+            Ok(doc) => docs.push(doc),
+            Err(e) => {
+                out.insert("policyError", Value::from(e.to_string()));
+                return Ok(Value::Map(out));
+            }
+        }
+    }
+    let computed: Vec<Value> = docs.iter().flat_map(|d| computed_rules(d, Selection::All)).collect();
+    let names = computed.iter().map(|r| Value::from(r.text_at(&["name"]))).collect::<Vec<_>>();
+    out.insert("ruleNames", Value::list(names));
+    out.insert("ruleBodies", Value::list(computed));
+    if case.get("resource").is_none() {
+        return Ok(Value::Map(out));
+    }
+    let policies: Vec<Policy> = docs.iter().map(lower::policy::policy).collect();
+    let exceptions = case.get("exceptions").and_then(Value::as_list).unwrap_or_default();
+    let exceptions: Vec<Exception> = exceptions
+        .iter()
+        .map(|e| lower::policy::exception(&schema::check(e).unwrap_or_else(|_| e.clone())))
+        .collect();
+    let values: Vec<(Vec<Str>, Value)> = case
+        .at(&["context", "variables"])
+        .and_then(Value::as_map)
+        .map(|m| m.iter().map(|(k, v)| (crate::value::path::dotted(k), v.clone())).collect())
+        .unwrap_or_default();
+    let sources = ConfigMaps(
+        case.at(&["context", "configMaps"]).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default(),
+    );
+    let request = match request(case) {
+        Ok(request) => request,
+        Err(text) => {
+            out.insert("contextError", Value::from(text));
+            return Ok(Value::Map(out));
+        }
+    };
+    let mut rules = Vec::new();
+    let mut actions = Vec::new();
+    for p in &policies {
+        let none: &[Arc<Rule>] = p.rules_for(&request.target.kind);
+        let around = Surroundings { sources: &sources, exceptions: &exceptions, rule_values: &|_| &values };
+        let results = run::policy(p, none.iter().map(AsRef::as_ref), &request, around);
+        actions.push(action_of(p, &results, &request));
+        let several = policies.len() > 1;
+        rules.extend(results.iter().map(|r| shown(r, several.then_some(&p.name))));
+    }
+    out.insert("rules", Value::list(rules));
+    out.insert("actions", Value::list(actions));
+    Ok(Value::Map(out))
+}
+
+fn action_of(p: &Policy, results: &[RuleOutcome], request: &Request) -> Value {
+    let rules = p.rules_for(&request.target.kind);
+    let rule = results.first().and_then(|r| rules.iter().find(|p| p.name == r.rule)).or(rules.first());
+    object([
+        ("policy", Value::Str(p.name.clone())),
+        ("action", Value::Str(action::effective(p, rule.map(AsRef::as_ref), &request.target).clone())),
+        ("blocks", Value::Bool(action::blocks(p, results, &request.target))),
+    ])
+}
+
+fn request(case: &Value) -> Result<Request, String> {
+    let admission = case.text_at(&["entry"]) == "admission";
+    let profile = if admission { Profile::cluster() } else { Profile::kyverno_cli() };
+    let number = |v: &Value| if admission { v.clone() } else { v.with_float_numbers() };
+    let strings = |v: Option<&Value>| -> Vec<String> {
+        let items = v.and_then(Value::as_list).unwrap_or_default();
+        items.iter().filter_map(|s| s.as_str().map(String::from)).collect()
+    };
+    let user = case.get("userInfo").map(|u| UserParts {
+        info: u.get("userInfo").cloned().unwrap_or_default(),
+        roles: strings(u.get("roles")),
+        cluster_roles: strings(u.get("clusterRoles")),
+    });
+    let parts = Parts {
+        object: number(case.get("resource").unwrap_or(&Value::Null)),
+        old_object: case.get("oldResource").map(number),
+        operation: case.text_at(&["operation"]).into(),
+        subresource: case.text_at(&["subresource"]).into(),
+        user,
+        namespace_labels: case.get("namespaceLabels").and_then(Value::as_map).cloned().unwrap_or_default(),
+        values: Vec::new(),
+        dry_run: false,
+    };
+    Request::new(parts, profile, &crate::functions::Context::default())
+}
+
+fn shown(r: &RuleOutcome, policy: Option<&Str>) -> Value {
+    let mut m = Map::new();
+    m.insert("rule", Value::Str(r.rule.clone()));
+    m.insert("type", Value::from(r.kind.name()));
+    m.insert("status", Value::from(r.status.name()));
+    m.insert("message", Value::Str(r.message.clone()));
+    if let Some(p) = policy {
+        m.insert("policy", Value::Str(p.clone()));
+    }
+    if !r.properties.is_empty() {
+        let entries: Map = r.properties.iter().map(|(k, v)| (k.clone(), Value::Str(v.clone()))).collect();
+        m.insert("properties", Value::Map(entries));
+    }
+    if !r.exceptions.is_empty() {
+        let names = r.exceptions.iter().map(|e| Value::Str(e.clone())).collect();
+        m.insert("exceptions", Value::list(names));
+    }
+    if let Some(p) = &r.pod_security {
+        m.insert("podSecurity", p.clone());
+    }
+    Value::Map(m)
+}

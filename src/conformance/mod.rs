@@ -1,0 +1,92 @@
+//! Running recorded suites.
+//!
+//! In: a folder laid out as a conformance suite. Out: for every suite how many cases came out as
+//! recorded, and each failing case with what was expected and what was got. Comparison is exact;
+//! what cannot be run counts as failed.
+
+pub mod engine;
+pub mod jmespath;
+
+use std::path::Path;
+
+use crate::value::{Map, Value};
+
+/// A case that did not come out as recorded.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The case.
+    pub id: String,
+    /// What was recorded.
+    pub expected: Value,
+    /// What came out.
+    pub got: Value,
+}
+
+/// The result of one suite.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Its name, `engine/patterns`.
+    pub name: String,
+    /// How many cases came out as recorded.
+    pub passed: usize,
+    /// How many there are.
+    pub total: usize,
+    /// The others.
+    pub failures: Vec<Failure>,
+}
+
+impl Report {
+    /// A report on nothing yet.
+    pub fn new(name: impl Into<String>) -> Report {
+        Report { name: name.into(), ..Report::default() }
+    }
+
+    /// Counts a case.
+    pub fn count(&mut self, result: Result<(), Failure>) {
+        self.total += 1;
+        match result {
+            Ok(()) => self.passed += 1,
+            Err(f) => self.failures.push(f),
+        }
+    }
+}
+
+/// Runs every suite of `dir` whose name starts with `only` (all of them when it is empty), in order,
+/// handing each report over as soon as it is made.
+///
+/// # Errors
+/// A suite's file cannot be read.
+pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io::Result<()> {
+    let wanted = |name: &str| name.starts_with(only);
+    let mut one = |name: &str, at: &Path, suite: &dyn Fn(&Path) -> std::io::Result<Report>| {
+        if wanted(name) && at.exists() {
+            done(suite(at)?);
+        }
+        Ok::<(), std::io::Error>(())
+    };
+    one("jmespath", &dir.join("jmespath"), &jmespath::compliance)?;
+    one("jmespath-kyverno/cases", &dir.join("jmespath-kyverno"), &jmespath::dialect)?;
+    one("jmespath-kyverno/parse", &dir.join("jmespath-kyverno"), &jmespath::parse)?;
+    for file in ENGINE {
+        one(&format!("engine/{file}"), &dir.join(format!("engine/{file}.jsonl")), &engine::run)?;
+    }
+    Ok(())
+}
+
+const ENGINE: [&str; 8] =
+    ["autogen", "conditions", "match", "mutate", "patterns", "realistic", "rules", "variables"];
+
+/// The lines of a JSON-lines file; a line that is no JSON becomes null.
+pub fn lines(path: &Path) -> std::io::Result<Vec<Value>> {
+    let text = std::fs::read_to_string(path)?;
+    Ok(text
+        .lines()
+        .filter(|l| !l.trim().is_empty())
+        .map(|l| crate::document::json::parse(l).unwrap_or_default())
+        .collect())
+}
+
+/// An object of these entries.
+pub fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::Map(entries.into_iter().map(|(k, v)| (k.into(), v)).collect::<Map>())
+}

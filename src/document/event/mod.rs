@@ -1,0 +1,105 @@
+//! The event parser: YAML text to the starts, scalars and ends of its nodes.
+//!
+//! A port of libyaml's scanner and parser (MIT), whose grammar, token order and error texts the
+//! reference's decoder shares. It works on a slice and borrows scalars from it where no folding or
+//! escape changes them. In: UTF-8 text. Out: [`Event`]s with their places; errors are already the
+//! texts that users see (`yaml: line 3: did not find expected key`). No input makes it panic,
+//! recurse or loop.
+//!
+//! - [`scanner`]: characters to tokens, with indentation and simple keys;
+//! - [`text`]: the four scalar notations;
+//! - [`property`]: directives, anchors and tags;
+//! - [`parser`]: tokens to events.
+
+mod parser;
+mod property;
+mod scanner;
+mod text;
+
+use std::borrow::Cow;
+
+pub(super) use parser::Parser;
+
+/// A place in the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Byte offset.
+    pub pos: usize,
+    /// Line, from 0.
+    pub line: u32,
+    /// Bytes since the line began.
+    pub col: u32,
+}
+
+/// One step through a document.
+#[derive(Debug)]
+pub(super) struct Event<'a> {
+    pub data: EventData<'a>,
+    pub start: Mark,
+    /// Where the event's text ends.
+    pub end: Mark,
+}
+
+/// What an event says.
+#[derive(Debug)]
+pub(super) enum EventData<'a> {
+    DocumentStart,
+    DocumentEnd,
+    StreamEnd,
+    Alias(&'a str),
+    /// `plain` says that the scalar's type follows from its text.
+    Scalar {
+        anchor: Option<&'a str>,
+        tag: Option<Box<str>>,
+        value: Cow<'a, str>,
+        plain: bool,
+    },
+    SeqStart(Option<&'a str>),
+    SeqEnd,
+    MapStart(Option<&'a str>),
+    MapEnd,
+}
+
+/// A scanner's error. Its line count has not passed the line yet, a parser's has.
+fn scanner_fault(context: Mark, problem: &str, at: Mark) -> String {
+    let line = match at.line {
+        0 => context.line,
+        n => n + 1,
+    };
+    text_at(line, problem)
+}
+
+/// A parser's error.
+fn parser_fault(context: Mark, problem: &str, at: Mark) -> String {
+    text_at(if at.line == 0 { context.line } else { at.line }, problem)
+}
+
+fn text_at(line: u32, problem: &str) -> String {
+    if line == 0 { format!("yaml: {problem}") } else { format!("yaml: line {line}: {problem}") }
+}
+
+/// Refuses the characters that YAML text may not hold.
+///
+/// # Errors
+/// The text has one.
+pub(super) fn check_characters(text: &str) -> Result<(), String> {
+    let bytes = text.as_bytes();
+    // Nearly all text is printable ASCII and line breaks: look at single characters only after a
+    // byte that may begin a forbidden one.
+    let suspicious =
+        |b: u8| (b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r')) || matches!(b, 0x7f | 0xc2 | 0xef);
+    for (i, b) in bytes.iter().enumerate() {
+        if suspicious(*b) {
+            let forbidden = match (b, bytes.get(i + 1), bytes.get(i + 2)) {
+                (0xc2, Some(next), _) => (0x80..=0x9f).contains(next) && *next != 0x85,
+                (0xef, Some(0xbf), Some(last)) => matches!(last, 0xbe | 0xbf),
+                (0xef, ..) => false,
+                _ => true,
+            };
+            if forbidden {
+                return Err("yaml: control characters are not allowed".to_string());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! JSON text to [`Value`] and back, through `serde_json`.
+//!
+//! Numbers written as integers are [`Value::Int`] or [`Value::UInt`] when they fit 64 bits, all
+//! others are [`Value::Float`]. Of equal keys the last wins, in the place of the first. Collections
+//! nest up to 127 levels, the parser's own limit, so that no input can exhaust the stack.
+
+use std::fmt;
+
+use serde_json::de::Deserializer;
+use serde_json::{Number, value::Value as Json};
+
+use super::intern::Interner;
+use crate::value::{Map, Str, Value};
+
+/// The value of a JSON text; blanks around it are allowed, other text is not.
+///
+/// # Errors
+/// What is wrong, with line and column.
+pub fn parse(text: &str) -> Result<Value, String> {
+    let mut strings = Interner::new();
+    let mut reader = Deserializer::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let value = serde::de::DeserializeSeed::deserialize(Seed(&mut strings), &mut reader)
+        .map_err(|e| e.to_string())?;
+    reader.end().map_err(|e| e.to_string())?;
+    Ok(value)
+}
+
+/// A `serde_json` value as ours.
+pub fn from_serde(json: Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(b) => Value::Bool(b),
+        Json::Number(n) => number(&n),
+        Json::String(s) => Value::from(s),
+        Json::Array(items) => Value::list(items.into_iter().map(from_serde).collect()),
+        Json::Object(entries) => Value::Map(Map::from_unique(
+            entries.into_iter().map(|(k, v)| (k.into(), from_serde(v))).collect(),
+        )),
+    }
+}
+
+/// Our value for `serde_json`. NaN and infinities, which JSON has not, become null.
+pub fn to_serde(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(b) => Json::Bool(*b),
+        Value::Int(i) => Json::from(*i),
+        Value::UInt(u) => Json::from(*u),
+        Value::Float(f) => Number::from_f64(*f).map_or(Json::Null, Json::Number),
+        Value::Str(s) => Json::from(&**s),
+        Value::List(l) => Json::Array(l.iter().map(to_serde).collect()),
+        Value::Map(m) => Json::Object(m.iter().map(|(k, v)| (k.to_string(), to_serde(v))).collect()),
+    }
+}
+
+fn number(n: &Number) -> Value {
+    if let Some(i) = n.as_i64() {
+        Value::Int(i)
+    } else if let Some(u) = n.as_u64() {
+        Value::UInt(u)
+    } else {
+        n.as_f64().map_or(Value::Null, Value::Float)
+    }
+}
+
+/// Builds a value directly from the parser's calls.
+struct Seed<'s>(&'s mut Interner);
+
+impl<'de> serde::de::DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, de: D) -> Result<Value, D::Error> {
+        de.deserialize_any(self)
+    }
+}
+
+impl<'de> serde::de::Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+        Ok(Value::Bool(b))
+    }
+
+    fn visit_i64<E>(self, i: i64) -> Result<Value, E> {
+        Ok(Value::Int(i))
+    }
+
+    fn visit_u64<E>(self, u: u64) -> Result<Value, E> {
+        Ok(i64::try_from(u).map_or(Value::UInt(u), Value::Int))
+    }
+
+    fn visit_f64<E>(self, f: f64) -> Result<Value, E> {
+        Ok(Value::Float(f))
+    }
+
+    fn visit_str<E>(self, s: &str) -> Result<Value, E> {
+        Ok(Value::Str(self.0.get(s)))
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(Seed(self.0))? {
+            items.push(item);
+        }
+        Ok(Value::list(items))
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(key) = map.next_key_seed(KeySeed(self.0))? {
+            entries.push((key, map.next_value_seed(Seed(self.0))?));
+        }
+        Ok(Value::Map(super::build::unique(entries)))
+    }
+}
+
+/// Reads an object's key.
+struct KeySeed<'s>(&'s mut Interner);
+
+impl<'de> serde::de::DeserializeSeed<'de> for KeySeed<'_> {
+    type Value = Str;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, de: D) -> Result<Str, D::Error> {
+        de.deserialize_str(self)
+    }
+}
+
+impl serde::de::Visitor<'_> for KeySeed<'_> {
+    type Value = Str;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, s: &str) -> Result<Str, E> {
+        Ok(self.0.get(s))
+    }
+}

@@ -1,0 +1,55 @@
+//! YAML text to [`Value`].
+//!
+//! The nodes come from the event parser ([`event`](super::event)), their types from
+//! [`scalar`](super::scalar), and [`build`](super::build) puts them together. Only the first
+//! document of the text is read: streams are split before, see [`split`](super::split).
+
+use super::Duplicates;
+use super::build::{Builder, Place};
+use super::event::{EventData, Parser};
+use super::scalar::{Scalar, resolve};
+use crate::value::Value;
+
+/// The value of the first document in `text`; null when there is none.
+///
+/// # Errors
+/// The reference's text for what is wrong: `yaml: line 2: did not find expected key`.
+pub fn parse(text: &str, duplicates: Duplicates) -> Result<Value, String> {
+    let mut parser = Parser::new(text)?;
+    let mut build = Builder::new(duplicates);
+    let mut starts: Vec<u32> = Vec::with_capacity(16);
+    loop {
+        let event = parser.next()?;
+        let line = event.start.line;
+        match event.data {
+            EventData::Scalar { anchor, tag, value, plain } => {
+                let tag = tag.as_deref();
+                let merge = (plain || tag == Some("tag:yaml.org,2002:merge"))
+                    && value == "<<"
+                    && build.place() == Place::Key;
+                if merge {
+                    build.merge_key();
+                    continue;
+                }
+                let kind = resolve(&value, tag, plain).unwrap_or_else(|text| {
+                    // A syntax error further down is reported first.
+                    build.refuse(text);
+                    Scalar::Null
+                });
+                build.scalar(&value, kind, anchor, line);
+            }
+            EventData::SeqStart(anchor) => {
+                starts.push(line);
+                build.start_seq(anchor)?;
+            }
+            EventData::MapStart(anchor) => {
+                starts.push(line);
+                build.start_map(anchor)?;
+            }
+            EventData::SeqEnd | EventData::MapEnd => build.end(starts.pop().unwrap_or(line)),
+            EventData::Alias(anchor) => build.alias(anchor, line)?,
+            EventData::DocumentEnd | EventData::StreamEnd => return build.finish(),
+            EventData::DocumentStart => {}
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Failure actions: does a failed rule block the request?
+
+use crate::ir::rule::ActionOverride;
+use crate::ir::{Policy, Rule};
+use crate::matching::Target;
+use crate::matching::filter::selects;
+use crate::value::Str;
+
+use super::outcome::{RuleOutcome, Status};
+
+/// Whether an action, as written, blocks. Everything that is not one of the two spellings audits.
+pub fn enforces(action: &str) -> bool {
+    matches!(action, "Enforce" | "enforce")
+}
+
+fn is_action(action: &str) -> bool {
+    matches!(action, "Enforce" | "enforce" | "Audit" | "audit")
+}
+
+/// The action of a failed rule for the namespace of the request.
+pub fn effective<'p>(policy: &'p Policy, rule: Option<&'p Rule>, target: &Target) -> &'p Str {
+    let matching = |list: &'p [ActionOverride]| {
+        list.iter().find(|o| is_action(&o.action) && override_fits(o, target)).map(|o| &o.action)
+    };
+    match rule {
+        Some(rule) => matching(&rule.action.overrides)
+            .or(rule.action.rule.as_ref())
+            .or_else(|| matching(&policy.overrides))
+            .unwrap_or(&policy.action),
+        None => policy.rules.iter().find_map(|r| r.action.rule.as_ref()).unwrap_or(&policy.action),
+    }
+}
+
+fn override_fits(o: &ActionOverride, t: &Target) -> bool {
+    (o.namespaces.is_empty() || o.namespaces.iter().any(|w| w.matches(&t.namespace)))
+        && o.selector.as_ref().is_none_or(|s| selects(s, &t.namespace_labels))
+}
+
+/// Whether the results block the request: a failed rule that enforces, or an error of a policy that
+/// fails closed.
+pub fn blocks(policy: &Policy, results: &[RuleOutcome], target: &Target) -> bool {
+    results.iter().any(|r| match r.status {
+        Status::Fail => {
+            let rule = policy.rules_for(&target.kind).iter().find(|p| p.name == r.rule);
+            enforces(effective(policy, rule.map(AsRef::as_ref), target))
+        }
+        Status::Error => policy.fail_closed,
+        _ => false,
+    })
+}

@@ -1,0 +1,91 @@
+//! Evaluating conditions.
+//!
+//! In: conditions and a rule's data. Out: whether they hold, and the messages of the conditions
+//! that decided. A failure ends the evaluation at once. The semantics' source is
+//! `docs/conditions.md`.
+
+use crate::ir::condition::Prepared;
+use crate::ir::{Condition, Conditions};
+
+use super::data::Data;
+use super::operator;
+
+/// The verdict of conditions.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether they hold.
+    pub holds: bool,
+    /// The joined messages of the conditions that say so.
+    pub message: String,
+}
+
+/// Evaluates conditions.
+///
+/// # Errors
+/// The text of a variable that cannot be resolved, or of an unknown operator.
+pub fn evaluate(conditions: &Conditions, data: &mut Data<'_>) -> Result<Verdict, String> {
+    if conditions.flat {
+        return flat(&conditions.all, data);
+    }
+    let (mut met, mut unmet) = (Vec::new(), Vec::new());
+    let mut any_holds = true;
+    if let Some(any) = &conditions.any {
+        any_holds = false;
+        for c in any {
+            if one(c, data)? {
+                any_holds = true;
+                met.push(&c.message);
+                break;
+            }
+            unmet.push(&c.message);
+        }
+    }
+    let mut all_hold = true;
+    for c in &conditions.all {
+        if one(c, data)? {
+            met.push(&c.message);
+        } else {
+            all_hold = false;
+            unmet.push(&c.message);
+            break;
+        }
+    }
+    let holds = any_holds && all_hold;
+    let messages = if holds { met } else { unmet };
+    let told: Vec<&str> = messages.into_iter().map(|m| &**m).filter(|m| !m.is_empty()).collect();
+    Ok(Verdict { holds, message: told.join("; ") })
+}
+
+fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {
+    let mut met = Vec::new();
+    for c in all {
+        if !one(c, data)? {
+            return Ok(Verdict { holds: false, message: c.message.to_string() });
+        }
+        if !c.message.is_empty() {
+            met.push(&*c.message);
+        }
+    }
+    Ok(Verdict { holds: true, message: met.join(";") })
+}
+
+fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
+    let key =
+        data.fill(&c.key).map_err(|e| format!("failed to substitute variables in condition key: {e}"))?;
+    let late;
+    let right = match &c.prepared {
+        Some(prepared) => prepared,
+        None => {
+            let value = data
+                .fill(&c.value)
+                .map_err(|e| format!("failed to substitute variables in condition value: {e}"))?;
+            let Some(op) = c.operator else { return Err(UNKNOWN_OPERATOR.into()) };
+            late = Prepared::new(op, value);
+            &late
+        }
+    };
+    let Some(op) = c.operator else { return Err(UNKNOWN_OPERATOR.into()) };
+    Ok(operator::holds(op, &key, right))
+}
+
+const UNKNOWN_OPERATOR: &str = "failed to create handler for condition operator: %!w(<nil>)";

@@ -1,0 +1,496 @@
+//! The data that a rule's expressions see, loaded when it is first mentioned.
+//!
+//! The root is an object: `request` and whatever the rule's bindings, loops and injected values add.
+//! Bindings are registered in declaration order and loaded when an expression mentions them; a loop
+//! takes a snapshot and goes back to it before every element. The semantics' source is
+//! `docs/variables.md`.
+
+use std::sync::Arc;
+
+use crate::functions;
+use crate::ir::rule::{Binding, BindingSource, QuerySource};
+use crate::ir::template::{Compile, Needs};
+use crate::ir::{Query, Template};
+use crate::sources::{Call, Sources};
+use crate::value::print::{display_s, json};
+use crate::value::{Fault, Map, Str, Value};
+
+use super::eval::{Env, eval};
+
+/// Why a query has no value.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// Data that it mentions could not be loaded, or the text is no expression.
+    Text(String),
+    /// Its evaluation failed.
+    Eval(Fault),
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trouble::Text(text) => f.write_str(text),
+            Trouble::Eval(fault) => write!(f, "JMESPath query failed: {fault}"),
+        }
+    }
+}
+
+/// What does not change while a rule runs.
+#[derive(Clone, Copy)]
+pub struct World<'r> {
+    /// What functions may know.
+    pub functions: &'r functions::Context,
+    /// Where data comes from.
+    pub sources: &'r dyn Sources,
+    /// The request deletes the object.
+    pub deleting: bool,
+    /// The image references of the object.
+    pub images: &'r super::images::Images,
+    /// Namespace of the policy, `None` for cluster-wide ones.
+    pub policy_namespace: Option<&'r str>,
+    /// Values put in each time a scope's bindings are registered: path and value.
+    pub injected: &'r [(Vec<Str>, Value)],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Pending,
+    Loaded,
+    Failed,
+}
+
+#[derive(Clone)]
+struct Entry {
+    binding: Arc<Binding>,
+    state: State,
+    /// The answer of a remote source, which is asked only once.
+    fetched: Option<Value>,
+}
+
+/// A state to come back to.
+pub struct Snapshot {
+    root: Value,
+    states: Vec<State>,
+    images: bool,
+}
+
+/// The data of one rule.
+pub struct Data<'r> {
+    /// What does not change.
+    pub world: World<'r>,
+    root: Value,
+    entries: Vec<Entry>,
+    /// Only entries before this position may be loaded now.
+    limit: usize,
+    images_loaded: bool,
+}
+
+impl<'r> Data<'r> {
+    /// The data of a request without any binding.
+    pub fn new(root: Value, world: World<'r>) -> Self {
+        Data { world, root, entries: Vec::new(), limit: usize::MAX, images_loaded: false }
+    }
+
+    /// The root as it is now.
+    pub fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// Adds a scope's bindings, and the injected values on top.
+    pub fn register(&mut self, bindings: &[Arc<Binding>]) {
+        self.entries.extend(bindings.iter().map(|b| Entry {
+            binding: b.clone(),
+            state: State::Pending,
+            fetched: None,
+        }));
+        for (path, value) in self.world.injected {
+            self.put(path, value.clone());
+        }
+    }
+
+    /// Sets a top-level name, replacing what was there.
+    pub fn set(&mut self, name: &str, value: Value) {
+        if let Value::Map(m) = &mut self.root {
+            m.insert(name, value);
+        }
+    }
+
+    /// Adds a value at a path; objects are merged.
+    pub fn put(&mut self, path: &[Str], value: Value) {
+        merge_at(&mut self.root, path, value);
+    }
+
+    /// The state as it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            root: self.root.clone(),
+            states: self.entries.iter().map(|e| e.state).collect(),
+            images: self.images_loaded,
+        }
+    }
+
+    /// Goes back to a snapshot. Entries that were loaded since are loaded again; one that fails now
+    /// counts as loaded and has no value (the reference's behaviour).
+    pub fn reset(&mut self, to: &Snapshot) {
+        self.root = to.root.clone();
+        self.entries.truncate(to.states.len());
+        self.images_loaded = to.images;
+        for at in 0..to.states.len() {
+            let Some(entry) = self.entries.get_mut(at) else { break };
+            let before = to.states.get(at).copied().unwrap_or(State::Pending);
+            match (before, entry.state) {
+                (State::Pending, State::Loaded) => {
+                    let _ = self.load(at);
+                    if let Some(entry) = self.entries.get_mut(at) {
+                        entry.state = State::Loaded;
+                    }
+                }
+                (State::Pending, State::Failed) => entry.state = State::Pending,
+                _ => {}
+            }
+        }
+    }
+
+    /// Runs a query on the data; loads first what it mentions.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub fn query(&mut self, query: &Query) -> Result<Value, Trouble> {
+        let query = match &query.on_delete {
+            Some(other) if self.world.deleting => other,
+            _ => query,
+        };
+        if !query.needs.is_empty() {
+            self.ensure(&query.needs)?;
+        }
+        let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
+        let env = Env::new(&self.root, self.world.functions);
+        eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
+    }
+
+    fn query_on(&mut self, query: &Query, input: &Value) -> Result<Value, Trouble> {
+        let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
+        let env = Env::new(input, self.world.functions);
+        eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
+    }
+
+    fn ensure(&mut self, needs: &Needs) -> Result<(), Trouble> {
+        if needs.images && !self.images_loaded {
+            self.images_loaded = true;
+            match self.world.images.get() {
+                Ok(Some(images)) => self.put(&["images".into()], images.clone()),
+                Ok(None) => {}
+                Err(text) => {
+                    self.images_loaded = false;
+                    return Err(Trouble::Text(text.clone()));
+                }
+            }
+        }
+        for at in needs.bindings.iter().map(|b| *b as usize) {
+            let pending = self.entries.get(at).is_some_and(|e| e.state == State::Pending);
+            if pending && at < self.limit {
+                self.load(at).map_err(Trouble::Text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads the entry at a position; while it loads, only earlier ones can be loaded.
+    fn load(&mut self, at: usize) -> Result<(), String> {
+        let Some(entry) = self.entries.get_mut(at) else { return Ok(()) };
+        entry.state = State::Loaded;
+        let binding = entry.binding.clone();
+        let fetched = entry.fetched.clone();
+        let outer = std::mem::replace(&mut self.limit, at);
+        let result = self.load_binding(&binding, fetched, at);
+        self.limit = outer;
+        if result.is_err()
+            && let Some(entry) = self.entries.get_mut(at)
+        {
+            entry.state = State::Failed;
+        }
+        result
+    }
+
+    fn load_binding(&mut self, b: &Binding, fetched: Option<Value>, at: usize) -> Result<(), String> {
+        let name = &b.name;
+        if let BindingSource::Variable { value, query, default, raw } = &b.source {
+            let value = self.variable(name, value.as_ref(), query.as_ref(), default.as_ref(), raw)?;
+            self.set(name, value.with_float_numbers());
+            return Ok(());
+        }
+        let found = match fetched {
+            Some(v) => Some(v),
+            None => self.fetch(b)?,
+        };
+        if let Some(v) = found {
+            let v = v.with_float_numbers();
+            if let Some(entry) = self.entries.get_mut(at) {
+                entry.fetched = Some(v.clone());
+            }
+            self.put(std::slice::from_ref(name), v);
+        }
+        Ok(())
+    }
+
+    fn variable(
+        &mut self,
+        name: &str,
+        value: Option<&Template>,
+        query: Option<&QuerySource>,
+        default: Option<&Template>,
+        raw: &Value,
+    ) -> Result<Value, String> {
+        let query = query.map(|q| self.ready(q, name, raw)).transpose()?;
+        let mut part = |template: Option<&Template>, key: &str| match template {
+            None => Ok(None),
+            Some(t) => self.fill(t).map(Some).map_err(|e| {
+                let shown = display_s(raw.get(key).unwrap_or(&Value::Null));
+                format!("failed to substitute variables in context entry {name} {shown}: {e}")
+            }),
+        };
+        let default = part(default, "default")?.filter(|v| !v.is_null());
+        let value = part(value, "value")?;
+        let output = match (&value, &query) {
+            (Some(v), None) => v.clone(),
+            (_, Some(q)) => {
+                // Applied to a value, the query's failure is told without its usual introduction.
+                let result = match &value {
+                    Some(v) => self.query_on(q, &v.with_float_numbers()).map_err(|e| match e {
+                        Trouble::Eval(fault) => fault.to_string(),
+                        other => other.to_string(),
+                    }),
+                    None => self.query(q).map_err(|e| e.to_string()),
+                };
+                match (result, default) {
+                    (Ok(Value::Null), Some(default)) if value.is_none() => default,
+                    (Ok(v), _) => v,
+                    (Err(_), Some(default)) => default,
+                    (Err(e), None) => {
+                        return Err(format!("failed to apply jmespath {} to variable <nil>: {e}", q.text));
+                    }
+                }
+            }
+            (None, None) => default.unwrap_or_default(),
+        };
+        if output.is_null() {
+            return Err(format!("failed to add context entry for variable {name} since it evaluated to nil"));
+        }
+        Ok(output)
+    }
+
+    fn ready(&mut self, source: &QuerySource, name: &str, raw: &Value) -> Result<Query, String> {
+        match source {
+            QuerySource::Ready(q) => Ok(q.clone()),
+            QuerySource::Dynamic { text, compile, names } => {
+                let shown = raw.text_at(&["jmesPath"]);
+                match self.fill(text) {
+                    Ok(Value::Str(s)) => Ok(Query { on_delete: None, ..compile(&s, names) }),
+                    Ok(_) => Err(format!("jmespath value must be a string {name} {shown}: <nil>")),
+                    Err(e) => Err(format!("failed to substitute variables in context entry {name} {shown}: {e}")),
+                }
+            }
+        }
+    }
+
+    /// Asks the sources; `None` when nobody can answer.
+    fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, String> {
+        let name = &b.name;
+        let text = |v: Result<Value, String>, field: &str, raw: &str| match v {
+            Ok(Value::Str(s)) => Ok(s),
+            Ok(_) => Err(format!("{field} of context entry {name} is no string")),
+            Err(e) => Err(format!("failed to substitute variables in context {name} {field} {raw}: {e}")),
+        };
+        match &b.source {
+            BindingSource::Variable { .. } => Ok(None),
+            BindingSource::ConfigMap { name: cm, namespace, raw } => {
+                let failed = |e| format!("failed to retrieve config map for context entry {name}: {e}");
+                let cm = text(self.fill(cm), "configMap.name", raw.text_at(&["name"])).map_err(failed)?;
+                let ns = text(self.fill(namespace), "configMap.namespace", raw.text_at(&["namespace"]))
+                    .map_err(failed)?;
+                let ns = match (&*ns, self.world.policy_namespace) {
+                    ("", Some(own)) => own.into(),
+                    ("", None) => "default".into(),
+                    (given, Some(own)) if given != own => {
+                        return Err(format!(
+                            "context entry {name}: configMap namespace \"{given}\" is different from policy namespace \"{own}\""
+                        ));
+                    }
+                    _ => ns.clone(),
+                };
+                match self.world.sources.config_map(&ns, &cm) {
+                    None => Ok(None),
+                    Some(Ok(v)) => Ok(Some(config_map_data(&v))),
+                    Some(Err(e)) => Err(format!(
+                        "failed to retrieve config map for context entry {name}: failed to get configmap {ns}/{cm} : {e}"
+                    )),
+                }
+            }
+            BindingSource::ApiCall { call, raw, compile } => self.api_call(name, call, raw, *compile),
+            BindingSource::Global { name: reference, query } => {
+                if self.world.policy_namespace.is_some() {
+                    return Err(format!(
+                        "context entry {name}: globalReference is not allowed in namespaced policies"
+                    ));
+                }
+                let mut parts = reference.split('.');
+                let (entry, projection) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+                let Some(found) = self.world.sources.global(entry, projection) else { return Ok(None) };
+                let found = found
+                    .map_err(|e| format!("failed to marshal APICall data for context entry {name}: {e}"))?;
+                self.apply(query.as_ref(), found, name, |path, e| {
+                    format!("failed to apply JMESPath {path} for context entry {name}: {e}")
+                })
+                .map(Some)
+            }
+            BindingSource::Image { reference, query } => {
+                let reference = text(self.fill(reference), "imageRegistry.reference", "")?;
+                let Some(found) = self.world.sources.image(&reference) else { return Ok(None) };
+                let found = found
+                    .map_err(|e| format!("failed to fetch image descriptor: {reference}, error: {e}"))?;
+                self.apply(query.as_ref(), found, name, |path, e| {
+                    format!("failed to apply JMESPath ({path}) results to context entry {name}, error: {e}")
+                })
+                .map(Some)
+            }
+        }
+    }
+
+    fn apply(
+        &mut self,
+        query: Option<&QuerySource>,
+        data: Value,
+        name: &str,
+        wrap: impl FnOnce(&str, Trouble) -> String,
+    ) -> Result<Value, String> {
+        match query {
+            None => Ok(data),
+            Some(q) => {
+                let q = self.ready(q, name, &Value::Null)?;
+                let data = data.with_float_numbers();
+                self.query_on(&q, &data).map_err(|e| wrap(&q.text, e))
+            }
+        }
+    }
+
+    fn api_call(
+        &mut self,
+        name: &str,
+        call: &Template,
+        raw: &Value,
+        compile: Compile,
+    ) -> Result<Option<Value>, String> {
+        let filled = self
+            .fill(call)
+            .map_err(|e| format!("failed to substitute variables in context entry {name}: {e}"))?;
+        let data: Map = filled
+            .get("data")
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+            .iter()
+            .map(|d| (Str::from(d.text_at(&["key"])), d.get("value").cloned().unwrap_or_default()))
+            .collect();
+        let headers = filled.at(&["service", "headers"]).and_then(Value::as_list).unwrap_or_default();
+        let method = filled.text_at(&["method"]);
+        let request = Call {
+            url_path: filled.text_at(&["urlPath"]).into(),
+            url: filled.text_at(&["service", "url"]).into(),
+            method: if method.is_empty() { "GET".into() } else { method.into() },
+            body: Value::Map(data),
+            headers: headers
+                .iter()
+                .map(|h| (h.text_at(&["key"]).into(), h.text_at(&["value"]).into()))
+                .collect(),
+            ca_bundle: filled.text_at(&["service", "caBundle"]).into(),
+        };
+        if let Some(own) = self.world.policy_namespace {
+            check_namespace(&request.url_path, own)?;
+        }
+        if request.url_path.is_empty() && filled.get("service").is_none() {
+            return Err(format!("failed to fetch data for APICall: missing service for APICall {name}"));
+        }
+        if !matches!(&*request.method, "GET" | "POST") {
+            let method = &request.method;
+            return Err(format!(
+                "failed to fetch data for APICall: invalid request type {method} for APICall {name}"
+            ));
+        }
+        let Some(answer) = self.world.sources.call(&request) else { return Ok(None) };
+        let default = raw.get("default").filter(|d| !d.is_null());
+        let answer = match (answer, default) {
+            (Ok(v), _) => v,
+            (Err(_), Some(default)) => default.clone(),
+            (Err(e), None) => return Err(format!("failed to fetch data for APICall: {e}")),
+        };
+        let path = filled.text_at(&["jmesPath"]);
+        if path.is_empty() || default.is_some_and(|d| json(d) == json(&answer)) {
+            return Ok(Some(answer));
+        }
+        let query = compile(path, &[]);
+        let answer = answer.with_float_numbers();
+        self.query_on(&query, &answer).map(Some).map_err(|e| {
+            format!(
+                "failed to store data for APICall: failed to apply JMESPath {path} for context entry {name}: {e}"
+            )
+        })
+    }
+}
+
+/// A request path of a namespaced policy must stay in its namespace.
+fn check_namespace(path: &str, own: &str) -> Result<(), String> {
+    let mut steps = path.split(['/', '?']);
+    while let Some(step) = steps.next() {
+        if step == "namespaces" {
+            return match steps.next() {
+                Some(ns) if ns == own => Ok(()),
+                ns => Err(format!(
+                    "path {path} refers to namespace {}, which is different from the policy namespace {own}",
+                    ns.unwrap_or_default()
+                )),
+            };
+        }
+    }
+    Err(format!(
+        "path {path} does not contain a namespace segment, which is required for namespaced policies"
+    ))
+}
+
+fn config_map_data(v: &Value) -> Value {
+    let part = |key: &str| (Str::from(key), v.get(key).cloned().unwrap_or_default());
+    Value::Map([part("data"), part("metadata")].into_iter().collect())
+}
+
+/// Puts `value` at `path` below `target`; objects on both sides are merged, all else replaced.
+pub fn merge_at(target: &mut Value, path: &[Str], value: Value) {
+    let Some((first, rest)) = path.split_first() else {
+        merge(target, value);
+        return;
+    };
+    if !matches!(target, Value::Map(_)) {
+        *target = Value::Map(Map::new());
+    }
+    if let Value::Map(m) = target {
+        if !m.contains_key(first) {
+            m.insert(first.clone(), if rest.is_empty() { Value::Null } else { Value::Map(Map::new()) });
+        }
+        if let Some(slot) = m.get_mut(first) {
+            merge_at(slot, rest, value);
+        }
+    }
+}
+
+fn merge(target: &mut Value, value: Value) {
+    match (target, value) {
+        (Value::Map(into), Value::Map(from)) => {
+            for (k, v) in from.iter() {
+                match into.get_mut(k) {
+                    Some(slot) => merge(slot, v.clone()),
+                    None => {
+                        into.insert(k.clone(), v.clone());
+                    }
+                }
+            }
+        }
+        (target, value) => *target = value,
+    }
+}

@@ -1,0 +1,431 @@
+//! The evaluator of expressions: the only one, for every language.
+//!
+//! In: an expression, the root and the values of enclosing binders. Out: a value, borrowed from the
+//! root or from the expression's constants wherever nothing has to be computed (reading fields and
+//! comparing allocates nothing), or a fault.
+
+use std::borrow::Cow;
+
+use crate::functions::{self, Arg, Higher};
+use crate::ir::expr::{Access, Cmp, CmpRule, Expr, Faults, Missing, Over, Truth};
+use crate::value::{Fault, List, Map, Str, Value};
+
+/// The result of an expression.
+pub type Evaluated<'a> = Result<Cow<'a, Value>, Fault>;
+
+const NULL: Value = Value::Null;
+const TRUE: Value = Value::Bool(true);
+const FALSE: Value = Value::Bool(false);
+
+/// What an expression can see.
+#[derive(Clone, Copy)]
+pub struct Env<'f, 'a> {
+    /// The data of the request.
+    pub root: &'a Value,
+    /// What functions may know of the world.
+    pub functions: &'a functions::Context,
+    locals: Option<&'f Frame<'f, 'a>>,
+}
+
+/// The value of a binder and the binders around it.
+struct Frame<'f, 'a> {
+    value: &'a Value,
+    outer: Option<&'f Frame<'f, 'a>>,
+}
+
+impl<'f, 'a> Env<'f, 'a> {
+    /// An environment without binders.
+    pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
+        Env { root, functions, locals: None }
+    }
+
+    fn local(&self, n: u32) -> Option<&'a Value> {
+        let mut frame = self.locals?;
+        for _ in 0..n {
+            frame = frame.outer?;
+        }
+        Some(frame.value)
+    }
+
+    /// Evaluates `body` with `value` as the innermost local.
+    fn bind(&self, value: &'a Value, body: &'a Expr) -> Evaluated<'a> {
+        let frame = Frame { value, outer: self.locals };
+        eval(body, Env { locals: Some(&frame), ..*self })
+    }
+
+    /// As [`Env::bind`] for a value that does not live as long as the root.
+    fn bind_cow(&self, value: Cow<'a, Value>, body: &'a Expr) -> Evaluated<'a> {
+        match value {
+            Cow::Borrowed(v) => self.bind(v, body),
+            Cow::Owned(v) => self.bind_short(&v, body).map(Cow::Owned),
+        }
+    }
+
+    fn bind_short<'b>(&self, value: &'b Value, body: &'b Expr) -> Result<Value, Fault>
+    where
+        'a: 'b,
+    {
+        let env: Env<'_, 'b> = *self;
+        env.bind(value, body).map(Cow::into_owned)
+    }
+}
+
+/// Whether a value counts as true by [`Truth::NonEmpty`].
+pub fn truthy(v: &Value) -> bool {
+    match v {
+        Value::Null => false,
+        Value::Bool(b) => *b,
+        Value::Str(s) => !s.is_empty(),
+        Value::List(l) => !l.is_empty(),
+        Value::Map(m) => !m.is_empty(),
+        _ => true,
+    }
+}
+
+fn truth(v: &Value, rule: Truth) -> Result<bool, Fault> {
+    match (rule, v) {
+        (Truth::NonEmpty, v) => Ok(truthy(v)),
+        (Truth::Boolean, Value::Bool(b)) => Ok(*b),
+        (Truth::Boolean, _) => Err(Fault::new("no such overload")),
+    }
+}
+
+fn constant<'a>(b: bool) -> Cow<'a, Value> {
+    Cow::Borrowed(if b { &TRUE } else { &FALSE })
+}
+
+/// Evaluates `expr`.
+pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
+    match expr {
+        Expr::Const(v) => Ok(Cow::Borrowed(v)),
+        Expr::Root => Ok(Cow::Borrowed(env.root)),
+        Expr::Local(n) => env.local(*n).map(Cow::Borrowed).ok_or_else(|| Fault::new("unbound local")),
+        Expr::Path { base, keys, access } => read_path(eval(base, env)?, keys, *access),
+        Expr::Index { base, index } => Ok(match eval(base, env)? {
+            Cow::Borrowed(v) => item(v, *index).map_or(Cow::Borrowed(&NULL), Cow::Borrowed),
+            Cow::Owned(v) => Cow::Owned(item(&v, *index).cloned().unwrap_or_default()),
+        }),
+        Expr::Slice { base, bounds } => {
+            let base = eval(base, env)?;
+            match base.as_list() {
+                Some(items) => slice(items, bounds).map(Cow::Owned),
+                None => Ok(Cow::Borrowed(&NULL)),
+            }
+        }
+        Expr::Let { value, body } => env.bind_cow(eval(value, env)?, body),
+        Expr::Rescue { expr, faults } => match (eval(expr, env), faults) {
+            (Err(Fault::NotFound(_)), Faults::MissingAsNull | Faults::AllAsNull)
+            | (Err(_), Faults::AllAsNull) => Ok(Cow::Borrowed(&NULL)),
+            (result, _) => result,
+        },
+        Expr::Not { expr, truth: rule } => Ok(constant(!truth(&*eval(expr, env)?, *rule)?)),
+        Expr::Or { sides, truth: rule } => {
+            let left = eval(&sides[0], env)?;
+            if truth(&left, *rule)? { Ok(left) } else { eval(&sides[1], env) }
+        }
+        Expr::And { sides, truth: rule } => {
+            let left = eval(&sides[0], env)?;
+            if truth(&left, *rule)? { eval(&sides[1], env) } else { Ok(left) }
+        }
+        Expr::Compare { op, rule, sides } => {
+            let (left, right) = (eval(&sides[0], env)?, eval(&sides[1], env)?);
+            Ok(compare(*op, *rule, &left, &right)?.map_or(Cow::Borrowed(&NULL), constant))
+        }
+        Expr::Project { over, source, keep, body } => {
+            let source = eval(source, env)?;
+            project(*over, source, keep.as_deref(), body.as_deref(), env)
+        }
+        Expr::Flatten(source) => {
+            let source = eval(source, env)?;
+            Ok(match source.as_list() {
+                Some(items) => Cow::Owned(flatten(items)),
+                None => Cow::Borrowed(&NULL),
+            })
+        }
+        Expr::List(items) => {
+            let values: Result<Vec<Value>, Fault> =
+                items.iter().map(|e| Ok(eval(e, env)?.into_owned())).collect();
+            Ok(Cow::Owned(Value::list(values?)))
+        }
+        Expr::Object(pairs) => {
+            let entries: Result<Map, Fault> =
+                pairs.iter().map(|(k, e)| Ok((k.clone(), eval(e, env)?.into_owned()))).collect();
+            Ok(Cow::Owned(Value::Map(entries?)))
+        }
+        Expr::UnlessNull(pair) => {
+            if eval(&pair[0], env)?.is_null() {
+                return Ok(Cow::Borrowed(&NULL));
+            }
+            eval(&pair[1], env)
+        }
+        Expr::Call { function, args } => {
+            let args = arguments(args, env)?;
+            functions::call(function, env.functions, &args).map(Cow::Owned)
+        }
+        Expr::Higher { kind, function, args } => {
+            let values = arguments(args, env)?;
+            functions::check(function, &values)?;
+            let body = args.iter().find_map(|e| match e {
+                Expr::Lambda { body, .. } => Some(&**body),
+                _ => None,
+            });
+            let list = values.into_iter().find_map(|a| match a {
+                Arg::Value(v) => Some(v),
+                Arg::Expref(_) => None,
+            });
+            match (list, body) {
+                (Some(list), Some(body)) => higher(*kind, list, body, env).map(Cow::Owned),
+                _ => Err(Fault::new("invalid node value type")),
+            }
+        }
+        // An expression reference that is no argument has no value of its own.
+        Expr::Lambda { .. } => Ok(Cow::Owned(Value::Map(Map::new()))),
+        Expr::Fail { args, text } => {
+            arguments(args, env)?;
+            Err(Fault::new(&**text))
+        }
+    }
+}
+
+fn arguments<'a>(args: &'a [Expr], env: Env<'_, 'a>) -> Result<Vec<Arg<'a>>, Fault> {
+    args.iter()
+        .map(|arg| match arg {
+            Expr::Lambda { text, .. } => Ok(Arg::Expref(text)),
+            arg => eval(arg, env).map(Arg::Value),
+        })
+        .collect()
+}
+
+fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], access: Access) -> Evaluated<'a> {
+    match base {
+        Cow::Borrowed(v) => walk(v, keys, access).map(|v| Cow::Borrowed(v.unwrap_or(&NULL))),
+        Cow::Owned(v) => walk(&v, keys, access).map(|v| Cow::Owned(v.cloned().unwrap_or_default())),
+    }
+}
+
+/// Reads keys; `None` stands for null.
+fn walk<'v>(mut v: &'v Value, keys: &[Str], access: Access) -> Result<Option<&'v Value>, Fault> {
+    for key in keys {
+        v = match v {
+            Value::Map(m) => match (m.get(key), access.key) {
+                (Some(inner), _) => inner,
+                (None, Missing::Fault) => return Err(Fault::NotFound(key.clone())),
+                (None, Missing::Null) => return Ok(None),
+            },
+            _ => match access.scalar {
+                Missing::Null => return Ok(None),
+                Missing::Fault => return Err(Fault::new("no such overload")),
+            },
+        };
+    }
+    Ok(Some(v))
+}
+
+fn item(v: &Value, index: i64) -> Option<&Value> {
+    let items = v.as_list()?;
+    let at = if index < 0 { index.checked_add(i64::try_from(items.len()).ok()?)? } else { index };
+    items.get(usize::try_from(at).ok()?)
+}
+
+/// A slice with Python's rules.
+fn slice(items: &[Value], bounds: &[Option<i64>; 3]) -> Result<Value, Fault> {
+    let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
+    let step = bounds[2].unwrap_or(1);
+    if step == 0 {
+        return Err(Fault::new("Invalid slice, step cannot be 0"));
+    }
+    let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
+    let clamp = |b: Option<i64>, default: i64| match b {
+        None => default,
+        Some(n) if n < 0 => n.saturating_add(len).clamp(low, high),
+        Some(n) => n.clamp(low, high),
+    };
+    let (start, stop) = if step > 0 {
+        (clamp(bounds[0], 0), clamp(bounds[1], len))
+    } else {
+        (clamp(bounds[0], len - 1), clamp(bounds[1], -1))
+    };
+    let mut out = Vec::new();
+    let mut at = start;
+    while if step > 0 { at < stop } else { at > stop } {
+        if let Some(v) = usize::try_from(at).ok().and_then(|i| items.get(i)) {
+            out.push(v.clone());
+        }
+        let Some(next) = at.checked_add(step) else { break };
+        at = next;
+    }
+    Ok(Value::list(out))
+}
+
+fn flatten(items: &[Value]) -> Value {
+    let mut out = Vec::with_capacity(items.len());
+    for v in items {
+        match v {
+            Value::List(inner) => out.extend(inner.iter().cloned()),
+            v => out.push(v.clone()),
+        }
+    }
+    Value::list(out)
+}
+
+/// The result of a comparison; `None` is null.
+fn compare(op: Cmp, rule: CmpRule, a: &Value, b: &Value) -> Result<Option<bool>, Fault> {
+    let equal = |a: &Value, b: &Value| match rule {
+        CmpRule::Strict => a.strict_eq(b),
+        CmpRule::Numeric => a.json_eq(b),
+    };
+    let pair = match (op, rule, a, b) {
+        (Cmp::Eq, ..) => return Ok(Some(equal(a, b))),
+        (Cmp::Ne, ..) => return Ok(Some(!equal(a, b))),
+        (_, CmpRule::Strict, Value::Float(x), Value::Float(y)) => (*x, *y),
+        (_, CmpRule::Strict, ..) => return Ok(None),
+        (_, CmpRule::Numeric, a, b) => match (a.as_number(), b.as_number()) {
+            (Some(x), Some(y)) => (x, y),
+            _ => return Err(Fault::new("no such overload")),
+        },
+    };
+    Ok(Some(match op {
+        Cmp::Lt => pair.0 < pair.1,
+        Cmp::Le => pair.0 <= pair.1,
+        Cmp::Gt => pair.0 > pair.1,
+        _ => pair.0 >= pair.1,
+    }))
+}
+
+fn project<'a>(
+    over: Over,
+    source: Cow<'a, Value>,
+    keep: Option<&'a Expr>,
+    body: Option<&'a Expr>,
+    env: Env<'_, 'a>,
+) -> Evaluated<'a> {
+    match (over, &source) {
+        (Over::Items, Cow::Borrowed(Value::List(l))) => {
+            project_items(l.iter(), keep, body, env).map(Cow::Owned)
+        }
+        (Over::Items, Cow::Owned(Value::List(l))) => project_items(l.iter(), keep, body, env).map(Cow::Owned),
+        (Over::Values, Cow::Borrowed(Value::Map(m))) => project_values(m, keep, body, env).map(Cow::Owned),
+        (Over::Values, Cow::Owned(Value::Map(m))) => project_values(m, keep, body, env).map(Cow::Owned),
+        _ => Ok(Cow::Borrowed(&NULL)),
+    }
+}
+
+fn project_values<'b>(
+    map: &'b Map,
+    keep: Option<&'b Expr>,
+    body: Option<&'b Expr>,
+    env: Env<'_, 'b>,
+) -> Result<Value, Fault> {
+    let nulls = map.iter().map(|_| &NULL);
+    let values = map.sorted().into_iter().map(|(_, v)| v);
+    project_items(nulls.chain(values), keep, body, env)
+}
+
+fn project_items<'b>(
+    items: impl Iterator<Item = &'b Value>,
+    keep: Option<&'b Expr>,
+    body: Option<&'b Expr>,
+    env: Env<'_, 'b>,
+) -> Result<Value, Fault> {
+    let mut out = Vec::new();
+    for v in items {
+        if let Some(keep) = keep {
+            match env.bind(v, keep) {
+                Ok(kept) if truthy(&kept) => {}
+                Ok(_) | Err(Fault::NotFound(_)) => continue,
+                Err(other) => return Err(other),
+            }
+        }
+        let made = match body {
+            None => Cow::Borrowed(v),
+            Some(body) => match env.bind(v, body) {
+                Ok(made) => made,
+                Err(Fault::NotFound(_)) => continue,
+                Err(other) => return Err(other),
+            },
+        };
+        if !made.is_null() {
+            out.push(made.into_owned());
+        }
+    }
+    Ok(Value::list(out))
+}
+
+fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: Env<'_, 'a>) -> Result<Value, Fault> {
+    let Value::List(items) = list.into_owned() else { return Ok(Value::Null) };
+    let run = |v: &Value| match env.bind_short(v, body) {
+        Err(Fault::NotFound(_)) if kind != Higher::SortBy => Ok(Value::Null),
+        result => result,
+    };
+    match kind {
+        Higher::Map => Ok(Value::List(items.iter().map(run).collect::<Result<List, Fault>>()?)),
+        Higher::SortBy => sort_by(&items, run),
+        Higher::MaxBy => best_by(&items, run, std::cmp::Ordering::Greater),
+        Higher::MinBy => best_by(&items, run, std::cmp::Ordering::Less),
+    }
+}
+
+const BAD_KEY: &str = "invalid type, must be number of string";
+
+fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result<Value, Fault> {
+    if items.len() < 2 {
+        return Ok(Value::List(items.iter().cloned().collect()));
+    }
+    let mut keyed = Vec::with_capacity(items.len());
+    for (i, v) in items.iter().enumerate() {
+        let key = match run(v) {
+            // Only the first key is computed on its own; the others fail inside the comparison.
+            Err(Fault::NotFound(_)) if i == 0 => Value::Null,
+            Err(other) if i == 0 => return Err(other),
+            Err(_) => return Err(Fault::new("error in sort_by comparison")),
+            Ok(key) => key,
+        };
+        let fits = match (&key, keyed.first().map(|(k, _): &(Value, Value)| k)) {
+            (Value::Float(_) | Value::Str(_), None) => true,
+            (_, None) => return Err(Fault::new(BAD_KEY)),
+            (Value::Float(_), Some(Value::Float(_))) | (Value::Str(_), Some(Value::Str(_))) => true,
+            _ => false,
+        };
+        if !fits {
+            return Err(Fault::new("error in sort_by comparison"));
+        }
+        keyed.push((key, v.clone()));
+    }
+    keyed.sort_by(|(a, _), (b, _)| order(a, b));
+    Ok(Value::List(keyed.into_iter().map(|(_, v)| v).collect()))
+}
+
+fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
+    match (a, b) {
+        (Value::Float(x), Value::Float(y)) => x.partial_cmp(y).unwrap_or(std::cmp::Ordering::Equal),
+        (Value::Str(x), Value::Str(y)) => x.cmp(y),
+        _ => std::cmp::Ordering::Equal,
+    }
+}
+
+fn best_by(
+    items: &List,
+    run: impl Fn(&Value) -> Result<Value, Fault>,
+    wanted: std::cmp::Ordering,
+) -> Result<Value, Fault> {
+    let [first, rest @ ..] = &**items else { return Ok(Value::Null) };
+    if rest.is_empty() {
+        return Ok(first.clone());
+    }
+    let (mut best, mut best_key) = (first, run(first)?);
+    let expected = match &best_key {
+        Value::Float(_) => "invalid type, must be number",
+        Value::Str(_) => "invalid type, must be string",
+        _ => return Err(Fault::new(BAD_KEY)),
+    };
+    for v in rest {
+        let key = run(v)?;
+        if std::mem::discriminant(&key) != std::mem::discriminant(&best_key) {
+            return Err(Fault::new(expected));
+        }
+        if order(&key, &best_key) == wanted {
+            (best, best_key) = (v, key);
+        }
+    }
+    Ok(best.clone())
+}

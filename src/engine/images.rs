@@ -1,0 +1,98 @@
+//! The image references of an object, as the variable `images` shows them.
+//!
+//! In: an object. Out: `images.<list>.<container>` with the parts of each reference, or the text of
+//! the first reference that is none. Computed when an expression first mentions it. The semantics'
+//! source is `docs/variables.md`.
+
+use std::sync::OnceLock;
+
+use crate::functions;
+use crate::value::image::ImageRef;
+use crate::value::{Map, Str, Value};
+
+/// The images of one object, computed on demand.
+#[derive(Debug, Default)]
+pub struct Images {
+    object: Value,
+    registry: String,
+    mutate: bool,
+    found: OnceLock<Result<Option<Value>, String>>,
+}
+
+/// Where the pod specification of a kind is.
+pub fn pod_spec_path(kind: &str) -> Option<&'static [&'static str]> {
+    Some(match kind {
+        "Pod" => &["spec"],
+        "Deployment" | "DaemonSet" | "ReplicaSet" | "ReplicationController" | "StatefulSet" | "Job" => {
+            &["spec", "template", "spec"]
+        }
+        "CronJob" => &["spec", "jobTemplate", "spec", "template", "spec"],
+        _ => return None,
+    })
+}
+
+impl Images {
+    /// The images of `object`.
+    pub fn of(object: Value, functions: &functions::Context) -> Images {
+        Images {
+            object,
+            registry: functions.default_registry.clone(),
+            mutate: functions.mutate_registry,
+            found: OnceLock::new(),
+        }
+    }
+
+    /// The images by list and container; `None` when there are none.
+    ///
+    /// # Errors
+    /// The text for an image that is no reference.
+    pub fn get(&self) -> &Result<Option<Value>, String> {
+        self.found.get_or_init(|| self.compute())
+    }
+
+    fn compute(&self) -> Result<Option<Value>, String> {
+        let Some(path) = pod_spec_path(self.object.text_at(&["kind"])) else { return Ok(None) };
+        let Some(spec) = self.object.at(path) else { return Ok(None) };
+        let mut lists = Map::new();
+        for list in ["initContainers", "containers", "ephemeralContainers"] {
+            let items = spec.get(list).and_then(Value::as_list).unwrap_or_default();
+            let mut images = Map::new();
+            for (i, container) in items.iter().enumerate() {
+                if container.as_map().is_none() {
+                    continue;
+                }
+                let image = container.text_at(&["image"]).trim();
+                if image.is_empty() {
+                    continue;
+                }
+                let Some(name) = container.get("name").and_then(Value::as_str) else {
+                    return Err("invalid key".into());
+                };
+                let parsed = ImageRef::parse(image, &self.registry, self.mutate)
+                    .map_err(|e| format!("invalid image '{image}' ({e})"))?;
+                let pointer = format!("/{}/{list}/{i}/image", path.join("/"));
+                images.insert(name, info(&parsed, pointer));
+            }
+            if !images.is_empty() {
+                lists.insert(list, Value::Map(images));
+            }
+        }
+        Ok((!lists.is_empty()).then_some(Value::Map(lists)))
+    }
+}
+
+/// The parts of a reference; empty ones that may be absent are left out.
+fn info(image: &ImageRef, pointer: String) -> Value {
+    let optional = |s: &str| (!s.is_empty()).then(|| Value::from(s));
+    let fields = [
+        ("registry", optional(&image.registry)),
+        ("path", Some(Value::from(&*image.path))),
+        ("name", Some(Value::from(&*image.name))),
+        ("tag", optional(&image.tag)),
+        ("digest", optional(&image.digest)),
+        ("reference", Some(Value::from(image.reference()))),
+        ("referenceWithTag", Some(Value::from(image.reference_with_tag()))),
+        ("jsonPointer", Some(Value::from(pointer))),
+    ];
+    Value::Map(fields.into_iter().filter_map(|(k, v)| Some((Str::from(k), v?))).collect())
+}

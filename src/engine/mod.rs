@@ -1,0 +1,28 @@
+//! The engine: policies and a request → results.
+//!
+//! In: lowered policies, a [`Request`], a [`Profile`], and a source of data. Out: a result for every
+//! rule that matches. The engine knows neither files nor languages; the order of work inside a rule
+//! is match, exclude, data, preconditions, exceptions, body.
+
+pub mod action;
+pub mod condition;
+pub mod data;
+pub mod eval;
+pub mod fill;
+pub mod images;
+pub mod leaf;
+pub mod operator;
+pub mod outcome;
+pub mod pod_security;
+pub mod profile;
+pub mod request;
+pub mod run;
+pub mod shape;
+pub mod validate;
+
+pub use outcome::{RuleOutcome, Status};
+pub use profile::Profile;
+pub use request::Request;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! What rules say about a request.
+
+use crate::ir::rule::RuleKind;
+use crate::value::{Str, Value};
+
+/// The status of a rule's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    /// The rule is satisfied.
+    Pass,
+    /// The rule is violated.
+    Fail,
+    /// The rule warns.
+    Warn,
+    /// The rule could not be evaluated.
+    Error,
+    /// The rule does not apply after all.
+    Skip,
+}
+
+impl Status {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Pass => "pass",
+            Status::Fail => "fail",
+            Status::Warn => "warn",
+            Status::Error => "error",
+            Status::Skip => "skip",
+        }
+    }
+}
+
+/// The result of one rule. A rule that does not match the request gives none.
+#[derive(Clone, Debug)]
+pub struct RuleOutcome {
+    /// The rule's name.
+    pub rule: Str,
+    /// What kind of rule it is.
+    pub kind: RuleKind,
+    /// Its status.
+    pub status: Status,
+    /// Its message, exactly as the reference words it.
+    pub message: Str,
+    /// Properties for reports, in written order.
+    pub properties: Vec<(Str, Str)>,
+    /// Names of the exceptions that made it skip.
+    pub exceptions: Vec<Str>,
+    /// What the Pod Security checks found, for rules of that kind that failed.
+    pub pod_security: Option<Value>,
+}
+
+impl RuleOutcome {
+    /// A result without properties.
+    pub fn new(rule: &Str, kind: RuleKind, status: Status, message: impl Into<Str>) -> RuleOutcome {
+        RuleOutcome {
+            rule: rule.clone(),
+            kind,
+            status,
+            message: message.into(),
+            properties: Vec::new(),
+            exceptions: Vec::new(),
+            pod_security: None,
+        }
+    }
+}

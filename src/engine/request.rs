@@ -1,0 +1,272 @@
+//! Requests: what the rules decide about.
+
+use std::sync::Arc;
+
+use crate::functions;
+use crate::matching::{Target, User};
+use crate::value::{Map, Str, Value};
+
+use super::Profile;
+use super::data::merge_at;
+use super::images::Images;
+
+/// A request, with everything that rules read of it prepared once.
+#[derive(Debug)]
+pub struct Request {
+    /// The new object, null when the request deletes it. Patterns look at it.
+    pub object: Value,
+    /// The former object, null when there is none.
+    pub old_object: Value,
+    /// What the request is about.
+    pub target: Target,
+    /// The root of variables: `request` and injected values.
+    pub root: Value,
+    /// The root from the second matching rule of a policy on, where it differs.
+    pub later_root: Option<Value>,
+    /// The image references of the object.
+    pub images: Images,
+    /// What functions may know of the world.
+    pub functions: functions::Context,
+}
+
+/// The parts of a request.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// The object; the one that goes away when the operation is `DELETE`.
+    pub object: Value,
+    /// The former object of an `UPDATE`; `None` = a copy of the object.
+    pub old_object: Option<Value>,
+    /// `CREATE` when empty.
+    pub operation: Str,
+    /// Subresource of the request.
+    pub subresource: Str,
+    /// The user as `request.userInfo` shows it, and the roles; `None` = nothing is known.
+    pub user: Option<UserParts>,
+    /// Labels of the namespace.
+    pub namespace_labels: Map,
+    /// Values to put into the data: path and value. Those below `request.object` change the object.
+    pub values: Vec<(Vec<Str>, Value)>,
+    /// A dry run.
+    pub dry_run: bool,
+}
+
+/// Who makes a request.
+#[derive(Clone, Debug, Default)]
+pub struct UserParts {
+    /// `username`, `groups` and the like, as given.
+    pub info: Value,
+    /// Roles as `namespace:name`.
+    pub roles: Vec<String>,
+    /// Cluster roles.
+    pub cluster_roles: Vec<String>,
+}
+
+/// User information leaves out what is empty.
+fn without_empty(info: &Value) -> Value {
+    let is_empty = |v: &Value| match v {
+        Value::Null => true,
+        Value::Str(s) => s.is_empty(),
+        Value::List(l) => l.is_empty(),
+        Value::Map(m) => m.is_empty(),
+        _ => false,
+    };
+    let entries = info.as_map().into_iter().flat_map(Map::iter);
+    Value::Map(entries.filter(|(_, v)| !is_empty(v)).map(|(k, v)| (k.clone(), v.clone())).collect())
+}
+
+fn strings(items: &[String]) -> Value {
+    items.iter().map(|s| Value::from(&**s)).collect::<Vec<_>>().into()
+}
+
+impl Request {
+    /// Makes a request of its parts.
+    ///
+    /// # Errors
+    /// The data cannot be built: the reference knows no objects of a `CONNECT` outside of a cluster.
+    pub fn new(parts: Parts, profile: Profile, functions: &functions::Context) -> Result<Request, String> {
+        if profile.bare_request && &*parts.operation == "CONNECT" {
+            return Err("JMESPath query failed: Unknown key \"oldObject\" in path".into());
+        }
+        let operation: Str =
+            if parts.operation.is_empty() { "CREATE".into() } else { parts.operation.clone() };
+        let deleting = &*operation == "DELETE";
+        let given = parts.object;
+        let (object, old_object) = match &*operation {
+            "DELETE" => (Value::Null, parts.old_object.unwrap_or_else(|| given.clone())),
+            "UPDATE" => (given.clone(), parts.old_object.unwrap_or_else(|| given.clone())),
+            _ => (given.clone(), parts.old_object.unwrap_or_default()),
+        };
+        let mut request = match profile.bare_request {
+            true => bare(&object, &old_object, &given, &operation),
+            false => full(&object, &old_object, &given, &operation, &parts.subresource, parts.dry_run),
+        };
+        if let Some(user) = &parts.user {
+            request.insert("userInfo", without_empty(&user.info));
+            if !user.roles.is_empty() {
+                request.insert("roles", strings(&user.roles));
+            }
+            if !user.cluster_roles.is_empty() {
+                request.insert("clusterRoles", strings(&user.cluster_roles));
+            }
+            if parts.dry_run {
+                request.insert("synchronize", Value::Bool(true));
+            }
+        }
+        let mut root = Map::new();
+        root.insert("request", Value::Map(request));
+        if let Some(user) = &parts.user {
+            let (ns, name) = service_account(user.info.text_at(&["username"]));
+            root.insert("serviceAccountName", Value::from(name));
+            root.insert("serviceAccountNamespace", Value::from(ns));
+        }
+        let mut root = Value::Map(root);
+        let changes_object = |path: &[Str]| matches!(path, [a, b, ..] if &**a == "request" && matches!(&**b, "object" | "oldObject"));
+        let changed = parts.values.iter().any(|(path, _)| changes_object(path));
+        for (path, value) in parts.values {
+            merge_at(&mut root, &path, value);
+        }
+        let (mut object, mut old_object) = (object, old_object);
+        if changed {
+            let part = |key: &str| root.at(&["request", key]).cloned().unwrap_or_default();
+            object = part("object");
+            old_object = part("oldObject");
+        }
+        let shown = if deleting { &old_object } else { &object };
+        let mut target = Target::of(shown);
+        target.operation =
+            root.at(&["request", "operation"]).and_then(Value::as_str).unwrap_or(&operation).into();
+        target.subresource = parts.subresource;
+        target.namespace_labels = parts.namespace_labels;
+        target.user = parts.user.map(|u| Arc::new(user(&u)));
+        let images = Images::of(shown.clone(), functions);
+        let floating = root.with_float_numbers();
+        let later_root = profile.integers_after_first_rule.then(|| root.clone());
+        let functions = functions.clone();
+        Ok(Request { object, old_object, target, root: floating, later_root, images, functions })
+    }
+
+    /// Whether the request deletes the object.
+    pub fn deleting(&self) -> bool {
+        &*self.target.operation == "DELETE"
+    }
+
+    /// The request as if the former object were created now, to tell old violations from new ones.
+    /// No user is known to it.
+    pub fn former(&self) -> Request {
+        let mut root = self.root.clone();
+        if let Value::Map(m) = &mut root
+            && let Some(Value::Map(r)) = m.get_mut("request")
+        {
+            r.insert("object", self.old_object.with_float_numbers());
+            r.remove("oldObject");
+            r.insert("operation", Value::from("CREATE"));
+        }
+        let mut target = Target::of(&self.old_object);
+        target.operation = "CREATE".into();
+        target.namespace_labels = self.target.namespace_labels.clone();
+        target.user = Some(Arc::new(User::default()));
+        Request {
+            object: self.old_object.clone(),
+            old_object: Value::Null,
+            target,
+            root,
+            later_root: None,
+            images: Images::of(self.old_object.clone(), &self.functions),
+            functions: self.functions.clone(),
+        }
+    }
+}
+
+/// `request` as the command line builds it.
+fn bare(object: &Value, old: &Value, given: &Value, operation: &str) -> Map {
+    let mut m = Map::new();
+    if !object.is_null() {
+        m.insert("object", object.clone());
+    }
+    if !old.is_null() {
+        m.insert("oldObject", old.clone());
+    }
+    m.insert("namespace", Value::from(given.text_at(&["metadata", "namespace"])));
+    m.insert("operation", Value::from(operation));
+    m
+}
+
+/// `request` as an API server sends it.
+fn full(
+    object: &Value,
+    old: &Value,
+    given: &Value,
+    operation: &str,
+    subresource: &str,
+    dry_run: bool,
+) -> Map {
+    let target = Target::of(given);
+    let kind = Value::Map(
+        [("group", &target.group), ("version", &target.version), ("kind", &target.kind)]
+            .into_iter()
+            .map(|(k, v)| (Str::from(k), Value::Str(v.clone())))
+            .collect(),
+    );
+    let plural = plural(&target.kind);
+    let resource = Value::Map(
+        [("group", &*target.group), ("version", &*target.version), ("resource", &*plural)]
+            .into_iter()
+            .map(|(k, v)| (Str::from(k), Value::from(v)))
+            .collect(),
+    );
+    let mut m = Map::new();
+    m.insert("uid", Value::from("00000000-0000-0000-0000-000000000001"));
+    m.insert("kind", kind);
+    m.insert("resource", resource);
+    if !subresource.is_empty() {
+        m.insert("subResource", Value::from(subresource));
+    }
+    if !target.name.is_empty() {
+        m.insert("name", Value::Str(target.name));
+    }
+    if !target.namespace.is_empty() {
+        m.insert("namespace", Value::Str(target.namespace));
+    }
+    m.insert("operation", Value::from(operation));
+    m.insert("userInfo", Value::Map(Map::new()));
+    m.insert("object", object.clone());
+    m.insert("oldObject", old.clone());
+    m.insert("dryRun", Value::Bool(dry_run));
+    m.insert("options", Value::Null);
+    m
+}
+
+/// The resource name that a kind has as a rule.
+pub fn plural(kind: &str) -> String {
+    let lower = kind.to_lowercase();
+    if lower.ends_with("endpoints") {
+        return lower;
+    }
+    if lower.ends_with('s') {
+        return format!("{lower}es");
+    }
+    match lower.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{lower}s"),
+    }
+}
+
+fn user(parts: &UserParts) -> User {
+    let groups = parts.info.get("groups").and_then(Value::as_list).unwrap_or_default();
+    User {
+        name: parts.info.text_at(&["username"]).into(),
+        groups: groups.iter().filter_map(|g| g.as_str().map(String::from)).collect(),
+        roles: parts.roles.clone(),
+        cluster_roles: parts.cluster_roles.clone(),
+    }
+}
+
+/// Namespace and name of a service account, cut out of the user name without looking at its prefix
+/// (the reference's behaviour).
+fn service_account(username: &str) -> (String, String) {
+    let rest: String = username.get("system:serviceaccount:".len()..).unwrap_or_default().into();
+    match rest.split_once(':') {
+        Some((ns, name)) => (ns.into(), name.split(':').next().unwrap_or_default().into()),
+        None => (String::new(), String::new()),
+    }
+}

@@ -1,0 +1,185 @@
+//! Evaluating a policy: its rules in order, for one request.
+
+use crate::ir::rule::Body;
+use crate::ir::{Exception, Policy, Rule};
+use crate::matching::filter::{Mode, accepts};
+use crate::sources::Sources;
+use crate::value::{Str, Value};
+
+use super::Request;
+use super::condition;
+use super::data::{Data, World};
+use super::outcome::{RuleOutcome, Status};
+use super::validate::{self, Subject};
+
+/// What a policy is evaluated with besides the request.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'r> {
+    /// Where data comes from.
+    pub sources: &'r dyn Sources,
+    /// Exceptions, in the order in which they count.
+    pub exceptions: &'r [Exception],
+    /// Values to put in for each rule, by rule name: path and value.
+    pub rule_values: &'r dyn Fn(&str) -> &'r [(Vec<Str>, Value)],
+}
+
+/// Evaluates rules of a policy (all of its rules, or those that an index says can match).
+pub fn policy<'p>(
+    policy: &Policy,
+    rules: impl Iterator<Item = &'p Rule>,
+    request: &Request,
+    around: Surroundings<'_>,
+) -> Vec<RuleOutcome> {
+    let mut out = Vec::new();
+    if !namespace_fits(policy, request) {
+        return out;
+    }
+    let mut matched = 0usize;
+    for rule in rules {
+        if !applies(rule, request) {
+            continue;
+        }
+        matched += 1;
+        let later = if matched > 1 { request.later_root.as_ref() } else { None };
+        out.extend(one(policy, rule, request, later.unwrap_or(&request.root), around));
+        if policy.apply_one && out.iter().any(|o| matches!(o.status, Status::Pass | Status::Fail)) {
+            break;
+        }
+    }
+    out
+}
+
+/// A namespaced policy sees only objects of its own namespace.
+fn namespace_fits(policy: &Policy, request: &Request) -> bool {
+    let Some(own) = &policy.namespace else { return true };
+    let own = if own.is_empty() { "default" } else { own };
+    [&request.object, &request.old_object]
+        .into_iter()
+        .filter(|o| !o.is_null())
+        .all(|o| o.text_at(&["metadata", "namespace"]) == own)
+}
+
+/// Whether a rule matches the request.
+pub fn applies(rule: &Rule, request: &Request) -> bool {
+    let target = &request.target;
+    target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
+}
+
+fn one(
+    policy: &Policy,
+    rule: &Rule,
+    request: &Request,
+    root: &Value,
+    around: Surroundings<'_>,
+) -> Option<RuleOutcome> {
+    let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
+    if let Some(why) = policy.broken.as_ref().or(rule.broken.as_ref()) {
+        return Some(outcome(Status::Error, why.clone()));
+    }
+    let world = World {
+        functions: &request.functions,
+        sources: around.sources,
+        deleting: request.deleting(),
+        images: &request.images,
+        policy_namespace: policy.namespace.as_deref(),
+        injected: (around.rule_values)(&rule.name),
+    };
+    let mut data = Data::new(root.clone(), world);
+    data.register(&rule.bindings);
+    if let Some(admit) = &rule.admit {
+        match condition::evaluate(admit, &mut data) {
+            Ok(v) if v.holds => {}
+            Ok(v) => return Some(outcome(Status::Skip, not_met(&v.message))),
+            Err(e) => {
+                let text = format!("failed to evaluate preconditions: {e}");
+                return Some(outcome(Status::Error, text.into()));
+            }
+        }
+    }
+    let properties = validate::properties(rule.properties.as_ref(), &mut data);
+    let exceptions = applying(policy, rule, request, around.exceptions, &mut data);
+    let mut result = match &rule.body {
+        Body::PodSecurity(check) => super::pod_security::rule(check, rule, request, &exceptions),
+        _ if !exceptions.is_empty() => {
+            let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
+            // The reference forgets the blank before the names.
+            let text = format!("rule is skipped due to policy exceptions{}", keys.join(", "));
+            let mut skipped = outcome(Status::Skip, text.into());
+            skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();
+            Some(skipped)
+        }
+        Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
+        Body::Validate { check, message } => {
+            let object = if request.object.is_null() { &request.old_object } else { &request.object };
+            let subject = Subject {
+                rule: &rule.name,
+                message,
+                object,
+                scoped: false,
+                deleting: world.deleting,
+                depth: 0,
+            };
+            validate::run(check, subject, &mut data).map(|(status, text)| outcome(status, text))
+        }
+    }?;
+    if result.status == Status::Fail
+        && matches!(rule.body, Body::Validate { .. } | Body::PodSecurity(_))
+        && tolerates_existing(policy, rule, request)
+        && failed_before(policy, rule, request, around)
+    {
+        result = outcome(
+            Status::Skip,
+            "skipping the rule evaluation as pre-existing violations are allowed".into(),
+        );
+    }
+    result.properties = properties.into_iter().chain(result.properties).collect();
+    Some(result)
+}
+
+fn not_met(message: &str) -> Str {
+    if message.is_empty() {
+        "preconditions not met".into()
+    } else {
+        format!("preconditions not met; {message}").into()
+    }
+}
+
+/// The exceptions that apply to the rule and the object. One whose conditions cannot be evaluated
+/// does not apply.
+fn applying<'e>(
+    policy: &Policy,
+    rule: &Rule,
+    request: &Request,
+    exceptions: &'e [Exception],
+    data: &mut Data<'_>,
+) -> Vec<&'e Exception> {
+    if exceptions.is_empty() {
+        return Vec::new();
+    }
+    let key = policy.key();
+    exceptions
+        .iter()
+        .filter(|e| e.covers(&key, &rule.name) && accepts(&e.when, &request.target, Mode::Exception))
+        .filter(|e| match &e.admit {
+            None => true,
+            Some(admit) => condition::evaluate(admit, data).is_ok_and(|v| v.holds),
+        })
+        .collect()
+}
+
+/// Whether violations that the former object had too are let pass.
+fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
+    let action = rule.action.rule.as_ref().unwrap_or(&policy.action);
+    rule.action.allow_existing
+        && super::action::enforces(action)
+        && &*request.target.operation == "UPDATE"
+        && !request.old_object.is_null()
+}
+
+fn failed_before(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings<'_>) -> bool {
+    let former = request.former();
+    if !applies(rule, &former) {
+        return false;
+    }
+    one(policy, rule, &former, &former.root, around).is_some_and(|o| o.status == Status::Fail)
+}

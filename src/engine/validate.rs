@@ -1,0 +1,298 @@
+//! Validate rules: deny, pattern, anyPattern, foreach.
+//!
+//! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing when
+//! there was nothing to check. Texts and their order are those of `docs/validate.md`.
+
+use crate::ir::check::{Check, ForEach, Overlay, Overlays};
+use crate::ir::rule::Message;
+use crate::ir::shape::Pattern;
+use crate::ir::{Conditions, Template};
+use crate::value::{Str, Value};
+
+use super::condition;
+use super::data::{Data, Trouble};
+use super::outcome::Status;
+use super::shape::{self, Outcome};
+
+/// Status and message of a check; `None` = no result.
+pub type Verdict = Option<(Status, Str)>;
+
+/// What a check looks at.
+#[derive(Clone, Copy)]
+pub struct Subject<'v> {
+    /// The name of the rule, for messages.
+    pub rule: &'v Str,
+    /// The message of the rule.
+    pub message: &'v Message,
+    /// What patterns look at: the object, or the element of an enclosing scoped loop.
+    pub object: &'v Value,
+    /// Whether `object` is an element.
+    pub scoped: bool,
+    /// Whether the request deletes the object.
+    pub deleting: bool,
+    /// How many loops enclose the check.
+    pub depth: usize,
+}
+
+fn pass(rule: &str) -> Str {
+    format!("validation rule '{rule}' passed.").into()
+}
+
+/// Runs a check.
+pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
+    match check {
+        Check::Deny(conditions) => Some(deny(conditions, s, data)),
+        Check::Pattern(_) | Check::AnyPattern(_) if s.deleting && !s.scoped => None,
+        Check::Pattern(overlay) => Some(pattern(overlay, s, data)),
+        Check::AnyPattern(overlays) => Some(any_pattern(overlays, s, data)),
+        Check::ForEach(loops) => for_each(loops, s, data),
+        Check::Nothing => None,
+    }
+}
+
+fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
+    let verdict = match condition::evaluate(conditions, data) {
+        Ok(v) => v,
+        Err(e) => return (Status::Error, format!("failed to check deny conditions: {e}").into()),
+    };
+    if !verdict.holds {
+        return (Status::Pass, pass(s.rule));
+    }
+    (Status::Fail, deny_message(&verdict.message, s, data))
+}
+
+fn deny_message(found: &str, s: Subject<'_>, data: &mut Data<'_>) -> Str {
+    let own = &s.message.text;
+    let template;
+    let template = match (own.is_empty(), found.is_empty()) {
+        (true, true) => return format!("validation error: rule {} failed", s.rule).into(),
+        (false, true) => &s.message.template,
+        (own_is_empty, false) => {
+            let joined: Str = if own_is_empty { found.into() } else { format!("{own}; {found}").into() };
+            template = (s.message.lower)(&joined, &s.message.names);
+            &template
+        }
+    };
+    match data.fill(template) {
+        Ok(Value::Str(text)) => text,
+        Ok(_) => "the produced message didn't resolve to a string, check your policy definition.".into(),
+        Err(_) => found.into(),
+    }
+}
+
+/// The rule's message, filled in, with a full stop; `Ok("")` without a message.
+fn stated(s: Subject<'_>, data: &mut Data<'_>) -> Result<String, ()> {
+    if s.message.text.is_empty() {
+        return Ok(String::new());
+    }
+    match data.fill(&s.message.template) {
+        Ok(Value::Str(text)) if text.ends_with('.') => Ok(format!("{text} ")),
+        Ok(Value::Str(text)) => Ok(format!("{text}. ")),
+        _ => Err(()),
+    }
+}
+
+fn substitution_failed(text: &str) -> (Status, Str) {
+    (Status::Error, format!("variable substitution failed: {text}").into())
+}
+
+fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
+    let late;
+    let pattern = match overlay {
+        Overlay::Ready(p) => p,
+        Overlay::Broken(text) => return (Status::Error, text.clone()),
+        Overlay::Dynamic(template, lower) => match data.fill(template) {
+            Err(e) => return substitution_failed(&e),
+            Ok(v) => match lower(&v) {
+                Some(p) => {
+                    late = std::sync::Arc::new(p);
+                    &late
+                }
+                None => return (Status::Error, "the pattern nests too deeply".into()),
+            },
+        },
+    };
+    let rule = s.rule;
+    match shape::run(pattern, s.object) {
+        Outcome::Pass => (Status::Pass, pass(rule)),
+        Outcome::Skip(why) => (Status::Skip, why.text().into()),
+        Outcome::Fail { path, why } => match stated(s, data) {
+            Err(()) => {
+                let text = format!(
+                    "validation error: variables substitution error in rule {rule} execution error: {}",
+                    why.text()
+                );
+                (if path.is_empty() { Status::Error } else { Status::Fail }, text.into())
+            }
+            Ok(stated) if path.is_empty() => {
+                let text = format!("validation error: {stated}rule {rule} execution error: {}", why.text());
+                (Status::Error, text.into())
+            }
+            Ok(stated) => {
+                let text = format!("validation error: {stated}rule {rule} failed at path {path}");
+                (Status::Fail, text.into())
+            }
+        },
+    }
+}
+
+fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
+    let late: Vec<Pattern>;
+    let patterns: &[Pattern] = match overlays {
+        Overlays::Ready(p) => p,
+        Overlays::Broken(text) => return (Status::Error, text.clone()),
+        Overlays::Dynamic(template, lower) => match data.fill(template) {
+            Err(e) => return substitution_failed(&e),
+            Ok(Value::List(items)) => match items.iter().map(lower).collect() {
+                Some(p) => {
+                    late = p;
+                    &late
+                }
+                None => return (Status::Error, "the pattern nests too deeply".into()),
+            },
+            Ok(v) => return (Status::Error, crate::ir::check::not_a_list(&v).into()),
+        },
+    };
+    let rule = s.rule;
+    if patterns.is_empty() {
+        return (Status::Pass, s.message.text.clone());
+    }
+    let (mut failed, mut skipped) = (Vec::new(), Vec::new());
+    for (i, p) in patterns.iter().enumerate() {
+        match shape::run(p, s.object) {
+            Outcome::Pass => {
+                return (Status::Pass, format!("validation rule '{rule}' anyPattern[{i}] passed.").into());
+            }
+            Outcome::Skip(why) => skipped.push(format!("rule {rule}[{i}] skipped: {}", why.text())),
+            Outcome::Fail { path, why } if path.is_empty() => {
+                failed.push(format!("rule {rule}[{i}] failed: {}", why.text()));
+            }
+            Outcome::Fail { path, .. } => failed.push(format!("rule {rule}[{i}] failed at path {path}")),
+        }
+    }
+    if failed.is_empty() {
+        return (Status::Skip, skipped.join(" ").into());
+    }
+    let failed = failed.join(" ");
+    let text = match stated(s, data) {
+        Ok(stated) => format!("validation error: {stated}{failed}"),
+        Err(()) => {
+            format!("validation error: variables substitution error in rule {rule} execution error: {failed}")
+        }
+    };
+    (Status::Fail, text.into())
+}
+
+/// How one element ended.
+enum Element {
+    Counted,
+    Ignored,
+    Ends(Status, Str),
+}
+
+fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
+    let mut counted = false;
+    let mut remembered: Option<String> = None;
+    for l in loops {
+        let list = match data.query(&l.list) {
+            Ok(v) => v,
+            Err(Trouble::Eval(f)) if f.is_not_found() => continue,
+            Err(e) => {
+                let text = e.to_string();
+                if !text.contains("Unknown key") {
+                    remembered = Some(text);
+                }
+                continue;
+            }
+        };
+        let single;
+        let items: &[Value] = match &list {
+            Value::List(items) => items,
+            other => {
+                single = [other.clone()];
+                &single
+            }
+        };
+        let before = data.snapshot();
+        for (i, item) in items.iter().enumerate() {
+            if item.is_null() {
+                continue;
+            }
+            data.reset(&before);
+            match element(l, i, item, s, data) {
+                Element::Counted => counted = true,
+                Element::Ignored => {}
+                Element::Ends(status, text) => {
+                    data.reset(&before);
+                    return Some((status, text));
+                }
+            }
+        }
+        data.reset(&before);
+    }
+    if counted {
+        return Some((Status::Pass, "rule passed".into()));
+    }
+    remembered.map(|text| (Status::Error, format!("failed to evaluate list: {text}").into()))
+}
+
+fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut Data<'_>) -> Element {
+    let position = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
+    let shown = match item {
+        Value::Int(_) | Value::UInt(_) => item.with_float_numbers(),
+        item => item.clone(),
+    };
+    data.set("element", shown.clone());
+    data.set("elementIndex", position.clone());
+    data.set(&format!("element{}", s.depth), shown);
+    data.set(&format!("elementIndex{}", s.depth), position);
+    let is_map = item.as_map().is_some();
+    let scoped = l.element_scope.unwrap_or(is_map);
+    if scoped && !is_map {
+        let found = match item {
+            Value::Str(_) => "string",
+            Value::Bool(_) => "bool",
+            Value::List(_) => "slice",
+            Value::Int(_) => "int64",
+            _ => "float64",
+        };
+        return Element::Ends(
+            Status::Error,
+            format!(
+                "failed to process foreach: cannot use elementScope=true foreach rules for elements that are not maps, expected type=map got type={found}"
+            )
+            .into(),
+        );
+    }
+    data.register(&l.bindings);
+    if let Some(admit) = &l.admit {
+        match condition::evaluate(admit, data) {
+            Ok(v) if v.holds => {}
+            // An element whose preconditions cannot be evaluated is passed over as well.
+            _ => return Element::Ignored,
+        }
+    }
+    let inner = Subject {
+        object: if scoped { item } else { s.object },
+        scoped: scoped || s.scoped,
+        depth: s.depth + 1,
+        ..s
+    };
+    match run(&l.check, inner, data) {
+        None | Some((Status::Skip, _)) => Element::Ignored,
+        Some((Status::Pass | Status::Warn, _)) => Element::Counted,
+        Some((Status::Error, text)) if text.contains("failed to evaluate preconditions") => Element::Ignored,
+        Some((status, text)) => Element::Ends(status, format!("validation failure: {text}").into()),
+    }
+}
+
+/// Properties of a rule, filled in; as written when that fails.
+pub fn properties(template: Option<&Template>, data: &mut Data<'_>) -> Vec<(Str, Str)> {
+    let Some(template) = template else { return Vec::new() };
+    match data.fill(template) {
+        Ok(Value::Map(m)) => {
+            m.iter().map(|(k, v)| (k.clone(), crate::value::print::display(v).into())).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,264 @@
+//! Conditions: a key, an operator, a value; combined by `any` and `all`.
+//!
+//! The right side is prepared when it is constant: numbers and durations are read, wildcards
+//! compiled, plain texts hashed.
+
+use std::collections::HashSet;
+
+use crate::value::duration;
+use crate::value::number::parse_float;
+use crate::value::print::display;
+use crate::value::quantity::Quantity;
+use crate::value::range::Range;
+use crate::value::semver::Version;
+use crate::value::wildcard::Wildcard;
+use crate::value::{Str, Value};
+
+use super::Template;
+
+/// Comparison operators of conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `Equal`, `Equals`
+    Equals,
+    /// `NotEqual`, `NotEquals`
+    NotEquals,
+    /// `In` (deprecated)
+    In,
+    /// `NotIn` (deprecated)
+    NotIn,
+    /// `AnyIn`
+    AnyIn,
+    /// `AllIn`
+    AllIn,
+    /// `AnyNotIn`
+    AnyNotIn,
+    /// `AllNotIn`
+    AllNotIn,
+    /// `GreaterThan` and its like.
+    Order(Ordering),
+    /// `DurationGreaterThan` and its like (deprecated).
+    DurationOrder(Ordering),
+    /// A numeric or duration operator in wrong case: always false.
+    Never,
+}
+
+/// Ordering operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ordering {
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+}
+
+impl Ordering {
+    /// Whether a comparison with this result satisfies the operator.
+    pub fn holds(self, found: Option<std::cmp::Ordering>) -> bool {
+        use std::cmp::Ordering as O;
+        matches!(
+            (self, found),
+            (Ordering::Gt, Some(O::Greater))
+                | (Ordering::Ge, Some(O::Greater | O::Equal))
+                | (Ordering::Lt, Some(O::Less))
+                | (Ordering::Le, Some(O::Less | O::Equal))
+        )
+    }
+}
+
+/// The operators by name, as policies write them.
+pub const OPERATORS: &[(&str, Operator)] = &[
+    ("Equal", Operator::Equals),
+    ("Equals", Operator::Equals),
+    ("NotEqual", Operator::NotEquals),
+    ("NotEquals", Operator::NotEquals),
+    ("In", Operator::In),
+    ("AnyIn", Operator::AnyIn),
+    ("AllIn", Operator::AllIn),
+    ("NotIn", Operator::NotIn),
+    ("AnyNotIn", Operator::AnyNotIn),
+    ("AllNotIn", Operator::AllNotIn),
+    ("GreaterThan", Operator::Order(Ordering::Gt)),
+    ("GreaterThanOrEquals", Operator::Order(Ordering::Ge)),
+    ("LessThan", Operator::Order(Ordering::Lt)),
+    ("LessThanOrEquals", Operator::Order(Ordering::Le)),
+    ("DurationGreaterThan", Operator::DurationOrder(Ordering::Gt)),
+    ("DurationGreaterThanOrEquals", Operator::DurationOrder(Ordering::Ge)),
+    ("DurationLessThan", Operator::DurationOrder(Ordering::Lt)),
+    ("DurationLessThanOrEquals", Operator::DurationOrder(Ordering::Le)),
+];
+
+impl Operator {
+    /// The operator of this name. Case does not count, but the numeric families in wrong case are
+    /// always false (the reference compares case-sensitively a second time).
+    pub fn parse(name: &str) -> Option<Operator> {
+        let exact = OPERATORS.iter().find(|(n, _)| *n == name);
+        if let Some((_, op)) = exact {
+            return Some(*op);
+        }
+        let (_, op) = OPERATORS.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        Some(match op {
+            Operator::Order(_) | Operator::DurationOrder(_) => Operator::Never,
+            op => *op,
+        })
+    }
+}
+
+/// Conditions of a rule.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// At least one must hold; `None` = not given, an empty list never holds.
+    pub any: Option<Box<[Condition]>>,
+    /// All must hold.
+    pub all: Box<[Condition]>,
+    /// The old form, a flat list: its messages are joined differently.
+    pub flat: bool,
+}
+
+/// One condition.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// The left side.
+    pub key: Template,
+    /// The operator; `None` = no operator of that name.
+    pub operator: Option<Operator>,
+    /// The right side.
+    pub value: Template,
+    /// The right side prepared, when it is constant.
+    pub prepared: Option<Prepared>,
+    /// Told when the condition decides.
+    pub message: Str,
+}
+
+/// A right side in every form that operators ask for.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The value.
+    pub value: Value,
+    /// A string's forms.
+    pub text: Option<TextForms>,
+    /// The items of a list, or of a string that is a JSON list of strings, as display texts.
+    pub items: Option<Items>,
+}
+
+/// Display texts of list items.
+#[derive(Clone, Debug, Default)]
+pub struct Items {
+    /// All of them, in order.
+    pub all: Box<[Wildcard]>,
+    /// Those without wildcards, hashed; empty for short lists.
+    pub exact: HashSet<Str>,
+    /// Positions of those with wildcards.
+    pub wild: Box<[u32]>,
+    /// Whether every item is a string.
+    pub strings_only: bool,
+}
+
+/// What a string can be read as.
+#[derive(Clone, Debug)]
+pub struct TextForms {
+    /// As a wildcard pattern.
+    pub wildcard: Wildcard,
+    /// As a duration in nanoseconds; not the bare `0`.
+    pub duration: Option<i64>,
+    /// As a duration, `0` too.
+    pub any_duration: Option<i64>,
+    /// As a quantity.
+    pub quantity: Option<Quantity>,
+    /// As a double.
+    pub float: Option<f64>,
+    /// As a semantic version.
+    pub version: Option<Version>,
+    /// As a range.
+    pub range: Option<Range>,
+    /// Whether it is a JSON document at all.
+    pub json: bool,
+}
+
+/// Lists longer than this are hashed.
+const HASH_FROM: usize = 8;
+
+impl Items {
+    /// Prepares the items of a list.
+    pub fn new(items: &[Value]) -> Items {
+        let strings_only = items.iter().all(|v| matches!(v, Value::Str(_)));
+        let all: Box<[Wildcard]> = items
+            .iter()
+            .map(|v| match v {
+                Value::Str(s) => Wildcard::new(s.clone()),
+                v => Wildcard::new(display(v)),
+            })
+            .collect();
+        let mut exact = HashSet::new();
+        let mut wild = Vec::new();
+        if all.len() > HASH_FROM {
+            for (i, w) in all.iter().enumerate() {
+                if w.is_wild() {
+                    wild.push(u32::try_from(i).unwrap_or(u32::MAX));
+                } else {
+                    exact.insert(w.pattern().clone());
+                }
+            }
+        }
+        Items { all, exact, wild: wild.into(), strings_only }
+    }
+}
+
+impl Prepared {
+    /// Prepares `value` for `operator`.
+    pub fn new(operator: Operator, value: Value) -> Prepared {
+        let membership = matches!(
+            operator,
+            Operator::In
+                | Operator::NotIn
+                | Operator::AnyIn
+                | Operator::AllIn
+                | Operator::AnyNotIn
+                | Operator::AllNotIn
+        );
+        let ordering = matches!(operator, Operator::Order(_) | Operator::DurationOrder(_));
+        let mut items = None;
+        let text = match &value {
+            Value::List(l) if membership => {
+                items = Some(Items::new(l));
+                None
+            }
+            Value::Str(s) => {
+                let any_duration = if membership { None } else { duration::parse_ok(s) };
+                let mut json = false;
+                if membership {
+                    match crate::functions::json::decode_json(s) {
+                        Ok(Value::List(l)) => {
+                            json = true;
+                            if l.iter().all(|v| matches!(v, Value::Str(_))) {
+                                items = Some(Items::new(&l));
+                            }
+                        }
+                        Ok(Value::Null) => {
+                            json = true;
+                            items = Some(Items { strings_only: true, ..Items::default() });
+                        }
+                        Ok(_) => json = true,
+                        Err(_) => {}
+                    }
+                }
+                Some(TextForms {
+                    wildcard: Wildcard::new(s.clone()),
+                    duration: any_duration.filter(|_| &**s != "0"),
+                    any_duration,
+                    quantity: if membership { None } else { Quantity::parse(s) },
+                    float: if membership { None } else { parse_float(s) },
+                    version: if ordering { Version::parse(s).ok() } else { None },
+                    range: if membership { Range::parse(s) } else { None },
+                    json,
+                })
+            }
+            _ => None,
+        };
+        Prepared { value, text, items }
+    }
+}

@@ -1,0 +1,238 @@
+//! Expression nodes.
+//!
+//! An expression reads the *root* (the request's data) and the values of enclosing binders, and
+//! yields a value or a fault. What a fault means is never decided here: nodes absorb or forward it,
+//! the rule has the last word.
+
+use crate::functions::{Function, Higher};
+use crate::value::{Str, Value};
+
+/// What reading a key or an index does when there is nothing to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The result is null.
+    Null,
+    /// The result is a fault.
+    Fault,
+}
+
+/// How a key is read from an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The object has no such key.
+    pub key: Missing,
+    /// The base is no object.
+    pub scalar: Missing,
+}
+
+/// What counts as true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// Everything but null, false, the empty string, list and object.
+    NonEmpty,
+    /// Only booleans have a truth; anything else is a fault.
+    Boolean,
+}
+
+/// Which faults of an operand a node absorbs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Faults {
+    /// None: every fault is forwarded.
+    Propagate,
+    /// A missing key counts as null.
+    MissingAsNull,
+    /// Every fault counts as null.
+    AllAsNull,
+    /// Three-valued logic: a fault of one side is forgotten when the other side decides.
+    Absorb,
+}
+
+/// Comparison operators of expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cmp {
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+}
+
+/// Which rules a comparison follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CmpRule {
+    /// Number kinds stay apart, ordering of anything but two doubles is null.
+    Strict,
+    /// Numbers compare by value across kinds, ordering of other kinds is a fault.
+    Numeric,
+}
+
+/// What a projection walks over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// The items of a list; anything else gives null.
+    Items,
+    /// The values of an object in ascending key order, after as many runs on null as there are
+    /// entries (the reference's behaviour); anything else gives null.
+    Values,
+}
+
+/// An expression node.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    /// A constant.
+    Const(Value),
+    /// The root: everything the request's rules can read.
+    Root,
+    /// The value of an enclosing binder; 0 is the innermost.
+    Local(u32),
+    /// Keys read one after the other.
+    Path {
+        /// Where to start.
+        base: Box<Expr>,
+        /// The keys, at least one.
+        keys: Box<[Str]>,
+        /// How each is read.
+        access: Access,
+    },
+    /// An item of a list, from the end when negative; null when there is none or no list.
+    Index {
+        /// The list.
+        base: Box<Expr>,
+        /// Its position.
+        index: i64,
+    },
+    /// A part of a list; null when there is no list.
+    Slice {
+        /// The list.
+        base: Box<Expr>,
+        /// Start, stop and step; a step of zero is a fault.
+        bounds: [Option<i64>; 3],
+    },
+    /// Binds a value for the body.
+    Let {
+        /// The value.
+        value: Box<Expr>,
+        /// What sees it as `Local(0)`.
+        body: Box<Expr>,
+    },
+    /// Turns faults into null.
+    Rescue {
+        /// What may fail.
+        expr: Box<Expr>,
+        /// Which faults.
+        faults: Faults,
+    },
+    /// Negation.
+    Not {
+        /// The operand.
+        expr: Box<Expr>,
+        /// What counts as true.
+        truth: Truth,
+    },
+    /// The first side when it is true, else the second.
+    Or {
+        /// Both sides.
+        sides: Box<[Expr; 2]>,
+        /// What counts as true.
+        truth: Truth,
+    },
+    /// The first side when it is false, else the second.
+    And {
+        /// Both sides.
+        sides: Box<[Expr; 2]>,
+        /// What counts as true.
+        truth: Truth,
+    },
+    /// A comparison.
+    Compare {
+        /// The operator.
+        op: Cmp,
+        /// Which rules it follows.
+        rule: CmpRule,
+        /// Both sides.
+        sides: Box<[Expr; 2]>,
+    },
+    /// Runs the body for each item and keeps what is neither null nor missing.
+    Project {
+        /// What is walked.
+        over: Over,
+        /// Where the items come from.
+        source: Box<Expr>,
+        /// Keep only items for which this is true.
+        keep: Option<Box<Expr>>,
+        /// What is made of an item, which it sees as `Local(0)`; `None` keeps the item.
+        body: Option<Box<Expr>>,
+    },
+    /// Takes lists inside a list apart, one level; null when there is no list.
+    Flatten(Box<Expr>),
+    /// A list of values.
+    List(Box<[Expr]>),
+    /// An object; the last of equal keys wins.
+    Object(Box<[(Str, Expr)]>),
+    /// Null when the subject is null, else the second expression.
+    UnlessNull(Box<[Expr; 2]>),
+    /// A function of evaluated arguments.
+    Call {
+        /// The function.
+        function: &'static Function,
+        /// The arguments.
+        args: Box<[Expr]>,
+    },
+    /// A function that runs an expression for each item of a list.
+    Higher {
+        /// Which.
+        kind: Higher,
+        /// The function, for its argument check.
+        function: &'static Function,
+        /// The arguments; the expression is an [`Expr::Lambda`].
+        args: Box<[Expr]>,
+    },
+    /// An expression as an argument.
+    Lambda {
+        /// What sees the item as `Local(0)`.
+        body: Box<Expr>,
+        /// How type errors show it.
+        text: Str,
+    },
+    /// Evaluates the arguments, then fails with the text.
+    Fail {
+        /// Evaluated first, for the faults they may give.
+        args: Box<[Expr]>,
+        /// Why it fails.
+        text: Str,
+    },
+}
+
+impl Expr {
+    /// A fault with this text.
+    pub fn fail(text: impl Into<Str>) -> Expr {
+        Expr::Fail { args: Box::default(), text: text.into() }
+    }
+
+    /// Reads `key` of `base`; a path that is extended stays one node.
+    pub fn get(base: Expr, key: Str, access: Access) -> Expr {
+        match base {
+            Expr::Path { base, keys, access: same } if same == access => {
+                let mut keys = keys.into_vec();
+                keys.push(key);
+                Expr::Path { base, keys: keys.into(), access }
+            }
+            base => Expr::Path { base: Box::new(base), keys: Box::new([key]), access },
+        }
+    }
+
+    /// Absorbs faults of `expr`, unless it cannot fail that way.
+    pub fn rescue(expr: Expr, faults: Faults) -> Expr {
+        match expr {
+            Expr::Const(_) | Expr::Local(_) | Expr::Root => expr,
+            expr => Expr::Rescue { expr: Box::new(expr), faults },
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The rule IR: what every policy language is lowered to and the engine runs.
+//!
+//! Few node kinds with semantic parameters instead of one node kind per language: how a missing key
+//! is taken, which faults an operator absorbs, what counts as true, which comparison applies. No
+//! node names the language or the policy kind it came from. `docs/ir.md` lists every node with its
+//! meaning and says how the constructs of CEL map onto them.
+//!
+//! In: built by `lower` (and by the language front ends for expressions). Out: run by `engine`,
+//! printed by `explain`.
+
+pub mod check;
+pub mod condition;
+pub mod expr;
+pub mod matcher;
+pub mod pattern;
+pub mod policy;
+pub mod print;
+pub mod rule;
+pub mod shape;
+pub mod template;
+
+pub use condition::{Condition, Conditions, Operator};
+pub use expr::Expr;
+pub use matcher::Matcher;
+pub use policy::{Exception, Policy};
+pub use rule::Rule;
+pub use shape::Shape;
+pub use template::{Query, Template};

@@ -1,0 +1,84 @@
+//! Policies: rules and what they have in common.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::value::{Str, Value};
+
+use super::rule::ActionOverride;
+use super::{Conditions, Matcher, Rule};
+use crate::value::wildcard::Wildcard;
+
+/// A policy, lowered.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Kind of the policy object, for reports.
+    pub kind: Str,
+    /// Its name.
+    pub name: Str,
+    /// Its namespace; `None` for cluster-wide policies.
+    pub namespace: Option<Str>,
+    /// Its annotations.
+    pub annotations: crate::value::Map,
+    /// Stop after the first rule that passes or fails.
+    pub apply_one: bool,
+    /// Whether it is evaluated in background scans.
+    pub background: bool,
+    /// Whether it is evaluated at admission.
+    pub admission: bool,
+    /// Failure action of rules that have none, as written.
+    pub action: Str,
+    /// Overrides of that action by namespace.
+    pub overrides: Box<[ActionOverride]>,
+    /// A rule that ends in an error blocks the request.
+    pub fail_closed: bool,
+    /// Why it cannot be evaluated at all.
+    pub broken: Option<Str>,
+    /// Rules for kinds that have none of their own in `by_kind`.
+    pub rules: Box<[Arc<Rule>]>,
+    /// Rules for pod controllers, generated ones included.
+    pub by_kind: HashMap<Str, Box<[Arc<Rule>]>>,
+    /// How many rules there are, generated ones included.
+    pub rule_count: usize,
+    /// Names of all rules, generated ones included.
+    pub rule_names: Box<[Str]>,
+}
+
+impl Policy {
+    /// `name` or `namespace/name`.
+    pub fn key(&self) -> String {
+        match &self.namespace {
+            Some(ns) => format!("{ns}/{}", self.name),
+            None => self.name.to_string(),
+        }
+    }
+
+    /// The rules for objects of a kind.
+    pub fn rules_for(&self, kind: &str) -> &[Arc<Rule>] {
+        self.by_kind.get(kind).unwrap_or(&self.rules)
+    }
+}
+
+/// An exception from rules.
+#[derive(Clone, Debug)]
+pub struct Exception {
+    /// Its name.
+    pub name: Str,
+    /// `namespace/name`, or the name alone.
+    pub key: Str,
+    /// What it covers: policy keys with wildcards for rule names.
+    pub covers: Box<[(Str, Box<[Wildcard]>)]>,
+    /// Objects it applies to.
+    pub when: Matcher,
+    /// Conditions that must hold.
+    pub admit: Option<Conditions>,
+    /// Pod Security controls it excludes; null = the whole rule.
+    pub pod_security: Value,
+}
+
+impl Exception {
+    /// Whether it covers a rule.
+    pub fn covers(&self, policy: &str, rule: &str) -> bool {
+        self.covers.iter().any(|(key, rules)| **key == *policy && rules.iter().any(|r| r.matches(rule)))
+    }
+}

@@ -1,0 +1,182 @@
+//! Rules: when they apply, what they read, what they do.
+
+use std::sync::Arc;
+
+use crate::value::{Str, Value};
+
+use super::check::{Check, PodSecurity};
+use super::{Conditions, Matcher, Query, Template};
+
+/// A rule of any policy, lowered.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Its name, as results report it.
+    pub name: Str,
+    /// What kind of result it gives.
+    pub kind: RuleKind,
+    /// Requests it applies to.
+    pub when: Matcher,
+    /// Requests it does not apply to.
+    pub unless: Matcher,
+    /// Data it may read, loaded when first mentioned; a later one may read the earlier ones.
+    pub bindings: Box<[Arc<Binding>]>,
+    /// Conditions that must hold, else the rule is skipped.
+    pub admit: Option<Conditions>,
+    /// Properties for reports.
+    pub properties: Option<Template>,
+    /// What it does.
+    pub body: Body,
+    /// Why the rule cannot be run at all; evaluated rules give an error result with it.
+    pub broken: Option<Str>,
+    /// What its result means for the request.
+    pub action: Action,
+}
+
+/// The kind of result a rule gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleKind {
+    /// A verdict.
+    Validation,
+    /// A changed object.
+    Mutation,
+    /// New objects.
+    Generation,
+    /// A verdict about images.
+    ImageVerification,
+}
+
+impl RuleKind {
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            RuleKind::Validation => "Validation",
+            RuleKind::Mutation => "Mutation",
+            RuleKind::Generation => "Generation",
+            RuleKind::ImageVerification => "ImageVerify",
+        }
+    }
+}
+
+/// What a rule does.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Checks the object.
+    Validate {
+        /// The check.
+        check: Check,
+        /// Told on failure; filled in only then.
+        message: Message,
+    },
+    /// Checks a pod against the Pod Security Standards.
+    PodSecurity(PodSecurity),
+    /// A kind of rule that this version cannot run: an error result with the text.
+    Unsupported(Str),
+}
+
+/// A message with variables.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// As written.
+    pub text: Str,
+    /// To be filled in.
+    pub template: Template,
+    /// Makes a template of a message that is put together at run time.
+    pub lower: fn(&Str, &[Str]) -> Template,
+    /// Names of the rule's bindings.
+    pub names: Arc<[Str]>,
+}
+
+/// What a rule's failure means for the request.
+#[derive(Clone, Debug, Default)]
+pub struct Action {
+    /// The rule's own action, as written.
+    pub rule: Option<Str>,
+    /// The rule's overrides by namespace.
+    pub overrides: Box<[ActionOverride]>,
+    /// On an update, a violation that the old object had too is let pass.
+    pub allow_existing: bool,
+}
+
+/// Another action for some namespaces.
+#[derive(Clone, Debug)]
+pub struct ActionOverride {
+    /// The action, as written.
+    pub action: Str,
+    /// Namespaces by wildcard.
+    pub namespaces: Box<[crate::value::wildcard::Wildcard]>,
+    /// Namespaces by label.
+    pub selector: Option<super::matcher::Selector>,
+}
+
+/// Data that a rule may read under a name.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// The name.
+    pub name: Str,
+    /// Where the data comes from.
+    pub source: BindingSource,
+}
+
+/// Where a binding's data comes from.
+#[derive(Clone, Debug)]
+pub enum BindingSource {
+    /// A value, a query, or a query on a value.
+    Variable {
+        /// The value.
+        value: Option<Template>,
+        /// The query.
+        query: Option<QuerySource>,
+        /// Used when the query fails or, without a value, gives null.
+        default: Option<Template>,
+        /// The entry as written, for messages.
+        raw: Value,
+    },
+    /// A ConfigMap.
+    ConfigMap {
+        /// Its name.
+        name: Template,
+        /// Its namespace.
+        namespace: Template,
+        /// The entry as written, for messages.
+        raw: Value,
+    },
+    /// An answer of the Kubernetes API or of a service.
+    ApiCall {
+        /// The whole entry.
+        call: Template,
+        /// As written, for the parts that are not filled in.
+        raw: Value,
+        /// Makes a query of the text that is applied to the answer.
+        compile: super::template::Compile,
+    },
+    /// A global context entry.
+    Global {
+        /// `entry` or `entry.projection`.
+        name: Str,
+        /// Applied to the data.
+        query: Option<QuerySource>,
+    },
+    /// Facts about an image in a registry.
+    Image {
+        /// The image.
+        reference: Template,
+        /// Applied to the facts.
+        query: Option<QuerySource>,
+    },
+}
+
+/// A query whose text may hold variables.
+#[derive(Clone, Debug)]
+pub enum QuerySource {
+    /// The text is constant.
+    Ready(Query),
+    /// The text is filled in first.
+    Dynamic {
+        /// The text.
+        text: Template,
+        /// Makes the query.
+        compile: super::template::Compile,
+        /// Names of bindings in scope.
+        names: Arc<[Str]>,
+    },
+}

@@ -1,0 +1,114 @@
+//! Templates: documents with variables, to be filled in for each request.
+//!
+//! A template is lowered once. Strings without variables are constants; a string that is nothing
+//! but one variable keeps the type of its result; a text with variables is a list of parts. Texts
+//! whose variables nest, touch or are escaped keep their source and are resolved in rounds, as the
+//! language defines it (`docs/variables.md`).
+
+use crate::value::{Str, Value};
+
+use super::Expr;
+
+/// An expression of a template or of the policy's data section.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// The text, as errors show it.
+    pub text: Str,
+    /// What to evaluate, or why the text is no expression.
+    pub expr: Result<Expr, Str>,
+    /// What has to be loaded first.
+    pub needs: Needs,
+    /// What to run instead when the request deletes the object; `None` = the same.
+    pub on_delete: Option<Box<Query>>,
+}
+
+/// Lazily loaded data that an expression mentions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Positions of the rule's bindings, ascending.
+    pub bindings: Box<[u32]>,
+    /// The image references of the object.
+    pub images: bool,
+}
+
+impl Needs {
+    /// Whether nothing has to be loaded.
+    pub fn is_empty(&self) -> bool {
+        self.bindings.is_empty() && !self.images
+    }
+}
+
+/// Makes a query of a text that is known only at run time; the names are those of the bindings that
+/// are in scope.
+pub type Compile = fn(text: &str, names: &[Str]) -> Query;
+
+/// A document to be filled in.
+#[derive(Clone, Debug)]
+pub enum Template {
+    /// Nothing to fill in.
+    Const(Value),
+    /// The typed result of one variable.
+    Whole(Box<Hole>),
+    /// A text with results in it.
+    Text(Box<Text>),
+    /// A text that is resolved in rounds.
+    Rounds(Box<Rounds>),
+    /// A list of templates.
+    List(Box<[Template]>),
+    /// An object of templates; keys may hold variables too.
+    Object(Box<[(Template, Template)]>),
+    /// A reference in the document that cannot be resolved.
+    Fail(Str),
+}
+
+/// A variable and where it stands.
+#[derive(Clone, Debug)]
+pub struct Hole {
+    /// The expression.
+    pub query: Query,
+    /// The string itself, for variables inside of the data that replaces it.
+    pub rounds: Rounds,
+}
+
+/// Literal pieces with variables between them.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The pieces.
+    pub parts: Box<[Part]>,
+    /// The text for the case that a result brings in variables.
+    pub rounds: Rounds,
+}
+
+/// A piece of a text.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// Literal text.
+    Literal(Str),
+    /// A variable.
+    Hole(Query),
+}
+
+/// A text to be resolved in rounds.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    /// The text as written.
+    pub source: Str,
+    /// Path of the string in its document.
+    pub path: Str,
+    /// Names of the bindings in scope.
+    pub names: std::sync::Arc<[Str]>,
+    /// How its variables become queries.
+    pub compile: Compile,
+    /// What a lone `@` stands for here.
+    pub current: Str,
+}
+
+impl Template {
+    /// The constant, when there is nothing to fill in.
+    pub fn as_const(&self) -> Option<&Value> {
+        match self {
+            Template::Const(v) => Some(v),
+            _ => None,
+        }
+    }
+}

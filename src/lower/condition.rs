@@ -1,0 +1,45 @@
+//! Condition blocks → conditions of the IR.
+
+use std::sync::Arc;
+
+use crate::ir::condition::Prepared;
+use crate::ir::{Condition, Conditions, Operator, Template};
+use crate::value::{Str, Value};
+
+use super::template;
+
+/// Lowers `preconditions` or `deny.conditions`: an object of `any` and `all`, or a flat list.
+/// `None` when there are no conditions at all.
+pub fn conditions(v: Option<&Value>, names: &Arc<[Str]>) -> Option<Conditions> {
+    match v? {
+        Value::List(items) => Some(Conditions { any: None, all: list(items, names), flat: true }),
+        Value::Map(m) => {
+            let part = |key| m.get(key).and_then(Value::as_list).map(|items| list(items, names));
+            Some(Conditions { any: part("any"), all: part("all").unwrap_or_default(), flat: false })
+        }
+        _ => None,
+    }
+}
+
+fn list(items: &[Value], names: &Arc<[Str]>) -> Box<[Condition]> {
+    items.iter().map(|c| condition(c, names)).collect()
+}
+
+fn condition(c: &Value, names: &Arc<[Str]>) -> Condition {
+    let side = |key| template::document(&bare_number(c.get(key)), names);
+    let operator = Operator::parse(c.text_at(&["operator"]));
+    let value = side("value");
+    let prepared = match (&value, operator) {
+        (Template::Const(v), Some(op)) => Some(Prepared::new(op, v.clone())),
+        _ => None,
+    };
+    Condition { key: side("key"), operator, value, prepared, message: c.text_at(&["message"]).into() }
+}
+
+/// A side that is nothing but a number is a double, whatever it looks like.
+fn bare_number(v: Option<&Value>) -> Value {
+    match v {
+        Some(v) => v.as_number().map_or_else(|| v.clone(), Value::Float),
+        None => Value::Null,
+    }
+}

@@ -1,0 +1,14 @@
+//! Policy objects → rules of the IR, one file per part of a policy.
+//!
+//! In: checked policy documents with their defaults. Out: [`crate::ir::Rule`]s. Everything that is
+//! constant is computed here: expressions are parsed, sets hashed, wildcards compiled, quantities
+//! and durations read. After lowering nothing knows which language a rule came from.
+
+pub mod binding;
+pub mod condition;
+pub mod matcher;
+pub mod policy;
+pub mod query;
+pub mod reference;
+pub mod rule;
+pub mod template;

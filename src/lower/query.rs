@@ -1,0 +1,54 @@
+//! Expression texts → queries.
+
+use crate::ir::Query;
+use crate::ir::template::Needs;
+use crate::jmespath;
+use crate::value::Str;
+
+/// Makes a query of an expression's text; `names` are the bindings in scope, outermost first.
+///
+/// A text that is no expression gives a query that fails with the reference's text when it is run.
+pub fn compile(text: &str, names: &[Str]) -> Query {
+    let mut query = plain(text, names);
+    if text.contains("request.object") {
+        let deleting = text.replace("request.object", "request.oldObject");
+        query.on_delete = Some(Box::new(plain(&deleting, names)));
+    }
+    query
+}
+
+/// As [`compile`] for expressions that read `request.object` also when the object is deleted.
+pub fn plain(text: &str, names: &[Str]) -> Query {
+    let text = text.trim();
+    let expr = match jmespath::parse(text) {
+        _ if text.is_empty() => Err("invalid query (nil)".into()),
+        Ok(ast) => Ok(jmespath::lower::lower(&ast)),
+        Err(e) => Err(format!("incorrect query {text}: {e}").into()),
+    };
+    Query { text: text.into(), expr, needs: needs(text, names), on_delete: None }
+}
+
+fn needs(text: &str, names: &[Str]) -> Needs {
+    let bindings = names
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| mentions(text, name))
+        .filter_map(|(i, _)| u32::try_from(i).ok())
+        .collect();
+    Needs { bindings, images: mentions(text, "images") }
+}
+
+/// Whether `name` occurs in `text` at the start or after anything but a letter, digit or dot, and
+/// ends at a word boundary. String literals count too (the reference tests the text alone).
+pub fn mentions(text: &str, name: &str) -> bool {
+    if name.is_empty() {
+        return false;
+    }
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.match_indices(name).any(|(at, _)| {
+        let before = text.get(..at).and_then(|s| s.chars().next_back());
+        let after = text.get(at + name.len()..).and_then(|s| s.chars().next());
+        let starts = before.is_none_or(|c| c != '.' && !c.is_ascii_alphanumeric());
+        starts && is_word(name.chars().next_back()) != is_word(after)
+    })
+}

@@ -1,0 +1,151 @@
+//! Overlay patterns: a pattern document → a [`Pattern`] of the IR.
+//!
+//! In: the document of a `pattern`, an item of `anyPattern`, or either after its variables were
+//! filled in. Out: shapes with keys in checking order and compiled leaves. The semantics' source is
+//! `docs/patterns.md`.
+
+use std::collections::HashMap;
+
+use crate::ir::pattern::Leaf;
+use crate::ir::shape::{Anchor, Entry, Existence, ListShape, MapShape, Pattern, Shape, type_name};
+use crate::value::{Map, Str, Value, wildcard};
+
+/// Documents nested deeper than this are refused by everything that recurses.
+const MAX_DEPTH: usize = 256;
+
+/// Lowers a pattern document; `None` when it nests too deeply.
+pub fn lower(document: &Value) -> Option<Pattern> {
+    let mut lowering = Lowering { anchors: HashMap::new() };
+    let root = lowering.shape(document, 0)?;
+    Some(Pattern { root, anchors: u32::try_from(lowering.anchors.len()).unwrap_or(u32::MAX) })
+}
+
+/// Rebuilds the pattern of labels or annotations for the labels or annotations of one object: only
+/// entries with string values stay, keys with wildcards become the smallest key they match.
+pub fn expand_keys(shape: &MapShape, object: &Map) -> Option<MapShape> {
+    let source = shape.source.as_map()?;
+    let mut entries = Map::new();
+    let mut numbers = HashMap::new();
+    for (raw, value) in source.sorted() {
+        if value.as_str().is_none() {
+            continue;
+        }
+        let (anchor, key) = Anchor::parse(raw);
+        let mut name = raw.clone();
+        if wildcard::has_wildcard(key) {
+            let found = object
+                .sorted()
+                .into_iter()
+                .find(|(k, v)| v.as_str().is_some() && wildcard::matches(key, k))
+                .map(|(k, _)| k.clone());
+            if let Some(found) = found {
+                name = match anchor {
+                    Anchor::None => found,
+                    anchor => format!("{}({found})", anchor.prefix()).into(),
+                };
+            }
+        }
+        if let Some(number) = shape.entries.iter().find(|e| e.raw == *raw).and_then(|e| e.counted) {
+            numbers.insert(name.clone(), number);
+        }
+        entries.insert(name, value.clone());
+    }
+    let mut lowering = Lowering { anchors: numbers };
+    lowering.map(&entries, 0, false)
+}
+
+struct Lowering {
+    /// Numbers of the anchor texts that are counted.
+    anchors: HashMap<Str, u32>,
+}
+
+impl Lowering {
+    fn shape(&mut self, v: &Value, depth: usize) -> Option<Shape> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        Some(match v {
+            Value::Map(m) => Shape::Map(Box::new(self.map(m, depth, false)?)),
+            Value::List(l) => Shape::List(self.list(l, depth)?),
+            scalar => Shape::Leaf(Box::new(Leaf::new(scalar.clone()))),
+        })
+    }
+
+    fn map(&mut self, m: &Map, depth: usize, labels: bool) -> Option<MapShape> {
+        let mut first = Vec::new();
+        let mut front = Vec::new();
+        let mut back = Vec::new();
+        for (raw, value) in m.sorted() {
+            let (anchor, key) = Anchor::parse(raw);
+            let counted = matches!(anchor, Anchor::Condition | Anchor::Existence).then(|| {
+                let next = u32::try_from(self.anchors.len()).unwrap_or(u32::MAX);
+                *self.anchors.entry(raw.clone()).or_insert(next)
+            });
+            let shape = match value {
+                Value::Map(inner) if key == "metadata" => self.metadata(inner, depth + 1)?,
+                value => self.shape(value, depth + 1)?,
+            };
+            let entry = Entry { key: Str::from(key), raw: raw.clone(), anchor, counted, shape };
+            match anchor {
+                Anchor::Condition | Anchor::Existence | Anchor::Equality | Anchor::Negation => {
+                    first.push(entry);
+                }
+                Anchor::Global => front.push(entry),
+                _ if holds_anchor(value) => front.push(entry),
+                _ => back.push(entry),
+            }
+        }
+        let count = first.len();
+        // Each key that goes to the front is put before those that went there earlier.
+        front.reverse();
+        first.extend(front);
+        first.extend(back);
+        let expand = labels
+            && m.iter().any(|(raw, v)| v.as_str().is_none() || wildcard::has_wildcard(Anchor::parse(raw).1));
+        Some(MapShape { entries: first.into(), first: count, expand, source: Value::Map(m.clone()) })
+    }
+
+    /// `metadata`: the keys below `labels` and `annotations` may hold wildcards.
+    fn metadata(&mut self, m: &Map, depth: usize) -> Option<Shape> {
+        let mut shape = self.map(m, depth, false)?;
+        for entry in &mut shape.entries {
+            if matches!(&*entry.key, "labels" | "annotations")
+                && let Some(Value::Map(inner)) = m.get(&entry.raw)
+            {
+                entry.shape = Shape::Map(Box::new(self.map(inner, depth + 1, true)?));
+            }
+        }
+        Some(Shape::Map(Box::new(shape)))
+    }
+
+    fn list(&mut self, items: &[Value], depth: usize) -> Option<ListShape> {
+        let Some(head) = items.first() else { return Some(ListShape::Empty(Value::list(Vec::new()))) };
+        let existence: Existence = items
+            .iter()
+            .map(|item| match item {
+                Value::Map(m) => Some(Ok(self.map(m, depth + 1, false)?)),
+                other => Some(Err(type_name(other))),
+            })
+            .collect::<Option<_>>()?;
+        Some(match head {
+            Value::Map(m) => ListShape::Each(Box::new(self.map(m, depth + 1, false)?), existence),
+            Value::List(_) => {
+                let shapes: Option<Box<[Shape]>> =
+                    items.iter().map(|item| self.shape(item, depth + 1)).collect();
+                ListShape::Positions(shapes?, existence)
+            }
+            scalar => ListShape::Scalars(Box::new(Leaf::new(scalar.clone())), existence),
+        })
+    }
+}
+
+/// Whether an anchor occurs anywhere inside.
+fn holds_anchor(v: &Value) -> bool {
+    match v {
+        Value::Map(m) => m.iter().any(|(k, v)| {
+            !matches!(Anchor::parse(k).0, Anchor::None | Anchor::AddIfAbsent) || holds_anchor(v)
+        }),
+        Value::List(l) => l.iter().any(holds_anchor),
+        _ => false,
+    }
+}

@@ -1,0 +1,261 @@
+//! Policy sets and the engine that runs them: the library's front door.
+//!
+//! In: policy documents. Out: for a [`Request`], the results of every rule that matches. A set is
+//! immutable and can be shared between threads; a reload makes a new one.
+
+use std::sync::Arc;
+
+use crate::engine::run::{self, Surroundings};
+use crate::engine::{Profile, Request, RuleOutcome};
+use crate::functions;
+use crate::ir::{Exception, Policy};
+use crate::matching::index::Index;
+use crate::sources::{Nothing, Sources};
+use crate::value::{Str, Value};
+use crate::{api, document, lower};
+
+/// Why a policy document cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyError {
+    /// Name of the policy, as far as it is known.
+    pub policy: String,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl std::fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.policy.is_empty() {
+            return f.write_str(&self.text);
+        }
+        write!(f, "{}: {}", self.policy, self.text)
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+/// Policies, compiled and indexed.
+///
+/// ```
+/// let policies = ephor::PolicySet::from_yaml(r#"
+/// apiVersion: kyverno.io/v1
+/// kind: ClusterPolicy
+/// metadata: {name: need-team}
+/// spec:
+///   rules:
+///   - name: team
+///     match: {any: [{resources: {kinds: [ConfigMap]}}]}
+///     validate: {message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
+/// "#)?;
+/// assert_eq!(policies.policies().len(), 1);
+/// # Ok::<(), ephor::PolicyError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct PolicySet {
+    policies: Vec<Arc<Policy>>,
+    exceptions: Vec<Exception>,
+    index: Index,
+}
+
+impl PolicySet {
+    /// A set of lowered policies and exceptions, in the order in which they count.
+    pub fn new(policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
+        let index = Index::new(policies.iter().map(AsRef::as_ref));
+        PolicySet { policies, exceptions, index }
+    }
+
+    /// Reads policies and exceptions from a YAML or JSON stream, all or nothing.
+    ///
+    /// # Errors
+    /// The first document that does not parse, breaks its schema, fails the policy check, or is
+    /// neither a policy nor an exception.
+    pub fn from_yaml(text: &str) -> Result<PolicySet, PolicyError> {
+        let fail = |policy: &str, text: String| PolicyError { policy: policy.into(), text };
+        let documents = document::parse_stream("-", text, document::Duplicates::Error)
+            .map_err(|e| fail("", e.to_string()))?;
+        let (mut policies, mut exceptions) = (Vec::new(), Vec::new());
+        for parsed in documents {
+            let doc = parsed.map_err(|e| fail("", e.to_string()))?.value;
+            let name = doc.text_at(&["metadata", "name"]).to_string();
+            let doc = api::schema::check(&doc).map_err(|e| fail(&name, e.to_string()))?;
+            match doc.text_at(&["kind"]) {
+                "ClusterPolicy" | "Policy" => {
+                    policies.push(Arc::new(lower::policy::policy(&doc)));
+                }
+                "PolicyException" => exceptions.push(lower::policy::exception(&doc)),
+                other => return Err(fail(&name, format!("{other} is not supported"))),
+            }
+        }
+        Ok(PolicySet::new(policies, exceptions))
+    }
+
+    /// The policies, in order.
+    pub fn policies(&self) -> &[Arc<Policy>] {
+        &self.policies
+    }
+
+    /// The exceptions, in order.
+    pub fn exceptions(&self) -> &[Exception] {
+        &self.exceptions
+    }
+}
+
+/// The results of one policy.
+#[derive(Clone, Debug)]
+pub struct PolicyOutcome {
+    /// The policy.
+    pub policy: Arc<Policy>,
+    /// Its rules' results, in order.
+    pub rules: Vec<RuleOutcome>,
+}
+
+/// The results of all policies for one request; policies without a matching rule are left out.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// In the order of the policies.
+    pub policies: Vec<PolicyOutcome>,
+}
+
+impl Outcome {
+    /// All results with their policies.
+    pub fn results(&self) -> impl Iterator<Item = (&Policy, &RuleOutcome)> {
+        self.policies.iter().flat_map(|p| p.rules.iter().map(|r| (&*p.policy, r)))
+    }
+}
+
+/// Values that are put in for the rules of a policy: by policy name, then rule name.
+pub trait RuleValues: Send + Sync {
+    /// Path and value, for a rule of a policy.
+    fn for_rule(&self, policy: &str, rule: &str) -> &[(Vec<Str>, Value)];
+}
+
+struct NoValues;
+
+impl RuleValues for NoValues {
+    fn for_rule(&self, _: &str, _: &str) -> &[(Vec<Str>, Value)] {
+        &[]
+    }
+}
+
+/// A policy set with everything that it needs to decide.
+///
+/// ```
+/// use ephor::{Engine, PolicySet, Status};
+///
+/// let policies = PolicySet::from_yaml(r#"
+/// apiVersion: kyverno.io/v1
+/// kind: ClusterPolicy
+/// metadata: {name: need-team}
+/// spec:
+///   rules:
+///   - name: team
+///     match: {any: [{resources: {kinds: [ConfigMap]}}]}
+///     validate: {message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
+/// "#)?;
+/// let engine = Engine::new(policies);
+/// let outcome = engine.check_yaml("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")?;
+/// let (policy, result) = outcome.results().next().ok_or("no result")?;
+/// assert_eq!((&*policy.name, &*result.rule, result.status), ("need-team", "team", Status::Fail));
+/// assert!(result.message.starts_with("validation error: label team is needed."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Engine {
+    set: PolicySet,
+    profile: Profile,
+    functions: functions::Context,
+    sources: Arc<dyn Sources>,
+    values: Arc<dyn RuleValues>,
+}
+
+impl Engine {
+    /// An engine that behaves as the reference's command line and knows no outside data.
+    pub fn new(set: PolicySet) -> Engine {
+        Engine {
+            set,
+            profile: Profile::default(),
+            functions: functions::Context::default(),
+            sources: Arc::new(Nothing),
+            values: Arc::new(NoValues),
+        }
+    }
+
+    /// With another fidelity profile.
+    #[must_use]
+    pub fn with_profile(mut self, profile: Profile) -> Engine {
+        self.profile = profile;
+        self
+    }
+
+    /// With a source of data for rules.
+    #[must_use]
+    pub fn with_sources(mut self, sources: Arc<dyn Sources>) -> Engine {
+        self.sources = sources;
+        self
+    }
+
+    /// With values that are put in for rules.
+    #[must_use]
+    pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Engine {
+        self.values = values;
+        self
+    }
+
+    /// With another moment, registry or the like for functions.
+    #[must_use]
+    pub fn with_functions(mut self, functions: functions::Context) -> Engine {
+        self.functions = functions;
+        self
+    }
+
+    /// The policies.
+    pub fn set(&self) -> &PolicySet {
+        &self.set
+    }
+
+    /// The profile.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// What functions know.
+    pub fn functions(&self) -> &functions::Context {
+        &self.functions
+    }
+
+    /// Evaluates all rules that match the request.
+    pub fn evaluate(&self, request: &Request) -> Outcome {
+        let slots = self.set.index.candidates(&request.target);
+        let mut outcome = Outcome::default();
+        for group in slots.chunk_by(|a, b| a.0 == b.0) {
+            let Some(policy) = group.first().and_then(|(p, _)| self.set.policies.get(*p as usize)) else {
+                continue;
+            };
+            let all = policy.rules_for(&request.target.kind);
+            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
+            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
+            let around = Surroundings {
+                sources: &*self.sources,
+                exceptions: &self.set.exceptions,
+                rule_values: &values,
+            };
+            let rules = run::policy(policy, rules, request, around);
+            if !rules.is_empty() {
+                outcome.policies.push(PolicyOutcome { policy: policy.clone(), rules });
+            }
+        }
+        outcome
+    }
+
+    /// Evaluates the creation of one object given as YAML or JSON.
+    ///
+    /// # Errors
+    /// The text is no object.
+    pub fn check_yaml(&self, text: &str) -> Result<Outcome, PolicyError> {
+        let fail = |text: String| PolicyError { policy: String::new(), text };
+        let object = document::yaml_value(text).map_err(fail)?;
+        let object = if self.profile.float_resources { object.with_float_numbers() } else { object };
+        let parts = crate::engine::request::Parts { object, ..Default::default() };
+        let request = Request::new(parts, self.profile, &self.functions).map_err(fail)?;
+        Ok(self.evaluate(&request))
+    }
+}

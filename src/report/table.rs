@@ -1,0 +1,138 @@
+//! The result table.
+//!
+//! In: headers and rows of text, which may hold colour codes. Out: lines between rules of `─`, with
+//! `│` at every border. Columns are as wide as their widest line in display columns: wide characters
+//! count 2, colour codes 0. A cell with line breaks takes several lines; a cell of more than 300
+//! bytes without them is wrapped at blanks. With more than ten rows the first header shows their
+//! number. No rows give no text at all. Semantics: `docs/cli.md`, table format.
+
+use unicode_width::UnicodeWidthStr;
+
+/// Cells above this many bytes are wrapped.
+const LONGEST_CELL: usize = 300;
+/// From this many rows on the first header counts them.
+const COUNT_FROM: usize = 11;
+/// What a header looks like on a terminal: black on green.
+const HEADER: (&str, &str) = ("\u{1b}[40;32m", "\u{1b}[0m");
+
+/// The table as text that ends with a newline; empty when there are no rows.
+pub fn render(headers: &[&str], rows: &[Vec<String>], colour: bool) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut titles: Vec<String> = headers.iter().map(|h| (*h).to_string()).collect();
+    if rows.len() >= COUNT_FROM
+        && let Some(first) = titles.first_mut()
+    {
+        *first = format!("{first} ({}) ", rows.len());
+    }
+    let cells: Vec<Vec<Vec<String>>> =
+        rows.iter().map(|row| row.iter().map(|cell| lines(cell)).collect()).collect();
+    let widths: Vec<usize> = titles
+        .iter()
+        .enumerate()
+        .map(|(i, title)| {
+            let body = cells.iter().filter_map(|row| row.get(i)).flatten().map(|line| width(line));
+            body.max().unwrap_or(0).max(width(title))
+        })
+        .collect();
+    let mut out = String::new();
+    rule(&mut out, &widths);
+    header(&mut out, &titles, &widths, colour);
+    rule(&mut out, &widths);
+    for row in &cells {
+        let height = row.iter().map(Vec::len).max().unwrap_or(0);
+        for n in 0..height {
+            line(&mut out, &widths, |i| row.get(i).and_then(|cell| cell.get(n)).map_or("", String::as_str));
+        }
+    }
+    rule(&mut out, &widths);
+    out
+}
+
+fn rule(out: &mut String, widths: &[usize]) {
+    out.push('│');
+    for w in widths {
+        out.extend(std::iter::repeat_n('─', w + 2));
+        out.push('│');
+    }
+    out.push('\n');
+}
+
+fn header(out: &mut String, titles: &[String], widths: &[usize], colour: bool) {
+    if !colour {
+        line(out, widths, |i| titles.get(i).map_or("", String::as_str));
+        return;
+    }
+    out.push('│');
+    for (title, w) in titles.iter().zip(widths) {
+        // The padding is coloured with the text.
+        let padding = " ".repeat(w.saturating_sub(width(title)));
+        out.push_str(&format!(" {}{title}{padding}{} │", HEADER.0, HEADER.1));
+    }
+    out.push('\n');
+}
+
+fn line<'c>(out: &mut String, widths: &[usize], cell: impl Fn(usize) -> &'c str) {
+    out.push('│');
+    for (i, w) in widths.iter().enumerate() {
+        let text = cell(i);
+        out.push(' ');
+        out.push_str(text);
+        out.extend(std::iter::repeat_n(' ', w.saturating_sub(width(text))));
+        out.push_str(" │");
+    }
+    out.push('\n');
+}
+
+/// The lines of a cell.
+fn lines(cell: &str) -> Vec<String> {
+    if cell.contains('\n') {
+        cell.split('\n').map(str::to_string).collect()
+    } else if cell.len() > LONGEST_CELL {
+        wrap(cell)
+    } else {
+        vec![cell.to_string()]
+    }
+}
+
+/// Wraps at white space. The room left on a line counts each word with two more columns, as the
+/// reference does, so lines are shorter than they could be.
+fn wrap(cell: &str) -> Vec<String> {
+    let mut words = cell.split_whitespace();
+    let Some(first) = words.next() else { return vec![String::new()] };
+    let mut out = vec![first.to_string()];
+    let mut room = LONGEST_CELL.saturating_sub(first.len());
+    for word in words {
+        match out.last_mut() {
+            Some(current) if word.len() < room => {
+                current.push(' ');
+                current.push_str(word);
+                room = room.saturating_sub(word.len() + 2);
+            }
+            _ => {
+                out.push(word.to_string());
+                room = LONGEST_CELL.saturating_sub(word.len());
+            }
+        }
+    }
+    out
+}
+
+/// Display columns of a text without its colour codes.
+fn width(text: &str) -> usize {
+    if !text.contains('\u{1b}') {
+        return text.width();
+    }
+    let mut visible = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        visible.push_str(before);
+        rest = after.split_once('m').map_or("", |(_, tail)| tail);
+    }
+    visible.push_str(rest);
+    visible.width()
+}
+
+#[cfg(test)]
+mod tests;

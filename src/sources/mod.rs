@@ -1,0 +1,65 @@
+//! Where rules get data from: the [`Sources`] trait and its implementations.
+//!
+//! A rule may read ConfigMaps, answers of the Kubernetes API, of services and registries, and global
+//! context entries. The engine asks a `Sources` for them and does not know where they come from.
+
+use crate::value::Value;
+
+/// A request to the Kubernetes API or to a service.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Path of the Kubernetes API; empty for a service.
+    pub url_path: String,
+    /// URL of a service.
+    pub url: String,
+    /// `GET` or `POST`.
+    pub method: String,
+    /// Body of a `POST`.
+    pub body: Value,
+    /// Headers of a service call.
+    pub headers: Vec<(String, String)>,
+    /// PEM certificates to trust.
+    pub ca_bundle: String,
+}
+
+/// The data that rules may ask for. Every answer may be `None`: nobody can answer such questions
+/// here, and the binding stays without a value.
+pub trait Sources: Send + Sync {
+    /// A ConfigMap.
+    ///
+    /// # Errors
+    /// The text of the lookup error.
+    fn config_map(&self, _namespace: &str, _name: &str) -> Option<Result<Value, String>> {
+        None
+    }
+
+    /// The answer to a request, as text.
+    ///
+    /// # Errors
+    /// The text of the request's failure.
+    fn call(&self, _call: &Call) -> Option<Result<Value, String>> {
+        None
+    }
+
+    /// A global context entry, or one of its projections.
+    ///
+    /// # Errors
+    /// The text of the lookup error.
+    fn global(&self, _entry: &str, _projection: &str) -> Option<Result<Value, String>> {
+        None
+    }
+
+    /// Facts about an image.
+    ///
+    /// # Errors
+    /// The text of the registry's failure.
+    fn image(&self, _reference: &str) -> Option<Result<Value, String>> {
+        None
+    }
+}
+
+/// No data at all: what a run without cluster and registry has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Sources for Nothing {}
