@@ -19,12 +19,7 @@ pub(super) fn parse_json(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> 
 }
 
 pub(super) fn parse_yaml(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
-    yaml_value(text(args, 0)).map(|v| v.with_float_numbers()).map_err(Fault::new)
-}
-
-// WIRE: replace by `crate::document::yaml_value`.
-fn yaml_value(_text: &str) -> Result<Value, String> {
-    Err("yaml: no reader".into())
+    crate::document::yaml_value(text(args, 0)).map(|v| v.with_float_numbers()).map_err(Fault::new)
 }
 
 /// Decodes one JSON text.

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 
@@ -145,9 +147,7 @@ fn functions_answer_as_the_reference_recorded() {
         let case = decode_json(line).unwrap();
         all += 1;
         let expression = case.text_at(&["expression"]);
-        // WIRE: drop the second condition with the stub of `parse_yaml`.
-        let left_out = expression.contains("time_now") || expression.contains("parse_yaml");
-        if case.get("function").is_none() || left_out {
+        if case.get("function").is_none() || expression.contains("time_now") {
             continue;
         }
         let input = case.get("input").cloned().unwrap_or_default();
@@ -189,11 +189,11 @@ fn run(name: &str, args: &[Value]) -> Result<String, String> {
 #[test]
 fn host_integers_are_no_numbers() {
     let five = Value::Int(5);
-    assert_eq!(run("type", &[five.clone()]), Err("unknown type".into()));
-    assert_eq!(run("to_number", &[five.clone()]), Err("unknown type".into()));
-    assert_eq!(run("to_string", &[five.clone()]), Ok("\"5\"".into()));
+    assert_eq!(run("type", std::slice::from_ref(&five)), Err("unknown type".into()));
+    assert_eq!(run("to_number", std::slice::from_ref(&five)), Err("unknown type".into()));
+    assert_eq!(run("to_string", std::slice::from_ref(&five)), Ok("\"5\"".into()));
     assert_eq!(
-        run("abs", &[five.clone()]),
+        run("abs", std::slice::from_ref(&five)),
         Err("Invalid type for: 5, expected: []jmespath.JpType{\"number\"}".into())
     );
     assert_eq!(
@@ -209,12 +209,15 @@ fn opaque_lists_are_no_arrays_for_some() {
     let args: Vec<Arg<'_>> =
         [object, "k".into(), "v".into()].into_iter().map(|v| Arg::Value(Cow::Owned(v))).collect();
     let items = call(find("items").unwrap(), &Context::default(), &args).unwrap();
-    assert_eq!(run("type", &[items.clone()]), Err("unknown type".into()));
-    assert_eq!(run("to_array", &[items.clone()]), Ok("[[{\"k\":\"a\",\"v\":1}]]".into()));
-    assert_eq!(run("length", &[items.clone()]), Ok("1".into()));
-    assert_eq!(run("sum", &[items.clone()]), Err("JMESPath function 'sum': Types mismatch".into()));
+    assert_eq!(run("type", std::slice::from_ref(&items)), Err("unknown type".into()));
+    assert_eq!(run("to_array", std::slice::from_ref(&items)), Ok("[[{\"k\":\"a\",\"v\":1}]]".into()));
+    assert_eq!(run("length", std::slice::from_ref(&items)), Ok("1".into()));
     assert_eq!(
-        run("sort", &[items.clone()]),
+        run("sum", std::slice::from_ref(&items)),
+        Err("JMESPath function 'sum': Types mismatch".into())
+    );
+    assert_eq!(
+        run("sort", std::slice::from_ref(&items)),
         Err("Invalid type for: [map[k:a v:1]], expected: []jmespath.JpType{\"array[string]\", \"array[number]\"}".into())
     );
     assert_eq!(

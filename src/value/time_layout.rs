@@ -501,6 +501,8 @@ fn signed_offset_len(s: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
