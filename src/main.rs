@@ -12,9 +12,15 @@ fn main() {
         println!("{} {}/{}", r.name, r.passed, r.total);
         if let Some(o) = &mut out {
             for f in &r.failures {
-                let v = ephor::conformance::object([("suite", ephor::value::Value::from(&*r.name)), ("id", ephor::value::Value::from(&*f.id)), ("expected", f.expected.clone()), ("got", f.got.clone())]);
+                let v = ephor::conformance::object([
+                    ("suite", ephor::value::Value::from(&*r.name)),
+                    ("id", ephor::value::Value::from(&*f.id)),
+                    ("expected", f.expected.clone()),
+                    ("got", f.got.clone()),
+                ]);
                 writeln!(o, "{}", ephor::value::print::json(&v)).unwrap();
             }
         }
-    }).unwrap();
+    })
+    .unwrap();
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::api::autogen::{computed_rules, Selection};
+use crate::api::autogen::{Selection, computed_rules};
 use crate::api::schema;
 use crate::engine::request::{Parts, UserParts};
 use crate::engine::run::{self, Surroundings};
-use crate::engine::{action, Profile, Request, RuleOutcome};
+use crate::engine::{Profile, Request, RuleOutcome, action};
 use crate::ir::{Exception, Policy, Rule};
 use crate::lower;
 use crate::sources::Sources;
 use crate::value::{Map, Str, Value};
 
-use super::{lines, object, Failure, Report};
+use super::{Failure, Report, lines, object};
 
 /// Runs one file of cases.
 ///
@@ -39,7 +39,8 @@ impl Sources for ConfigMaps {
     fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
         let found = self.0.iter().find(|m| {
             let ns = m.text_at(&["metadata", "namespace"]);
-            m.text_at(&["metadata", "name"]) == name && (ns == namespace || (ns.is_empty() && namespace == "default"))
+            m.text_at(&["metadata", "name"]) == name
+                && (ns == namespace || (ns.is_empty() && namespace == "default"))
         });
         Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found")))
     }
@@ -56,7 +57,16 @@ fn case(case: &Value) -> Result<(), Failure> {
         return Ok(());
     }
     let mut wrong = Vec::new();
-    for key in ["rules", "ruleNames", "ruleBodies", "actions", "patched", "contextError", "generateError", "policyError"] {
+    for key in [
+        "rules",
+        "ruleNames",
+        "ruleBodies",
+        "actions",
+        "patched",
+        "contextError",
+        "generateError",
+        "policyError",
+    ] {
         let (e, g) = (expected.get(key), got.get(key));
         let right = match key {
             // Presence, then the text.
@@ -121,7 +131,8 @@ fn rule_eq(e: &Value, g: &Value) -> bool {
         (Some(a), Some(b)) => a.json_eq(b),
         _ => false,
     };
-    if !["rule", "type", "status", "policy", "properties", "exceptions", "generated"].iter().all(|k| same(k)) {
+    if !["rule", "type", "status", "policy", "properties", "exceptions", "generated"].iter().all(|k| same(k))
+    {
         return false;
     }
     let unordered = e.at(&["podSecurity", "order"]).is_some();
@@ -149,7 +160,11 @@ fn checks(v: &Value) -> BTreeMap<String, String> {
             let images = c.get("images").and_then(Value::as_list).unwrap_or_default();
             let mut images: Vec<&str> = images.iter().filter_map(Value::as_str).collect();
             images.sort_unstable();
-            let text = format!("{:?} {} {images:?}", c.get("allowed").and_then(Value::as_bool), c.text_at(&["reason"]));
+            let text = format!(
+                "{:?} {} {images:?}",
+                c.get("allowed").and_then(Value::as_bool),
+                c.text_at(&["reason"])
+            );
             (c.text_at(&["id"]).to_string(), text)
         })
         .collect()
@@ -189,7 +204,10 @@ fn evaluate(case: &Value) -> Result<Value, String> {
         .map(|m| m.iter().map(|(k, v)| (crate::value::path::dotted(k), v.clone())).collect())
         .unwrap_or_default();
     let sources = ConfigMaps(
-        case.at(&["context", "configMaps"]).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default(),
+        case.at(&["context", "configMaps"])
+            .and_then(Value::as_list)
+            .map(<[Value]>::to_vec)
+            .unwrap_or_default(),
     );
     let request = match request(case) {
         Ok(request) => request,

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::engine::eval::{eval, Env};
+use crate::engine::eval::{Env, eval};
 use crate::functions::Context;
 use crate::jmespath;
-use crate::value::print::first_non_finite;
 use crate::value::Value;
+use crate::value::print::first_non_finite;
 
-use super::{lines, object, Failure, Report};
+use super::{Failure, Report, lines, object};
 
 /// Evaluates an expression on a document, as `jp query` does.
 ///
@@ -95,7 +95,9 @@ pub fn compliance(dir: &Path) -> std::io::Result<Report> {
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         for (i, suite) in suites.as_list().unwrap_or_default().iter().enumerate() {
             let given = suite.get("given").cloned().unwrap_or_default();
-            for (j, case) in suite.get("cases").and_then(Value::as_list).unwrap_or_default().iter().enumerate() {
+            for (j, case) in
+                suite.get("cases").and_then(Value::as_list).unwrap_or_default().iter().enumerate()
+            {
                 let got = search(case.text_at(&["expression"]), &given);
                 let right = match (&got, case.get("result")) {
                     (Ok(v), Some(expected)) => v.json_eq(expected),

@@ -287,7 +287,9 @@ impl<'r> Data<'r> {
                 match self.fill(text) {
                     Ok(Value::Str(s)) => Ok(Query { on_delete: None, ..compile(&s, names) }),
                     Ok(_) => Err(format!("jmespath value must be a string {name} {shown}: <nil>")),
-                    Err(e) => Err(format!("failed to substitute variables in context entry {name} {shown}: {e}")),
+                    Err(e) => {
+                        Err(format!("failed to substitute variables in context entry {name} {shown}: {e}"))
+                    }
                 }
             }
         }

@@ -370,9 +370,8 @@ fn check_existence<'b, 'a: 'b>(
             Ok(p) => p,
             Err(found) => return fail(place, Kind::PatternItemNotAMap { found }),
         };
-        let found = items.iter().enumerate().any(|(i, item)| {
-            check_map(pattern, item, &place.index(i), met).is_ok()
-        });
+        let found =
+            items.iter().enumerate().any(|(i, item)| check_map(pattern, item, &place.index(i), met).is_ok());
         if !found {
             return fail(place, Kind::Existence);
         }

@@ -432,7 +432,7 @@ impl<'a> Translator<'a> {
         if out.len() == start {
             // Only numbers that no text can hold.
             out.push_str("&&[^\\x{0}-\\x{10FFFF}]");
-            out.insert_str(start, "a");
+            out.insert(start, 'a');
         }
         out.push(']');
         let class = self.folded(&out);

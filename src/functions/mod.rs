@@ -7,7 +7,6 @@
 mod args;
 mod arithmetic;
 pub mod collections;
-mod der;
 pub mod encode;
 pub mod go_syntax;
 pub mod json;

@@ -12,8 +12,8 @@ use crate::value::{Fault, Value};
 
 pub(super) fn is_external_url(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     let url = text(args, 0);
-    let host = host_of(url).map_err(|why| Fault::new(format!("parse {}: {why}", quote(url))))?;
-    let addresses = resolve(&host)?;
+    let parts = split(url).map_err(|why| Fault::new(format!("parse {}: {why}", quote(url))))?;
+    let addresses = resolve(&parts.host_name)?;
     Ok(Value::Bool(!addresses.into_iter().any(is_inside)))
 }
 
@@ -46,77 +46,110 @@ fn resolve(host: &str) -> Result<Vec<IpAddr>, Fault> {
     if found.is_empty() { Err(not_found()) } else { Ok(found) }
 }
 
-/// The host of a URL, without port and brackets.
-fn host_of(url: &str) -> Result<String, String> {
+/// The pieces of a URL.
+pub(super) struct Parts<'a> {
+    pub scheme: &'a str,
+    /// What follows the scheme of a URL such as `mailto:x`.
+    pub opaque: &'a str,
+    pub user: Option<&'a str>,
+    /// Host and port as written.
+    pub host: &'a str,
+    /// The host alone, unescaped and without brackets.
+    pub host_name: String,
+    pub path: String,
+    /// The path as written where that is not the usual way to write it.
+    pub raw_path: &'a str,
+    pub query: Option<&'a str>,
+    pub fragment: String,
+}
+
+/// Takes a URL apart.
+///
+/// # Errors
+/// The cause as Go's parser names it, without `parse "<url>": ` before.
+pub(super) fn split(url: &str) -> Result<Parts<'_>, String> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
-    if url.bytes().chain(fragment.bytes()).any(|b| b < 0x20 || b == 0x7f) {
+    if url.bytes().any(|b| b < 0x20 || b == 0x7f) {
         return Err("net/url: invalid control character in URL".into());
     }
-    let host = host_before_fragment(url)?;
+    let mut parts = Parts {
+        scheme: "",
+        opaque: "",
+        user: None,
+        host: "",
+        host_name: String::new(),
+        path: String::new(),
+        raw_path: "",
+        query: None,
+        fragment: String::new(),
+    };
+    split_before_fragment(url, &mut parts)?;
     check_escapes(fragment)?;
-    Ok(host)
+    parts.fragment = super::encode::lossy(&percent_decode(fragment));
+    Ok(parts)
 }
 
-fn host_before_fragment(url: &str) -> Result<String, String> {
+fn split_before_fragment<'a>(url: &'a str, parts: &mut Parts<'a>) -> Result<(), String> {
     if url == "*" {
-        return Ok(String::new());
+        parts.path = "*".into();
+        return Ok(());
     }
-    let (has_scheme, rest) = split_scheme(url)?;
-    let rest = rest.split_once('?').map_or(rest, |(before, _)| before);
-    let Some(after) = rest.strip_prefix("//").filter(|_| has_scheme || !rest.starts_with("///")) else {
-        if !rest.starts_with('/') {
-            if has_scheme {
-                // An opaque URL such as `mailto:x`.
-                return Ok(String::new());
-            }
-            let segment = rest.split('/').next().unwrap_or_default();
-            if segment.contains(':') {
-                return Err("first path segment in URL cannot contain colon".into());
-            }
+    let (scheme, rest) = split_scheme(url)?;
+    parts.scheme = scheme;
+    let (rest, query) = rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
+    parts.query = query;
+    let mut path = rest;
+    if let Some(after) = rest.strip_prefix("//").filter(|_| !scheme.is_empty() || !rest.starts_with("///")) {
+        let (authority, after) = after.split_at(after.find('/').unwrap_or(after.len()));
+        (parts.user, parts.host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(user), host),
+            None => (None, authority),
+        };
+        parts.host_name = host_name(parts.host)?;
+        check_user(parts.user.unwrap_or_default())?;
+        path = after;
+    } else if !rest.starts_with('/') {
+        if !scheme.is_empty() {
+            parts.opaque = rest;
+            return Ok(());
         }
-        check_escapes(rest)?;
-        return Ok(String::new());
-    };
-    let (authority, path) = match after.find('/') {
-        Some(i) => after.split_at(i),
-        None => (after, ""),
-    };
-    let host = authority_host(authority)?;
+        if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
+            return Err("first path segment in URL cannot contain colon".into());
+        }
+    }
     check_escapes(path)?;
-    Ok(host)
+    let decoded = percent_decode(path);
+    if percent_encode(&decoded) != path {
+        parts.raw_path = path;
+    }
+    parts.path = super::encode::lossy(&decoded);
+    Ok(())
 }
 
-/// Whether there is a scheme, and what follows it.
-fn split_scheme(url: &str) -> Result<(bool, &str), String> {
+/// The scheme, if there is one, and what follows it.
+fn split_scheme(url: &str) -> Result<(&str, &str), String> {
     for (i, b) in url.bytes().enumerate() {
         match b {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if i > 0 => {}
             b':' if i == 0 => return Err("missing protocol scheme".into()),
-            b':' => return Ok((true, url.get(i + 1..).unwrap_or_default())),
+            b':' => return Ok((url.get(..i).unwrap_or_default(), url.get(i + 1..).unwrap_or_default())),
             _ => break,
         }
     }
-    Ok((false, url))
+    Ok(("", url))
 }
 
-fn authority_host(authority: &str) -> Result<String, String> {
-    let (user, host) = match authority.rsplit_once('@') {
-        Some((user, host)) => (Some(user), host),
-        None => (None, authority),
-    };
-    let host = parse_host(host)?;
-    if let Some(user) = user {
-        let valid = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
-        if !user.bytes().all(valid) {
-            return Err("net/url: invalid userinfo".into());
-        }
-        check_escapes(user)?;
+fn check_user(user: &str) -> Result<(), String> {
+    let valid = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
+    if !user.bytes().all(valid) {
+        return Err("net/url: invalid userinfo".into());
     }
-    Ok(host)
+    check_escapes(user)
 }
 
-fn parse_host(host: &str) -> Result<String, String> {
+/// The host without port and brackets, unescaped.
+fn host_name(host: &str) -> Result<String, String> {
     if let Some(open) = host.find('[') {
         if open > 0 {
             return Err("invalid IP-literal".into());
@@ -206,6 +239,19 @@ fn percent_decode(s: &str) -> Vec<u8> {
                 out.push(*b);
                 rest = after;
             }
+        }
+    }
+    out
+}
+
+/// A path in the usual way to write it.
+fn percent_encode(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    for b in path {
+        if b.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(b) {
+            out.push(char::from(*b));
+        } else {
+            out.push_str(&format!("%{b:02X}"));
         }
     }
     out

@@ -37,7 +37,11 @@ fn source(entry: &Value, names: &Arc<[Str]>) -> BindingSource {
         };
     }
     if let Some(v) = entry.get("configMap") {
-        return BindingSource::ConfigMap { name: text(v, "name"), namespace: text(v, "namespace"), raw: v.clone() };
+        return BindingSource::ConfigMap {
+            name: text(v, "name"),
+            namespace: text(v, "namespace"),
+            raw: v.clone(),
+        };
     }
     if let Some(v) = entry.get("apiCall") {
         return BindingSource::ApiCall { call: document(v, names), raw: v.clone(), compile: plain };

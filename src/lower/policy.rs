@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::api::autogen::{computed_rules, controllers, written_rules, Selection};
+use crate::api::autogen::{Selection, computed_rules, controllers, written_rules};
 use crate::ir::{Conditions, Exception, Policy, Rule};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
@@ -42,7 +42,11 @@ pub fn policy(doc: &Value) -> Policy {
         kind: text(&["kind"]),
         name: text(&["metadata", "name"]),
         namespace: (!is_cluster).then(|| text(&["metadata", "namespace"])),
-        annotations: doc.at(&["metadata", "annotations"]).and_then(Value::as_map).cloned().unwrap_or_default(),
+        annotations: doc
+            .at(&["metadata", "annotations"])
+            .and_then(Value::as_map)
+            .cloned()
+            .unwrap_or_default(),
         apply_one: doc.text_at(&["spec", "applyRules"]) == "One",
         background: flag("background"),
         admission: flag("admission"),

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use crate::ir::matcher::{Filter, KindPattern};
 use crate::ir::{Matcher, Policy, Rule};
-use crate::value::wildcard::Wildcard;
 use crate::value::Str;
+use crate::value::wildcard::Wildcard;
 
 use super::Target;
 
@@ -51,7 +51,9 @@ impl Index {
             for (kind, rules) in &policy.by_kind {
                 index.own.entry(kind.clone()).or_default().push(p);
                 for (r, rule) in rules.iter().enumerate() {
-                    if kinds(&rule.when).any(|k| k.is_none_or(|k| k.kind.matches(kind))) || rule.when.filters().is_empty() {
+                    if kinds(&rule.when).any(|k| k.is_none_or(|k| k.kind.matches(kind)))
+                        || rule.when.filters().is_empty()
+                    {
                         index.file(kind, (p, u32::try_from(r).unwrap_or(u32::MAX)), &rule.when);
                     }
                 }

@@ -216,6 +216,8 @@ fn check_digest(digest: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     fn parts(text: &str, mutate: bool) -> String {

@@ -318,6 +318,8 @@ fn term(word: &str) -> Result<Term, String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]

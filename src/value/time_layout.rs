@@ -324,10 +324,14 @@ impl Fields {
         if day < 1 || day > days_in(month, self.year) {
             return Err("day out of range");
         }
-        let offset = if self.utc { 0 } else { self.offset.or(self.zone).unwrap_or(0) };
+        let offset = if self.utc { 0 } else { self.offset.unwrap_or(0) };
         let clock = self.hour * 3600 + self.minute * 60 + self.second;
         let days = days_from_date(self.year, month, day);
-        Ok(Time::from_civil(days, clock, self.nanos, i32::try_from(offset).unwrap_or(0)))
+        let small = |offset| i32::try_from(offset).unwrap_or(0);
+        let time = Time::from_civil(days, clock, self.nanos, small(offset));
+        // The hours of `GMT-7` change only how the time is shown: the clock was read as UTC.
+        let named = self.zone.filter(|_| !self.utc && self.offset.is_none());
+        Ok(named.map_or(time, |zone| time.with_offset(small(zone))))
     }
 }
 
@@ -497,6 +501,8 @@ fn signed_offset_len(s: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -505,7 +511,7 @@ mod tests {
             ("2006-01-02", "2023-04-05", "2023-04-05T00:00:00Z"),
             ("3:04PM", "3:04PM", "0000-01-01T15:04:00Z"),
             ("Mon Jan _2 15:04:05 2006", "tue feb  3 04:05:06 2009", "2009-02-03T04:05:06Z"),
-            ("02 Jan 06 15:04 MST", "02 Jan 06 15:04 GMT-7", "2006-01-02T15:04:00-07:00"),
+            ("02 Jan 06 15:04 MST", "02 Jan 06 15:04 GMT-7", "2006-01-02T08:04:00-07:00"),
             ("2006 002", "2024 366", "2024-12-31T00:00:00Z"),
             ("2006-01-02T15:04:05Z07:00", "2020-02-29T23:59:59.5+05:30", "2020-02-29T23:59:59+05:30"),
             ("_2006", "_1999", "1999-01-01T00:00:00Z"),

@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next element, which must have this tag.
-    pub fn take(&mut self, tag: u8) -> Option<Element<'a>> {
+    pub fn tagged(&mut self, tag: u8) -> Option<Element<'a>> {
         if self.peek()? == tag { self.any() } else { None }
     }
 

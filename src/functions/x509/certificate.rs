@@ -1,0 +1,95 @@
+//! Certificates.
+
+use super::der::{self, Reader};
+use super::extensions::{self, Extension};
+use super::{Parsed, bytes, keys, names, number};
+use crate::value::{Map, Value};
+
+/// The tag of the version.
+const VERSION: u8 = 0xa0;
+/// The tag of the extensions.
+const EXTENSIONS: u8 = 0xa3;
+
+/// Decodes one certificate.
+pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
+    let mut outer = Reader(der_bytes);
+    let whole = outer.tagged(der::SEQUENCE).ok_or("x509: malformed certificate")?;
+    if !outer.is_empty() {
+        return Err("x509: trailing data".into());
+    }
+    let mut parts = whole.inside();
+    let signed = parts.tagged(der::SEQUENCE).ok_or("x509: malformed tbs certificate")?;
+    let mut r = signed.inside();
+
+    let version = match r.optional(VERSION).ok_or("x509: malformed version")? {
+        None => 0,
+        Some(e) => {
+            let version = e.inside().tagged(der::INTEGER).and_then(|e| der::small(e.body));
+            version.ok_or("x509: malformed version")?
+        }
+    };
+    if version > 2 {
+        return Err("x509: invalid version".into());
+    }
+    let serial = r.tagged(der::INTEGER).and_then(keys::integer).ok_or("x509: malformed serial number")?;
+    if serial.sign() == num_bigint::Sign::Minus {
+        return Err("x509: negative serial number".into());
+    }
+    let bad_algorithm = "x509: malformed signature algorithm identifier";
+    let inner = r.tagged(der::SEQUENCE).ok_or(bad_algorithm)?;
+    let outer_algorithm = parts.tagged(der::SEQUENCE).ok_or("x509: malformed algorithm identifier")?;
+    if inner.raw != outer_algorithm.raw {
+        return Err("x509: inner and outer signature algorithm identifiers don't match".into());
+    }
+    let (algorithm, parameters) = keys::algorithm(inner).ok_or(bad_algorithm)?;
+    let issuer = r.tagged(der::SEQUENCE).ok_or("x509: malformed issuer")?;
+    let issuer_name = names::name(issuer)?;
+    let validity = r.tagged(der::SEQUENCE).ok_or("x509: malformed validity")?;
+    let (not_before, not_after) = names::validity(validity.inside())?;
+    let subject = r.tagged(der::SEQUENCE).ok_or("x509: malformed issuer")?;
+    let subject_name = names::name(subject)?;
+    let info = r.tagged(der::SEQUENCE).ok_or("x509: malformed spki")?;
+    let key = keys::rsa_key(info);
+    let signature = parts.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body));
+
+    let found = read_extensions(&mut r, version)?;
+    let fields = extensions::fields(&found)?;
+    let (signature, _) = signature.ok_or("x509: malformed signature")?;
+
+    let mut out = Map::new();
+    out.insert("Raw", bytes(whole.raw));
+    out.insert("RawTBSCertificate", bytes(signed.raw));
+    out.insert("RawSubjectPublicKeyInfo", bytes(info.raw));
+    out.insert("RawSubject", bytes(subject.raw));
+    out.insert("RawIssuer", bytes(issuer.raw));
+    out.insert("Signature", bytes(signature));
+    out.insert("SignatureAlgorithm", number(keys::signature_algorithm(&algorithm, parameters)));
+    out.insert("PublicKeyAlgorithm", number(1));
+    out.insert("PublicKey", key?);
+    out.insert("Version", number(version + 1));
+    out.insert("SerialNumber", keys::as_double(&serial));
+    out.insert("Issuer", issuer_name);
+    out.insert("Subject", subject_name);
+    out.insert("NotBefore", not_before);
+    out.insert("NotAfter", not_after);
+    out.insert("Extensions", extensions::list(&found));
+    out.insert("ExtraExtensions", Value::Null);
+    for (key, value) in fields.iter() {
+        out.insert(key.clone(), value.clone());
+    }
+    Ok(out)
+}
+
+fn read_extensions<'a>(r: &mut Reader<'a>, version: i64) -> Parsed<Vec<Extension<'a>>> {
+    // Unique identifiers of issuer and subject are skipped.
+    for tag in [0x81, 0x82] {
+        r.optional(tag).ok_or("x509: malformed issuerUniqueID")?;
+    }
+    match r.optional(EXTENSIONS).ok_or("x509: malformed extensions")? {
+        Some(e) if version == 2 => {
+            let all = e.inside().tagged(der::SEQUENCE).ok_or("x509: malformed extensions")?;
+            extensions::read(all.inside())
+        }
+        _ => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,91 @@
+//! Public keys and signature algorithms.
+
+use num_bigint::{BigInt, Sign};
+
+use super::der::{self, Element, Reader};
+use super::{Parsed, object};
+use crate::value::Value;
+
+const NOT_RSA: &str = "certificate should use rsa algorithm";
+
+/// The algorithm identifier: object identifier and what follows it.
+pub(super) fn algorithm(e: Element<'_>) -> Option<(Vec<u64>, Reader<'_>)> {
+    let mut r = e.inside();
+    let oid = der::oid(r.tagged(der::OID)?.body)?;
+    Some((oid, r))
+}
+
+/// Go's number of a signature algorithm, 0 for one that it does not know.
+pub(super) fn signature_algorithm(oid: &[u64], parameters: Reader<'_>) -> i64 {
+    match oid {
+        [1, 2, 840, 113549, 1, 1, 4] => 2,
+        [1, 2, 840, 113549, 1, 1, 5] | [1, 3, 14, 3, 2, 29] => 3,
+        [1, 2, 840, 113549, 1, 1, 11] => 4,
+        [1, 2, 840, 113549, 1, 1, 12] => 5,
+        [1, 2, 840, 113549, 1, 1, 13] => 6,
+        [1, 2, 840, 10040, 4, 3] => 7,
+        [2, 16, 840, 1, 101, 3, 4, 3, 2] => 8,
+        [1, 2, 840, 10045, 4, 1] => 9,
+        [1, 2, 840, 10045, 4, 3, 2] => 10,
+        [1, 2, 840, 10045, 4, 3, 3] => 11,
+        [1, 2, 840, 10045, 4, 3, 4] => 12,
+        [1, 2, 840, 113549, 1, 1, 10] => pss(parameters).unwrap_or(0),
+        [1, 3, 101, 112] if parameters.is_empty() => 16,
+        _ => 0,
+    }
+}
+
+/// RSA-PSS is told apart by its hash, which must also be that of the mask and set the salt's length.
+fn pss(mut parameters: Reader<'_>) -> Option<i64> {
+    let mut r = parameters.tagged(der::SEQUENCE)?.inside();
+    let hash_of = |e: Element<'_>| algorithm(e.inside().any()?).map(|(oid, _)| oid);
+    let hash = hash_of(r.tagged(0xa0)?)?;
+    let (mask, mut mask_parameters) = algorithm(r.tagged(0xa1)?.inside().any()?)?;
+    let (mask_hash, _) = algorithm(mask_parameters.any()?)?;
+    let salt = der::small(r.tagged(0xa2)?.inside().tagged(der::INTEGER)?.body)?;
+    if mask != [1, 2, 840, 113549, 1, 1, 8] || mask_hash != hash {
+        return None;
+    }
+    match (hash.as_slice(), salt) {
+        ([2, 16, 840, 1, 101, 3, 4, 2, 1], 32) => Some(13),
+        ([2, 16, 840, 1, 101, 3, 4, 2, 2], 48) => Some(14),
+        ([2, 16, 840, 1, 101, 3, 4, 2, 3], 64) => Some(15),
+        _ => None,
+    }
+}
+
+/// An RSA key of a subject public key info.
+pub(super) fn rsa_key(info: Element<'_>) -> Parsed<Value> {
+    let mut r = info.inside();
+    let algorithm = r.tagged(der::SEQUENCE).ok_or("x509: malformed public key algorithm identifier")?;
+    let (oid, mut parameters) =
+        self::algorithm(algorithm).ok_or("x509: malformed public key algorithm identifier")?;
+    let bits = r.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body));
+    let (key, _) = bits.ok_or("x509: malformed subjectPublicKey")?;
+    if oid != [1, 2, 840, 113549, 1, 1, 1] {
+        return Err(NOT_RSA.into());
+    }
+    if parameters.any().is_none_or(|e| e.raw != [5, 0]) {
+        return Err("x509: RSA key missing NULL parameters".into());
+    }
+    let mut key = Reader(key).tagged(der::SEQUENCE).ok_or("x509: invalid RSA public key")?.inside();
+    let modulus = key.tagged(der::INTEGER).and_then(integer).ok_or("x509: invalid RSA modulus")?;
+    let exponent = key.tagged(der::INTEGER).and_then(integer).ok_or("x509: invalid RSA public exponent")?;
+    if modulus.sign() != Sign::Plus {
+        return Err("x509: RSA modulus is not a positive number".into());
+    }
+    if exponent.sign() != Sign::Plus {
+        return Err("x509: RSA public exponent is not a positive number".into());
+    }
+    Ok(object([("N", modulus.to_string().into()), ("E", as_double(&exponent))]))
+}
+
+/// A signed integer of any size.
+pub(super) fn integer(e: Element<'_>) -> Option<BigInt> {
+    (!e.body.is_empty()).then(|| BigInt::from_signed_bytes_be(e.body))
+}
+
+/// The nearest double.
+pub(super) fn as_double(n: &BigInt) -> Value {
+    Value::Float(n.to_string().parse().unwrap_or(f64::INFINITY))
+}

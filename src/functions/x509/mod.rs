@@ -1,0 +1,72 @@
+//! `x509_decode(pem)`: the fields of a certificate or certificate request.
+//!
+//! In: text with a PEM block. Out: an object with the field names and shapes of Go's `crypto/x509`
+//! structures, as the reference shows them: bytes as base64, object identifiers as lists of numbers,
+//! the serial number as a double. Only RSA keys are accepted.
+
+mod certificate;
+mod der;
+mod extensions;
+mod keys;
+mod names;
+mod pem;
+mod request;
+
+use super::args::text;
+use super::encode::base64_text;
+use super::{Arg, Context};
+use crate::value::{Fault, Map, Str, Value};
+
+/// The reference's text for what is wrong with the encoding.
+type Parsed<T> = Result<T, String>;
+
+pub(super) fn x509_decode(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
+    let block = pem::first_block(text(args, 0)).ok_or_else(|| Fault::new("failed to decode PEM block"))?;
+    let fields = match block.kind {
+        "CERTIFICATE" => certificate::decode(&block.bytes),
+        "CERTIFICATE REQUEST" => request::decode(&block.bytes),
+        _ => Err("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST".to_string()),
+    };
+    fields.map(Value::Map).map_err(Fault::new)
+}
+
+fn bytes(b: &[u8]) -> Value {
+    base64_text(b).into()
+}
+
+fn number(n: i64) -> Value {
+    Value::Float(n as f64)
+}
+
+/// A list, or null when it is empty, as Go shows slices that were never set.
+fn list_or_null(items: Vec<Value>) -> Value {
+    if items.is_empty() { Value::Null } else { Value::list(items) }
+}
+
+fn oid_value(arcs: &[u64]) -> Value {
+    Value::list(arcs.iter().map(|a| Value::Float(*a as f64)).collect())
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Map(Map::from_unique(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Arg, Context, call, find};
+    use crate::value::Value;
+    use std::borrow::Cow;
+
+    #[test]
+    fn damaged_certificates_are_errors() {
+        let base = "-----BEGIN CERTIFICATE-----\nMIIBbjCCARWgAwIBAgIUfNpq+H9IIlMkzRYcJRfqwgc04w8w\n-----END CERTIFICATE-----\n";
+        let decode = |pem: &str| {
+            let arg = Arg::Value(Cow::Owned(Value::from(pem)));
+            find("x509_decode").map(|f| call(f, &Context::default(), &[arg]).map_err(|e| e.to_string()))
+        };
+        assert!(matches!(decode(base), Some(Err(e)) if e == "x509: malformed certificate"));
+        for cut in 0..base.len() {
+            assert!(matches!(decode(&base[..cut]), Some(Err(_))));
+        }
+    }
+}
