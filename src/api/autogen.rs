@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 
 use super::kinds::any_is_pod;
+use super::read::{Body, has_body, items, kinds_of};
 use super::{MAX_DEPTH, variables};
 use crate::value::{List, Map, Str, Value};
 
@@ -108,7 +109,7 @@ fn is_possible(rules: &[Value]) -> bool {
 }
 
 fn rule_permits(rule: &Value) -> bool {
-    !rule.get("generate").is_some_and(is_generate)
+    !has_body(rule, Body::Generate)
         && rule.at(&["mutate", "patchesJson6902"]).is_none_or(|p| p.as_str().is_none_or(str::is_empty))
         && !items(rule.at(&["mutate", "foreach"])).iter().any(|f| !f.text_at(&["patchesJson6902"]).is_empty())
         && filters(rule).all(filter_permits)
@@ -116,12 +117,11 @@ fn rule_permits(rule: &Value) -> bool {
 
 fn filter_permits(filter: &Value) -> bool {
     let Some(resources) = filter.get("resources") else { return true };
-    let kinds = items(resources.get("kinds"));
     resources.text_at(&["name"]).is_empty()
         && items(resources.get("names")).is_empty()
         && resources.get("selector").is_none_or(Value::is_null)
         && resources.get("annotations").is_none_or(Value::is_null)
-        && !(kinds.len() > 1 && any_is_pod(texts(kinds)))
+        && !(kinds_of(filter).nth(1).is_some() && any_is_pod(kinds_of(filter)))
 }
 
 /// Only the literal names count here: a policy whose only kind is `v1/Pod` gets no generated rules.
@@ -369,19 +369,6 @@ fn present<'v>(body: &'v Value, name: &str) -> Option<&'v Value> {
     body.get(name).filter(|value| !(value.is_null() || name == "foreach" && items(Some(value)).is_empty()))
 }
 
-/// Whether a generate body differs from one in which nothing is written.
-fn is_generate(body: &Value) -> bool {
-    match body {
-        Value::Null | Value::Bool(false) => false,
-        Value::Str(text) => !text.is_empty(),
-        Value::Map(fields) => {
-            fields.iter().any(|(key, v)| &**key == "data" && !v.is_null() || is_generate(v))
-        }
-        Value::List(items) => !items.is_empty(),
-        _ => true,
-    }
-}
-
 /// The filters of `match` and `exclude`, the legacy blocks included.
 fn filters(rule: &Value) -> impl Iterator<Item = &Value> {
     block_filters(rule.get("match")).chain(block_filters(rule.get("exclude")))
@@ -391,18 +378,6 @@ fn filters(rule: &Value) -> impl Iterator<Item = &Value> {
 fn block_filters(block: Option<&Value>) -> impl Iterator<Item = &Value> {
     let listed = |name| items(block.and_then(|b| b.get(name))).iter();
     block.into_iter().chain(listed("any")).chain(listed("all"))
-}
-
-fn kinds_of(filter: &Value) -> impl Iterator<Item = &str> {
-    texts(items(filter.at(&["resources", "kinds"])))
-}
-
-fn texts(list: &[Value]) -> impl Iterator<Item = &str> {
-    list.iter().filter_map(Value::as_str)
-}
-
-fn items(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_list).unwrap_or(&[])
 }
 
 #[cfg(test)]

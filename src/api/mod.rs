@@ -2,12 +2,15 @@
 //!
 //! Everything works on [`Value`](crate::value::Value) trees of parsed documents. The way of a document:
 //! [`schema::check`] refuses unknown fields and wrong types and fills in the defaults;
+//! [`lint`] judges the policy as a whole;
 //! [`autogen`] derives the rules for pod controllers. The meaning of expressions and rule bodies is known elsewhere.
 
 pub mod autogen;
 pub mod kinds;
 pub mod labels;
+pub mod lint;
 pub mod path;
+mod read;
 pub mod schema;
 pub mod variables;
 

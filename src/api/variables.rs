@@ -5,8 +5,8 @@
 //!
 //! - A variable is `{{`, any run of characters other than braces or one-level groups `{…}`, and
 //!   `}}`. The opening is at the start of the text or after a character other than `\`.
-//! - A reference is `$(`, one character, and characters other than white space up to the last `)` of
-//!   the run; the `$` is at the start of the text or after a character other than `\`.
+//! - A reference is `$(`, one character (no line break), and characters other than the blank up to the
+//!   last `)` of the run; the `$` is at the start of the text or after a character other than `\`.
 //! - `{{@}}`-like uses, nesting and escapes are not the scanner's concern: an outer variable that
 //!   holds another one is found once the inner one has been replaced.
 //!
@@ -106,18 +106,14 @@ fn variable_at(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// The end of the reference that opens at `start`: greedy up to the last `)` before white space.
+/// The end of the reference that opens at `start`: greedy up to the last `)` before a blank.
 fn reference_at(text: &str, start: usize) -> Option<usize> {
     let inner = text.get(start..)?.strip_prefix("$(")?;
     let first = inner.chars().next().filter(|c| *c != '\n')?;
     let rest = inner.get(first.len_utf8()..)?;
-    let run = rest.split(is_blank).next()?;
+    let run = rest.split(' ').next()?;
     let close = run.rfind(')')?;
     Some(start + 2 + first.len_utf8() + close + 1)
-}
-
-fn is_blank(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}')
 }
 
 #[cfg(test)]
@@ -157,6 +153,7 @@ mod tests {
         assert_eq!(references("$(a) $(b)"), ["$(a)", "$(b)"]);
         assert_eq!(references("$() \\$(x) $(a b)"), [] as [&str; 0]);
         assert_eq!(references("$())"), ["$())"]);
+        assert_eq!(references("$(a\nb)"), ["$(a\nb)"]);
     }
 
     #[test]

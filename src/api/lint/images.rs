@@ -1,0 +1,145 @@
+//! Image verification entries. Semantics: section 5.7, step 10 of the policy object specification.
+
+use super::structure::Fields;
+use super::{Outcome, Rule, Subject};
+use crate::api::read::{is_unwritten, listed, member};
+use crate::api::schema::common::ATTESTORS;
+use crate::api::schema::shape::Kind;
+use crate::api::schema::{check_part, print::typed_json};
+use crate::value::Value;
+
+/// Checks the entries of a computed rule.
+pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
+    let mut fields = Fields::default();
+    let spec_action = subject.spec("validationFailureAction").and_then(Value::as_str).unwrap_or("");
+    let mut is_audit = !spec_action.eq_ignore_ascii_case("enforce");
+    for (j, entry) in listed(rule.value, "verifyImages").iter().enumerate() {
+        let place = format!("{}.verifyImages[{j}]", rule.place());
+        // An entry's own action holds for the following ones as well; the reference does the same.
+        if let Some(action) = member(entry, "failureAction").and_then(Value::as_str) {
+            is_audit = !action.eq_ignore_ascii_case("enforce");
+        }
+        check_entry(entry, is_audit, &place, &mut fields);
+    }
+    fields.outcome().map_err(|finding| finding.in_written(rule))
+}
+
+fn check_entry(entry: &Value, is_audit: bool, place: &str, fields: &mut Fields) {
+    let digests = entry.get("mutateDigest").and_then(Value::as_bool).unwrap_or(true);
+    if is_audit && digests {
+        let detail = "mutateDigest must be set to false for ‘Audit’ failure action";
+        fields.invalid(&format!("{place}.mutateDigest"), "true", detail);
+    }
+    if entry.text_at(&["image"]).is_empty() && listed(entry, "imageReferences").is_empty() {
+        fields.invalid(place, &entry_json(entry), "An image reference is required");
+    }
+    let kind = entry.text_at(&["type"]);
+    for (k, set) in listed(entry, "attestors").iter().enumerate() {
+        attestor_set(set, kind, &format!("{place}.attestors[{k}]"), fields);
+    }
+    for (k, attestation) in listed(entry, "attestations").iter().enumerate() {
+        for (l, set) in listed(attestation, "attestors").iter().enumerate() {
+            attestor_set(set, kind, &format!("{place}.attestations[{k}].attestors[{l}]"), fields);
+        }
+    }
+}
+
+fn entry_json(entry: &Value) -> String {
+    use crate::api::schema::policy::RULE;
+    match RULE.field("verifyImages").map(|field| field.kind) {
+        Some(Kind::List(Kind::Object(table))) => typed_json(table, entry),
+        _ => String::new(),
+    }
+}
+
+fn part_json(names: &[&str], value: &Value) -> String {
+    let mut kind = ATTESTORS;
+    for name in names {
+        kind = match (kind, *name) {
+            (Kind::List(inner), "[]") => *inner,
+            (Kind::Object(table), name) => match table.field(name) {
+                Some(field) => field.kind,
+                None => return String::new(),
+            },
+            _ => return String::new(),
+        };
+    }
+    match kind {
+        Kind::Object(table) => typed_json(table, value),
+        _ => String::new(),
+    }
+}
+
+fn attestor_set(set: &Value, kind: &str, place: &str, fields: &mut Fields) {
+    let entries = listed(set, "entries");
+    let json = || part_json(&["[]"], set);
+    if let Some(Value::Int(count)) = set.get("count")
+        && *count > entries.len() as i64
+    {
+        fields.invalid(place, &json(), "Count cannot exceed length of entries");
+    }
+    if entries.is_empty() {
+        fields.invalid(place, &json(), "An entry is required");
+    }
+    for (k, entry) in entries.iter().enumerate() {
+        attestor(entry, kind, &format!("{place}.entries[{k}]"), fields);
+    }
+}
+
+fn attestor(entry: &Value, kind: &str, place: &str, fields: &mut Fields) {
+    let parts = ["keys", "certificates", "keyless", "attestor"];
+    let present: Vec<(&str, &Value)> =
+        parts.iter().filter_map(|name| member(entry, name).map(|value| (*name, value))).collect();
+    let [(name, value)] = present.as_slice() else {
+        let detail = "keys, certificates, keyless, or a nested attestor is required";
+        fields.invalid(place, &part_json(&["[]", "entries", "[]"], entry), detail);
+        return;
+    };
+    let place = format!("{place}.{name}");
+    let json = || part_json(&["[]", "entries", "[]", name], value);
+    let text = |name| value.text_at(&[name]);
+    match *name {
+        "keys" => {
+            if text("publicKeys").is_empty() && text("kms").is_empty() && member(value, "secret").is_none() {
+                fields.invalid(&place, &json(), "A public key, kms key or secret is required");
+            }
+            if !matches!(text("signatureAlgorithm"), "" | "sha224" | "sha256" | "sha384" | "sha512") {
+                fields.invalid(&place, &json(), "Invalid signature algorithm provided");
+            }
+            if kind == "Notary" {
+                fields.forbidden(&place, "Keys field is not allowed for type notary");
+            }
+        }
+        "certificates" if text("cert").is_empty() && text("certChain").is_empty() => {
+            fields.invalid(&place, &json(), "cert or certChain required");
+        }
+        "keyless" => {
+            if member(value, "rekor").is_none() && text("roots").is_empty() {
+                fields.invalid(&place, &json(), "Either Rekor URL or roots are required");
+            }
+            if value.get("rekor").is_some_and(|rekor| rekor.text_at(&["url"]).is_empty()) {
+                fields.invalid(&place, &json(), "An URL is required");
+            }
+            if kind == "Notary" {
+                fields.forbidden(&place, "Keyless field is not allowed for type notary");
+            }
+        }
+        "attestor" => nested(value, kind, &place, fields),
+        _ => {}
+    }
+}
+
+/// A nested set is free JSON to the schema, so it is decoded here.
+fn nested(value: &Value, kind: &str, place: &str, fields: &mut Fields) {
+    match ATTESTORS {
+        Kind::List(set) if !is_unwritten(value) => match check_part(set, value) {
+            Ok(decoded) => attestor_set(&decoded, kind, place, fields),
+            Err(cause) => {
+                let raw = crate::value::print::json(value);
+                let detail = format!("failed to unmarshal attestor set {raw}: {cause}");
+                fields.invalid(place, &raw, &detail);
+            }
+        },
+        _ => attestor_set(value, kind, place, fields),
+    }
+}

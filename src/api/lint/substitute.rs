@@ -1,0 +1,203 @@
+//! A dry substitution: every reference and variable of a document is resolved against nothing.
+//!
+//! In: a document and what variables it may use. Out: the first that cannot be. A variable that is
+//! allowed counts as null. Semantics: section 5.3 of the policy object specification; 4.1, 4.2 and 4.4 of
+//! the specification of conditions and variables.
+
+use crate::api::path::{Path, PathPart};
+use crate::api::variables::{expression, find_references, find_variables};
+use crate::value::{Value, wildcard};
+
+/// What a document may use.
+pub struct Allowed<'a> {
+    /// The alternatives of the regular expression that an expression must match somewhere; the last,
+    /// a function call, is understood apart.
+    pub words: &'static [&'static str],
+    /// Wildcard patterns for whole expressions, contributed by context entries.
+    pub patterns: &'a [String],
+    /// The parser of expressions.
+    pub parse: fn(&str) -> Result<(), String>,
+}
+
+/// The alternative for function calls.
+const CALL: &str = r"([a-z_0-9]+\()[^{}]";
+
+impl Allowed<'_> {
+    fn regex(&self) -> String {
+        let words: Vec<String> = self.words.iter().map(|word| word.replace('.', r"\.")).collect();
+        format!("{}|{CALL}", words.join("|"))
+    }
+
+    fn check(&self, query: &str) -> Result<(), String> {
+        let query = query.replace('"', "");
+        let is_allowed = self.words.iter().any(|word| query.contains(word))
+            || has_call(&query)
+            || self.patterns.iter().any(|pattern| wildcard::matches(pattern, &query));
+        if is_allowed {
+            return Ok(());
+        }
+        let patterns = self.patterns.join(" ");
+        Err(format!("variable {query} must match regex \"{}\" or patterns [{patterns}]", self.regex()))
+    }
+}
+
+/// Whether a word character, an opening bracket and a character other than braces follow each other.
+fn has_call(query: &str) -> bool {
+    query.match_indices('(').any(|(at, _)| {
+        let before = query.get(..at).and_then(|head| head.chars().next_back());
+        let after = query.get(at + 1..).and_then(|tail| tail.chars().next());
+        before.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+            && after.is_some_and(|c| !matches!(c, '{' | '}'))
+    })
+}
+
+/// A failed resolution and its place in the document.
+pub type Failure = (String, Path);
+
+/// Resolves all references, then all variables of `document`.
+pub fn resolve(document: &Value, allowed: &Allowed<'_>) -> Result<(), Failure> {
+    each_text(document, &mut |text, path| references(document, text, path))?;
+    each_text(document, &mut |text, path| variables(text, path, allowed))
+}
+
+/// Calls `visit` with every string and every key (at the place of its object).
+pub fn each_text<E>(document: &Value, visit: &mut dyn FnMut(&str, &Path) -> Result<(), E>) -> Result<(), E> {
+    walk(document, &mut Path::new(), visit)
+}
+
+fn walk<E>(
+    value: &Value,
+    path: &mut Path,
+    visit: &mut dyn FnMut(&str, &Path) -> Result<(), E>,
+) -> Result<(), E> {
+    match value {
+        Value::Str(text) => visit(text, path)?,
+        Value::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                path.push(PathPart::Index(index));
+                walk(item, path, visit)?;
+                path.pop();
+            }
+        }
+        Value::Map(fields) => {
+            for (key, item) in fields.iter() {
+                visit(key, path)?;
+                path.push(PathPart::Key(key.clone()));
+                walk(item, path, visit)?;
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A place in the form `/validate/message`; a slash in a key is escaped.
+pub fn slashed(path: &[PathPart]) -> String {
+    let parts = path.iter().map(|part| match part {
+        PathPart::Key(key) => format!("/{}", key.replace('/', r"\/")),
+        PathPart::Index(index) => format!("/{index}"),
+    });
+    parts.collect()
+}
+
+fn variables(text: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), Failure> {
+    let mut text = text.to_owned();
+    loop {
+        let found: Vec<String> = find_variables(&text)
+            .into_iter()
+            .filter_map(|range| text.get(range).map(str::to_owned))
+            .collect();
+        let Some(last) = found.last() else { return Ok(()) };
+        let is_last_round = expression(last).starts_with('-');
+        for variable in &found {
+            let query = expression(variable);
+            let query = query.strip_prefix('-').unwrap_or(&query).trim();
+            resolve_one(query, path, allowed).map_err(|cause| (cause, path.clone()))?;
+            text = text.replacen(variable.as_str(), "null", 1);
+        }
+        if is_last_round {
+            return Ok(());
+        }
+    }
+}
+
+fn resolve_one(query: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), String> {
+    let failed = |cause: String| format!("failed to resolve {query} at path {}: {cause}", slashed(path));
+    if query == "@" {
+        return Ok(());
+    }
+    if query.is_empty() {
+        return Err(failed("invalid query (nil)".to_owned()));
+    }
+    (allowed.parse)(query).map_err(|cause| failed(format!("invalid JMESPath query {query}: {cause}")))?;
+    allowed.check(query)
+}
+
+fn references(document: &Value, text: &str, path: &Path) -> Result<(), Failure> {
+    for range in find_references(text) {
+        let Some(reference) = text.get(range) else { continue };
+        reference_resolves(document, reference, path).map_err(|cause| (cause, path.clone()))?;
+    }
+    Ok(())
+}
+
+fn reference_resolves(document: &Value, reference: &str, path: &Path) -> Result<(), String> {
+    let inner = reference.strip_prefix("$(").and_then(|r| r.strip_suffix(')')).unwrap_or(reference);
+    let operator = [">=", "<=", ">", "<", "!"].into_iter().find(|op| inner.starts_with(op)).unwrap_or("");
+    let target = inner.get(operator.len()..).unwrap_or("");
+    if target.is_empty() {
+        return Err("expected path, found empty reference".to_owned());
+    }
+    let place = slashed(path);
+    let steps = if target.starts_with('/') { cleaned("", target) } else { cleaned(&place, target) };
+    match leaf(document, &steps) {
+        None | Some(Value::Null | Value::Map(_) | Value::List(_)) => {
+            Err(format!("got nil resolved variable {reference} at path {place}: <nil>"))
+        }
+        Some(Value::Str(_)) => Ok(()),
+        Some(_) if operator.is_empty() => {
+            Err(format!("NotResolvedReferenceErr,reference {reference} not resolved at path {place}"))
+        }
+        Some(Value::Bool(b)) => Err(format!(
+            "failed to resolve {reference} at path {place}: incorrect expression: operator {operator} does not \
+             match with value {b}"
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The steps of `target` behind `base`, with `.` and `..` resolved.
+fn cleaned(base: &str, target: &str) -> Vec<String> {
+    let mut steps: Vec<String> = Vec::new();
+    for step in base.split('/').chain(target.split('/')) {
+        match step {
+            "" | "." => {}
+            ".." => {
+                steps.pop();
+            }
+            step => steps.push(step.to_owned()),
+        }
+    }
+    steps
+}
+
+/// The value at `steps`; the anchors of the document's keys do not count.
+fn leaf<'v>(document: &'v Value, steps: &[String]) -> Option<&'v Value> {
+    steps.iter().try_fold(document, |at, step| match at {
+        Value::List(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
+        Value::Map(fields) => {
+            fields.iter().find(|(key, _)| without_anchor(key) == step.as_str()).map(|(_, value)| value)
+        }
+        _ => None,
+    })
+}
+
+/// The key inside an anchor, or the key itself.
+fn without_anchor(key: &str) -> &str {
+    let inner = key.strip_prefix(['+', '<', '=', 'X', '^']).unwrap_or(key);
+    match inner.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+        Some(inner) if !inner.is_empty() => inner,
+        _ => key,
+    }
+}
