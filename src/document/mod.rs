@@ -107,3 +107,6 @@ pub fn yaml_value(text: &str) -> Result<Value, String> {
 pub fn reads_as_text(text: &str) -> bool {
     scalar::reads_as_text(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,8 +107,11 @@ fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// The items of a `List` or a typed list (`PodList`), and what its items may leave out.
-fn list_items(value: &Value) -> Option<(&[Value], Option<(&str, &str)>)> {
+/// The version and kind that the items of a typed list may leave out.
+type Inherited<'v> = Option<(&'v str, &'v str)>;
+
+/// The items of a `List` or a typed list (`PodList`).
+fn list_items(value: &Value) -> Option<(&[Value], Inherited<'_>)> {
     let kind = value.text_at(&["kind"]);
     let item_kind = kind.strip_suffix("List")?;
     let items = value.get("items")?.as_list()?;
@@ -124,7 +127,7 @@ fn list_items(value: &Value) -> Option<(&[Value], Option<(&str, &str)>)> {
 }
 
 /// An item with the version and kind of its typed list where it has none of its own.
-fn inherit(item: &Value, from: Option<(&str, &str)>) -> Value {
+fn inherit(item: &Value, from: Inherited<'_>) -> Value {
     let (Some((api_version, kind)), Value::Map(fields)) = (from, item) else { return item.clone() };
     if fields.contains_key("kind") && fields.contains_key("apiVersion") {
         return item.clone();

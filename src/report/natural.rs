@@ -15,7 +15,7 @@ type Entry<'m> = (&'m Str, &'m Value);
 pub(super) fn sorted(entries: &Map, letters_after_digits: bool) -> Vec<Entry<'_>> {
     let less = |a: &Entry<'_>, b: &Entry<'_>| compare(a.0, b.0, letters_after_digits).is_lt();
     let mut all: Vec<Entry<'_>> = entries.iter().collect();
-    if all.is_sorted_by(|a, b| less(a, b)) {
+    if all.is_sorted_by(&less) {
         return all;
     }
     let mut width = 1;

@@ -44,7 +44,9 @@ pub(super) fn notation(text: &str, style: Style, simple_key: bool) -> Notation {
     }
     let single_allowed = !(marks.break_space || marks.space_break || marks.tabs || marks.unprintable);
     if text.contains('\n') {
-        let block_allowed = !(marks.trailing_space || marks.space_break || marks.unprintable);
+        // The reference writes a block that begins with a tab, which no reader accepts.
+        let unreadable = text.starts_with('\t');
+        let block_allowed = !(marks.trailing_space || marks.space_break || marks.unprintable || unreadable);
         return if block_allowed && !simple_key { Notation::Literal } else { Notation::Double };
     }
     if !reads_as_text(text) {

@@ -188,7 +188,7 @@ impl Emitter<'_> {
             }
             Notation::Single => self.single(text, fold),
             Notation::Double => self.double(text, fold),
-            Notation::Literal => self.literal(text),
+            Notation::Literal => self.literal(text, self.indent - outer.max(0)),
         }
         self.indent = outer;
     }
@@ -286,10 +286,12 @@ impl Emitter<'_> {
         self.indention = false;
     }
 
-    fn literal(&mut self, text: &str) {
+    /// A block whose lines stand `depth` columns deeper than what holds it. Where the text begins
+    /// with white space that number is written, also where the reference writes a wrong one.
+    fn literal(&mut self, text: &str, depth: isize) {
         self.indicator("|", true, false);
         if text.starts_with(|c| c == ' ' || scalar::is_break(c)) {
-            self.put(if self.style == Style::Report { '2' } else { '4' });
+            self.put(if depth == 2 { '2' } else { '4' });
         }
         let mut back = text.chars().rev();
         match (back.next().is_some_and(scalar::is_break), back.next().is_none_or(scalar::is_break)) {

@@ -113,11 +113,18 @@ impl<'a> Scanner<'a> {
         if self.tokens.is_empty() {
             return Ok(!self.ended);
         }
-        self.drop_stale_keys()?;
-        Ok(self
-            .simple_keys
-            .get(self.first_possible)
-            .is_some_and(|k| k.possible && k.token_number == self.tokens_taken))
+        // Deeper keys are younger: only the oldest possible one can be the next token.
+        while self.simple_keys.get(self.first_possible).is_some_and(|k| !k.possible)
+            && self.first_possible + 1 < self.simple_keys.len()
+        {
+            self.first_possible += 1;
+        }
+        match self.simple_keys.get(self.first_possible) {
+            Some(key) if key.possible && key.token_number == self.tokens_taken => {
+                self.still_possible(self.first_possible)
+            }
+            _ => Ok(false),
+        }
     }
 
     // ---- characters ----
@@ -226,7 +233,6 @@ impl<'a> Scanner<'a> {
 
     fn fetch_next(&mut self) -> Result<(), String> {
         self.skip_to_token();
-        self.drop_stale_keys()?;
         self.unroll_indent(i64::from(self.mark.col));
         if self.at_end() {
             return self.fetch_stream_end();
@@ -284,10 +290,8 @@ impl<'a> Scanner<'a> {
     /// Moves over blanks, comments and line breaks. Tabs separate tokens, but do not indent.
     fn skip_to_token(&mut self) {
         loop {
-            if self.mark.col == 0 && self.bytes.get(self.mark.pos..self.mark.pos + 3) == Some(b"\xef\xbb\xbf")
-            {
-                // A byte order mark does not indent.
-                self.mark.pos += 3;
+            if self.mark.pos == 0 && self.bytes.starts_with(b"\xef\xbb\xbf") {
+                self.mark.pos = 3;
             }
             while self.byte(0) == b' '
                 || ((self.flow_level > 0 || !self.simple_key_allowed) && self.byte(0) == b'\t')
@@ -377,7 +381,8 @@ impl<'a> Scanner<'a> {
     }
 
     fn fetch_value(&mut self) -> Result<(), String> {
-        let key = self.simple_keys.last().copied().filter(|k| k.possible);
+        let last = self.simple_keys.len() - 1;
+        let key = if self.still_possible(last)? { self.simple_keys.last().copied() } else { None };
         if let Some(key) = key {
             let at = key.token_number.saturating_sub(self.tokens_taken).min(self.tokens.len());
             self.tokens.insert(at, Token { data: TokenData::Key, start: key.mark, end: key.mark });
@@ -449,30 +454,22 @@ impl<'a> Scanner<'a> {
 
     // ---- simple keys ----
 
-    /// A key that its line or the distance has left behind is none. Deeper keys are younger, so the
-    /// oldest possible one decides.
-    fn drop_stale_keys(&mut self) -> Result<(), String> {
+    /// Whether a possible key still is one: its line or the distance may have left it behind.
+    fn still_possible(&mut self, index: usize) -> Result<bool, String> {
         let (text, here) = (self.text, self.mark);
-        while let Some(key) = self.simple_keys.get_mut(self.first_possible) {
-            if key.possible {
-                // Bytes are an upper bound of characters.
-                let far = here.pos - key.mark.pos > LONGEST_KEY
-                    && text.get(key.mark.pos..here.pos).map_or(0, |s| s.chars().count()) > LONGEST_KEY;
-                if key.mark.line == here.line && !far {
-                    return Ok(());
-                }
-                if key.required {
-                    let context = key.mark;
-                    return self.fault(context, "could not find expected ':'");
-                }
-                key.possible = false;
-            }
-            if self.first_possible + 1 == self.simple_keys.len() {
-                return Ok(());
-            }
-            self.first_possible += 1;
+        let Some(key) = self.simple_keys.get_mut(index).filter(|k| k.possible) else { return Ok(false) };
+        // Bytes are an upper bound of characters.
+        let far = here.pos - key.mark.pos > LONGEST_KEY
+            && text.get(key.mark.pos..here.pos).map_or(0, |s| s.chars().count()) > LONGEST_KEY;
+        if key.mark.line == here.line && !far {
+            return Ok(true);
         }
-        Ok(())
+        let context = key.mark;
+        if key.required {
+            return self.fault(context, "could not find expected ':'");
+        }
+        key.possible = false;
+        Ok(false)
     }
 
     fn save_key(&mut self) -> Result<(), String> {

@@ -75,12 +75,6 @@ impl<'a> Scanner<'a> {
                     if self.is_blankz(0) || self.ends_plain() {
                         break;
                     }
-                    if self.flow_level > 0
-                        && self.byte(0) == b':'
-                        && matches!(self.byte(1), b',' | b'?' | b'[' | b']' | b'{' | b'}')
-                    {
-                        return self.fault(start, "found unexpected ':'");
-                    }
                 }
                 if broken {
                     done.push_str(self.text.get(line_from..end.pos).unwrap_or(""));

@@ -1,1 +1,81 @@
+#![allow(clippy::unwrap_used)]
 
+use std::fs;
+use std::path::Path;
+
+use super::{Cause, Loaded, policies, resources};
+
+fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    root
+}
+
+fn names(loaded: &Loaded, root: &Path) -> Vec<String> {
+    let prefix = format!("{}/", root.display());
+    loaded.sources.iter().map(|s| s.name.strip_prefix(&prefix).unwrap_or(&s.name).to_string()).collect()
+}
+
+fn causes(loaded: &Loaded) -> Vec<Cause> {
+    loaded.notices.iter().map(|n| n.cause).collect()
+}
+
+#[test]
+fn policy_directories_are_walked_in_name_order_without_dot_entries() {
+    let root = tree(&[
+        ("b.yaml", "b: 1"),
+        ("a/z.yml", "z: 1"),
+        ("a/.x.yaml", "x: 1"),
+        (".g/y.yaml", "y: 1"),
+        ("c.json", "{}"),
+    ]);
+    let loaded = policies(&[root.path().to_str().unwrap()]);
+    assert_eq!(names(&loaded, root.path()), ["a/z.yml", "b.yaml"]);
+    assert_eq!(causes(&loaded), [Cause::Extension]);
+}
+
+#[test]
+fn patterns_are_expanded_when_no_file_has_the_name() {
+    let root = tree(&[("a.yaml", "a: 1"), ("b.yaml", "b: 1"), ("b.txt", "")]);
+    let loaded =
+        policies(&[format!("{}/*.yaml", root.path().display()), format!("{}/x*", root.path().display())]);
+    assert_eq!(names(&loaded, root.path()), ["a.yaml", "b.yaml"]);
+    assert_eq!(causes(&loaded), [Cause::NoMatch]);
+}
+
+#[test]
+fn missing_and_empty_files_are_noticed() {
+    let root = tree(&[("e.yaml", "# nothing\n")]);
+    let loaded = policies(&["nope.yaml", root.path().join("e.yaml").to_str().unwrap()]);
+    assert_eq!(causes(&loaded), [Cause::Missing, Cause::Empty]);
+    assert_eq!(loaded.notices[0].to_string(), "nope.yaml: stat nope.yaml: no such file or directory");
+}
+
+#[test]
+fn a_resource_directory_stands_alone_and_is_not_walked() {
+    let root = tree(&[("a.yaml", "a: 1"), (".b.yml", "b: 1"), ("d/c.yaml", "c: 1")]);
+    let loaded = resources(&[root.path().to_str().unwrap(), "other.yaml"]);
+    assert_eq!(names(&loaded, root.path()), [".b.yml", "a.yaml"]);
+    assert_eq!(causes(&loaded), [Cause::Superseded]);
+}
+
+#[test]
+fn resource_files_may_have_any_name() {
+    let root = tree(&[("a.txt", "a: 1")]);
+    let loaded = resources(&[root.path().join("a.txt").to_str().unwrap(), "nope"]);
+    assert_eq!(loaded.sources.len(), 1);
+    assert_eq!(loaded.notices[0].text, "open nope: no such file or directory");
+}
+
+#[test]
+fn text_that_is_not_utf_8_is_refused_with_its_place() {
+    let root = tree(&[]);
+    let path = root.path().join("a.yaml");
+    fs::write(&path, b"a: 1\nb: \xff\n").unwrap();
+    let loaded = policies(&[path.to_str().unwrap()]);
+    assert_eq!(loaded.notices[0].text, "invalid UTF-8 at byte 8 (line 2)");
+}
