@@ -30,6 +30,7 @@ pub mod engine;
 pub mod functions;
 pub mod ir;
 pub mod jmespath;
+pub mod load;
 pub mod lower;
 pub mod matching;
 pub mod pattern;

@@ -74,6 +74,12 @@ pub struct Policies {
     pub problems: Vec<Problem>,
 }
 
+/// What the policy check asks of other modules.
+pub const CHECKS: lint::Checks = lint::Checks {
+    parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string()),
+    parse_yaml: document::yaml_value,
+};
+
 enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),
@@ -185,7 +191,7 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
     };
     match kind {
         "ClusterPolicy" | "Policy" => {
-            let refused = lint::lint(&doc).error.map(|e| e.text);
+            let refused = lint::lint(&doc, &CHECKS).error.map(|e| e.text);
             let policy = lower::policy::policy(&doc);
             let rule_count = policy.rule_count;
             Item::Policy(
@@ -221,7 +227,7 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     if OTHER_POLICIES.contains(&group) {
         return left(d, &[], format!("{kind} of {api_version} is not supported yet"), false);
     }
-    if document::scope::is_known(group, kind) {
+    if document::scope::is_built_in_group(group) {
         let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
         return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
     }

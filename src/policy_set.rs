@@ -80,6 +80,9 @@ impl PolicySet {
             let doc = api::schema::check(&doc).map_err(|e| fail(&name, e.to_string()))?;
             match doc.text_at(&["kind"]) {
                 "ClusterPolicy" | "Policy" => {
+                    if let Some(error) = api::lint::lint(&doc, &crate::load::CHECKS).error {
+                        return Err(fail(&name, error.text));
+                    }
                     policies.push(Arc::new(lower::policy::policy(&doc)));
                 }
                 "PolicyException" => exceptions.push(lower::policy::exception(&doc)),

@@ -185,6 +185,12 @@ fn evaluate(case: &Value) -> Result<Value, String> {
             }
         }
     }
+    for doc in &docs {
+        if let Some(error) = crate::api::lint::lint(doc, &crate::load::CHECKS).error {
+            out.insert("policyError", Value::from(error.text));
+            return Ok(Value::Map(out));
+        }
+    }
     let computed: Vec<Value> = docs.iter().flat_map(|d| computed_rules(d, Selection::All)).collect();
     let names = computed.iter().map(|r| Value::from(r.text_at(&["name"]))).collect::<Vec<_>>();
     out.insert("ruleNames", Value::list(names));
