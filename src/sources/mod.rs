@@ -5,6 +5,7 @@
 
 pub mod download;
 pub mod files;
+pub mod offline;
 
 use crate::value::Value;
 

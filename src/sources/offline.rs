@@ -1,0 +1,174 @@
+//! An in-memory cluster of loaded objects, and services that are really called.
+//!
+//! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed from
+//! its name, as the reference's offline client does. Semantics: `docs/cli.md`, "Context data".
+
+use std::io::Read;
+use std::time::Duration;
+
+use crate::document::json;
+use crate::engine::request::plural;
+use crate::value::{Map, Str, Value};
+
+use super::{Call, Sources};
+
+/// The largest answer of a service.
+const LARGEST: u64 = 10_000_000;
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// See the module page.
+#[derive(Debug, Default)]
+pub struct Offline {
+    /// The objects that exist.
+    pub objects: Vec<Value>,
+    /// Global context entries.
+    pub globals: Vec<Value>,
+}
+
+/// What a path of the Kubernetes API names.
+struct Wanted<'p> {
+    group: &'p str,
+    version: &'p str,
+    namespace: Option<&'p str>,
+    resource: &'p str,
+    name: Option<&'p str>,
+}
+
+fn parse_path(path: &str) -> Option<Wanted<'_>> {
+    let path = path.split('?').next().unwrap_or_default();
+    let steps: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let (group, version, rest) = match &steps[..] {
+        ["api", version, rest @ ..] => ("", *version, rest),
+        ["apis", group, version, rest @ ..] => (*group, *version, rest),
+        _ => return None,
+    };
+    let (namespace, rest) = match rest {
+        ["namespaces", ns, rest @ ..] if !rest.is_empty() => (Some(*ns), rest),
+        rest => (None, rest),
+    };
+    match rest {
+        [resource] => Some(Wanted { group, version, namespace, resource, name: None }),
+        [resource, name, ..] => Some(Wanted { group, version, namespace, resource, name: Some(name) }),
+        [] => None,
+    }
+}
+
+impl Offline {
+    fn matching<'o>(&'o self, w: &'o Wanted<'o>) -> impl Iterator<Item = &'o Value> {
+        let api_version =
+            if w.group.is_empty() { w.version.to_string() } else { format!("{}/{}", w.group, w.version) };
+        self.objects.iter().filter(move |o| {
+            o.text_at(&["apiVersion"]) == api_version
+                && plural(o.text_at(&["kind"])) == w.resource
+                && w.namespace.is_none_or(|ns| o.text_at(&["metadata", "namespace"]) == ns)
+                && w.name.is_none_or(|n| o.text_at(&["metadata", "name"]) == n)
+        })
+    }
+
+    fn answer(&self, path: &str) -> Result<Value, String> {
+        let wanted = parse_path(path).ok_or_else(|| {
+            format!("failed to GET resource with raw url\n: {path}: the server could not find the requested resource")
+        })?;
+        let mut found = self.matching(&wanted);
+        if let Some(name) = wanted.name {
+            let missing = || {
+                let resource = match wanted.group {
+                    "" => wanted.resource.to_string(),
+                    group => format!("{}.{group}", wanted.resource),
+                };
+                format!("failed to GET resource with raw url\n: {path}: {resource} \"{name}\" not found")
+            };
+            return found.next().cloned().ok_or_else(missing);
+        }
+        let items: Vec<Value> = found.cloned().collect();
+        let kind = items.first().map_or("", |o| o.text_at(&["kind"]));
+        let api_version = items.first().map_or(wanted.version, |o| o.text_at(&["apiVersion"]));
+        let entries = [
+            ("apiVersion", Value::from(api_version)),
+            ("kind", Value::from(format!("{kind}List"))),
+            ("items", Value::list(items.clone())),
+        ];
+        Ok(Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>()))
+    }
+}
+
+impl Sources for Offline {
+    fn call(&self, call: &Call) -> Option<Result<Value, String>> {
+        if !call.url_path.is_empty() {
+            return Some(self.answer(&call.url_path));
+        }
+        Some(service(call))
+    }
+
+    fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
+        if self.globals.is_empty() {
+            return None;
+        }
+        let found = self.globals.iter().find(|g| g.text_at(&["metadata", "name"]) == entry);
+        let Some(found) = found else { return Some(Err(format!("failed to fetch entry key={entry}"))) };
+        let resource = found.at(&["spec", "kubernetesResource"])?;
+        let namespace = resource.text_at(&["namespace"]);
+        let wanted = Wanted {
+            group: resource.text_at(&["group"]),
+            version: resource.text_at(&["version"]),
+            namespace: (!namespace.is_empty()).then_some(namespace),
+            resource: resource.text_at(&["resource"]),
+            name: None,
+        };
+        let items = Value::list(self.matching(&wanted).cloned().collect());
+        if projection.is_empty() {
+            return Some(Ok(items));
+        }
+        let list = found.at(&["spec", "projections"]).and_then(Value::as_list).unwrap_or_default();
+        let Some(projected) = list.iter().find(|p| p.text_at(&["name"]) == projection) else {
+            return Some(Err("no data available".into()));
+        };
+        let query = crate::lower::query::plain(projected.text_at(&["jmesPath"]), &[]);
+        Some(match &query.expr {
+            Err(text) => Err(text.to_string()),
+            Ok(expr) => {
+                let items = items.with_float_numbers();
+                let context = crate::functions::Context::default();
+                let env = crate::engine::eval::Env::new(&items, &context);
+                crate::engine::eval::eval(expr, env)
+                    .map(std::borrow::Cow::into_owned)
+                    .map_err(|e| e.to_string())
+            }
+        })
+    }
+}
+
+/// Calls a service; its answer must be JSON.
+fn service(call: &Call) -> Result<Value, String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(TIMEOUT))
+        .http_status_as_error(false)
+        .max_redirects(10)
+        .build()
+        .into();
+    let failed = |e: ureq::Error| format!("failed to execute HTTP request for APICall: {e}");
+    let answer = if call.method == "POST" {
+        let mut request = agent.post(&call.url);
+        for (k, v) in &call.headers {
+            request = request.header(k, v);
+        }
+        request.send(crate::value::print::json(&call.body)).map_err(failed)?
+    } else {
+        let mut request = agent.get(&call.url);
+        for (k, v) in &call.headers {
+            request = request.header(k, v);
+        }
+        request.call().map_err(failed)?
+    };
+    let status = answer.status();
+    let mut body = String::new();
+    let mut reader = answer.into_body().into_reader().take(LARGEST + 1);
+    reader.read_to_string(&mut body).map_err(|e| format!("failed to read data from APICall: {e}"))?;
+    if body.len() as u64 > LARGEST {
+        return Err(format!("response length must be less than max allowed response length of {LARGEST}"));
+    }
+    if !status.is_success() {
+        return Err(format!("HTTP {}: {body}", status));
+    }
+    json::parse(&body)
+}
