@@ -162,13 +162,39 @@ pub(super) fn sum(_: &Context, args: &[Arg<'_>]) -> Answer {
 
 pub(super) fn round(_: &Context, args: &[Arg<'_>]) -> Answer {
     let (x, digits) = (number(args, 0), number(args, 1));
-    if digits.fract() != 0.0 || digits.is_nan() {
+    let Ok(places) = whole(digits) else {
         return Err(failure("round", "Non-integer argument(s) passed for round off"));
-    }
-    if digits < 0.0 {
+    };
+    if places < 0 {
         // The reference forgets the arguments of its own message.
         return Err(failure("round", "%!d(MISSING) argument is out of bounds (%!d(MISSING))"));
     }
-    let shift = 10f64.powf(digits);
+    let shift = ten_to(places);
     Ok(Value::Float((x * shift).round() / shift))
+}
+
+/// A power of ten by repeated squaring of the mantissa, whose last digit can differ from the nearest
+/// double; rounding shows it.
+fn ten_to(exponent: i64) -> f64 {
+    let (mut square, mut square_exp) = (0.625, 4i32);
+    let (mut power, mut power_exp) = (1.0, 0i32);
+    let mut left = exponent;
+    while left != 0 {
+        if square_exp > 1 << 12 {
+            return f64::INFINITY;
+        }
+        if left & 1 == 1 {
+            power *= square;
+            power_exp += square_exp;
+        }
+        square *= square;
+        square_exp *= 2;
+        if square < 0.5 {
+            square += square;
+            square_exp -= 1;
+        }
+        left >>= 1;
+    }
+    // In two steps, because the power of two alone may be out of range.
+    power * 2f64.powi(power_exp / 2) * 2f64.powi(power_exp - power_exp / 2)
 }

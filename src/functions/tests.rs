@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::value::Map;
 
@@ -257,4 +259,41 @@ fn deep_json_is_refused_and_dropped_without_overflow() {
         decode_json(&deep(json::MAX_DEPTH + 1)).unwrap_err(),
         "invalid character '[' exceeded max depth"
     );
+}
+
+#[test]
+fn findings_of_random_comparison_stay_fixed() {
+    let text = |s: &str| Value::from(s);
+    for (name, args, want) in [
+        ("multiply", [Value::Float(1e19), text("998.56Ei")], "\"90071992547409919990234375000000000Ki\""),
+        ("round", [Value::Float(0.1), Value::Float(45.0)], "0.1"),
+        ("time_parse", [text("15:04 MST"), text("10:00 GMT-7")], "\"0000-01-01T03:00:00-07:00\""),
+    ] {
+        assert_eq!(run(name, &args), Ok(want.into()), "{name}");
+    }
+    assert_eq!(
+        run("modulo", &["250.03M".into(), "+.e-29".into()]),
+        Err("JMESPath function 'modulo': invalid operand".into())
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_function_panic(
+        a in "[-+0-9a-zA-Z.:/\\\\{}()\\[\\]*?|^$\"' éß\u{1f600}]{0,24}",
+        b in "[-+0-9a-zTZ.:,/@\\\\{}()\\[\\]*?|<>=!%# é]{0,24}",
+        n in proptest::num::f64::ANY,
+    ) {
+        let (a, b, n) = (Value::from(a), Value::from(b), Value::Float(n));
+        // These two reach for the network and for megabytes.
+        for f in all().iter().filter(|f| !matches!(f.name, "is_external_url" | "random")) {
+            for args in [[&a, &b, &a, &n], [&b, &a, &b, &n], [&a, &n, &b, &n], [&n, &n, &a, &b]] {
+                let args: Vec<Value> = args.into_iter().take(f.params.len()).cloned().collect();
+                let _ = run(f.name, &args);
+            }
+        }
+        if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
+            let _ = (url::split(a), url::split(b), decode_json(b));
+        }
+    }
 }
