@@ -18,13 +18,13 @@ use super::{Duplicates, MAX_DEPTH};
 use crate::value::{Map, Str, Value, number, print};
 
 /// See the module page.
-pub(super) struct Builder {
+pub(super) struct Builder<'s> {
     stack: Vec<Frame>,
     root: Value,
     anchors: HashMap<String, Anchor>,
     anchors_seen: usize,
     duplicates: Duplicates,
-    strings: Interner,
+    strings: &'s mut Interner,
     /// Nodes decoded, aliases counted as what they stand for.
     nodes: u64,
     /// Those of them that came from aliases.
@@ -74,15 +74,15 @@ pub(super) enum Place {
     Value,
 }
 
-impl Builder {
-    pub(super) fn new(duplicates: Duplicates) -> Self {
+impl<'s> Builder<'s> {
+    pub(super) fn new(duplicates: Duplicates, strings: &'s mut Interner) -> Self {
         Builder {
             stack: Vec::with_capacity(16),
             root: Value::Null,
             anchors: HashMap::new(),
             anchors_seen: 0,
             duplicates,
-            strings: Interner::new(),
+            strings,
             nodes: 0,
             alias_nodes: 0,
             fatal: None,
