@@ -279,6 +279,8 @@ impl<'s> Builder<'s> {
                     }
                     entries.push((name, value));
                 }
+                // What is refused already must not go on growing.
+                Some(Key::Merge) if self.fatal.is_some() => {}
                 Some(Key::Merge) => {
                     // An alias may stand for one map, not for a list of maps.
                     let refused = aliased && value.as_list().is_some();
