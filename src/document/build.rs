@@ -18,13 +18,13 @@ use super::{Duplicates, MAX_DEPTH};
 use crate::value::{Map, Str, Value, number, print};
 
 /// See the module page.
-pub(super) struct Builder {
+pub(super) struct Builder<'s> {
     stack: Vec<Frame>,
     root: Value,
     anchors: HashMap<String, Anchor>,
     anchors_seen: usize,
     duplicates: Duplicates,
-    strings: Interner,
+    strings: &'s mut Interner,
     /// Nodes decoded, aliases counted as what they stand for.
     nodes: u64,
     /// Those of them that came from aliases.
@@ -74,15 +74,15 @@ pub(super) enum Place {
     Value,
 }
 
-impl Builder {
-    pub(super) fn new(duplicates: Duplicates) -> Self {
+impl<'s> Builder<'s> {
+    pub(super) fn new(duplicates: Duplicates, strings: &'s mut Interner) -> Self {
         Builder {
             stack: Vec::with_capacity(16),
             root: Value::Null,
             anchors: HashMap::new(),
             anchors_seen: 0,
             duplicates,
-            strings: Interner::new(),
+            strings,
             nodes: 0,
             alias_nodes: 0,
             fatal: None,
@@ -279,13 +279,18 @@ impl Builder {
                     }
                     entries.push((name, value));
                 }
+                // What is refused already must not go on growing.
+                Some(Key::Merge) if self.fatal.is_some() => {}
                 Some(Key::Merge) => {
                     // An alias may stand for one map, not for a list of maps.
                     let refused = aliased && value.as_list().is_some();
-                    if refused || !merge(entries, typed_keys.as_mut(), &value) {
-                        self.fatal(|| {
+                    match merge(entries, typed_keys.as_mut(), &value).filter(|_| !refused) {
+                        Some(repeated) => self.duplicate_keys.extend(repeated.iter().map(|name| {
+                            format!("line {}: key {} already set in map", line + 1, go_quote(name))
+                        })),
+                        None => self.fatal(|| {
                             "yaml: map merge requires map or sequence of maps as the value".to_string()
-                        });
+                        }),
                     }
                 }
             },
@@ -357,31 +362,34 @@ fn too_deep() -> String {
     format!("yaml: exceeded max depth of {MAX_DEPTH}")
 }
 
-/// Adds the entries of a map, or of the maps of a list with the first taking precedence.
+/// Adds the entries of a map, or of the maps of a list with the first taking precedence. `keys` are
+/// those seen so far where a second one is an error; the result names the repeated ones, or is
+/// `None` when the value cannot be merged.
 fn merge(
     entries: &mut Vec<(Str, Value)>,
     mut keys: Option<&mut HashSet<(bool, Str)>>,
     value: &Value,
-) -> bool {
+) -> Option<Vec<Str>> {
+    let mut repeated = Vec::new();
     let mut add = |m: &Map| {
         for (k, v) in m.iter() {
-            if let Some(keys) = &mut keys {
-                keys.insert((true, k.clone()));
+            if keys.as_mut().is_some_and(|keys| !keys.insert((true, k.clone()))) {
+                repeated.push(k.clone());
+            } else {
+                entries.push((k.clone(), v.clone()));
             }
-            entries.push((k.clone(), v.clone()));
         }
     };
     match value {
         Value::Map(m) => add(m),
         Value::List(l) => {
             for item in l.iter().rev() {
-                let Value::Map(m) = item else { return false };
-                add(m);
+                add(item.as_map()?);
             }
         }
-        _ => return false,
+        _ => return None,
     }
-    true
+    Some(repeated)
 }
 
 /// An object of the entries; of equal keys the last value wins, in the place of the first.

@@ -1,4 +1,4 @@
-//! Sharing of equal short strings within a document.
+//! Sharing of equal short strings within a document and among its neighbours.
 //!
 //! Kubernetes documents repeat their keys and many values (`name`, `Pod`, `v1`), so a short string
 //! is looked up in a small table before it is allocated. The table has one place per hash: a

@@ -83,9 +83,10 @@ pub fn parse_stream(
     let source: Arc<str> = source.into();
     let fault = |line, message| LoadError { source: source.clone(), line, message };
     let parts = split::split(text).map_err(|(line, message)| fault(line, message))?;
+    let mut strings = intern::Interner::new();
     Ok(parts
         .into_iter()
-        .map(|part| match yaml::parse(part.text, duplicates) {
+        .map(|part| match yaml::parse_sharing(part.text, duplicates, &mut strings) {
             Ok(value) => {
                 Ok(Document { value, source: source.clone(), line: part.line, text: part.text.into() })
             }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::intern::Interner;
 use super::scope::{group_of, is_cluster_scoped};
 use super::split::{Part, split};
 use super::{Document, Duplicates, LoadError, yaml};
@@ -31,11 +32,13 @@ const PARALLEL_FROM: usize = 64 * 1024;
 pub fn resources(source: &str, text: &str, options: ResourceOptions) -> Result<Vec<Document>, LoadError> {
     let source: Arc<str> = source.into();
     let parts = split(text).map_err(|(line, message)| LoadError { source: source.clone(), line, message })?;
-    let load = |part: &Part<'_>| load_part(&source, part, options);
+    let load = |strings: &mut Interner, part: &Part<'_>| load_part(&source, part, options, strings);
     let loaded: Vec<Result<Vec<Document>, LoadError>> = if text.len() < PARALLEL_FROM || parts.len() < 2 {
-        parts.iter().map(load).collect()
+        let mut strings = Interner::new();
+        parts.iter().map(|part| load(&mut strings, part)).collect()
     } else {
-        parts.par_iter().map(load).collect()
+        // A table per run of neighbours: what threads share, they also contend for.
+        parts.par_iter().with_min_len(64).map_init(Interner::new, load).collect()
     };
     let mut out = Vec::with_capacity(loaded.len());
     for documents in loaded {
@@ -48,9 +51,10 @@ fn load_part(
     source: &Arc<str>,
     part: &Part<'_>,
     options: ResourceOptions,
+    strings: &mut Interner,
 ) -> Result<Vec<Document>, LoadError> {
     let fault = |message: String| LoadError { source: source.clone(), line: part.line, message };
-    let value = yaml::parse(part.text, Duplicates::LastWins).map_err(fault)?;
+    let value = yaml::parse_sharing(part.text, Duplicates::LastWins, strings).map_err(fault)?;
     identify(&value, part.text).map_err(fault)?;
     let text: Arc<str> = part.text.into();
     let document = |value: Value| Document {

@@ -7,6 +7,7 @@
 use super::Duplicates;
 use super::build::{Builder, Place};
 use super::event::{EventData, Parser};
+use super::intern::Interner;
 use super::scalar::{Scalar, resolve};
 use crate::value::Value;
 
@@ -15,8 +16,17 @@ use crate::value::Value;
 /// # Errors
 /// The reference's text for what is wrong: `yaml: line 2: did not find expected key`.
 pub fn parse(text: &str, duplicates: Duplicates) -> Result<Value, String> {
+    parse_sharing(text, duplicates, &mut Interner::new())
+}
+
+/// As [`parse`], sharing strings with the documents that were parsed with the same table.
+pub(super) fn parse_sharing(
+    text: &str,
+    duplicates: Duplicates,
+    strings: &mut Interner,
+) -> Result<Value, String> {
     let mut parser = Parser::new(text)?;
-    let mut build = Builder::new(duplicates);
+    let mut build = Builder::new(duplicates, strings);
     let mut starts: Vec<u32> = Vec::with_capacity(16);
     loop {
         let event = parser.next()?;

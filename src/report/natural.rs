@@ -38,6 +38,13 @@ pub(super) fn sorted(entries: &Map, letters_after_digits: bool) -> Vec<Entry<'_>
 
 /// Compares two keys; see the module page.
 pub(super) fn compare(a: &str, b: &str, letters_after_digits: bool) -> Ordering {
+    if let (Some(x), Some(y)) = (a.bytes().next(), b.bytes().next())
+        && x != y
+        && x.is_ascii_alphabetic()
+        && y.is_ascii_alphabetic()
+    {
+        return x.cmp(&y);
+    }
     let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     let same = (0..=same).rev().find(|i| a.is_char_boundary(*i)).unwrap_or(0);
     let (head, a, b) =

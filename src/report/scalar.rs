@@ -37,6 +37,9 @@ pub(super) fn notation(text: &str, style: Style, simple_key: bool) -> Notation {
     if text.is_empty() {
         return Notation::Double;
     }
+    if is_plainly_plain(text.as_bytes()) {
+        return Notation::Plain;
+    }
     let mut marks = look(text);
     if style == Style::Report {
         // The older printer takes a tab for an unprintable character.
@@ -63,6 +66,14 @@ pub(super) fn notation(text: &str, style: Style, simple_key: bool) -> Notation {
         (false, true) => Notation::Single,
         (false, false) => Notation::Double,
     }
+}
+
+/// The usual case, decided without a closer look: a name that begins with a letter and is too long
+/// for one of the words that YAML takes for something else.
+fn is_plainly_plain(text: &[u8]) -> bool {
+    text.len() > 5
+        && text.first().is_some_and(u8::is_ascii_alphabetic)
+        && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/'))
 }
 
 fn look(text: &str) -> Marks {

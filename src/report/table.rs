@@ -119,10 +119,10 @@ fn wrap(cell: &str) -> Vec<String> {
     out
 }
 
-/// Display columns of a text without its colour codes.
+/// Display columns of a text: colour codes and control characters, tabs among them, have none.
 fn width(text: &str) -> usize {
-    if !text.contains('\u{1b}') {
-        return text.width();
+    if text.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return text.len();
     }
     let mut visible = String::with_capacity(text.len());
     let mut rest = text;
@@ -131,6 +131,7 @@ fn width(text: &str) -> usize {
         rest = after.split_once('m').map_or("", |(_, tail)| tail);
     }
     visible.push_str(rest);
+    visible.retain(|c| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}'));
     visible.width()
 }
 

@@ -71,10 +71,8 @@ impl<'a> Scanner<'a> {
             }
             loop {
                 let n = self.run(|b| ORDINARY[b as usize]);
-                if n == 0 {
-                    if self.is_blankz(0) || self.ends_plain() {
-                        break;
-                    }
+                if n == 0 && (self.is_blankz(0) || self.ends_plain()) {
+                    break;
                 }
                 if broken {
                     done.push_str(self.text.get(line_from..end.pos).unwrap_or(""));
