@@ -70,7 +70,7 @@ fn mutate_loops(loops: &[Value], above: &str) -> Result<(), Problem> {
         let patches = ["patchStrategicMerge", "patchesJson6902"].iter().filter(|name| has(entry, name));
         let patches = patches.count();
         let nested = listed(entry, "foreach");
-        if member(entry, "foreach").is_some() {
+        if !nested.is_empty() {
             let others = ["context", "preconditions"].iter().any(|name| has(entry, name));
             if patches > 0 || others {
                 return problem(place, "a nested foreach cannot contain other declarations");

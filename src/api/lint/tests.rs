@@ -19,7 +19,8 @@ fn parse_yaml(text: &str) -> Result<Value, String> {
     if let Ok(json) = serde_json::from_str::<serde_json::Value>(text) {
         return Ok(corpus::parse(&json.to_string()));
     }
-    let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or("")).collect();
+    let lines: Vec<&str> = text.lines().map(|line| line.split(" # ").next().unwrap_or("")).collect();
+    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.starts_with('#')).collect();
     let text = &lines.join("\n");
     let is_list = text.trim_start().starts_with("- ");
     let mut items: Vec<crate::value::Map> = Vec::new();

@@ -290,6 +290,6 @@ static ATTESTATION: Object = object(&[
     text("name"),
     text("predicateType").always(),
     text("type").always(),
-    field("attestors", ATTESTORS),
+    field("attestors", ATTESTORS).always(),
     field("conditions", List(&Object(&ANY_ALL_STRICT))),
 ]);
