@@ -18,7 +18,7 @@ pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
         context::check(subject, &rule)?;
         extractors(&rule)?;
         kinds(subject, &rule)?;
-        body::check(subject, &rule)?;
+        body::check(&rule)?;
         images::check(subject, &rule)?;
         warn_of_partial_autogen(subject, &rule, warnings);
         targets_metadata::check(&rule)?;

@@ -99,3 +99,136 @@ fn gives_the_texts_of_the_reference() {
     assert!(tally.wrong.is_empty(), "{}", tally.wrong.join("\n"));
     assert_eq!(tally.equal, tally.texts);
 }
+
+fn policy(kind: &str, spec: &str) -> Value {
+    let namespace = if kind == "Policy" { r#","namespace":"d""# } else { "" };
+    let text = format!(
+        r#"{{"apiVersion":"kyverno.io/v1","kind":"{kind}","metadata":{{"name":"p"{namespace}}},"spec":{spec}}}"#
+    );
+    schema::check(&corpus::parse(&text)).unwrap()
+}
+
+fn on_rule(rule: &str) -> Findings {
+    let spec = format!(
+        r#"{{"rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["ConfigMap"]}}}}]}},{rule}}}]}}"#
+    );
+    lint(&policy("ClusterPolicy", &spec), &CHECKS)
+}
+
+#[test]
+fn warns_of_what_is_going_away_and_of_likely_mistakes() {
+    for (rule, text) in [
+        (
+            r#""validate":{"failureAction":"Audit","failureActionOverrides":[{"action":"enforce"}],"deny":{}}"#,
+            "spec.rules[0].validate.failureActionOverrides[0].action: Validation failure actions enforce/audit are \
+             deprecated, use Enforce/Audit instead.",
+        ),
+        (
+            r#""validate":{"deny":{"conditions":{"all":[{"key":"a","operator":"In","value":["a"]}]}}}"#,
+            r#"Operator In has been deprecated and will be removed soon. Use these instead: ["AllIn" "AnyIn"]"#,
+        ),
+        (
+            r#""validate":{"pattern":{"spec":{"replicas":1}}}"#,
+            "You are matching on replicas but not including the scale subresource in the policy.",
+        ),
+        (
+            r#""validate":{"pattern":{"status":{"a":1}}}"#,
+            "You are matching on status but not including the status subresource in the policy.",
+        ),
+        (
+            r#""generate":{"apiVersion":"v1","kind":"{{ request.object.k }}","name":"a","namespace":"b","data":{}}"#,
+            "variables in spec.rules[0].clone/cloneList would lead to incorrect synchronization behavior",
+        ),
+        (
+            r#""verifyImages":[{"imageReferences":["a"],"mutateDigest":false,"attestations":[{"predicateType":"t"}]}]"#,
+            "predicateType has been deprecated use 'type: t' instead of 'predicateType: t'",
+        ),
+    ] {
+        let findings = on_rule(rule);
+        assert_eq!(findings.error, None, "{rule}");
+        let texts: Vec<&str> = findings.warnings.iter().map(|f| f.text.as_str()).collect();
+        assert_eq!(texts, [text], "{rule}");
+    }
+}
+
+#[test]
+fn warns_when_autogen_leaves_controllers_out() {
+    let text = r#"{"apiVersion":"kyverno.io/v1","kind":"ClusterPolicy","metadata":{"name":"p","annotations":
+        {"pod-policies.kyverno.io/autogen-controllers":"CONTROLLERS"}},"spec":{"rules":[{"name":"r","match":
+        {"any":[{"resources":{"kinds":["Pod"]}}]},"validate":{"deny":{}}}]}}"#;
+    for (controllers, warns) in
+        [("Deployment", true), ("none", false), ("StatefulSet,DaemonSet,CronJob,Job,Deployment", false)]
+    {
+        let policy = schema::check(&corpus::parse(&text.replace("CONTROLLERS", controllers))).unwrap();
+        let findings = lint(&policy, &CHECKS);
+        assert_eq!(findings.warnings.len(), usize::from(warns), "{controllers}");
+    }
+}
+
+#[test]
+fn a_finding_keeps_its_place() {
+    for (rule, place) in [
+        (r#""validate":{"message":"{{ nope }}","deny":{}}"#, "spec.rules[0].validate.message"),
+        (r#""validate":{"pattern":{"+(a)":1}}"#, "spec.rules[0].validate.pattern.+(a)"),
+        (
+            r#""validate":{"deny":{}},"context":[{"name":"","variable":{"value":1}}]"#,
+            "spec.rules[0].context[0]",
+        ),
+        (r#""validate":{"deny":{}},"exclude":{"roles":["x"]}"#, "spec.rules[0].exclude"),
+    ] {
+        let path = on_rule(rule).error.unwrap().path;
+        assert_eq!(path::dotted(&path), place, "{rule}");
+    }
+}
+
+#[test]
+fn a_problem_of_a_generated_rule_is_placed_at_the_written_one() {
+    let spec = r#"{"rules":[
+        {"name":"a","match":{"any":[{"resources":{"kinds":["ConfigMap"]}}]},"validate":{"deny":{}}},
+        {"name":"b","match":{"any":[{"resources":{"kinds":["Pod"]}}]},"validate":{"deny":{}}}]}"#;
+    let policy = policy("ClusterPolicy", spec);
+    let subject = Subject::new(&policy, &CHECKS);
+    let numbers: Vec<(usize, usize)> = subject.rules().map(|rule| (rule.index, rule.written)).collect();
+    assert_eq!(numbers, [(0, 0), (1, 1), (2, 1), (3, 1)]);
+}
+
+#[test]
+fn absurdly_deep_policies_are_refused() {
+    let mut value = Value::Null;
+    for _ in 0..2_000 {
+        value = Value::list(vec![value]);
+    }
+    assert!(lint(&value, &CHECKS).error.is_some());
+}
+
+#[test]
+fn exceptions_are_checked_like_filters() {
+    for (spec, error) in [
+        (
+            r#"{"match":{"any":[{"resources":{"kinds":["Pod"]},"roles":["a:b"]}]},"exceptions":[]}"#,
+            Some("spec.match.any[0].roles: Forbidden: Usage of user info is forbidden"),
+        ),
+        (r#"{"background":false,"match":{"any":[{"roles":["a:b"]}]},"exceptions":[]}"#, None),
+        (
+            r#"{"match":{"all":[{"resources":{"selector":{}}}]},"exceptions":[{"policyName":"","ruleNames":[]}]}"#,
+            Some(
+                "[spec.match.all[0].selector: Invalid value: {}: The requirements are not specified in selector, \
+                 spec.exceptions[0].policyName: Required value: An exception requires a policy name]",
+            ),
+        ),
+        (
+            r#"{"match":{},"exceptions":[],"podSecurity":[{"controlName":"Capabilities"}]}"#,
+            Some(
+                "spec.podSecurity[0].controlName: Invalid value: \"Capabilities\": exclude.images must be specified \
+                 for the container level control",
+            ),
+        ),
+    ] {
+        let text = format!(
+            r#"{{"apiVersion":"kyverno.io/v2","kind":"PolicyException","metadata":{{"name":"e"}},"spec":{spec}}}"#
+        );
+        let findings = exception::lint(&schema::check(&corpus::parse(&text)).unwrap());
+        assert_eq!(findings.error.map(|f| f.text).as_deref(), error, "{spec}");
+        assert_eq!(findings.warnings.len(), 1);
+    }
+}
