@@ -331,7 +331,7 @@ fn cut(name: &str) -> &str {
     while !name.is_char_boundary(end) {
         end -= 1;
     }
-    &name[..end]
+    name.get(..end).unwrap_or(name)
 }
 
 /// `value` with every text of every string and key replaced, one pair after the other.

@@ -232,3 +232,56 @@ fn exceptions_are_checked_like_filters() {
         assert_eq!(findings.warnings.len(), 1);
     }
 }
+
+/// Every document that differs from `value` in one place, where it holds `other`.
+fn damaged(value: &Value, other: &Value, out: &mut Vec<Value>) {
+    out.push(other.clone());
+    match value {
+        Value::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let mut inner = Vec::new();
+                damaged(item, other, &mut inner);
+                for changed in inner {
+                    let mut items = items.to_vec();
+                    items[index] = changed;
+                    out.push(Value::list(items));
+                }
+            }
+        }
+        Value::Map(fields) => {
+            for (key, item) in fields.iter() {
+                let mut inner = Vec::new();
+                damaged(item, other, &mut inner);
+                for changed in inner {
+                    let mut fields = fields.clone();
+                    fields.insert(key.clone(), changed);
+                    out.push(Value::Map(fields));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn damaged_policies_do_not_disturb_any_check() {
+    let others = [
+        Value::Null,
+        Value::from("{{ é{{ $(\u{1F600}"),
+        Value::Int(-1),
+        Value::list(vec![Value::Null]),
+        corpus::parse(r#"{"any":[{"":[]}],"(é)":null}"#),
+    ];
+    for (number, case) in corpus::own_cases("policy-checks.jsonl").iter().enumerate() {
+        let Some(policy) = case.get("policy") else { continue };
+        let mut documents = Vec::new();
+        damaged(policy, &others[number % others.len()], &mut documents);
+        for document in documents {
+            let _ = lint(&document, &CHECKS);
+            let _ = computed_rules(&document, Selection::ForKind("Deployment"));
+            if let Ok(checked) = schema::check(&document) {
+                let _ = lint(&checked, &CHECKS);
+            }
+        }
+    }
+}
