@@ -79,8 +79,10 @@ fn mutate(rule: &Value, body: &Value) -> Result<(), Problem> {
 
 fn mutate_loops(loops: &[Value], above: &str) -> Result<(), Problem> {
     let has = |value: &Value, name: &str| member(value, name).is_some_and(|v| v.as_str() != Some(""));
+    // The places of the entries before are kept in front; the reference does the same.
+    let mut place = above.to_owned();
     for (i, entry) in loops.iter().enumerate() {
-        let place = format!("{above}foreach[{i}]");
+        place.push_str(&format!("foreach[{i}]"));
         let patches = ["patchStrategicMerge", "patchesJson6902"].iter().filter(|name| has(entry, name));
         let patches = patches.count();
         let nested = listed(entry, "foreach");

@@ -128,11 +128,12 @@ fn check_rule(subject: &Subject<'_>, rule: &Rule<'_>, background: bool) -> Resul
     let targets = rule.value.get("mutate").map(|mutate| listed(mutate, "targets")).unwrap_or(&[]);
     let words = if background { &WORDS_BACKGROUND[..] } else { &WORDS[..] };
     let own_patterns = patterns_of(listed(rule.value, "context"));
-    for (index, target) in targets.iter().enumerate() {
-        resolve(&named_part(target), &allowed(words, &own_patterns)).map_err(|(cause, mut below)| {
-            below.splice(0..0, path::parse(&format!("mutate.targets[{index}]")));
-            (format!("invalid variables defined at mutate.targets[{index}]: {cause}"), below)
-        })?;
+    for index in 0..targets.len() {
+        resolve(&target_part(rule.value, targets, index), &allowed(words, &own_patterns)).map_err(
+            |(cause, below)| {
+                (format!("invalid variables defined at mutate.targets[{index}]: {cause}"), below)
+            },
+        )?;
     }
     let words = match (targets.is_empty(), background) {
         (true, _) => words,
@@ -231,12 +232,25 @@ fn patterns_of(context: &[Value]) -> Vec<String> {
     patterns
 }
 
-/// The fields of a target that name objects; its selector, context and preconditions are checked with
-/// the whole rule.
-fn named_part(target: &Value) -> Value {
-    let fields = target.as_map().cloned().unwrap_or_default();
+/// The part of a rule that says which objects target `index` means: the fields that name them, with
+/// the rule's context and preconditions. The other targets are empty here.
+fn target_part(rule: &Value, targets: &[Value], index: usize) -> Value {
     let is_name = |key: &str| matches!(key, "apiVersion" | "kind" | "namespace" | "name" | "uid");
-    Value::Map(fields.iter().filter(|(k, _)| is_name(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
+    let named = |target: &Value| {
+        let fields = target.as_map().cloned().unwrap_or_default();
+        Value::Map(fields.iter().filter(|(k, _)| is_name(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
+    };
+    let mut list = vec![Value::Map(Map::new()); index];
+    list.extend(targets.get(index).map(named));
+    let targets: Map = [("targets".into(), Value::list(list))].into_iter().collect();
+    let mut part = Map::new();
+    for name in ["context", "preconditions"] {
+        if let Some(value) = rule.get(name) {
+            part.insert(name, value.clone());
+        }
+    }
+    part.insert("mutate", Value::Map(targets));
+    Value::Map(part)
 }
 
 /// Conditions of attestations speak of the attestation and are not checked.
