@@ -59,10 +59,9 @@ impl Report {
 /// A suite's file cannot be read.
 pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io::Result<()> {
     let wanted = |name: &str| name.starts_with(only);
-    if wanted("verdicts") || only.starts_with("verdicts") {
-        if dir.join("verdicts/kyverno-policies.jsonl").exists() {
-            verdicts::run(dir)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
-        }
+    let asked = wanted("verdicts") || only.starts_with("verdicts");
+    if asked && dir.join("verdicts/kyverno-policies.jsonl").exists() {
+        verdicts::run(dir)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
     }
     let mut one = |name: &str, at: &Path, suite: &dyn Fn(&Path) -> std::io::Result<Report>| {
         if wanted(name) && at.exists() {

@@ -15,12 +15,12 @@ use crate::engine::request::Parts;
 use crate::engine::{Profile, Request};
 use crate::load;
 use crate::policy_set::{Engine, PolicySet};
-use crate::report::policy_report::{shown_message, shown_status, PolicyFacts};
+use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
 use crate::sources::files::SourceText;
 use crate::sources::offline::Offline;
 use crate::value::Value;
 
-use super::{lines, object, Failure, Report};
+use super::{Failure, Report, lines, object};
 
 /// (policy, rule, resource) → status and message.
 type Verdicts = BTreeMap<(String, String, usize), (String, String)>;
@@ -34,8 +34,10 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
     let recorded = lines(&dir.join("verdicts/kyverno-policies.jsonl"))?;
     let pool = std::fs::read_to_string(dir.join("verdicts/pool.yaml"))?;
     let options = ResourceOptions { float_numbers: true };
-    let pool = document::resources("pool.yaml", &pool, options).map_err(|e| std::io::Error::other(e.to_string()))?;
-    let sources = Arc::new(Offline { objects: pool.iter().map(|d| d.value.clone()).collect(), ..Offline::default() });
+    let pool =
+        document::resources("pool.yaml", &pool, options).map_err(|e| std::io::Error::other(e.to_string()))?;
+    let sources =
+        Arc::new(Offline { objects: pool.iter().map(|d| d.value.clone()).collect(), ..Offline::default() });
     let results: Vec<(bool, Verdicts, Verdicts, String)> = recorded
         .par_iter()
         .filter(|line| line.get("error").is_none())
@@ -59,7 +61,11 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
                     Some((s, m)) => object([("status", Value::from(&**s)), ("message", Value::from(&**m))]),
                     None => Value::Null,
                 };
-                Failure { id: format!("{file} {} {} {}", key.0, key.1, key.2), expected: show(e), got: show(g) }
+                Failure {
+                    id: format!("{file} {} {} {}", key.0, key.1, key.2),
+                    expected: show(e),
+                    got: show(g),
+                }
             };
             if !classic {
                 other.count(if e == g { Ok(()) } else { Err(fail()) });
@@ -106,7 +112,8 @@ fn expected(line: &Value) -> Verdicts {
 fn verdicts(file: &str, text: String, pool: &[document::Document], sources: Arc<Offline>) -> Verdicts {
     let loaded = load::argument(&[SourceText { name: file.to_string(), text }]);
     let policies: Vec<_> = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
-    let facts: BTreeMap<String, PolicyFacts> = policies.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();
+    let facts: BTreeMap<String, PolicyFacts> =
+        policies.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();
     let profile = Profile::kyverno_cli();
     let engine =
         Engine::new(PolicySet::new(policies, loaded.exceptions)).with_profile(profile).with_sources(sources);
