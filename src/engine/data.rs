@@ -109,9 +109,9 @@ impl<'r> Data<'r> {
     }
 
     /// Sets a top-level name, replacing what was there.
-    pub fn set(&mut self, name: &str, value: Value) {
+    pub fn set(&mut self, name: &Str, value: Value) {
         if let Value::Map(m) = &mut self.root {
-            m.insert(name, value);
+            m.insert(name.clone(), value);
         }
     }
 
