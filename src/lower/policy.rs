@@ -15,18 +15,9 @@ use super::rule::{overrides, rule};
 /// Lowers a ClusterPolicy or Policy whose defaults are filled in.
 pub fn policy(doc: &Value) -> Policy {
     let written = written_rules(doc);
-    let base: Box<[Arc<Rule>]> = written.iter().map(|r| Arc::new(rule(r))).collect();
-    let mut by_kind = HashMap::new();
-    let mut lowered: Vec<(Value, Arc<Rule>)> = Vec::new();
-    for kind in controllers(doc, written) {
-        let computed = computed_rules(doc, Selection::ForKind(kind));
-        if computed.len() == written.len() && computed.iter().zip(written).all(|(a, b)| a.strict_eq(b)) {
-            continue;
-        }
-        let rules = computed.iter().map(|r| same_or_new(r, written, &base, &mut lowered)).collect();
-        by_kind.insert(Str::from(kind), rules);
-    }
+    let base: Vec<Arc<Rule>> = written.iter().map(|r| Arc::new(rule(r))).collect();
     let all = computed_rules(doc, Selection::All);
+    let by_kind = by_kind(doc, written, &base, &all);
     let is_cluster = doc.text_at(&["kind"]) == "ClusterPolicy";
     let text = |path: &[&str]| Str::from(doc.text_at(path));
     let flag = |key: &str| doc.at(&["spec", key]).and_then(Value::as_bool).unwrap_or(true);
@@ -55,44 +46,46 @@ pub fn policy(doc: &Value) -> Policy {
         fail_closed: failure_policy != "Ignore",
         broken: has_match_conditions
             .then(|| "webhookConfiguration.matchConditions are not supported yet".into()),
-        rules: base,
+        rules: base.into(),
         by_kind,
         rule_count: all.len(),
         rule_names: all.iter().map(|r| Str::from(r.text_at(&["name"]))).collect(),
     }
 }
 
-/// Rules that several kinds have in common are lowered once.
-fn same_or_new(
+/// The rules for pod controllers. All controllers but cron jobs share theirs: a generated rule names
+/// every controller that it is for, so one of them does not match another one's objects.
+fn by_kind(
     doc: &Value,
     written: &[Value],
     base: &[Arc<Rule>],
-    lowered: &mut Vec<(Value, Arc<Rule>)>,
-) -> Arc<Rule> {
-    let name = doc.text_at(&["name"]);
-    let same = written.iter().zip(base).find(|(w, _)| w.text_at(&["name"]) == name && w.strict_eq(doc));
-    if let Some((_, rule)) = same {
-        return rule.clone();
-    }
-    let but_match = |v: &Value| match v {
-        Value::Map(m) => {
-            let mut m = m.clone();
-            m.remove("match");
-            m.remove("exclude");
-            Value::Map(m)
+    all: &[Value],
+) -> HashMap<Str, Arc<[Arc<Rule>]>> {
+    let kinds = controllers(doc, written);
+    let mut by_kind = HashMap::new();
+    let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
+    for group in [cron, others] {
+        let Some(first) = group.first() else { continue };
+        let computed = computed_rules(doc, Selection::ForKind(first));
+        if computed.len() == written.len() && computed.iter().zip(written).all(|(a, b)| a.strict_eq(b)) {
+            continue;
         }
-        other => other.clone(),
-    };
-    let key = but_match(doc);
-    if let Some((_, twin)) = lowered.iter().find(|(k, _)| k.text_at(&["name"]) == name && k.strict_eq(&key)) {
-        let mut rule = Rule::clone(twin);
-        rule.when = matcher(doc.get("match"));
-        rule.unless = matcher(doc.get("exclude"));
-        return Arc::new(rule);
+        let rules: Arc<[Arc<Rule>]> = computed
+            .iter()
+            .map(|r| {
+                let name = r.text_at(&["name"]);
+                let is_same = |w: &&Value| w.text_at(&["name"]) == name && w.strict_eq(r);
+                if let Some((_, rule)) = written.iter().zip(base).find(|(w, _)| is_same(w)) {
+                    return rule.clone();
+                }
+                Arc::new(rule(all.iter().find(|a| a.text_at(&["name"]) == name).unwrap_or(r)))
+            })
+            .collect();
+        for kind in group {
+            by_kind.insert(Str::from(kind), rules.clone());
+        }
     }
-    let rule = Arc::new(rule(doc));
-    lowered.push((key, rule.clone()));
-    rule
+    by_kind
 }
 
 /// Lowers a PolicyException of group `kyverno.io`.
