@@ -112,7 +112,16 @@ enum Unfit {
     Type(Str),
 }
 
-fn quantity_error(_text: &str) -> String {
+/// Why a text is no quantity: its suffix is unknown, or it has not even the form of one.
+fn quantity_error(text: &str) -> String {
+    let digit = |c: char| c.is_ascii_digit();
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text).trim_start_matches(digit);
+    let rest = rest.strip_prefix('.').unwrap_or(rest).trim_start_matches(digit);
+    let rest = rest.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
+    let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest).trim_start_matches(digit);
+    if !text.is_empty() && rest.is_empty() {
+        return "unable to parse quantity's suffix".into();
+    }
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".into()
 }
 

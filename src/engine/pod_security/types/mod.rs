@@ -156,17 +156,15 @@ fn folded_eq(field: &str, key: &str) -> bool {
     field.chars().map(plain).eq(key.chars().map(plain))
 }
 
-/// The struct of a kind of object that holds a pod.
+/// The struct that a kind of object is decoded as. All controllers but CronJobs are taken for
+/// Deployments (the reference's behaviour): only their errors can show it.
 pub fn of_kind(kind: &str) -> Option<&'static Struct> {
     Some(match kind {
         "Pod" => &pod::POD,
-        "Deployment" => &controller::DEPLOYMENT,
-        "DaemonSet" => &controller::DAEMON_SET,
-        "StatefulSet" => &controller::STATEFUL_SET,
-        "ReplicaSet" => &controller::REPLICA_SET,
-        "ReplicationController" => &controller::REPLICATION_CONTROLLER,
-        "Job" => &controller::JOB,
         "CronJob" => &controller::CRON_JOB,
+        "Deployment" | "DaemonSet" | "StatefulSet" | "ReplicaSet" | "ReplicationController" | "Job" => {
+            &controller::DEPLOYMENT
+        }
         _ => return None,
     })
 }

@@ -67,7 +67,7 @@ static POD_SPEC: Struct = shape(
         of("resourceClaims", List(&Kind::Struct(&RESOURCE_CLAIM))),
         one("resources", &RESOURCE_REQUIREMENTS),
         text("hostnameOverride"),
-        one("workloadRef", &WORKLOAD_REFERENCE),
+        one("schedulingGroup", &SCHEDULING_GROUP),
     ],
 );
 
@@ -95,10 +95,9 @@ static HOST_ALIAS: Struct = shape("HostAlias", &[text("ip"), of("hostnames", STR
 static READINESS_GATE: Struct = shape("PodReadinessGate", &[named("conditionType", "v1.PodConditionType")]);
 static POD_OS: Struct = shape("PodOS", &[named("name", "v1.OSName")]);
 static SCHEDULING_GATE: Struct = shape("PodSchedulingGate", &[text("name")]);
+static SCHEDULING_GROUP: Struct = shape("PodSchedulingGroup", &[text("podGroupName")]);
 static RESOURCE_CLAIM: Struct =
     shape("PodResourceClaim", &[text("name"), text("resourceClaimName"), text("resourceClaimTemplateName")]);
-static WORKLOAD_REFERENCE: Struct =
-    shape("WorkloadReference", &[text("name"), text("podGroup"), text("podGroupReplicaKey")]);
 
 static DNS_CONFIG: Struct = shape(
     "PodDNSConfig",
