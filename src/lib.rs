@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod cli;
 pub mod conformance;
 pub mod document;
 pub mod engine;
@@ -36,6 +37,7 @@ pub mod matching;
 pub mod pattern;
 pub mod policy_set;
 pub mod report;
+pub mod scan;
 pub mod sources;
 pub mod value;
 

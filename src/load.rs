@@ -80,6 +80,58 @@ pub const CHECKS: lint::Checks = lint::Checks {
     parse_yaml: document::yaml_value,
 };
 
+/// Rules of a policy that no request can ever match, one line each with the place.
+pub fn never_matching(loaded: &LoadedPolicy) -> Vec<String> {
+    let Some(policy) = &loaded.policy else { return Vec::new() };
+    let found = policy.rules.iter().enumerate().filter_map(|(i, rule)| {
+        let why = why_never(&rule.when)?;
+        let path = [
+            document::locate::PathPart::Key("spec".into()),
+            document::locate::PathPart::Key("rules".into()),
+            document::locate::PathPart::Index(i),
+            document::locate::PathPart::Key("match".into()),
+        ];
+        let line = document::locate::locate_key(&loaded.text, &path)
+            .map_or(loaded.line, |p| loaded.line + p.line.saturating_sub(1));
+        Some(format!(
+            "{}:{line}: rule `{}` of `{}` can never match: {why}",
+            loaded.source, rule.name, loaded.name
+        ))
+    });
+    found.collect()
+}
+
+fn why_never(when: &crate::ir::Matcher) -> Option<String> {
+    let reasons: Vec<Option<String>> = when
+        .filters()
+        .iter()
+        .map(|f| {
+            if !f.has_resource && !f.has_user {
+                return Some("its filter is empty".to_string());
+            }
+            let invalid = [&f.selector, &f.namespace_selector].into_iter().flatten().any(|s| !s.valid);
+            if invalid {
+                return Some("its label selector is not well-formed".to_string());
+            }
+            let first = f.kinds.first()?;
+            let lower = |k: &crate::ir::matcher::KindPattern| {
+                !k.kind.is_wild() && k.kind.pattern().chars().next().is_none_or(char::is_lowercase)
+            };
+            f.kinds.iter().all(lower).then(|| {
+                format!("kinds are written with a capital letter, not as `{}`", first.kind.pattern())
+            })
+        })
+        .collect();
+    let any = matches!(when, crate::ir::Matcher::Any(_));
+    if reasons.is_empty() {
+        return Some("it has no filter".into());
+    }
+    if any && reasons.iter().any(Option::is_none) {
+        return None;
+    }
+    reasons.into_iter().flatten().next()
+}
+
 enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),

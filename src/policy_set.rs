@@ -126,6 +126,21 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// Puts the results of the policy at position `at` of the engine's set in the place of those that
+    /// are there.
+    pub fn replace(&mut self, engine: &Engine, at: usize, results: Vec<RuleOutcome>) {
+        let Some(policy) = engine.set.policies.get(at) else { return };
+        let position = |p: &Arc<Policy>| engine.set.policies.iter().position(|q| Arc::ptr_eq(p, q));
+        self.policies.retain(|p| !Arc::ptr_eq(&p.policy, policy));
+        if results.is_empty() {
+            return;
+        }
+        let before = self.policies.iter().take_while(|p| position(&p.policy).is_some_and(|i| i < at)).count();
+        self.policies.insert(before, PolicyOutcome { policy: policy.clone(), rules: results });
+    }
+}
+
 /// Values that are put in for the rules of a policy: by policy name, then rule name.
 pub trait RuleValues: Send + Sync {
     /// Path and value, for a rule of a policy.
@@ -235,18 +250,31 @@ impl Engine {
             };
             let all = policy.rules_for(&request.target.kind);
             let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
-            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
-            let around = Surroundings {
-                sources: &*self.sources,
-                exceptions: &self.set.exceptions,
-                rule_values: &values,
-            };
-            let rules = run::policy(policy, rules, request, around);
+            let rules = self.run(policy, rules, request);
             if !rules.is_empty() {
                 outcome.policies.push(PolicyOutcome { policy: policy.clone(), rules });
             }
         }
         outcome
+    }
+
+    /// Evaluates all rules of one policy, by its position in the set.
+    pub fn evaluate_policy(&self, at: usize, request: &Request) -> Vec<RuleOutcome> {
+        let Some(policy) = self.set.policies.get(at) else { return Vec::new() };
+        let rules = policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref);
+        self.run(policy, rules, request)
+    }
+
+    fn run<'p>(
+        &self,
+        policy: &Policy,
+        rules: impl Iterator<Item = &'p crate::ir::Rule>,
+        request: &Request,
+    ) -> Vec<RuleOutcome> {
+        let values = |rule: &str| self.values.for_rule(&policy.name, rule);
+        let around =
+            Surroundings { sources: &*self.sources, exceptions: &self.set.exceptions, rule_values: &values };
+        run::policy(policy, rules, request, around)
     }
 
     /// Evaluates the creation of one object given as YAML or JSON.

@@ -186,8 +186,12 @@ fn wrap(rule: &Map, how: &Wrapping, replaced: fn(&Value) -> bool, kinds: &[Value
 }
 
 /// Puts `kinds` into the filters that `replaced` picks. The legacy block has its turn only where
-/// there is neither `any` nor `all`; in `exclude` only when it had kinds.
+/// there is neither `any` nor `all`; in `exclude` only when it had kinds. Without kinds (only cron jobs
+/// are asked for, and the controller rule is just a step on the way) nothing changes.
 fn with_kinds(block: &Value, replaced: fn(&Value) -> bool, kinds: &[Value], legacy: bool) -> Value {
+    if kinds.is_empty() {
+        return block.clone();
+    }
     let mut block = block.as_map().cloned().unwrap_or_default();
     for name in ["any", "all"] {
         let filters = items(block.get(name));
@@ -331,7 +335,7 @@ fn cut(name: &str) -> &str {
     while !name.is_char_boundary(end) {
         end -= 1;
     }
-    &name[..end]
+    name.get(..end).unwrap_or(name)
 }
 
 /// `value` with every text of every string and key replaced, one pair after the other.

@@ -11,7 +11,15 @@ pub fn cases(file: &str) -> Vec<Value> {
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"),
         PathBuf::from,
     );
-    let path = root.join("engine").join(file);
+    read(root.join("engine").join(file))
+}
+
+/// The cases of one file of the repository's own recordings.
+pub fn own_cases(file: &str) -> Vec<Value> {
+    read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("conformance/reference").join(file))
+}
+
+fn read(path: PathBuf) -> Vec<Value> {
     match std::fs::read_to_string(&path) {
         Ok(text) => text.lines().map(parse).collect(),
         Err(cause) => {

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use crate::report::diagnostic::did_you_mean;
+
 /// What a flag takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
@@ -177,16 +179,15 @@ impl Parser<'_> {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let all = self.table.iter().chain(GLOBAL).map(|f| f.long);
-        match None::<&str>.or_else(|| all.clone().find(|f| f.starts_with(name))) {
+        let all: Vec<&str> = self.table.iter().chain(GLOBAL).map(|f| f.long).collect();
+        match did_you_mean(name, &all) {
             Some(close) => format!("unknown flag: --{name}\nhelp: did you mean `--{close}`?"),
             None => format!("unknown flag: --{name}"),
         }
     }
 
     fn shorts<'a>(&mut self, arg: &str, rest: &mut impl Iterator<Item = &'a String>) -> Result<(), String> {
-        let mut letters = arg.char_indices().skip(1);
-        while let Some((at, c)) = letters.next() {
+        for (at, c) in arg.char_indices().skip(1) {
             let Some(flag) = self.find(|f| f.short == c) else {
                 return Err(format!("unknown shorthand flag: '{c}' in {arg}"));
             };
@@ -196,10 +197,9 @@ impl Parser<'_> {
                 continue;
             }
             let value = match after.strip_prefix('=').unwrap_or(after) {
-                "" => rest
-                    .next()
-                    .cloned()
-                    .ok_or_else(|| format!("flag needs an argument: '{c}' in {arg}"))?,
+                "" => {
+                    rest.next().cloned().ok_or_else(|| format!("flag needs an argument: '{c}' in {arg}"))?
+                }
                 value => value.to_string(),
             };
             return self.add(flag, &value);
@@ -209,7 +209,11 @@ impl Parser<'_> {
 
     fn add(&mut self, flag: Flag, value: &str) -> Result<(), String> {
         let bad = |cause: String| {
-            format!("invalid argument {} for \"{}\" flag: {cause}", crate::jmespath::ast::go_quote(value), flag.shown())
+            format!(
+                "invalid argument {} for \"{}\" flag: {cause}",
+                crate::jmespath::ast::go_quote(value),
+                flag.shown()
+            )
         };
         let slot = if flag.alias_of.is_empty() { flag.long } else { flag.alias_of };
         let values = match flag.takes {

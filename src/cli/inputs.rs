@@ -80,11 +80,11 @@ impl Values {
     /// # Errors
     /// The reference's text.
     pub fn read(path: &str) -> Result<Values, String> {
-        let wrap = |cause: String| {
-            format!("failed to decode yaml (unable to load variable file: {path} ({cause}))")
-        };
+        let wrap =
+            |cause: String| format!("failed to decode yaml (unable to load variable file: {path} ({cause}))");
         let text = std::fs::read_to_string(path).map_err(|e| wrap(read_error(path, &e)))?;
-        let doc = crate::document::yaml_value(&text).map_err(|e| wrap(format!("error converting YAML to JSON: {e}")))?;
+        let doc = crate::document::yaml_value(&text)
+            .map_err(|e| wrap(format!("error converting YAML to JSON: {e}")))?;
         const FIELDS: [&str; 8] = [
             "apiVersion",
             "kind",
@@ -103,7 +103,9 @@ impl Values {
             ));
         }
         let mut values = Values { global: placed(doc.get("globalValues")), ..Values::default() };
-        let list = |v: &Value, key: &str| v.get(key).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default();
+        let list = |v: &Value, key: &str| {
+            v.get(key).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default()
+        };
         for policy in list(&doc, "policies") {
             strict(&policy, &["name", "resources", "rules"]).map_err(wrap)?;
             let name = policy.text_at(&["name"]).to_string();
@@ -124,7 +126,8 @@ impl Values {
                 values.resources.entry(key).or_default().extend(placed(resource.get("values")));
             }
         }
-        let labels = |v: &Value, path: &[&str]| v.at(path).and_then(Value::as_map).cloned().unwrap_or_default();
+        let labels =
+            |v: &Value, path: &[&str]| v.at(path).and_then(Value::as_map).cloned().unwrap_or_default();
         for ns in list(&doc, "namespaceSelector") {
             strict(&ns, &["name", "labels"]).map_err(wrap)?;
             values.namespaces.insert(ns.text_at(&["name"]).into(), labels(&ns, &["labels"]));
@@ -205,10 +208,14 @@ fn strict(v: &Value, known: &[&str]) -> Result<(), String> {
 /// The reference's text.
 pub fn user_info(path: &str) -> Result<(UserParts, Option<String>), String> {
     let text = std::fs::read_to_string(path).map_err(|e| {
-        format!("failed to load request info (unable to read yaml (unable to read yaml ({})))", read_error(path, &e))
+        format!(
+            "failed to load request info (unable to read yaml (unable to read yaml ({})))",
+            read_error(path, &e)
+        )
     })?;
     let wrap = |cause: String| format!("failed to load request info (failed to decode yaml ({cause}))");
-    let doc = crate::document::yaml_value(&text).map_err(|e| wrap(format!("error converting YAML to JSON: {e}")))?;
+    let doc = crate::document::yaml_value(&text)
+        .map_err(|e| wrap(format!("error converting YAML to JSON: {e}")))?;
     strict(&doc, &["apiVersion", "kind", "metadata", "roles", "clusterRoles", "userInfo", "synchronize"])
         .map_err(wrap)?;
     let warning = (doc.text_at(&["apiVersion"]).is_empty() || doc.text_at(&["kind"]).is_empty()).then(|| {

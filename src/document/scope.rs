@@ -44,6 +44,14 @@ pub fn group_of(api_version: &str) -> &str {
 
 /// Whether a kind belongs to an API group that Kubernetes itself brings.
 pub fn is_built_in_group(group: &str) -> bool {
-    matches!(group, "" | "apps" | "batch" | "autoscaling" | "policy" | "events.k8s.io" | "coordination.k8s.io" | "discovery.k8s.io")
-        || CLUSTER_SCOPED.iter().any(|(g, _)| *g == group)
+    matches!(
+        group,
+        "" | "apps"
+            | "batch"
+            | "autoscaling"
+            | "policy"
+            | "events.k8s.io"
+            | "coordination.k8s.io"
+            | "discovery.k8s.io"
+    ) || CLUSTER_SCOPED.iter().any(|(g, _)| *g == group)
 }

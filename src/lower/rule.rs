@@ -87,13 +87,13 @@ fn body(doc: &Value, names: &Arc<[Str]>) -> (RuleKind, Body) {
         return (RuleKind::ImageVerification, unsupported("verifyImages"));
     }
     let body = match doc.get("validate") {
-        Some(v) => validate(v, names),
-        None => Body::Validate { check: Check::Nothing, message: message("", names) },
+        Some(v) => validate(v, doc.text_at(&["name"]), names),
+        None => Body::Validate { check: Check::Nothing, message: message("", "", names) },
     };
     (RuleKind::Validation, body)
 }
 
-fn validate(v: &Value, names: &Arc<[Str]>) -> Body {
+fn validate(v: &Value, name: &str, names: &Arc<[Str]>) -> Body {
     let attestors = v.at(&["manifests", "attestors"]);
     if present(attestors).is_some() {
         return Body::Unsupported("validate.manifests rules are not supported yet".into());
@@ -108,12 +108,13 @@ fn validate(v: &Value, names: &Arc<[Str]>) -> Body {
     if present(v.get("cel")).is_some() {
         return Body::Unsupported("validate.cel rules are not supported yet".into());
     }
-    Body::Validate { check: check(v, names), message: message(v.text_at(&["message"]), names) }
+    Body::Validate { check: check(v, names), message: message(v.text_at(&["message"]), name, names) }
 }
 
-fn message(s: &str, names: &Arc<[Str]>) -> Message {
+fn message(s: &str, name: &str, names: &Arc<[Str]>) -> Message {
     let s = Str::from(s);
-    Message { template: text(&s, names), text: s, lower: late_text, names: names.clone() }
+    let passed = format!("validation rule '{name}' passed.").into();
+    Message { template: text(&s, names), text: s, passed, lower: late_text, names: names.clone() }
 }
 
 /// Lowers the check of a rule or of a loop: the first of deny, pattern, anyPattern, foreach.

@@ -5,7 +5,9 @@
 //! - [`table`]: the result table.
 
 pub mod diagnostic;
+pub mod formats;
 mod natural;
+pub mod policy_report;
 mod scalar;
 pub mod table;
 pub mod yaml;

@@ -54,9 +54,8 @@ pub fn shown_status(status: Status, facts: &PolicyFacts, audit_warns: bool) -> S
 
 /// The message that reports show: properties may replace it.
 pub fn shown_message(r: &RuleOutcome) -> Str {
-    let property = |key: &str| {
-        r.properties.iter().find(|(k, v)| &**k == key && !v.is_empty()).map(|(_, v)| v.clone())
-    };
+    let property =
+        |key: &str| r.properties.iter().find(|(k, v)| &**k == key && !v.is_empty()).map(|(_, v)| v.clone());
     let by_status = match r.status {
         Status::Pass => "passMessage",
         Status::Fail => "failMessage",

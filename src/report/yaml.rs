@@ -50,6 +50,36 @@ pub fn write(out: &mut String, value: &Value, style: Style) {
     }
 }
 
+/// Appends a text as the value of a key, for report objects that are written piece by piece: `indent`
+/// is the column of the key, `column` where the value begins.
+pub fn write_scalar(out: &mut String, text: &str, indent: usize, column: usize) {
+    let indent = isize::try_from(indent).unwrap_or(0);
+    let mut emitter = Emitter {
+        out,
+        style: Style::Report,
+        indent,
+        column,
+        whitespace: true,
+        indention: false,
+        in_sequence: false,
+    };
+    emitter.text(text, false);
+}
+
+/// Appends a text as a key; see [`write_scalar`].
+pub fn write_key(out: &mut String, text: &str) {
+    let mut emitter = Emitter {
+        out,
+        style: Style::Report,
+        indent: 0,
+        column: 0,
+        whitespace: true,
+        indention: false,
+        in_sequence: false,
+    };
+    emitter.text(text, true);
+}
+
 struct Emitter<'o> {
     out: &'o mut String,
     style: Style,

@@ -105,3 +105,12 @@ fn references_in_messages_lead_through_the_template() {
     assert_eq!(shifted("$(/validate/pattern/a) $(x)", "pattern", "s/t"), "$(/validate/pattern/s/t/a) $(x)");
     assert_eq!(shifted("$(anyPattern/3/a)", "anyPattern", "s/t"), "$(anyPattern/3/s/t/a)");
 }
+
+#[test]
+fn a_legacy_exclude_keeps_its_kinds_on_the_way_to_the_cron_job_rule() {
+    let rule = ON_PODS.replace(r#""validate""#, r#""exclude":{"resources":{"kinds":["Pod"]}},"validate""#);
+    let policy = schema::check(&corpus::parse(&policy(Some("CronJob"), &rule))).unwrap();
+    let rules = computed_rules(&policy, Selection::All);
+    let kinds = rules[1].at(&["exclude", "resources", "kinds"]).unwrap();
+    assert!(kinds.json_eq(&Value::list(vec!["batch/v1/CronJob".into()])));
+}

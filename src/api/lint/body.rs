@@ -3,19 +3,23 @@
 //! Semantics: section 5.8 of the policy object specification, 1.1 of the specification of validate rules.
 
 use super::generate::is_loop;
-use super::{Finding, Outcome, Rule, Subject};
+use super::{Finding, Outcome, Rule};
+use crate::api::path::{self, Path, PathPart};
 use crate::api::read::{Body, entries, is_unwritten, listed, member};
 use crate::value::{Value, wildcard};
 
-/// Where below the body something is wrong, and what.
-type Problem = (String, String);
+/// Where below the body something is wrong in the words of messages, what, and the place.
+type Problem = (String, String, Path);
 
 const CEL_ONLY: &str = "celPrecondition can only be used with validate.cel";
 
 /// Checks the body of a computed rule.
-pub fn check(_subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
-    let refuse = |body: &str, (below, detail): Problem| {
-        Finding::path(&format!("{}.{body}.{below}.", rule.place()), detail).in_written(rule)
+pub fn check(rule: &Rule<'_>) -> Outcome {
+    let refuse = |body: &str, (below, detail, place): Problem| {
+        let mut finding = Finding::path(&format!("{}.{body}.{below}.", rule.place()), detail);
+        finding.path = path::parse(&format!("spec.rules[{}].{body}", rule.written));
+        finding.path.extend(place);
+        finding
     };
     if rule.has(Body::Mutate)
         && let Some(body) = member(rule.value, "mutate")
@@ -40,7 +44,17 @@ pub fn check(_subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
 }
 
 fn problem<T>(below: impl Into<String>, detail: impl Into<String>) -> Result<T, Problem> {
-    Err((below.into(), detail.into()))
+    let below = below.into();
+    let place = path::parse(&below);
+    Err((below, detail.into(), place))
+}
+
+/// A problem with an anchor, `part` above it.
+fn below(part: String) -> impl FnOnce(Problem) -> Problem {
+    move |(path, detail, mut place)| {
+        place.splice(0..0, path::parse(&part));
+        (format!("{part}.{path}"), detail, place)
+    }
 }
 
 fn mutate(rule: &Value, body: &Value) -> Result<(), Problem> {
@@ -65,12 +79,14 @@ fn mutate(rule: &Value, body: &Value) -> Result<(), Problem> {
 
 fn mutate_loops(loops: &[Value], above: &str) -> Result<(), Problem> {
     let has = |value: &Value, name: &str| member(value, name).is_some_and(|v| v.as_str() != Some(""));
+    // The places of the entries before are kept in front; the reference does the same.
+    let mut place = above.to_owned();
     for (i, entry) in loops.iter().enumerate() {
-        let place = format!("{above}foreach[{i}]");
+        place.push_str(&format!("foreach[{i}]"));
         let patches = ["patchStrategicMerge", "patchesJson6902"].iter().filter(|name| has(entry, name));
         let patches = patches.count();
         let nested = listed(entry, "foreach");
-        if member(entry, "foreach").is_some() {
+        if !nested.is_empty() {
             let others = ["context", "preconditions"].iter().any(|name| has(entry, name));
             if patches > 0 || others {
                 return problem(place, "a nested foreach cannot contain other declarations");
@@ -95,14 +111,13 @@ fn validate(rule: &Value, body: &Value) -> Result<(), Problem> {
         _ => return problem("", "only one of pattern, anyPattern, deny, foreach, cel can be specified"),
     }
     if let Some(pattern) = member(body, "pattern") {
-        anchors(pattern, "/", validate_anchor)
-            .map_err(|(path, detail)| (format!("pattern.{path}"), detail))?;
+        anchors(pattern, "/", &mut Path::new(), validate_anchor).map_err(below("pattern".to_owned()))?;
     }
     match member(body, "anyPattern") {
         Some(Value::List(patterns)) => {
             for (i, pattern) in patterns.iter().enumerate() {
-                anchors(pattern, "/", validate_anchor)
-                    .map_err(|(path, detail)| (format!("anyPattern[{i}].{path}"), detail))?;
+                anchors(pattern, "/", &mut Path::new(), validate_anchor)
+                    .map_err(below(format!("anyPattern[{i}]")))?;
             }
         }
         Some(other) => {
@@ -179,33 +194,42 @@ fn generate(body: &Value) -> Result<(), Problem> {
     let refuse = |key: &str, _: &Value| {
         Some(format!("anchors not supported on generate resources: unsupported anchor {key}"))
     };
-    member(body, "data").map_or(Ok(()), |data| {
-        anchors(data, "/", refuse).map_err(|(path, detail)| (format!("data.{path}"), detail))
-    })
+    member(body, "data")
+        .map_or(Ok(()), |data| anchors(data, "/", &mut Path::new(), refuse).map_err(below("data".to_owned())))
 }
 
 /// Looks at the anchors of a pattern, keys in ascending order, and gives the first one that `judge`
 /// objects to. The index of a list item follows the path of its list without a separator.
-fn anchors(pattern: &Value, path: &str, judge: fn(&str, &Value) -> Option<String>) -> Result<(), Problem> {
+fn anchors(
+    pattern: &Value,
+    path: &str,
+    at: &mut Path,
+    judge: fn(&str, &Value) -> Option<String>,
+) -> Result<(), Problem> {
     match pattern {
         Value::Map(fields) => {
             for (key, value) in fields.sorted() {
                 let place = format!("{path}/{key}");
+                at.push(PathPart::Key(key.clone()));
                 if modifier(key).is_some()
                     && let Some(detail) = judge(key, value)
                 {
-                    return Err((place, detail));
+                    return Err((place, detail, at.clone()));
                 }
-                anchors(value, &place, judge)?;
+                anchors(value, &place, at, judge)?;
+                at.pop();
             }
-            Ok(())
         }
-        Value::List(items) => items
-            .iter()
-            .enumerate()
-            .try_for_each(|(index, item)| anchors(item, &format!("{path}{index}/"), judge)),
-        _ => Ok(()),
+        Value::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                at.push(PathPart::Index(index));
+                anchors(item, &format!("{path}{index}/"), at, judge)?;
+                at.pop();
+            }
+        }
+        _ => {}
     }
+    Ok(())
 }
 
 fn validate_anchor(key: &str, value: &Value) -> Option<String> {

@@ -58,7 +58,7 @@ fn check_all(rule: &Rule<'_>) -> Result<(), Problem> {
         for conditions in listed(entry, "attestations").iter().flat_map(|a| listed(a, "conditions")) {
             operators(Some(conditions), "verifyImages.attestations.conditions")?;
         }
-        operators(entry.at(&["validate", "deny", "conditions"]), "imageVerify.validate.deny.conditions")?;
+        full(entry.at(&["validate", "deny", "conditions"]), "imageVerify.validate.deny.conditions")?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! mixing the two forms may be refused although something would be left.
 
 use crate::api::read::{entries, is_unwritten, listed, member, texts};
-use crate::value::{Value, wildcard};
+use crate::value::{Map, Value, wildcard};
 
 /// Whether the rule is refused because it seems to match nothing.
 pub fn is_empty(rule: &Value) -> bool {
@@ -22,20 +22,28 @@ pub fn is_empty(rule: &Value) -> bool {
     !is_unwritten(excluded) && covers(excluded, matched)
 }
 
-/// Equality of decoded filters: members in which nothing is written do not count, neither of the
-/// filter nor of its resources.
+/// Equality of decoded filters: an empty `resources` and empty texts do not count, while an empty
+/// list, map or selector is something.
 fn same_filter(a: &Value, b: &Value) -> bool {
-    written(a, 2).json_eq(&written(b, 2))
+    let written = |filter: &Value| {
+        let mut fields = members(filter, is_unwritten);
+        if let Some(resources) = fields.get("resources") {
+            let resources = members(resources, |v| v.as_str() == Some(""));
+            fields.insert("resources", Value::Map(resources));
+        }
+        Value::Map(fields)
+    };
+    written(a).json_eq(&written(b))
 }
 
-fn written(value: &Value, levels: usize) -> Value {
-    match value {
-        Value::Map(fields) if levels > 0 => {
-            let fields = fields.iter().filter(|(_, v)| !is_unwritten(v));
-            Value::Map(fields.map(|(k, v)| (k.clone(), written(v, levels - 1))).collect())
-        }
-        other => other.clone(),
-    }
+/// The members of an object without null ones and those that `is_nothing`.
+fn members(value: &Value, is_nothing: fn(&Value) -> bool) -> Map {
+    let fields = value.as_map().cloned().unwrap_or_default();
+    fields
+        .iter()
+        .filter(|(_, v)| !v.is_null() && !is_nothing(v))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect()
 }
 
 /// Whether the legacy part of `excluded` takes everything that the legacy part of `matched` selects.

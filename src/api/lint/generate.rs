@@ -20,13 +20,13 @@ pub fn fields(
     let Some(generate) = member(rule, "generate").filter(|_| has_body(rule, Body::Generate)) else { return };
     let place = format!("spec.rules[{index}]");
     let loops = listed(generate, "foreach");
-    let sources = sources(generate) + usize::from(!loops.is_empty());
+    let sources = sources(generate) + usize::from(member(generate, "foreach").is_some());
     if sources > 1 {
         let detail = "only one of generate patterns(data, clone, cloneList and foreach) can be specified";
         fields.forbidden(&place, detail);
         return;
     }
-    if loops.is_empty() {
+    if member(generate, "foreach").is_none() {
         target(subject, generate, &place, fields, warnings);
     }
     for (j, entry) in loops.iter().enumerate() {
@@ -51,16 +51,16 @@ fn target(
     let (api_version, kind, namespace) = (text("apiVersion"), text("kind"), text("namespace"));
     let many = !body.at(&["cloneList", "kinds"]).and_then(Value::as_list).unwrap_or(&[]).is_empty();
     if let Some(own) = subject.namespace {
-        let cause = if !namespace.is_empty() && namespace != own {
-            Some(("generate", "in other namespaces", namespace))
-        } else {
-            let source = body.text_at(&["clone", "namespace"]);
-            let other = !source.is_empty() && source != own;
-            other.then_some(("clone", "from other namespaces", source))
+        let source =
+            body.get("clone").filter(|clone| !is_unwritten(clone)).map(|clone| clone.text_at(&["namespace"]));
+        let mismatch = match source {
+            _ if namespace != own => Some(("generate resources in", namespace)),
+            Some(source) if source != own => Some(("clone resources from", source)),
+            _ => None,
         };
-        if let Some((verb, whence, received)) = cause {
+        if let Some((what, received)) = mismatch {
             let detail = format!(
-                "target resource scope mismatched: a namespaced policy cannot {verb} resources {whence}, \
+                "target resource scope mismatched: a namespaced policy cannot {what} other namespaces, \
                  expected: {own}, received: {received} "
             );
             fields.forbidden(&format!("{place}.namespace"), &detail);
@@ -77,7 +77,7 @@ fn target(
         warnings.push(Finding::at(place, text));
     }
     if many {
-        clone_list(subject, body, namespace, place, fields);
+        clone_list(subject, body, place, fields);
         return;
     }
     for name in ["kind", "name", "apiVersion"] {
@@ -87,7 +87,7 @@ fn target(
     }
 }
 
-fn clone_list(subject: &Subject<'_>, body: &Value, namespace: &str, place: &str, fields: &mut Fields) {
+fn clone_list(subject: &Subject<'_>, body: &Value, place: &str, fields: &mut Fields) {
     let source = body.text_at(&["cloneList", "namespace"]);
     match subject.namespace {
         Some(own) if source != own => {
@@ -98,7 +98,7 @@ fn clone_list(subject: &Subject<'_>, body: &Value, namespace: &str, place: &str,
         }
         _ => {}
     }
-    if namespace.is_empty() {
+    if source.is_empty() {
         let detail = "namespace is required for namespaced target resources";
         fields.forbidden(&format!("{place}.cloneList.namespace"), detail);
     }

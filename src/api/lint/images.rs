@@ -2,11 +2,11 @@
 
 use super::structure::Fields;
 use super::{Outcome, Rule, Subject};
-use crate::api::read::{is_unwritten, listed, member};
+use crate::api::read::{listed, member};
 use crate::api::schema::common::ATTESTORS;
+use crate::api::schema::print::typed_json;
 use crate::api::schema::shape::Kind;
-use crate::api::schema::{check_part, print::typed_json};
-use crate::value::Value;
+use crate::value::{Value, print};
 
 /// Checks the entries of a computed rule.
 pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
@@ -34,12 +34,26 @@ fn check_entry(entry: &Value, is_audit: bool, place: &str, fields: &mut Fields) 
         fields.invalid(place, &entry_json(entry), "An image reference is required");
     }
     let kind = entry.text_at(&["type"]);
+    let mut sets: Vec<(String, &Value)> = Vec::new();
     for (k, set) in listed(entry, "attestors").iter().enumerate() {
-        attestor_set(set, kind, &format!("{place}.attestors[{k}]"), fields);
+        sets.push((format!("{place}.attestors[{k}]"), set));
     }
     for (k, attestation) in listed(entry, "attestations").iter().enumerate() {
         for (l, set) in listed(attestation, "attestors").iter().enumerate() {
-            attestor_set(set, kind, &format!("{place}.attestations[{k}].attestors[{l}]"), fields);
+            sets.push((format!("{place}.attestations[{k}].attestors[{l}]"), set));
+        }
+    }
+    for (place, set) in &sets {
+        attestor_set(set, place, fields);
+    }
+    if kind == "Notary" {
+        for attestor in listed(entry, "attestors").iter().flat_map(|set| listed(set, "entries")) {
+            for (name, title) in [("keyless", "Keyless"), ("keys", "Keys")] {
+                if member(attestor, name).is_some() {
+                    let detail = format!("{title} field is not allowed for type notary");
+                    fields.invalid(&format!("{place}.attestors"), &entry_json(entry), &detail);
+                }
+            }
         }
     }
 }
@@ -70,7 +84,7 @@ fn part_json(names: &[&str], value: &Value) -> String {
     }
 }
 
-fn attestor_set(set: &Value, kind: &str, place: &str, fields: &mut Fields) {
+fn attestor_set(set: &Value, place: &str, fields: &mut Fields) {
     let entries = listed(set, "entries");
     let json = || part_json(&["[]"], set);
     if let Some(Value::Int(count)) = set.get("count")
@@ -82,64 +96,79 @@ fn attestor_set(set: &Value, kind: &str, place: &str, fields: &mut Fields) {
         fields.invalid(place, &json(), "An entry is required");
     }
     for (k, entry) in entries.iter().enumerate() {
-        attestor(entry, kind, &format!("{place}.entries[{k}]"), fields);
+        attestor(entry, &format!("{place}.entries[{k}]"), fields);
     }
 }
 
-fn attestor(entry: &Value, kind: &str, place: &str, fields: &mut Fields) {
+fn attestor(entry: &Value, place: &str, fields: &mut Fields) {
     let parts = ["keys", "certificates", "keyless", "attestor"];
     let present: Vec<(&str, &Value)> =
         parts.iter().filter_map(|name| member(entry, name).map(|value| (*name, value))).collect();
-    let [(name, value)] = present.as_slice() else {
+    if present.len() != 1 {
         let detail = "keys, certificates, keyless, or a nested attestor is required";
         fields.invalid(place, &part_json(&["[]", "entries", "[]"], entry), detail);
-        return;
-    };
-    let place = format!("{place}.{name}");
+    }
+    for (name, value) in present {
+        attestor_part(name, value, &format!("{place}.{name}"), fields);
+    }
+}
+
+fn attestor_part(name: &str, value: &Value, place: &str, fields: &mut Fields) {
     let json = || part_json(&["[]", "entries", "[]", name], value);
     let text = |name| value.text_at(&[name]);
-    match *name {
+    match name {
         "keys" => {
             if text("publicKeys").is_empty() && text("kms").is_empty() && member(value, "secret").is_none() {
-                fields.invalid(&place, &json(), "A public key, kms key or secret is required");
-            }
-            if !matches!(text("signatureAlgorithm"), "" | "sha224" | "sha256" | "sha384" | "sha512") {
-                fields.invalid(&place, &json(), "Invalid signature algorithm provided");
-            }
-            if kind == "Notary" {
-                fields.forbidden(&place, "Keys field is not allowed for type notary");
+                fields.invalid(place, &json(), "A public key, kms key or secret is required");
+            } else if !matches!(text("signatureAlgorithm"), "" | "sha224" | "sha256" | "sha384" | "sha512") {
+                fields.invalid(place, &json(), "Invalid signature algorithm provided");
             }
         }
         "certificates" if text("cert").is_empty() && text("certChain").is_empty() => {
-            fields.invalid(&place, &json(), "cert or certChain required");
+            fields.invalid(place, &json(), "cert or certChain required");
         }
         "keyless" => {
             if member(value, "rekor").is_none() && text("roots").is_empty() {
-                fields.invalid(&place, &json(), "Either Rekor URL or roots are required");
+                fields.invalid(place, &json(), "Either Rekor URL or roots are required");
             }
             if value.get("rekor").is_some_and(|rekor| rekor.text_at(&["url"]).is_empty()) {
-                fields.invalid(&place, &json(), "An URL is required");
-            }
-            if kind == "Notary" {
-                fields.forbidden(&place, "Keyless field is not allowed for type notary");
+                fields.invalid(place, &json(), "An URL is required");
             }
         }
-        "attestor" => nested(value, kind, &place, fields),
+        "attestor" => nested(value, place, fields),
         _ => {}
     }
 }
 
-/// A nested set is free JSON to the schema, so it is decoded here.
-fn nested(value: &Value, kind: &str, place: &str, fields: &mut Fields) {
-    match ATTESTORS {
-        Kind::List(set) if !is_unwritten(value) => match check_part(set, value) {
-            Ok(decoded) => attestor_set(&decoded, kind, place, fields),
-            Err(cause) => {
-                let raw = crate::value::print::json(value);
-                let detail = format!("failed to unmarshal attestor set {raw}: {cause}");
-                fields.invalid(place, &raw, &detail);
-            }
-        },
-        _ => attestor_set(value, kind, place, fields),
+/// A nested set is free JSON to the schema: no defaults, unknown fields ignored.
+fn nested(value: &Value, place: &str, fields: &mut Fields) {
+    match decoding_problem(value) {
+        None => attestor_set(value, place, fields),
+        Some(cause) => {
+            let raw = print::json(value);
+            fields.invalid(place, &raw, &format!("failed to unmarshal attestor set {raw}: {cause}"));
+        }
     }
+}
+
+fn decoding_problem(set: &Value) -> Option<String> {
+    let found = |value: &Value| match value {
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
+        Value::Str(_) => "string",
+        Value::List(_) => "array",
+        _ => "object",
+    };
+    if !matches!(set, Value::Map(_) | Value::Null) {
+        return Some(format!("json: cannot unmarshal {} into Go value of type v1.AttestorSet", found(set)));
+    }
+    let wrong = |name: &str, fits: fn(&Value) -> bool| member(set, name).filter(|value| !fits(value));
+    let (field, value, wanted) =
+        wrong("count", |v| matches!(v, Value::Int(_))).map(|v| ("count", v, "int")).or_else(|| {
+            wrong("entries", |v| matches!(v, Value::List(_))).map(|v| ("entries", v, "[]v1.Attestor"))
+        })?;
+    Some(format!(
+        "json: cannot unmarshal {} into Go struct field AttestorSet.{field} of type {wanted}",
+        found(value)
+    ))
 }

@@ -43,10 +43,13 @@ fn problem(subject: &Subject<'_>, rule: &Rule<'_>, kinds: usize) -> Option<&'sta
     if has_loops || rule.has(Body::Generate) || rule.has(Body::VerifyImages) {
         return Some("wildcard policy does not support rule type");
     }
-    touches_more_than_metadata(subject, rule.value).then_some(METADATA_ONLY)
+    let denies_more = rule.value.at(&["validate", "deny"]);
+    let denies_more =
+        denies_more.is_some_and(|deny| !listed(deny, "conditions").iter().all(is_about_metadata));
+    (denies_more || touches_more_than_metadata(subject, rule.value)).then_some(METADATA_ONLY)
 }
 
-/// Whether a rule looks at or changes anything but the metadata of the object.
+/// Whether the patterns and patches of a rule speak of anything but the metadata of the object.
 pub fn touches_more_than_metadata(subject: &Subject<'_>, rule: &Value) -> bool {
     let beyond = |pattern: &Value| pattern.as_map().is_some_and(|m| m.keys().any(|key| &**key != "metadata"));
     if let Some(mutate) = member(rule, "mutate") {
@@ -59,8 +62,10 @@ pub fn touches_more_than_metadata(subject: &Subject<'_>, rule: &Value) -> bool {
     }
     let Some(validate) = member(rule, "validate") else { return false };
     member(validate, "pattern").is_some_and(beyond)
-        || listed(validate, "anyPattern").iter().any(beyond)
-        || validate.get("deny").is_some_and(|deny| !listed(deny, "conditions").iter().all(is_about_metadata))
+        || member(validate, "anyPattern").is_some_and(|any| match any {
+            Value::List(patterns) => patterns.iter().any(beyond),
+            _ => true,
+        })
 }
 
 /// Only patches in JSON form are recognised.

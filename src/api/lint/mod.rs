@@ -167,6 +167,13 @@ impl<'a> Subject<'a> {
         self.spec(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
+    /// Whether a rule changes existing objects when its policy changes.
+    fn updates_existing(&self, rule: &Value) -> bool {
+        let own = rule.at(&["mutate", "mutateExistingOnPolicyUpdate"]).and_then(Value::as_bool);
+        read::has_body(rule, read::Body::Mutate)
+            && own.unwrap_or_else(|| self.is_set("mutateExistingOnPolicyUpdate"))
+    }
+
     /// The computed rules; those that are written come first.
     fn rules(&self) -> impl Iterator<Item = Rule<'_>> {
         self.computed.iter().enumerate().map(|(index, value)| {

@@ -50,9 +50,11 @@ fn check_list(list: &[Value], place: &str) -> Outcome {
         }
         own.plain.extend(plain);
         own.patterns.extend(patterns);
+        let place = format!("{place}[{i}].namespaces");
+        patterns_apart(&audit, &enforce, &place)?;
+        patterns_apart(&enforce, &audit, &place)?;
     }
-    patterns_apart(&audit, &enforce, place)?;
-    patterns_apart(&enforce, &audit, place)
+    Ok(())
 }
 
 /// No pattern of one action may take a namespace or a pattern of the other.
@@ -62,8 +64,7 @@ fn patterns_apart(own: &Named<'_>, other: &Named<'_>, place: &str) -> Outcome {
             let detail = format!("wildcard pattern '{pattern}' matches with namespace '{name}'");
             return Err(Finding::path(place, detail));
         }
-        let meets = |other: &&&str| wildcard::matches(pattern, other) || wildcard::matches(other, pattern);
-        if let Some(other) = other.patterns.iter().find(meets) {
+        if let Some(other) = other.patterns.iter().find(|other| wildcard::matches(pattern, other)) {
             let detail = format!("wildcard pattern '{pattern}' conflicts with the pattern '{other}'");
             return Err(Finding::path(place, detail));
         }

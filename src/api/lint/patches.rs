@@ -4,7 +4,7 @@
 
 use super::{Finding, Outcome, Rule, Subject};
 use crate::api::variables::find_all_variables;
-use crate::value::{Map, Value, print};
+use crate::value::{Value, print};
 
 /// Stands for a variable while a patch is decoded.
 const PLACEHOLDER: &str = "placeholderValue";
@@ -22,30 +22,32 @@ pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
         return Ok(());
     }
     let place = rule.place();
-    problem(subject, patches).map_or(Ok(()), |problem| {
-        let text = format!("path must begin with a forward slash: {place}: {problem}");
+    problem(subject, patches).map_or(Ok(()), |(class, problem)| {
         let written = format!("spec.rules[{}].mutate.patchesJson6902", rule.written);
-        Err(Finding::at(&written, text))
+        Err(Finding::at(&written, format!("{class}: {place}: {problem}")))
     })
 }
 
-fn problem(subject: &Subject<'_>, patches: &str) -> Option<String> {
-    let text = with_placeholders(patches);
-    let operations = match (subject.checks.parse_yaml)(&text) {
+/// What class of problem, and its text.
+type Problem = (&'static str, String);
+
+const SLASH: &str = "path must begin with a forward slash";
+
+fn problem(subject: &Subject<'_>, patches: &str) -> Option<Problem> {
+    let refuse = |found: &Value, wanted: &str| {
+        let found = json_kind(found);
+        Some((SLASH, format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{wanted}")))
+    };
+    let operations = match (subject.checks.parse_yaml)(&with_placeholders(patches)) {
         Ok(Value::List(items)) => items,
         Ok(Value::Null) => return None,
-        Ok(other) => {
-            let kind = json_kind(&other);
-            return Some(format!("json: cannot unmarshal {kind} into Go value of type jsonpatch.Patch"));
-        }
-        Err(cause) => return Some(cause),
+        Ok(other) => return refuse(&other, "Patch"),
+        Err(cause) => return Some((SLASH, cause)),
     };
     if let Some(other) = operations.iter().find(|item| !matches!(item, Value::Map(_) | Value::Null)) {
-        let kind = json_kind(other);
-        return Some(format!("json: cannot unmarshal {kind} into Go value of type jsonpatch.Operation"));
+        return refuse(other, "Operation");
     }
-    let operations = operations.iter().filter_map(Value::as_map);
-    operations.filter_map(operation_problem).next()
+    operations.iter().find_map(decoding_problem).or_else(|| operations.iter().find_map(operation_problem))
 }
 
 fn with_placeholders(text: &str) -> String {
@@ -56,25 +58,39 @@ fn with_placeholders(text: &str) -> String {
     out
 }
 
-fn operation_problem(operation: &Map) -> Option<String> {
+/// What keeps an operation from being decoded, or a path without a slash.
+fn decoding_problem(operation: &Value) -> Option<Problem> {
+    let broken =
+        |cause: &str| Some((SLASH, format!("invalid operation {}: {cause}", print::json(operation))));
     let text = |name: &str| operation.get(name).and_then(Value::as_str);
-    let broken = |cause: &str| {
-        Some(format!("invalid operation {}: {cause}", print::json(&Value::Map(operation.clone()))))
-    };
     let kind = text("op").unwrap_or("unknown");
     if !matches!(kind, "add" | "remove" | "replace" | "move" | "copy" | "test") {
         return broken("unsupported operation");
     }
-    let Some(path) = text("path") else {
-        return broken("failed to decode 'path': operation missing path field: missing value");
+    let path = match operation.get("path") {
+        Some(Value::Str(path)) => path,
+        None => return broken("failed to decode 'path': operation missing path field: missing value"),
+        Some(other) => {
+            let found = json_kind(other);
+            return broken(&format!(
+                "failed to decode 'path': json: cannot unmarshal {found} into Go value of type string"
+            ));
+        }
     };
-    if matches!(kind, "add" | "replace") && !operation.contains_key("value") {
+    if matches!(kind, "add" | "replace") && operation.get("value").is_none() {
         return broken("failed to decode 'value': operation, missing value field: missing value");
     }
     if matches!(kind, "move" | "copy") && text("from").is_none() {
         return broken("failed to decode 'from': operation, missing from field: missing value");
     }
-    (!path.starts_with('/')).then(|| path.to_owned())
+    (!path.starts_with('/')).then(|| (SLASH, path.to_string()))
+}
+
+/// What is missing in an operation that decodes.
+fn operation_problem(operation: &Value) -> Option<Problem> {
+    let is_test = operation.text_at(&["op"]) == "test";
+    (is_test && operation.get("value").is_none())
+        .then(|| ("invalid value", "operation, missing value field: missing value".to_owned()))
 }
 
 fn json_kind(value: &Value) -> &'static str {

@@ -4,7 +4,7 @@ use super::kinds::{METADATA_ONLY, has_resources, lacks_kinds, touches_more_than_
 use super::{Finding, Outcome, Rule, Subject};
 use super::{body, conditions, context, elements, images, patches, targets_metadata, variables};
 use crate::api::autogen::ANNOTATION;
-use crate::api::read::{Body, filters, kinds_of, listed, member};
+use crate::api::read::{filters, kinds_of, listed, member};
 use crate::value::{Map, Value, print};
 
 /// Checks all computed rules.
@@ -18,12 +18,12 @@ pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
         context::check(subject, &rule)?;
         extractors(&rule)?;
         kinds(subject, &rule)?;
-        body::check(subject, &rule)?;
+        body::check(&rule)?;
         images::check(subject, &rule)?;
         warn_of_partial_autogen(subject, &rule, warnings);
         targets_metadata::check(&rule)?;
         warn_of_subresources(&rule, warnings);
-        if updates_existing(subject, &rule) {
+        if subject.updates_existing(rule.value) {
             variables::check_on_update(subject, &rule)?;
         }
         warn_of_predicate_types(&rule, warnings);
@@ -149,11 +149,6 @@ fn warn_of_subresources(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
         let text = "You are matching on status but not including the status subresource in the policy.";
         warn(warnings, rule, text);
     }
-}
-
-fn updates_existing(subject: &Subject<'_>, rule: &Rule<'_>) -> bool {
-    let own = rule.value.at(&["mutate", "mutateExistingOnPolicyUpdate"]).and_then(Value::as_bool);
-    rule.has(Body::Mutate) && own.unwrap_or_else(|| subject.is_set("mutateExistingOnPolicyUpdate"))
 }
 
 fn warn_of_predicate_types(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {

@@ -66,7 +66,8 @@ pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
     for (index, rule) in subject.written.iter().enumerate() {
         rule_fields(subject, index, rule, &mut fields, warnings);
     }
-    if subject.namespace.is_some() && subject.spec("validationFailureActionOverrides").is_some() {
+    let overrides = subject.spec("validationFailureActionOverrides").and_then(Value::as_list);
+    if subject.namespace.is_some() && overrides.is_some_and(|list| !list.is_empty()) {
         let detail = "Use of validationFailureActionOverrides is supported only with ClusterPolicy";
         fields.forbidden("spec.validationFailureActionOverrides", detail);
     }
@@ -94,15 +95,13 @@ fn policy_fields(subject: &Subject<'_>, fields: &mut Fields) {
         let detail = "remove the deprecated field and use spec.generate[*].generateExisting instead";
         fields.forbidden("spec.generateExistingOnPolicyUpdate", detail);
     }
-    if subject.is_set("mutateExistingOnPolicyUpdate") {
-        for (i, rule) in subject.written.iter().enumerate() {
-            let mutate = rule.get("mutate").filter(|_| has_body(rule, Body::Mutate));
-            if mutate.is_some_and(|mutate| listed(mutate, "targets").is_empty()) {
-                let detail = format!(
-                    "rules[{i}].mutate.targets has to be specified when mutateExistingOnPolicyUpdate is set"
-                );
-                fields.forbidden("spec.mutateExistingOnPolicyUpdate", &detail);
-            }
+    for (i, rule) in subject.written.iter().enumerate() {
+        let mutate = rule.get("mutate").filter(|_| subject.updates_existing(rule));
+        if mutate.is_some_and(|mutate| listed(mutate, "targets").is_empty()) {
+            let detail = format!(
+                "rules[{i}].mutate.targets has to be specified when mutateExistingOnPolicyUpdate is set"
+            );
+            fields.forbidden("spec.mutateExistingOnPolicyUpdate", &detail);
         }
     }
     for (place, seconds) in [
@@ -198,12 +197,6 @@ pub fn match_block(block: Option<&Value>, place: &str, is_namespaced: bool, fiel
 }
 
 fn users(filter: &Value, place: &str, fields: &mut Fields) {
-    for (k, role) in texts(filter, &["roles"]).enumerate() {
-        if role.matches(':').count() != 1 {
-            let detail = "Role is expected to be in namespace:name format";
-            fields.invalid(&format!("{place}.roles[{k}]"), &quoted(role), detail);
-        }
-    }
     for (k, subject) in listed(filter, "subjects").iter().enumerate() {
         let place = format!("{place}.subjects[{k}]");
         let kind = subject.text_at(&["kind"]);
@@ -222,6 +215,12 @@ fn users(filter: &Value, place: &str, fields: &mut Fields) {
         if kind == "ServiceAccount" && subject.text_at(&["namespace"]).is_empty() {
             let detail = "namespace is required when Kind is ServiceAccount";
             fields.required(&format!("{place}.namespace"), detail);
+        }
+    }
+    for (k, role) in texts(filter, &["roles"]).enumerate() {
+        if role.matches(':').count() != 1 {
+            let detail = "Role is expected to be in namespace:name format";
+            fields.invalid(&format!("{place}.roles[{k}]"), &quoted(role), detail);
         }
     }
 }
@@ -258,15 +257,14 @@ const RESTRICTED_ONLY: [&str; 4] =
 pub fn pod_security(exclude: &Value, level: &str, place: &str, fields: &mut Fields) {
     let control = exclude.text_at(&["controlName"]);
     let has_images = !listed(exclude, "images").is_empty();
-    let mut refuse = |detail| fields.invalid(&format!("{place}.controlName"), &quoted(control), detail);
+    let control_place = format!("{place}.controlName");
     if CONTAINER_LEVEL.contains(&control) && !has_images {
-        refuse("exclude.images must be specified for the container level control");
+        let detail = "exclude.images must be specified for the container level control";
+        fields.invalid(&control_place, &quoted(control), detail);
     }
     if POD_LEVEL.contains(&control) && has_images {
-        refuse("exclude.images must not be specified for the pod level control");
-    }
-    if level == "baseline" && RESTRICTED_ONLY.contains(&control) {
-        refuse("Invalid control name defined at the given level");
+        let detail = "exclude.images must not be specified for the pod level control";
+        fields.invalid(&control_place, &quoted(control), detail);
     }
     let has_field = !exclude.text_at(&["restrictedField"]).is_empty();
     let has_values = !listed(exclude, "values").is_empty();
@@ -275,6 +273,10 @@ pub fn pod_security(exclude: &Value, level: &str, place: &str, fields: &mut Fiel
     }
     if has_values && !has_field {
         fields.forbidden(&format!("{place}.restrictedField"), "restrictedField is required");
+    }
+    if level == "baseline" && RESTRICTED_ONLY.contains(&control) {
+        let detail = "Invalid control name defined at the given level";
+        fields.invalid(&control_place, &quoted(control), detail);
     }
 }
 

@@ -146,12 +146,9 @@ fn reference_resolves(document: &Value, reference: &str, path: &Path) -> Result<
     let inner = reference.strip_prefix("$(").and_then(|r| r.strip_suffix(')')).unwrap_or(reference);
     let operator = [">=", "<=", ">", "<", "!"].into_iter().find(|op| inner.starts_with(op)).unwrap_or("");
     let target = inner.get(operator.len()..).unwrap_or("");
-    if target.is_empty() {
-        return Err("expected path, found empty reference".to_owned());
-    }
     let place = slashed(path);
     let steps = if target.starts_with('/') { cleaned("", target) } else { cleaned(&place, target) };
-    match leaf(document, &steps) {
+    match leaf(document, &steps).filter(|_| !target.is_empty()) {
         None | Some(Value::Null | Value::Map(_) | Value::List(_)) => {
             Err(format!("got nil resolved variable {reference} at path {place}: <nil>"))
         }

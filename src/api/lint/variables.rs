@@ -127,11 +127,13 @@ fn check_rule(subject: &Subject<'_>, rule: &Rule<'_>, background: bool) -> Resul
     let allowed = |words, patterns| Allowed { words, patterns, parse: subject.checks.parse_jmespath };
     let targets = rule.value.get("mutate").map(|mutate| listed(mutate, "targets")).unwrap_or(&[]);
     let words = if background { &WORDS_BACKGROUND[..] } else { &WORDS[..] };
-    for (index, target) in targets.iter().enumerate() {
-        resolve(target, &allowed(words, &[])).map_err(|(cause, mut below)| {
-            below.splice(0..0, path::parse(&format!("mutate.targets[{index}]")));
-            (format!("invalid variables defined at mutate.targets[{index}]: {cause}"), below)
-        })?;
+    let own_patterns = patterns_of(listed(rule.value, "context"));
+    for index in 0..targets.len() {
+        resolve(&target_part(rule.value, targets, index), &allowed(words, &own_patterns)).map_err(
+            |(cause, below)| {
+                (format!("invalid variables defined at mutate.targets[{index}]: {cause}"), below)
+            },
+        )?;
     }
     let words = match (targets.is_empty(), background) {
         (true, _) => words,
@@ -207,8 +209,18 @@ fn context_patterns(rule: &Value) -> Vec<String> {
         contexts.extend(rule.get(body).map(|body| listed(body, "foreach")).unwrap_or(&[]));
     }
     contexts.extend(rule.get("mutate").map(|mutate| listed(mutate, "targets")).unwrap_or(&[]));
+    let mut patterns: Vec<String> =
+        contexts.into_iter().flat_map(|holder| patterns_of(listed(holder, "context"))).collect();
+    for entry in listed(rule, "verifyImages").iter().filter(|e| e.at(&["validate", "deny"]).is_some()) {
+        let names = listed(entry, "attestations").iter().map(|a| a.text_at(&["name"]));
+        patterns.extend(names.filter(|name| !name.is_empty()).map(|name| format!("{name}*")));
+    }
+    patterns
+}
+
+fn patterns_of(context: &[Value]) -> Vec<String> {
     let mut patterns = Vec::new();
-    for entry in contexts.into_iter().flat_map(|holder| listed(holder, "context")) {
+    for entry in context {
         let name = entry.text_at(&["name"]);
         if member(entry, "configMap").is_some() {
             let parts = [".data", ".metadata", ".data.*", ".metadata.*"];
@@ -217,11 +229,28 @@ fn context_patterns(rule: &Value) -> Vec<String> {
             patterns.push(format!("{name}*"));
         }
     }
-    for entry in listed(rule, "verifyImages").iter().filter(|e| e.at(&["validate", "deny"]).is_some()) {
-        let names = listed(entry, "attestations").iter().map(|a| a.text_at(&["name"]));
-        patterns.extend(names.filter(|name| !name.is_empty()).map(|name| format!("{name}*")));
-    }
     patterns
+}
+
+/// The part of a rule that says which objects target `index` means: the fields that name them, with
+/// the rule's context and preconditions. The other targets are empty here.
+fn target_part(rule: &Value, targets: &[Value], index: usize) -> Value {
+    let is_name = |key: &str| matches!(key, "apiVersion" | "kind" | "namespace" | "name" | "uid");
+    let named = |target: &Value| {
+        let fields = target.as_map().cloned().unwrap_or_default();
+        Value::Map(fields.iter().filter(|(k, _)| is_name(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
+    };
+    let mut list = vec![Value::Map(Map::new()); index];
+    list.extend(targets.get(index).map(named));
+    let targets: Map = [("targets".into(), Value::list(list))].into_iter().collect();
+    let mut part = Map::new();
+    for name in ["context", "preconditions"] {
+        if let Some(value) = rule.get(name) {
+            part.insert(name, value.clone());
+        }
+    }
+    part.insert("mutate", Value::Map(targets));
+    Value::Map(part)
 }
 
 /// Conditions of attestations speak of the attestation and are not checked.

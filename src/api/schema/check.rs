@@ -92,7 +92,7 @@ impl Walk {
             Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops => true,
             Kind::Text | Kind::Short(_) | Kind::Choice(_) => matches!(value, Value::Str(_)),
             Kind::Flag | Kind::Switch => matches!(value, Value::Bool(_)),
-            Kind::Int32 | Kind::Count => return self.integer(kind, value),
+            Kind::Int32 | Kind::Whole(_) => return self.integer(kind, value),
             Kind::Open | Kind::TextMap | Kind::ListMap(_) | Kind::Object(_) => {
                 matches!(value, Value::Map(_))
             }
@@ -107,6 +107,10 @@ impl Walk {
         }
         if !fits {
             self.wrong_type(value, expected_type(kind));
+            if let (Kind::Object(table), false) = (kind, value.is_null()) {
+                // What is no object meets every requirement for members, so rules that forbid them break.
+                self.rule(table, &|_| true);
+            }
             return value.clone();
         }
         match (kind, value) {
@@ -143,31 +147,38 @@ impl Walk {
             Value::UInt(_) => Some(i64::MAX),
             _ => None,
         };
+        let place = dotted(&self.path);
         match (kind, whole) {
-            (Kind::Int32, Some(i)) if i32::try_from(i).is_err() => self.wrong_format(),
-            (Kind::Count, Some(i)) if i < 1 => {
-                let place = dotted(&self.path);
+            (Kind::Int32, Some(i)) if i32::try_from(i).is_err() => self.wrong_format("with format int32"),
+            (Kind::Whole(Some(least)), Some(i)) if i < *least => {
                 self.refuse(format!(
-                    "Invalid value: {i}: {place} in body should be greater than or equal to 1"
+                    "Invalid value: {i}: {place} in body should be greater than or equal to {least}"
                 ));
             }
             (_, Some(i)) => return Value::Int(i),
             (Kind::Int32, None) if matches!(value, Value::Float(_)) => {
-                let place = dotted(&self.path);
                 self.refuse(format!(
                     "Invalid value: \"float64\": {place} in body must be of type int32: \"float64\""
                 ));
-                self.wrong_format();
+                self.wrong_format("with format int32");
             }
-            _ => self.wrong_type(value, "integer"),
+            (Kind::Int32, None) if matches!(value, Value::Bool(_) | Value::Map(_)) => {
+                self.refuse(format!("Invalid value: \"\": {place} in body must be of type int32: \"\""));
+            }
+            (_, None) => {
+                self.wrong_type(value, "integer");
+                if matches!(value, Value::Float(_)) {
+                    self.wrong_format("(default format)");
+                }
+            }
         }
         value.clone()
     }
 
-    fn wrong_format(&mut self) {
+    fn wrong_format(&mut self, format: &str) {
         let place = dotted(&self.path);
         self.refuse_whole(format!(
-            "<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in {place}"
+            "<nil>: Invalid value: \"\": Checked value must be of type integer {format} in {place}"
         ));
     }
 
@@ -245,7 +256,7 @@ fn expected_type(kind: &Kind) -> &'static str {
     match kind {
         Kind::Text | Kind::Short(_) | Kind::Choice(_) => "string",
         Kind::Flag | Kind::Switch => "boolean",
-        Kind::Int32 | Kind::Count => "integer",
+        Kind::Int32 | Kind::Whole(_) => "integer",
         Kind::List(_) => "array",
         _ => "object",
     }

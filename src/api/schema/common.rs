@@ -173,7 +173,8 @@ pub static REGISTRY_CREDENTIALS: Object = object(&[
 /// Attestor sets.
 pub const ATTESTORS: Kind = List(&Object(&ATTESTOR_SET));
 
-static ATTESTOR_SET: Object = object(&[field("count", Count), field("entries", List(&Object(&ATTESTOR)))]);
+static ATTESTOR_SET: Object =
+    object(&[field("count", Whole(Some(1))), field("entries", List(&Object(&ATTESTOR)))]);
 
 static ATTESTOR: Object = object(&[
     field("keys", Object(&STATIC_KEYS)),

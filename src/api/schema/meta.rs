@@ -17,10 +17,10 @@ static META: Object = object(&[
     text("selfLink"),
     text("uid"),
     text("resourceVersion"),
-    field("generation", Count),
+    field("generation", Whole(None)),
     text("creationTimestamp"),
     text("deletionTimestamp"),
-    field("deletionGracePeriodSeconds", Count),
+    field("deletionGracePeriodSeconds", Whole(None)),
     field("labels", TextMap),
     field("annotations", TextMap),
     field("ownerReferences", List(&Object(&OWNER))),
@@ -77,7 +77,7 @@ fn object_types(walk: &mut Walk, table: &Object, name: &str, fields: &Map) {
 fn types(walk: &mut Walk, kind: &Kind, target: &str, value: &Value) {
     match (kind, value) {
         (_, Value::Null) | (Any, _) | (Text, Value::Str(_)) | (Switch, Value::Bool(_)) => {}
-        (Count, Value::Int(_)) => {}
+        (Whole(_), Value::Int(_)) => {}
         (TextMap, Value::Map(fields)) => {
             for (key, value) in fields.iter() {
                 walk.in_key(key, |walk| types(walk, &Text, target, value));
@@ -122,7 +122,7 @@ fn found(value: &Value) -> &'static str {
 
 fn decoded_type(kind: &Kind) -> &'static str {
     match kind {
-        Count => "int64",
+        Whole(_) => "int64",
         Switch => "bool",
         TextMap => "map[string]string",
         List(Text) => "[]string",

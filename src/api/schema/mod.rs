@@ -171,16 +171,6 @@ pub fn check(document: &Value) -> Result<Value, SchemaError> {
     Ok(Value::Map(out))
 }
 
-/// Decodes a part that the schema leaves free; the text of the first problem otherwise.
-pub(super) fn check_part(kind: &shape::Kind, value: &Value) -> Result<Value, String> {
-    let mut walk = Walk::default();
-    let out = walk.value(kind, value);
-    match walk.problems.into_iter().chain(walk.late).next() {
-        Some(problem) => Err(problem.text),
-        None => Ok(out),
-    }
-}
-
 fn unknown_kind(api_version: &str, kind: &str) -> String {
     let known = SERVED.iter().flat_map(|s| s.versions).any(|(version, _)| {
         api_version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/')) == Some(version)

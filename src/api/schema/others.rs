@@ -2,7 +2,7 @@
 //! Semantics: sections 1, 9 and 10 of the policy object specification.
 
 use super::common::*;
-use super::policy::{LATER_SPEC, SPEC};
+use super::policy::{LATER_SPEC, RULE, SPEC};
 use super::shape::Kind::*;
 use super::shape::{Object, field, object, text, texts};
 
@@ -40,11 +40,21 @@ static POLICY_STATUS: Object = object(&[
     field("autogen", Object(&AUTOGEN_STATUS)),
     field("conditions", List(&Object(&STATUS_CONDITION))),
     field("ready", Switch),
-    field("rulecount", Open),
-    field("validatingadmissionpolicy", Open),
+    field("rulecount", Object(&RULE_COUNT)),
+    field("validatingadmissionpolicy", Object(&GENERATED_POLICY)),
 ]);
 
-static AUTOGEN_STATUS: Object = object(&[field("rules", List(&Open))]);
+static RULE_COUNT: Object = object(&[
+    field("validate", Whole(None)).required(),
+    field("generate", Whole(None)).required(),
+    field("mutate", Whole(None)).required(),
+    field("verifyimages", Whole(None)).required(),
+]);
+
+static GENERATED_POLICY: Object =
+    object(&[field("generated", Switch).required(), text("message").required()]);
+
+static AUTOGEN_STATUS: Object = object(&[field("rules", List(&Object(&RULE)))]);
 
 static CLEANUP_STATUS: Object =
     object(&[field("conditions", List(&Object(&STATUS_CONDITION))), text("lastExecutionTime")]);

@@ -274,7 +274,7 @@ static LATER_VERIFY_IMAGES: Object = object(&[
     text("repository"),
     field("mutateDigest", Switch).default(true),
     field("verifyDigest", Switch).default(true),
-    field("validate", Object(&LATER_IMAGE_VALIDATION)).always(),
+    field("validate", Object(&IMAGE_VALIDATION)).always(),
     field("required", Switch).default(true),
     field("imageRegistryCredentials", Object(&REGISTRY_CREDENTIALS)),
     field("useCache", Switch).default(true),
@@ -284,12 +284,10 @@ const IMAGE_SIGNATURES: Kind = Choice(&["Cosign", "SigstoreBundle", "Notary"]);
 
 static IMAGE_VALIDATION: Object = object(&[text("message"), field("deny", Object(&DENY))]);
 
-static LATER_IMAGE_VALIDATION: Object = object(&[text("message"), field("deny", Object(&LATER_DENY))]);
-
 static ATTESTATION: Object = object(&[
     text("name"),
     text("predicateType").always(),
     text("type").always(),
-    field("attestors", ATTESTORS),
+    field("attestors", ATTESTORS).always(),
     field("conditions", List(&Object(&ANY_ALL_STRICT))),
 ]);

@@ -19,8 +19,8 @@ fn write_object(out: &mut String, table: &Object, fields: &Map) {
     out.push('{');
     let start = out.len();
     for field in table.fields {
-        let value = fields.get(field.name).filter(|value| shows(&field.kind, value));
-        if value.is_none() && !field.always {
+        let value = fields.get(field.name).filter(|value| !value.is_null());
+        if !field.always && value.is_none_or(|value| !shows(&field.kind, value)) {
             continue;
         }
         if out.len() > start {
@@ -38,7 +38,6 @@ fn write_object(out: &mut String, table: &Object, fields: &Map) {
 
 fn shows(kind: &Kind, value: &Value) -> bool {
     match (kind, value) {
-        (_, Value::Null) => false,
         (Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops, _) => true,
         (Kind::Object(_), _) => true,
         (_, Value::Str(text)) => !text.is_empty(),

@@ -42,8 +42,8 @@ pub enum Kind {
     Switch,
     /// A 32-bit integer.
     Int32,
-    /// An integer of at least 1.
-    Count,
+    /// An integer, perhaps with a least value.
+    Whole(Option<i64>),
     /// Free JSON.
     Any,
     /// Free JSON that must decode as a list of conditions or as an object with `any` and `all`.

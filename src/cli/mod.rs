@@ -1,0 +1,136 @@
+//! The command line: parses flags and calls the library.
+//!
+//! Called through a link named `kyverno` or `kubectl-kyverno` it names itself so. Errors go to
+//! standard error as `Error: …` with exit code 1; what is worth knowing but changes no result goes
+//! there as one `warning: …` line each.
+
+pub mod apply;
+pub mod conformance;
+pub mod exceptions;
+pub mod explain;
+pub mod flags;
+pub mod inputs;
+pub mod results;
+
+use crate::report::diagnostic::did_you_mean;
+
+/// A command of the program.
+struct Command {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Result<i32, String>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command { name: "apply", about: "Applies policies on resources.", run: apply::run },
+    Command {
+        name: "conformance",
+        about: "Runs recorded suites and prints how many cases came out right.",
+        run: conformance::run,
+    },
+    Command {
+        name: "explain",
+        about: "Shows the rules of policies as the engine sees them.",
+        run: explain::run,
+    },
+    Command { name: "help", about: "Help about any command.", run: help },
+    Command { name: "version", about: "Shows the version of the program.", run: version },
+];
+
+/// The name under which the program was called.
+fn program() -> String {
+    let called = std::env::args().next().unwrap_or_default();
+    let stem = std::path::Path::new(&called).file_stem().map(|s| s.to_string_lossy().into_owned());
+    match stem.as_deref() {
+        Some(name @ ("kyverno" | "kubectl-kyverno")) => name.trim_start_matches("kubectl-").to_string(),
+        _ => "ephor".into(),
+    }
+}
+
+/// Runs the program with its arguments (without its name); returns the exit code.
+pub fn main(args: &[String]) -> i32 {
+    let Some((name, rest)) = args.split_first() else {
+        print(&usage());
+        return 0;
+    };
+    if matches!(name.as_str(), "-h" | "--help") {
+        print(&usage());
+        return 0;
+    }
+    if matches!(name.as_str(), "--version" | "-V") {
+        return version(&[]).unwrap_or(1);
+    }
+    let Some(command) = COMMANDS.iter().find(|c| c.name == name) else {
+        eprintln!("Error: {}", unknown(name));
+        return 1;
+    };
+    match (command.run)(rest) {
+        Ok(code) => code,
+        Err(text) => {
+            eprintln!("Error: {text}");
+            1
+        }
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let program = program();
+    if name.starts_with('-') {
+        return format!("unknown flag: {name}");
+    }
+    let names: Vec<&str> = COMMANDS.iter().map(|c| c.name).collect();
+    let suggestion = match did_you_mean(name, &names) {
+        Some(close) => format!("\n\nDid you mean this?\n\t{close}\n"),
+        None => String::new(),
+    };
+    format!("unknown command \"{name}\" for \"{program}\"{suggestion}\nRun '{program} --help' for usage.")
+}
+
+/// Writes to standard output; a closed pipe is no error of ours.
+pub fn print(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn usage() -> String {
+    let program = program();
+    let mut out = format!(
+        "{program} evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine.\n\nUsage:\n  {program} COMMAND [flags]\n\nCommands:\n"
+    );
+    for c in COMMANDS {
+        out.push_str(&format!("  {:14}{}\n", c.name, c.about));
+    }
+    out.push_str(&format!("\nUse \"{program} COMMAND --help\" for a command's flags.\n"));
+    out
+}
+
+fn help(args: &[String]) -> Result<i32, String> {
+    match args.first() {
+        None => {
+            print(&usage());
+            Ok(0)
+        }
+        Some(name) => match COMMANDS.iter().find(|c| c.name == name && c.name != "help") {
+            Some(c) => (c.run)(&["--help".to_string()]),
+            None => Err(unknown(name)),
+        },
+    }
+}
+
+fn version(args: &[String]) -> Result<i32, String> {
+    if let Some(extra) = args.iter().find(|a| !a.starts_with('-')) {
+        return Err(format!("unknown command \"{extra}\" for \"{} version\"", program()));
+    }
+    print(&format!("Version: {}\nReference: Kyverno 1.19.1, Kubernetes 1.36.3\n", env!("CARGO_PKG_VERSION")));
+    Ok(0)
+}
+
+/// The help text of a command.
+fn command_help(name: &str, arguments: &str, about: &str, table: &[flags::Flag], examples: &str) -> String {
+    let program = program();
+    format!(
+        "{about}\n\nUsage:\n  {program} {name} [flags] {arguments}\n\nExamples:\n{examples}\nFlags:\n{}\nGlobal flags:\n{}",
+        flags::help(table),
+        flags::help(flags::GLOBAL)
+    )
+}

@@ -1,0 +1,252 @@
+//! Results of `apply` as text, table rows and counts.
+//!
+//! In: the results of one resource. Out: a [`Rendered`] piece that can be made on any thread and is
+//! printed in input order. Semantics: `docs/cli.md`, "Plain result output" to "Reports".
+
+use std::collections::HashMap;
+
+use crate::engine::Status;
+use crate::engine::action::{effective, enforces};
+use crate::ir::Policy;
+use crate::ir::rule::RuleKind;
+use crate::matching::Target;
+use crate::policy_set::Outcome;
+use crate::report::policy_report::{Entry, PolicyFacts, Summary, shown_message, shown_status};
+use crate::value::Value;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Failed rules as text.
+    Plain,
+    /// A table.
+    Table,
+    /// Report objects as YAML.
+    ReportYaml,
+    /// Report objects as JSON.
+    ReportJson,
+    /// Exceptions for failures.
+    Exceptions,
+    /// Another report format: the results themselves are kept.
+    Other,
+}
+
+/// What rendering needs to know.
+pub struct Style<'s> {
+    /// The output.
+    pub output: Output,
+    /// Failures of auditing policies count as warnings.
+    pub audit_warn: bool,
+    /// Tables have a column for messages.
+    pub detailed: bool,
+    /// Whether colours are on.
+    pub colour: bool,
+    /// Facts of policies by key.
+    pub facts: &'s HashMap<String, PolicyFacts>,
+    /// Seconds since 1970, for reports.
+    pub seconds: u64,
+}
+
+/// What one resource adds to the output.
+#[derive(Debug, Default)]
+pub struct Rendered {
+    /// Plain text, or entries of the cluster-wide report.
+    pub text: String,
+    /// Rows of the table.
+    pub rows: Vec<Vec<String>>,
+    /// Counts for the summary line and the exit code.
+    pub counts: Summary,
+    /// Counts of the cluster-wide report.
+    pub reported: Summary,
+    /// Entries of namespaced policies, by policy key.
+    pub namespaced: Vec<(String, String, Summary)>,
+    /// Results for the other formats.
+    pub records: Vec<Record>,
+}
+
+/// A result on its own, for report formats that are made at the end.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// `name` or `namespace/name`.
+    pub policy: String,
+    /// Name of the rule.
+    pub rule: String,
+    /// The status shown.
+    pub status: Status,
+    /// The message shown.
+    pub message: String,
+    /// `namespace/Kind/name`.
+    pub resource: String,
+    /// Position of the resource in the input.
+    pub index: usize,
+    /// The Pod Security controls that failed, as JSON.
+    pub controls: Option<String>,
+}
+
+/// `NAMESPACE/KIND/NAME`, with nothing for a missing namespace.
+pub fn path(resource: &Value) -> String {
+    format!(
+        "{}/{}/{}",
+        resource.text_at(&["metadata", "namespace"]),
+        resource.text_at(&["kind"]),
+        resource.text_at(&["metadata", "name"])
+    )
+}
+
+fn coloured(text: &str, code: &str, on: bool) -> String {
+    if on { format!("\u{1b}[{code};1m{text}\u{1b}[0;22m") } else { text.to_string() }
+}
+
+/// Renders the results of one resource.
+pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outcome) -> Rendered {
+    let mut out = Rendered::default();
+    let target = Target::of(resource);
+    for p in &outcome.policies {
+        let Some(facts) = style.facts.get(&p.policy.key()) else { continue };
+        let audit_warns = style.audit_warn && audits(&p.policy, &target);
+        count(&mut out.counts, p, facts, audit_warns);
+        match style.output {
+            Output::Plain => plain(&mut out.text, p, resource, audit_warns, style.colour),
+            Output::Table => rows(&mut out.rows, p, facts, resource, audit_warns, style),
+            Output::ReportYaml | Output::ReportJson => {
+                report(&mut out, p, facts, resource, audit_warns, style);
+            }
+            Output::Exceptions | Output::Other => {
+                out.records.extend(p.rules.iter().map(|r| Record {
+                    policy: facts.key.clone(),
+                    rule: r.rule.to_string(),
+                    status: shown_status(r.status, facts, audit_warns),
+                    message: shown_message(r).to_string(),
+                    resource: path(resource),
+                    index,
+                    controls:
+                        r.properties.iter().find(|(k, _)| &**k == "controlsJSON").map(|(_, v)| v.to_string()),
+                }));
+            }
+        }
+    }
+    out
+}
+
+/// Whether the policy audits: the first rule that sets an action of its own decides.
+fn audits(policy: &Policy, target: &Target) -> bool {
+    let rules = policy.rules_for(&target.kind);
+    let own = rules.iter().find(|r| r.action.rule.is_some() || !r.action.overrides.is_empty());
+    !enforces(effective(policy, own.map(AsRef::as_ref), target))
+}
+
+fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, audit_warns: bool) {
+    for r in &p.rules {
+        counts.add(match (r.kind, r.status) {
+            (RuleKind::Validation | RuleKind::ImageVerification, status) => {
+                shown_status(status, facts, audit_warns)
+            }
+            (_, status) => status,
+        });
+    }
+}
+
+fn plain(out: &mut String, p: &crate::PolicyOutcome, resource: &Value, audit_warns: bool, colour: bool) {
+    let name = &p.policy.name;
+    for r in p.rules.iter().filter(|r| matches!(r.kind, RuleKind::Mutation | RuleKind::Generation)) {
+        let path = path(resource);
+        match (r.kind, r.status) {
+            (RuleKind::Mutation, Status::Skip) => {
+                out.push_str(&format!("\nskipped mutate policy {name} -> resource {path}\n"));
+            }
+            (RuleKind::Mutation, Status::Error) => out.push_str(&format!(
+                "\nerror while applying mutate policy {name} -> resource {path} \nerror:  {}\n",
+                r.message
+            )),
+            (RuleKind::Generation, Status::Error) => out.push_str(&format!(
+                "\nerror while applying generate policy {name} -> resource {path} \nerror: {}\n",
+                r.message
+            )),
+            _ => {}
+        }
+    }
+    let mut failed = p.rules.iter().filter(|r| r.status == Status::Fail).peekable();
+    if failed.peek().is_none() {
+        return;
+    }
+    let bold = |text: &str| coloured(text, "36", colour);
+    let path = format!(
+        "{}/{}/{}",
+        bold(resource.text_at(&["metadata", "namespace"])),
+        bold(resource.text_at(&["kind"])),
+        bold(resource.text_at(&["metadata", "name"]))
+    );
+    let how = if audit_warns { "failed as audit warning:" } else { "failed:" };
+    out.push_str(&format!("policy {} -> resource {path} {how}\n", bold(name)));
+    for (i, r) in failed.enumerate() {
+        let message = if r.message.is_empty() { "validation failed" } else { &*r.message };
+        out.push_str(&format!("{} - {} {message}\n", i + 1, bold(&r.rule)));
+    }
+}
+
+fn rows(
+    rows: &mut Vec<Vec<String>>,
+    p: &crate::PolicyOutcome,
+    facts: &PolicyFacts,
+    resource: &Value,
+    audit_warns: bool,
+    style: &Style<'_>,
+) {
+    let name = |text: &str| coloured(text, "36", style.colour);
+    let ns = resource.text_at(&["metadata", "namespace"]);
+    let (kind, object) = (resource.text_at(&["kind"]), resource.text_at(&["metadata", "name"]));
+    let place = match ns {
+        "" => format!("{}/{}", name(kind), name(object)),
+        ns => format!("{}/{}/{}", name(ns), name(kind), name(object)),
+    };
+    for r in &p.rules {
+        let (word, code) = match shown_status(r.status, facts, audit_warns) {
+            Status::Pass => ("Pass", "32"),
+            Status::Fail => ("Fail", "31"),
+            Status::Warn => ("Warn", "33"),
+            Status::Error => ("Error", "31"),
+            Status::Skip => ("Skip", "36"),
+        };
+        let mut row = vec![
+            String::new(),
+            name(&facts.key),
+            name(&r.rule),
+            place.clone(),
+            coloured(word, code, style.colour),
+            String::new(),
+        ];
+        if style.detailed {
+            row.push(r.message.to_string());
+        }
+        rows.push(row);
+    }
+}
+
+fn report(
+    out: &mut Rendered,
+    p: &crate::PolicyOutcome,
+    facts: &PolicyFacts,
+    resource: &Value,
+    audit_warns: bool,
+    style: &Style<'_>,
+) {
+    let mut text = String::new();
+    let mut counts = Summary::default();
+    for r in &p.rules {
+        let status = shown_status(r.status, facts, audit_warns);
+        counts.add(status);
+        let entry = Entry { facts, result: r, status, resource, seconds: style.seconds };
+        let into = if p.policy.namespace.is_some() { &mut text } else { &mut out.text };
+        if style.output == Output::ReportJson {
+            into.push(',');
+            entry.write_json(into);
+        } else {
+            entry.write_yaml(into);
+        }
+    }
+    if p.policy.namespace.is_some() {
+        out.namespaced.push((facts.key.clone(), text, counts));
+    } else {
+        out.reported.merge(&counts);
+    }
+}
