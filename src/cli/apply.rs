@@ -437,10 +437,8 @@ impl Run<'_> {
     fn request(&self, i: usize, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
         let object = self.resources.get(i).map(|d| d.value.clone()).unwrap_or_default();
         let values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
-        let operation = match Values::operation(&values) {
-            Some(op @ ("UPDATE" | "DELETE")) => op,
-            _ => "CREATE",
-        };
+        let shaped = |op: &&str| matches!(*op, "UPDATE" | "DELETE");
+        let operation = Values::operation(&values).filter(shaped).unwrap_or("CREATE");
         let namespace = match object.text_at(&["kind"]) {
             "Namespace" => object.text_at(&["metadata", "name"]),
             _ => object.text_at(&["metadata", "namespace"]),

@@ -187,8 +187,7 @@ impl Parser<'_> {
     }
 
     fn shorts<'a>(&mut self, arg: &str, rest: &mut impl Iterator<Item = &'a String>) -> Result<(), String> {
-        let mut letters = arg.char_indices().skip(1);
-        while let Some((at, c)) = letters.next() {
+        for (at, c) in arg.char_indices().skip(1) {
             let Some(flag) = self.find(|f| f.short == c) else {
                 return Err(format!("unknown shorthand flag: '{c}' in {arg}"));
             };

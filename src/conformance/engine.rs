@@ -70,10 +70,7 @@ fn case(case: &Value) -> Result<(), Failure> {
         let (e, g) = (expected.get(key), got.get(key));
         let right = match key {
             // Presence, then the text.
-            "policyError" => match (e, g) {
-                (None, Some(_)) => false,
-                _ => true,
-            },
+            "policyError" => e.is_some() || g.is_none(),
             "ruleNames" | "ruleBodies" | "actions" if e.is_none() => true,
             "ruleBodies" => e.is_some_and(|e| g.is_some_and(|g| without_empty(e).json_eq(&without_empty(g)))),
             "rules" => rules_eq(e.unwrap_or(&Value::Null), g.unwrap_or(&Value::Null)),

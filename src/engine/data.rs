@@ -168,10 +168,11 @@ impl<'r> Data<'r> {
         eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
     }
 
-    fn query_on(&mut self, query: &Query, input: &Value) -> Result<Value, Trouble> {
-        let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
+    /// Runs a query on a value instead of the data; its failure is told without introduction.
+    fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
+        let expr = query.expr.as_ref().map_err(ToString::to_string)?;
         let env = Env::new(input, self.world.functions);
-        eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
+        eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|fault| fault.to_string())
     }
 
     fn ensure(&mut self, needs: &Needs) -> Result<(), Trouble> {
@@ -254,12 +255,8 @@ impl<'r> Data<'r> {
         let output = match (&value, &query) {
             (Some(v), None) => v.clone(),
             (_, Some(q)) => {
-                // Applied to a value, the query's failure is told without its usual introduction.
                 let result = match &value {
-                    Some(v) => self.query_on(q, &v.with_float_numbers()).map_err(|e| match e {
-                        Trouble::Eval(fault) => fault.to_string(),
-                        other => other.to_string(),
-                    }),
+                    Some(v) => self.query_on(q, &v.with_float_numbers()),
                     None => self.query(q).map_err(|e| e.to_string()),
                 };
                 match (result, default) {
@@ -363,7 +360,7 @@ impl<'r> Data<'r> {
         query: Option<&QuerySource>,
         data: Value,
         name: &str,
-        wrap: impl FnOnce(&str, Trouble) -> String,
+        wrap: impl FnOnce(&str, String) -> String,
     ) -> Result<Value, String> {
         match query {
             None => Ok(data),
@@ -384,7 +381,10 @@ impl<'r> Data<'r> {
     ) -> Result<Option<Value>, String> {
         let filled = self
             .fill(call)
-            .map_err(|e| format!("failed to substitute variables in context entry {name}: {e}"))?;
+            .map_err(|e| {
+                let path = raw.text_at(&["urlPath"]);
+                format!("failed to fetch data for APICall: failed to substitute variables in context entry {name} {path}: {e}")
+            })?;
         let data: Map = filled
             .get("data")
             .and_then(Value::as_list)

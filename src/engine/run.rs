@@ -12,6 +12,9 @@ use super::data::{Data, World};
 use super::outcome::{RuleOutcome, Status};
 use super::validate::{self, Subject};
 
+/// A value and the path at which it is put in.
+pub type Placed = (Vec<Str>, Value);
+
 /// What a policy is evaluated with besides the request.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'r> {
@@ -20,7 +23,7 @@ pub struct Surroundings<'r> {
     /// Exceptions, in the order in which they count.
     pub exceptions: &'r [Exception],
     /// Values to put in for each rule, by rule name: path and value.
-    pub rule_values: &'r dyn Fn(&str) -> &'r [(Vec<Str>, Value)],
+    pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
 }
 
 /// Evaluates rules of a policy (all of its rules, or those that an index says can match).

@@ -34,10 +34,7 @@ fn filter_accepts(f: &Filter, t: &Target, mode: Mode) -> bool {
     if !f.has_resource && !test_user {
         return false;
     }
-    if mode != Mode::Exception
-        && !f.operations.is_empty()
-        && !f.operations.iter().any(|op| *op == t.operation)
-    {
+    if mode != Mode::Exception && !f.operations.is_empty() && !f.operations.contains(&t.operation) {
         return false;
     }
     (f.kinds.is_empty() || f.kinds.iter().any(|k| kind_accepts(k, t)))

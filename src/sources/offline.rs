@@ -53,6 +53,50 @@ fn parse_path(path: &str) -> Option<Wanted<'_>> {
     }
 }
 
+/// The kind that a resource name stands for.
+fn kind_of(resource: &str) -> String {
+    const KINDS: [&str; 29] = [
+        "ConfigMap",
+        "ControllerRevision",
+        "CronJob",
+        "CustomResourceDefinition",
+        "DaemonSet",
+        "Deployment",
+        "EndpointSlice",
+        "Endpoints",
+        "HorizontalPodAutoscaler",
+        "IngressClass",
+        "Ingress",
+        "LimitRange",
+        "NetworkPolicy",
+        "PersistentVolumeClaim",
+        "PersistentVolume",
+        "PodDisruptionBudget",
+        "PodTemplate",
+        "PriorityClass",
+        "ReplicaSet",
+        "ReplicationController",
+        "ResourceQuota",
+        "RoleBinding",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "RuntimeClass",
+        "ServiceAccount",
+        "StatefulSet",
+        "StorageClass",
+        "VolumeAttachment",
+    ];
+    if let Some(kind) = KINDS.iter().find(|k| plural(k) == resource) {
+        return (*kind).to_string();
+    }
+    let singular = match resource.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => resource.strip_suffix('s').unwrap_or(resource).to_string(),
+    };
+    let mut chars = singular.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
 impl Offline {
     fn matching<'o>(&'o self, w: &'o Wanted<'o>) -> impl Iterator<Item = &'o Value> {
         let api_version =
@@ -67,7 +111,7 @@ impl Offline {
 
     fn answer(&self, path: &str) -> Result<Value, String> {
         let wanted = parse_path(path).ok_or_else(|| {
-            format!("failed to GET resource with raw url\n: {path}: the server could not find the requested resource")
+            format!("failed to GET resource with raw url: {path}: the server could not find the requested resource")
         })?;
         let mut found = self.matching(&wanted);
         if let Some(name) = wanted.name {
@@ -76,7 +120,14 @@ impl Offline {
                     "" => wanted.resource.to_string(),
                     group => format!("{}.{group}", wanted.resource),
                 };
-                format!("failed to GET resource with raw url\n: {path}: {resource} \"{name}\" not found")
+                let version = match wanted.group {
+                    "" => wanted.version.to_string(),
+                    group => format!("{group}/{}", wanted.version),
+                };
+                let kind = kind_of(wanted.resource);
+                format!(
+                    "failed to GET resource with raw url: {path}: failed to get resource {version}/{kind}/{name}: {resource} \"{name}\" not found"
+                )
             };
             return found.next().cloned().ok_or_else(missing);
         }

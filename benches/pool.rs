@@ -1,0 +1,116 @@
+//! The pool run in one process: every classic validate policy of a library on every resource of a pool.
+//!
+//! Prints how long reading and parsing the inputs takes, how long everything takes, and the ratio.
+//! Needs the recorded suites beside the repository (or in `EPHOR_CONFORMANCE`).
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ephor::document::{self, Duplicates, ResourceOptions};
+use ephor::engine::request::Parts;
+use ephor::engine::{Profile, Request};
+use ephor::load;
+use ephor::sources::files::SourceText;
+use ephor::value::Value;
+use ephor::{Engine, PolicySet};
+
+const ROUNDS: usize = 15;
+
+fn main() {
+    let dir = std::env::var_os("EPHOR_CONFORMANCE").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"),
+        PathBuf::from,
+    );
+    let Ok(recorded) = ephor::conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")) else {
+        println!("skipped: no verdicts in {}", dir.display());
+        return;
+    };
+    let files = classic_files(&dir, &recorded);
+    println!("{} policy files, {} rounds, {} threads", files.len(), ROUNDS, rayon::current_num_threads());
+    let pool = dir.join("verdicts/pool.yaml");
+    let parse = best(|| {
+        let texts = read(&files);
+        let documents: usize = texts
+            .iter()
+            .map(|t| document::parse_stream(&t.name, &t.text, Duplicates::Error).map_or(0, |d| d.len()))
+            .sum();
+        documents + resources(&pool).len()
+    });
+    let load_only = best(|| load::argument(&read(&files)).policies.len());
+    let total = best(|| run(&files, &pool));
+    println!("read and parse {:>8.2} ms", ms(parse.0));
+    println!("load policies  {:>8.2} ms", ms(load_only.0));
+    println!("everything     {:>8.2} ms ({} results)", ms(total.0), total.1);
+    println!("everything / parse = {:.2}", total.0.as_secs_f64() / parse.0.as_secs_f64());
+}
+
+fn ms(d: Duration) -> f64 {
+    d.as_secs_f64() * 1e3
+}
+
+fn best(mut f: impl FnMut() -> usize) -> (Duration, usize) {
+    let mut best = (Duration::MAX, 0);
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let n = std::hint::black_box(f());
+        let took = start.elapsed();
+        if took < best.0 {
+            best = (took, n);
+        }
+    }
+    best
+}
+
+fn read(files: &[PathBuf]) -> Vec<SourceText> {
+    files
+        .iter()
+        .filter_map(|f| {
+            let text = std::fs::read_to_string(f).ok()?;
+            Some(SourceText { name: f.display().to_string(), text })
+        })
+        .collect()
+}
+
+fn resources(pool: &Path) -> Vec<document::Document> {
+    let text = std::fs::read_to_string(pool).unwrap_or_default();
+    document::resources("pool.yaml", &text, ResourceOptions { float_numbers: true }).unwrap_or_default()
+}
+
+fn run(files: &[PathBuf], pool: &Path) -> usize {
+    let loaded = load::argument(&read(files));
+    let policies = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
+    let engine = Engine::new(PolicySet::new(policies, loaded.exceptions));
+    let resources = resources(pool);
+    let mut results = 0;
+    ephor::scan::scan(
+        &engine,
+        resources.len(),
+        |i| {
+            let object = resources.get(i).map(|d| d.value.clone()).unwrap_or_default();
+            Request::new(Parts { object, ..Parts::default() }, Profile::kyverno_cli(), engine.functions())
+        },
+        |_, _, outcome| outcome,
+        |_, outcome| outcome.results().count(),
+        |_, n| results += n.unwrap_or(0),
+    );
+    results
+}
+
+/// Files whose documents are all kyverno.io policies with validate rules that are not CEL.
+fn classic_files(dir: &Path, recorded: &[Value]) -> Vec<PathBuf> {
+    let classic = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let documents = document::parse_stream("-", &text, Duplicates::LastWins).unwrap_or_default();
+        documents.into_iter().flatten().all(|d| {
+            let rules = d.value.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
+            d.value.text_at(&["apiVersion"]).starts_with("kyverno.io/")
+                && rules.iter().all(|r| r.get("validate").is_some_and(|v| v.get("cel").is_none()))
+        })
+    };
+    recorded
+        .iter()
+        .filter(|line| line.get("error").is_none())
+        .map(|line| dir.join("kyverno-policies").join(line.text_at(&["file"])))
+        .filter(classic)
+        .collect()
+}
