@@ -10,9 +10,10 @@
 
 use std::collections::BTreeSet;
 
-use super::kinds::any_is_pod;
+use super::MAX_DEPTH;
 use super::read::{Body, has_body, items, kinds_of};
-use super::{MAX_DEPTH, variables};
+use crate::matching::kinds::any_is_pod;
+use crate::value::variables;
 use crate::value::{List, Map, Str, Value};
 
 /// Which rules are asked for.

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use crate::value::{Str, Value};
+use super::{Str, Value};
 
 /// One step into a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
