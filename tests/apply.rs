@@ -145,7 +145,7 @@ fn flags_are_refused_in_the_reference_words() {
 fn every_policy_of_this_repository_loads_and_the_sample_fails() {
     let root = env!("CARGO_MANIFEST_DIR");
     let policies = format!("{root}/policies");
-    let sample = format!("{root}/policies/sample/deployment.yaml");
+    let sample = format!("{root}/docs/sample/deployment.yaml");
     let ran = files().run(&["apply", &policies, "-r", &sample]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.out.contains("failed:"), "{}", ran.out);
