@@ -235,12 +235,10 @@ fn evaluate(case: &Value) -> Result<Value, String> {
 }
 
 fn action_of(p: &Policy, results: &[RuleOutcome], request: &Request) -> Value {
-    let rules = p.rules_for(&request.target.kind);
-    let rule = results.first().and_then(|r| rules.iter().find(|p| p.name == r.rule)).or(rules.first());
     object([
         ("policy", Value::Str(p.name.clone())),
-        ("action", Value::Str(action::effective(p, rule.map(AsRef::as_ref), &request.target).clone())),
-        ("blocks", Value::Bool(action::blocks(p, results, &request.target))),
+        ("action", Value::Str(action::of_policy(p, &request.target).clone())),
+        ("blocks", Value::Bool(action::blocks(p, results, &request.target, false))),
     ])
 }
 

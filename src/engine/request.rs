@@ -138,7 +138,8 @@ impl Request {
         target.subresource = parts.subresource;
         target.namespace_labels = parts.namespace_labels;
         target.user = parts.user.map(|u| Arc::new(user(&u)));
-        let images = Images::of(shown.clone(), functions);
+        // An object that is deleted shows no images (the reference looks at the new object alone).
+        let images = Images::of(object.clone(), functions);
         let floating = root.with_float_numbers();
         let later_root = profile.integers_after_first_rule.then(|| root.clone());
         let functions = functions.clone();
