@@ -42,9 +42,9 @@ fn pass(rule: &str) -> Str {
 pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     match check {
         Check::Deny(conditions) => Some(deny(conditions, s, data)),
-        Check::Pattern(_) | Check::AnyPattern(_) if s.deleting && !s.scoped => None,
-        Check::Pattern(overlay) => Some(pattern(overlay, s, data)),
-        Check::AnyPattern(overlays) => Some(any_pattern(overlays, s, data)),
+        Check::Pattern(..) | Check::AnyPattern(..) if s.deleting && !s.scoped => None,
+        Check::Pattern(overlay, _) => Some(pattern(overlay, s, data)),
+        Check::AnyPattern(overlays, _) => Some(any_pattern(overlays, s, data)),
         Check::ForEach(loops) => for_each(loops, s, data),
         Check::Nothing => None,
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::api::autogen::{Selection, computed_rules, controllers, written_rules};
-use crate::ir::{Conditions, Exception, Policy, Rule};
+use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
+use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
@@ -12,21 +12,32 @@ use super::condition::conditions;
 use super::matcher::matcher;
 use super::rule::{overrides, rule};
 
-/// Lowers a ClusterPolicy or Policy whose defaults are filled in.
+/// Lowers a ClusterPolicy or Policy whose defaults are filled in; its rules are optimised.
 pub fn policy(doc: &Value) -> Policy {
+    policy_with(doc, optimise::rule)
+}
+
+/// The rules of a policy as they are before optimisation: those for objects of one kind, or all.
+pub fn rules_as_lowered(doc: &Value, selection: Selection<'_>) -> Vec<Rule> {
+    computed(doc, selection).iter().map(rule).collect()
+}
+
+fn policy_with(doc: &Value, finish: fn(Rule) -> Rule) -> Policy {
     let written = written_rules(doc);
-    let base: Box<[Arc<Rule>]> = written.iter().map(|r| Arc::new(rule(r))).collect();
+    let as_written = |(written, r): (usize, &Value)| Computed { rule: r.clone(), written, generated: None };
+    let base: Box<[Arc<Rule>]> =
+        written.iter().enumerate().map(as_written).map(|c| Arc::new(finish(rule(&c)))).collect();
     let mut by_kind = HashMap::new();
     let mut lowered: Vec<(Value, Arc<Rule>)> = Vec::new();
     for kind in controllers(doc, written) {
-        let computed = computed_rules(doc, Selection::ForKind(kind));
-        if computed.len() == written.len() && computed.iter().zip(written).all(|(a, b)| a.strict_eq(b)) {
+        let computed = computed(doc, Selection::ForKind(kind));
+        if computed.len() == written.len() && computed.iter().all(|c| c.generated.is_none()) {
             continue;
         }
-        let rules = computed.iter().map(|r| same_or_new(r, written, &base, &mut lowered)).collect();
+        let rules = computed.iter().map(|c| same_or_new(c, &base, &mut lowered, finish)).collect();
         by_kind.insert(Str::from(kind), rules);
     }
-    let all = computed_rules(doc, Selection::All);
+    let all = computed(doc, Selection::All);
     let is_cluster = doc.text_at(&["kind"]) == "ClusterPolicy";
     let text = |path: &[&str]| Str::from(doc.text_at(path));
     let flag = |key: &str| doc.at(&["spec", key]).and_then(Value::as_bool).unwrap_or(true);
@@ -58,22 +69,22 @@ pub fn policy(doc: &Value) -> Policy {
         rules: base,
         by_kind,
         rule_count: all.len(),
-        rule_names: all.iter().map(|r| Str::from(r.text_at(&["name"]))).collect(),
+        rule_names: all.iter().map(|c| Str::from(c.rule.text_at(&["name"]))).collect(),
     }
 }
 
 /// Rules that several kinds have in common are lowered once.
 fn same_or_new(
-    doc: &Value,
-    written: &[Value],
+    computed: &Computed,
     base: &[Arc<Rule>],
     lowered: &mut Vec<(Value, Arc<Rule>)>,
+    finish: fn(Rule) -> Rule,
 ) -> Arc<Rule> {
-    let name = doc.text_at(&["name"]);
-    let same = written.iter().zip(base).find(|(w, _)| w.text_at(&["name"]) == name && w.strict_eq(doc));
-    if let Some((_, rule)) = same {
+    if let (None, Some(rule)) = (computed.generated, base.get(computed.written)) {
         return rule.clone();
     }
+    let doc = &computed.rule;
+    let name = doc.text_at(&["name"]);
     let but_match = |v: &Value| match v {
         Value::Map(m) => {
             let mut m = m.clone();
@@ -86,11 +97,12 @@ fn same_or_new(
     let key = but_match(doc);
     if let Some((_, twin)) = lowered.iter().find(|(k, _)| k.text_at(&["name"]) == name && k.strict_eq(&key)) {
         let mut rule = Rule::clone(twin);
-        rule.when = matcher(doc.get("match"));
-        rule.unless = matcher(doc.get("exclude"));
+        let origin = rule.origin.clone();
+        rule.when = matcher(doc.get("match"), &origin.key("match"));
+        rule.unless = matcher(doc.get("exclude"), &origin.key("exclude"));
         return Arc::new(rule);
     }
-    let rule = Arc::new(rule(doc));
+    let rule = Arc::new(finish(rule(computed)));
     lowered.push((key, rule.clone()));
     rule
 }
@@ -110,16 +122,18 @@ pub fn exception(doc: &Value) -> Exception {
         })
         .collect();
     let none: Arc<[Str]> = Arc::from([]);
-    let admit = conditions(doc.at(&["spec", "conditions"]), &none).map(|c| Conditions {
-        // Unlike in rules, an empty `any` asks for nothing.
-        any: c.any.filter(|any| !any.is_empty()),
-        ..c
+    let admit = conditions(doc.at(&["spec", "conditions"]), &none, Origin::new("spec.conditions")).map(|c| {
+        Conditions {
+            // Unlike in rules, an empty `any` asks for nothing.
+            any: c.any.filter(|any| !any.is_empty()),
+            ..c
+        }
     });
     Exception {
         name: name.into(),
         key,
         covers,
-        when: matcher(doc.at(&["spec", "match"])),
+        when: matcher(doc.at(&["spec", "match"]), &Origin::new("spec.match")),
         admit,
         pod_security: doc
             .at(&["spec", "podSecurity"])

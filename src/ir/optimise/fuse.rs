@@ -1,0 +1,18 @@
+//! Path fusing: keys that are read one after the other in the same way become one node.
+
+use super::walk::bottom_up;
+use crate::ir::Expr;
+
+/// Runs the pass.
+pub fn run(expr: Expr) -> Expr {
+    bottom_up(expr, &mut |e| match e {
+        Expr::Path { base, keys, access } => match *base {
+            Expr::Path { base, keys: first, access: same } if same == access => {
+                let keys = first.into_vec().into_iter().chain(keys.into_vec()).collect();
+                Expr::Path { base, keys, access }
+            }
+            base => Expr::Path { base: Box::new(base), keys, access },
+        },
+        other => other,
+    })
+}
