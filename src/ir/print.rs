@@ -105,7 +105,7 @@ pub fn template(t: &Template) -> Node {
 
 /// A text in quotes, on one line.
 fn quoted(text: &str) -> String {
-    crate::value::print::json(&text.into())
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 #[cfg(test)]

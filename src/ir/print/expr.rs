@@ -169,6 +169,7 @@ pub fn literal(v: &Value) -> String {
                 m.iter().map(|(k, v)| format!("{}:{}", quoted(k), literal(v))).collect();
             format!("{{{}}}", entries.join(","))
         }
+        Value::Str(s) => quoted(s),
         other => crate::value::print::json(other),
     }
 }
