@@ -14,6 +14,9 @@ use ephor::sources::files::SourceText;
 use ephor::value::Value;
 use ephor::{Engine, PolicySet};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ROUNDS: usize = 15;
 
 fn main() {

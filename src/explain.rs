@@ -143,7 +143,10 @@ spec:
         let [only] = &rules[..] else { unreachable!("{rules:?}") };
         assert_eq!((&*only.rule, &*only.place), ("autogen-cronjob-pinned", "tags.yaml:7"));
         let line = only.before.lines().find(|l| l.contains("\"image\"")).unwrap();
-        assert!(line.contains("# tags.yaml:14 (spec.rules[0].validate.pattern.spec.containers[0].image)"), "{line}");
+        assert!(
+            line.contains("# tags.yaml:14 (spec.rules[0].validate.pattern.spec.containers[0].image)"),
+            "{line}"
+        );
     }
 
     #[test]

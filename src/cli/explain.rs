@@ -29,7 +29,9 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         return Ok(0);
     }
     if parsed.arguments.is_empty() {
-        return Err("requires at least one policy: a file, a folder, an address, or - for standard input".into());
+        return Err(
+            "requires at least one policy: a file, a folder, an address, or - for standard input".into()
+        );
     }
     let policies = policies(&parsed.arguments)?;
     let kind = Some(parsed.text("kind")).filter(|k| !k.is_empty());
@@ -90,7 +92,8 @@ fn missing(argument: &str) -> Option<String> {
         .unwrap_or_default();
     let beside: Vec<&str> = beside.iter().map(String::as_str).collect();
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let close = did_you_mean(&name, &beside).map(|c| format!("; did you mean `{}`?", path.with_file_name(c).display()));
+    let close = did_you_mean(&name, &beside)
+        .map(|c| format!("; did you mean `{}`?", path.with_file_name(c).display()));
     Some(format!("no such policy file `{argument}`{}", close.unwrap_or_default()))
 }
 

@@ -22,7 +22,9 @@ const FALSE: Value = Value::Bool(false);
 #[derive(Clone, Copy)]
 pub struct Env<'f, 'a> {
     /// The data of the request.
-    pub root: &'a Value,
+    root: &'a Value,
+    /// Top-level names on top of it; the last of equal names counts.
+    overlay: &'a [(Str, Value)],
     /// What functions may know of the world.
     pub functions: &'a functions::Context,
     locals: Option<&'f Frame<'f, 'a>>,
@@ -37,7 +39,35 @@ struct Frame<'f, 'a> {
 impl<'f, 'a> Env<'f, 'a> {
     /// An environment without binders.
     pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
-        Env { root, functions, locals: None }
+        Env { root, overlay: &[], functions, locals: None }
+    }
+
+    /// With top-level names on top of the root.
+    #[must_use]
+    pub fn with_overlay(mut self, overlay: &'a [(Str, Value)]) -> Self {
+        self.overlay = overlay;
+        self
+    }
+
+    fn root(&self) -> Cow<'a, Value> {
+        match (self.root, self.overlay) {
+            (root, []) => Cow::Borrowed(root),
+            (Value::Map(m), overlay) => {
+                let entries = m.iter().map(|(k, v)| (k.clone(), v.clone()));
+                Cow::Owned(Value::Map(entries.chain(overlay.iter().cloned()).collect()))
+            }
+            (root, _) => Cow::Borrowed(root),
+        }
+    }
+
+    /// Reads keys from the root without putting it together.
+    fn read_root(&self, keys: &'a [Str], access: Access) -> Evaluated<'a> {
+        if let Some((first, rest)) = keys.split_first()
+            && let Some((_, v)) = self.overlay.iter().rev().find(|(name, _)| name == first)
+        {
+            return read_path(Cow::Borrowed(v), rest, access);
+        }
+        read_path(Cow::Borrowed(self.root), keys, access)
     }
 
     fn local(&self, n: u32) -> Option<&'a Value> {
@@ -79,9 +109,12 @@ fn constant<'a>(b: bool) -> Cow<'a, Value> {
 pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
     match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
-        Expr::Root => Ok(Cow::Borrowed(env.root)),
+        Expr::Root => Ok(env.root()),
         Expr::Local(n) => env.local(*n).map(Cow::Borrowed).ok_or_else(|| Fault::new("unbound local")),
-        Expr::Path { base, keys, access } => read_path(eval(base, env)?, keys, *access),
+        Expr::Path { base, keys, access } => match &**base {
+            Expr::Root => env.read_root(keys, *access),
+            base => read_path(eval(base, env)?, keys, *access),
+        },
         Expr::Index { base, index } => Ok(match eval(base, env)? {
             Cow::Borrowed(v) => item(v, *index).map_or(Cow::Borrowed(&NULL), Cow::Borrowed),
             Cow::Owned(v) => Cow::Owned(item(&v, *index).cloned().unwrap_or_default()),

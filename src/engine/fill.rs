@@ -4,6 +4,10 @@
 //! the first failure. A text whose results bring in new variables is resolved in rounds until none
 //! is left. The semantics' source is `docs/variables.md`.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
 use crate::value::print::json;
@@ -165,10 +169,7 @@ impl Data<'_> {
                     shallow = true;
                     expr = rest.trim().to_string();
                 }
-                let query = match &*expr {
-                    "@" => (rounds.compile)(&rounds.current, &rounds.names),
-                    e => (rounds.compile)(e, &rounds.names),
-                };
+                let query = compiled(rounds, if expr == "@" { &rounds.current } else { &expr });
                 let value = self.resolve(&query, path)?;
                 if before == variable {
                     return match &value {
@@ -196,6 +197,31 @@ impl Data<'_> {
         }
         Err(format!("failed to resolve variables at path {path}: they lead back to themselves"))
     }
+}
+
+thread_local! {
+    /// Queries of texts that are put together at run time: the same ones come again and again.
+    static COMPILED: RefCell<HashMap<(usize, String), (Arc<[Str]>, Arc<Query>)>> = RefCell::default();
+}
+
+/// How many of them are kept.
+const MAX_COMPILED: usize = 1024;
+
+/// The query of a text. The names it was made for are kept with it, so that their address stays
+/// theirs.
+fn compiled(rounds: &Rounds, text: &str) -> Arc<Query> {
+    let key = (Arc::as_ptr(&rounds.names).cast::<u8>() as usize, text.to_string());
+    COMPILED.with_borrow_mut(|known| {
+        if let Some((_, query)) = known.get(&key) {
+            return query.clone();
+        }
+        let query = Arc::new((rounds.compile)(text, &rounds.names));
+        if known.len() >= MAX_COMPILED {
+            known.clear();
+        }
+        known.insert(key, (rounds.names.clone(), query.clone()));
+        query
+    })
 }
 
 /// A result inside of a text: strings raw, everything else as JSON.

@@ -3,6 +3,8 @@
 //! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing when
 //! there was nothing to check. Texts and their order are those of `docs/validate.md`.
 
+use std::sync::OnceLock;
+
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::rule::Message;
 use crate::ir::shape::Pattern;
@@ -34,10 +36,6 @@ pub struct Subject<'v> {
     pub depth: usize,
 }
 
-fn pass(rule: &str) -> Str {
-    format!("validation rule '{rule}' passed.").into()
-}
-
 /// Runs a check.
 pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     match check {
@@ -56,7 +54,7 @@ fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status
         Err(e) => return (Status::Error, format!("failed to check deny conditions: {e}").into()),
     };
     if !verdict.holds {
-        return (Status::Pass, pass(s.rule));
+        return (Status::Pass, s.message.passed.clone());
     }
     (Status::Fail, deny_message(&verdict.message, s, data))
 }
@@ -114,7 +112,7 @@ fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> (Status, S
     };
     let rule = s.rule;
     match shape::run(pattern, s.object) {
-        Outcome::Pass => (Status::Pass, pass(rule)),
+        Outcome::Pass => (Status::Pass, s.message.passed.clone()),
         Outcome::Skip(why) => (Status::Skip, why.text().into()),
         Outcome::Fail { path, why } => match stated(s, data) {
             Err(()) => {
@@ -236,16 +234,34 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     remembered.map(|text| (Status::Error, format!("failed to evaluate list: {text}").into()))
 }
 
+/// The names under which an element and its position are seen at a nesting depth.
+fn element_names(depth: usize) -> [Str; 4] {
+    static OUTER: OnceLock<[Str; 4]> = OnceLock::new();
+    let names = |depth: usize| {
+        [
+            "element".into(),
+            "elementIndex".into(),
+            format!("element{depth}").into(),
+            format!("elementIndex{depth}").into(),
+        ]
+    };
+    match depth {
+        0 => OUTER.get_or_init(|| names(0)).clone(),
+        depth => names(depth),
+    }
+}
+
 fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut Data<'_>) -> Element {
     let position = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
     let shown = match item {
         Value::Int(_) | Value::UInt(_) => item.with_float_numbers(),
         item => item.clone(),
     };
-    data.set("element", shown.clone());
-    data.set("elementIndex", position.clone());
-    data.set(&format!("element{}", s.depth), shown);
-    data.set(&format!("elementIndex{}", s.depth), position);
+    let names = element_names(s.depth);
+    data.set(&names[0], shown.clone());
+    data.set(&names[1], position.clone());
+    data.set(&names[2], shown);
+    data.set(&names[3], position);
     let is_map = item.as_map().is_some();
     let scoped = l.element_scope.unwrap_or(is_map);
     if scoped && !is_map {

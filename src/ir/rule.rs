@@ -86,6 +86,8 @@ pub struct Message {
     pub text: Str,
     /// To be filled in.
     pub template: Template,
+    /// Told when the check passes.
+    pub passed: Str,
     /// Makes a template of a message that is put together at run time.
     pub lower: fn(&Str, &[Str]) -> Template,
     /// Names of the rule's bindings.

@@ -12,32 +12,20 @@ use super::condition::conditions;
 use super::matcher::matcher;
 use super::rule::{overrides, rule};
 
-/// Lowers a ClusterPolicy or Policy whose defaults are filled in; its rules are optimised.
-pub fn policy(doc: &Value) -> Policy {
-    policy_with(doc, optimise::rule)
-}
-
 /// The rules of a policy as they are before optimisation: those for objects of one kind, or all.
 pub fn rules_as_lowered(doc: &Value, selection: Selection<'_>) -> Vec<Rule> {
-    computed(doc, selection).iter().map(rule).collect()
+    let all = computed(doc, Selection::All);
+    computed(doc, selection).iter().map(|c| rule(shared(c, &all))).collect()
 }
 
-fn policy_with(doc: &Value, finish: fn(Rule) -> Rule) -> Policy {
+/// Lowers a ClusterPolicy or Policy whose defaults are filled in; its rules are optimised.
+pub fn policy(doc: &Value) -> Policy {
     let written = written_rules(doc);
+    let finished = |c: &Computed| Arc::new(optimise::rule(rule(c)));
     let as_written = |(written, r): (usize, &Value)| Computed { rule: r.clone(), written, generated: None };
-    let base: Box<[Arc<Rule>]> =
-        written.iter().enumerate().map(as_written).map(|c| Arc::new(finish(rule(&c)))).collect();
-    let mut by_kind = HashMap::new();
-    let mut lowered: Vec<(Value, Arc<Rule>)> = Vec::new();
-    for kind in controllers(doc, written) {
-        let computed = computed(doc, Selection::ForKind(kind));
-        if computed.len() == written.len() && computed.iter().all(|c| c.generated.is_none()) {
-            continue;
-        }
-        let rules = computed.iter().map(|c| same_or_new(c, &base, &mut lowered, finish)).collect();
-        by_kind.insert(Str::from(kind), rules);
-    }
+    let base: Vec<Arc<Rule>> = written.iter().enumerate().map(as_written).map(|c| finished(&c)).collect();
     let all = computed(doc, Selection::All);
+    let by_kind = by_kind(doc, &base, &all, &finished);
     let is_cluster = doc.text_at(&["kind"]) == "ClusterPolicy";
     let text = |path: &[&str]| Str::from(doc.text_at(path));
     let flag = |key: &str| doc.at(&["spec", key]).and_then(Value::as_bool).unwrap_or(true);
@@ -66,45 +54,48 @@ fn policy_with(doc: &Value, finish: fn(Rule) -> Rule) -> Policy {
         fail_closed: failure_policy != "Ignore",
         broken: has_match_conditions
             .then(|| "webhookConfiguration.matchConditions are not supported yet".into()),
-        rules: base,
+        rules: base.into(),
         by_kind,
         rule_count: all.len(),
         rule_names: all.iter().map(|c| Str::from(c.rule.text_at(&["name"]))).collect(),
     }
 }
 
-/// Rules that several kinds have in common are lowered once.
-fn same_or_new(
-    computed: &Computed,
+/// The rules for pod controllers. All controllers but cron jobs share theirs: a generated rule names
+/// every controller that it is for, so one of them does not match another one's objects.
+fn by_kind(
+    doc: &Value,
     base: &[Arc<Rule>],
-    lowered: &mut Vec<(Value, Arc<Rule>)>,
-    finish: fn(Rule) -> Rule,
-) -> Arc<Rule> {
-    if let (None, Some(rule)) = (computed.generated, base.get(computed.written)) {
-        return rule.clone();
-    }
-    let doc = &computed.rule;
-    let name = doc.text_at(&["name"]);
-    let but_match = |v: &Value| match v {
-        Value::Map(m) => {
-            let mut m = m.clone();
-            m.remove("match");
-            m.remove("exclude");
-            Value::Map(m)
+    all: &[Computed],
+    finished: &dyn Fn(&Computed) -> Arc<Rule>,
+) -> HashMap<Str, Arc<[Arc<Rule>]>> {
+    let kinds = controllers(doc, written_rules(doc));
+    let mut by_kind = HashMap::new();
+    let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
+    for group in [cron, others] {
+        let Some(first) = group.first() else { continue };
+        let computed = computed(doc, Selection::ForKind(first));
+        if computed.len() == base.len() && computed.iter().all(|c| c.generated.is_none()) {
+            continue;
         }
-        other => other.clone(),
-    };
-    let key = but_match(doc);
-    if let Some((_, twin)) = lowered.iter().find(|(k, _)| k.text_at(&["name"]) == name && k.strict_eq(&key)) {
-        let mut rule = Rule::clone(twin);
-        let origin = rule.origin.clone();
-        rule.when = matcher(doc.get("match"), &origin.key("match"));
-        rule.unless = matcher(doc.get("exclude"), &origin.key("exclude"));
-        return Arc::new(rule);
+        let rules: Arc<[Arc<Rule>]> = computed
+            .iter()
+            .map(|c| match (c.generated, base.get(c.written)) {
+                (None, Some(rule)) => rule.clone(),
+                _ => finished(shared(c, all)),
+            })
+            .collect();
+        for kind in group {
+            by_kind.insert(Str::from(kind), rules.clone());
+        }
     }
-    let rule = Arc::new(finish(rule(computed)));
-    lowered.push((key, rule.clone()));
-    rule
+    by_kind
+}
+
+/// The rule of the same name that names all controllers.
+fn shared<'c>(one: &'c Computed, all: &'c [Computed]) -> &'c Computed {
+    let name = one.rule.text_at(&["name"]);
+    all.iter().find(|c| c.rule.text_at(&["name"]) == name).unwrap_or(one)
 }
 
 /// Lowers a PolicyException of group `kyverno.io`.

@@ -93,13 +93,13 @@ fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> (R
         return (RuleKind::ImageVerification, unsupported("verifyImages"));
     }
     let body = match doc.get("validate") {
-        Some(v) => validate(v, names, &origin, inserted),
-        None => Body::Validate { check: Check::Nothing, message: message("", names, &origin) },
+        Some(v) => validate(v, doc.text_at(&["name"]), names, &origin, inserted),
+        None => Body::Validate { check: Check::Nothing, message: message("", "", names, &origin) },
     };
     (RuleKind::Validation, body)
 }
 
-fn validate(v: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Body {
+fn validate(v: &Value, name: &str, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Body {
     let attestors = v.at(&["manifests", "attestors"]);
     if present(attestors).is_some() {
         return Body::Unsupported("validate.manifests rules are not supported yet".into());
@@ -114,14 +114,15 @@ fn validate(v: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> 
     if present(v.get("cel")).is_some() {
         return Body::Unsupported("validate.cel rules are not supported yet".into());
     }
-    let message = message(v.text_at(&["message"]), names, origin);
+    let message = message(v.text_at(&["message"]), name, names, origin);
     Body::Validate { check: check(v, names, origin, inserted), message }
 }
 
-fn message(s: &str, names: &Arc<[Str]>, origin: &Origin) -> Message {
+fn message(s: &str, name: &str, names: &Arc<[Str]>, origin: &Origin) -> Message {
     let origin = origin.key("message");
     let s = Str::from(s);
-    Message { origin, template: text(&s, names), text: s, lower: late_text, names: names.clone() }
+    let passed = format!("validation rule '{name}' passed.").into();
+    Message { origin, template: text(&s, names), text: s, passed, lower: late_text, names: names.clone() }
 }
 
 /// Lowers the check of a rule or of a loop: the first of deny, pattern, anyPattern, foreach.
