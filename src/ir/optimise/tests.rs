@@ -142,7 +142,7 @@ fn text(expr: &Expr) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(4000), ..ProptestConfig::default() })]
 
     #[test]
     fn every_pass_keeps_results_and_faults(
@@ -158,6 +158,23 @@ proptest! {
         }
         let after = expression(expr.clone());
         prop_assert_eq!(&outcome(&after, &root), &before, "all\n{}\n{}", text(&expr), text(&after));
+    }
+}
+
+#[test]
+fn paths_that_would_no_longer_fail_are_not_fused() {
+    let access = |key, scalar| Access { key, scalar };
+    let nested = |access| {
+        let inner = Expr::Path { base: Box::new(Expr::Root), keys: Box::new(["a".into()]), access };
+        Expr::Path { base: Box::new(inner), keys: Box::new(["b".into()]), access }
+    };
+    for key in [Missing::Null, Missing::Fault] {
+        for scalar in [Missing::Null, Missing::Fault] {
+            let fused = super::fuse::run(nested(access(key, scalar)));
+            let keys = if let Expr::Path { keys, .. } = &fused { keys.len() } else { 0 };
+            let breaks = (key, scalar) == (Missing::Null, Missing::Fault);
+            assert_eq!(keys, if breaks { 1 } else { 2 }, "{key:?} {scalar:?}");
+        }
     }
 }
 

@@ -2,16 +2,16 @@
 
 use crate::ir::Expr;
 
-fn boxed(e: Box<Expr>, binders: u32, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Box<Expr> {
-    Box::new(f(*e, binders))
+fn boxed(e: Expr, binders: u32, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Box<Expr> {
+    Box::new(f(e, binders))
 }
 
 fn all(items: Box<[Expr]>, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Box<[Expr]> {
     items.into_vec().into_iter().map(|e| f(e, 0)).collect()
 }
 
-fn pair(sides: Box<[Expr; 2]>, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Box<[Expr; 2]> {
-    let [a, b] = *sides;
+fn pair(sides: [Expr; 2], f: &mut dyn FnMut(Expr, u32) -> Expr) -> Box<[Expr; 2]> {
+    let [a, b] = sides;
     let a = f(a, 0);
     Box::new([a, f(b, 0)])
 }
@@ -21,33 +21,33 @@ fn pair(sides: Box<[Expr; 2]>, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Box<[Exp
 pub fn map_operands(expr: Expr, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Expr {
     match expr {
         Expr::Const(_) | Expr::Root | Expr::Local(_) => expr,
-        Expr::Path { base, keys, access } => Expr::Path { base: boxed(base, 0, f), keys, access },
-        Expr::Index { base, index } => Expr::Index { base: boxed(base, 0, f), index },
-        Expr::Slice { base, bounds } => Expr::Slice { base: boxed(base, 0, f), bounds },
+        Expr::Path { base, keys, access } => Expr::Path { base: boxed(*base, 0, f), keys, access },
+        Expr::Index { base, index } => Expr::Index { base: boxed(*base, 0, f), index },
+        Expr::Slice { base, bounds } => Expr::Slice { base: boxed(*base, 0, f), bounds },
         Expr::Let { value, body } => {
-            let value = boxed(value, 0, f);
-            Expr::Let { value, body: boxed(body, 1, f) }
+            let value = boxed(*value, 0, f);
+            Expr::Let { value, body: boxed(*body, 1, f) }
         }
-        Expr::Rescue { expr, faults } => Expr::Rescue { expr: boxed(expr, 0, f), faults },
-        Expr::Not { expr, truth } => Expr::Not { expr: boxed(expr, 0, f), truth },
-        Expr::Or { sides, truth } => Expr::Or { sides: pair(sides, f), truth },
-        Expr::And { sides, truth } => Expr::And { sides: pair(sides, f), truth },
-        Expr::Compare { op, rule, sides } => Expr::Compare { op, rule, sides: pair(sides, f) },
+        Expr::Rescue { expr, faults } => Expr::Rescue { expr: boxed(*expr, 0, f), faults },
+        Expr::Not { expr, truth } => Expr::Not { expr: boxed(*expr, 0, f), truth },
+        Expr::Or { sides, truth } => Expr::Or { sides: pair(*sides, f), truth },
+        Expr::And { sides, truth } => Expr::And { sides: pair(*sides, f), truth },
+        Expr::Compare { op, rule, sides } => Expr::Compare { op, rule, sides: pair(*sides, f) },
         Expr::Project { over, source, keep, body } => {
-            let source = boxed(source, 0, f);
-            let keep = keep.map(|e| boxed(e, 1, f));
-            let body = body.map(|e| boxed(e, 1, f));
+            let source = boxed(*source, 0, f);
+            let keep = keep.map(|e| boxed(*e, 1, f));
+            let body = body.map(|e| boxed(*e, 1, f));
             Expr::Project { over, source, keep, body }
         }
-        Expr::Flatten(e) => Expr::Flatten(boxed(e, 0, f)),
+        Expr::Flatten(e) => Expr::Flatten(boxed(*e, 0, f)),
         Expr::List(items) => Expr::List(all(items, f)),
         Expr::Object(pairs) => {
             Expr::Object(pairs.into_vec().into_iter().map(|(k, e)| (k, f(e, 0))).collect())
         }
-        Expr::UnlessNull(sides) => Expr::UnlessNull(pair(sides, f)),
+        Expr::UnlessNull(sides) => Expr::UnlessNull(pair(*sides, f)),
         Expr::Call { function, args } => Expr::Call { function, args: all(args, f) },
         Expr::Higher { kind, function, args } => Expr::Higher { kind, function, args: all(args, f) },
-        Expr::Lambda { body, text } => Expr::Lambda { body: boxed(body, 1, f), text },
+        Expr::Lambda { body, text } => Expr::Lambda { body: boxed(*body, 1, f), text },
         Expr::Fail { args, text } => Expr::Fail { args: all(args, f), text },
     }
 }
