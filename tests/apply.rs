@@ -66,10 +66,15 @@ fn a_report_is_yaml_with_a_summary() {
 
 #[test]
 fn other_formats_are_well_formed() {
-    let run = |format: &str| body(&files().run(&["apply", "p.yaml", "-r", "r.yaml", "--output-format", format]).out);
+    let run = |format: &str| {
+        body(&files().run(&["apply", "p.yaml", "-r", "r.yaml", "--output-format", format]).out)
+    };
     let sarif = ephor::document::json::parse(run("sarif").trim()).expect("SARIF is JSON");
     assert_eq!(sarif.text_at(&["version"]), "2.1.0");
-    assert!(run("junit").contains("<testsuite name=\"need-team\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">"));
+    assert!(
+        run("junit")
+            .contains("<testsuite name=\"need-team\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">")
+    );
     assert!(run("markdown").contains("| need-team | team | default/ConfigMap/bad | fail |"));
     assert!(run("github").starts_with("::error file=r.yaml,line=1,title=need-team/team::validation error"));
 }
@@ -79,7 +84,8 @@ fn the_output_is_the_same_for_any_number_of_threads() {
     let mut resources = String::new();
     for i in 0..700 {
         let labels = if i % 3 == 0 { "{team: a}" } else { "{}" };
-        resources += &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{i}, labels: {labels}}}\n---\n");
+        resources +=
+            &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{i}, labels: {labels}}}\n---\n");
     }
     let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", &resources)]);
     let run = |n: &str| files.run(&["apply", "p.yaml", "-r", "r.yaml", "--threads", n]).out;
@@ -113,7 +119,8 @@ spec:
 "#;
     let values = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\nmetadata: {name: v}\nglobalValues: {request.operation: UPDATE}\npolicies:\n- name: p\n  rules:\n  - name: r\n    values: {cfg.data.region: eu}\n";
     let user = "apiVersion: cli.kyverno.io/v1alpha1\nkind: UserInfo\nuserInfo: {username: eve}\n";
-    let files = Files::new(&[("p.yaml", policy), ("r.yaml", RESOURCES), ("v.yaml", values), ("u.yaml", user)]);
+    let files =
+        Files::new(&[("p.yaml", policy), ("r.yaml", RESOURCES), ("v.yaml", values), ("u.yaml", user)]);
     let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "-f", "v.yaml", "-u", "u.yaml"]);
     assert!(ran.out.contains("1 - r eve in eu by UPDATE\n"), "{}", ran.out);
 }
@@ -138,7 +145,10 @@ fn flags_are_refused_in_the_reference_words() {
         error(&["apply", "p.yaml", "-r", "no.yaml"]),
         "Error: failed to load resources (stat no.yaml: no such file or directory)\n"
     );
-    assert!(error(&["appy"]).starts_with("Error: unknown command \"appy\" for \"ephor\"\n\nDid you mean this?\n\tapply\n"));
+    assert!(
+        error(&["appy"])
+            .starts_with("Error: unknown command \"appy\" for \"ephor\"\n\nDid you mean this?\n\tapply\n")
+    );
 }
 
 #[test]

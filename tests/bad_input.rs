@@ -29,7 +29,8 @@ fn a_policy_that_does_not_parse_is_named_with_its_line() {
 fn an_unknown_field_is_named_with_line_and_column() {
     let ran = policy(&POLICY.replace("  rules:", "  bogus: 1\n  rules:"));
     assert!(
-        ran.err.contains("warning: p.yaml:6:") && ran.err.contains("spec.bogus: Invalid value: value provided for unknown field"),
+        ran.err.contains("warning: p.yaml:6:")
+            && ran.err.contains("spec.bogus: Invalid value: value provided for unknown field"),
         "{}",
         ran.err
     );
@@ -48,7 +49,9 @@ fn an_unknown_operator_is_refused_with_the_valid_ones() {
 
 #[test]
 fn a_good_document_beside_a_bad_one_is_still_evaluated() {
-    let ran = policy(&format!("{POLICY}---\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: b}}\nspec: {{rules: 5}}\n"));
+    let ran = policy(&format!(
+        "{POLICY}---\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: b}}\nspec: {{rules: 5}}\n"
+    ));
     assert!(ran.out.ends_with("pass: 1, fail: 1, warn: 0, error: 0, skip: 0 \n"), "{}", ran.out);
     assert!(ran.err.contains("spec.rules"), "{}", ran.err);
 }
@@ -165,12 +168,18 @@ fn lists_are_taken_apart() {
 
 #[test]
 fn deep_nesting_and_alias_bombs_are_refused() {
-    let deep = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {}{}\n", "[".repeat(10_000), "]".repeat(10_000));
+    let deep = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {}{}\n",
+        "[".repeat(10_000),
+        "]".repeat(10_000)
+    );
     let ran = resource(deep.as_bytes());
     assert!(ran.ended_well() && ran.code == Some(1), "{:?} {}", ran.code, ran.err);
     let ran = policy(&deep.replace("ConfigMap", "ClusterPolicy"));
     assert!(ran.ended_well(), "{:?}", ran.code);
-    let mut bomb = String::from("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    let mut bomb = String::from(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n",
+    );
     for i in 1..12 {
         let items = vec![format!("*a{}", i - 1); 10].join(", ");
         bomb += &format!("a{i}: &a{i} [{items}]\n");

@@ -90,7 +90,14 @@ pub struct Data<'r> {
 impl<'r> Data<'r> {
     /// The data of a request without any binding.
     pub fn new(root: &'r Value, world: World<'r>) -> Self {
-        Data { world, root, overlay: Vec::new(), entries: Vec::new(), limit: usize::MAX, images_loaded: false }
+        Data {
+            world,
+            root,
+            overlay: Vec::new(),
+            entries: Vec::new(),
+            limit: usize::MAX,
+            images_loaded: false,
+        }
     }
 
     /// Adds a scope's bindings, and the injected values on top.

@@ -199,9 +199,12 @@ impl Data<'_> {
     }
 }
 
+/// Queries by the address of the names they were made for and the text.
+type Compiled = HashMap<(usize, String), (Arc<[Str]>, Arc<Query>)>;
+
 thread_local! {
     /// Queries of texts that are put together at run time: the same ones come again and again.
-    static COMPILED: RefCell<HashMap<(usize, String), (Arc<[Str]>, Arc<Query>)>> = RefCell::default();
+    static COMPILED: RefCell<Compiled> = RefCell::default();
 }
 
 /// How many of them are kept.

@@ -40,9 +40,9 @@ pub struct Subject<'v> {
 pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     match check {
         Check::Deny(conditions) => Some(deny(conditions, s, data)),
-        Check::Pattern(_) | Check::AnyPattern(_) if s.deleting && !s.scoped => None,
-        Check::Pattern(overlay) => Some(pattern(overlay, s, data)),
-        Check::AnyPattern(overlays) => Some(any_pattern(overlays, s, data)),
+        Check::Pattern(..) | Check::AnyPattern(..) if s.deleting && !s.scoped => None,
+        Check::Pattern(overlay, _) => Some(pattern(overlay, s, data)),
+        Check::AnyPattern(overlays, _) => Some(any_pattern(overlays, s, data)),
         Check::ForEach(loops) => for_each(loops, s, data),
         Check::Nothing => None,
     }
@@ -238,7 +238,12 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
 fn element_names(depth: usize) -> [Str; 4] {
     static OUTER: OnceLock<[Str; 4]> = OnceLock::new();
     let names = |depth: usize| {
-        ["element".into(), "elementIndex".into(), format!("element{depth}").into(), format!("elementIndex{depth}").into()]
+        [
+            "element".into(),
+            "elementIndex".into(),
+            format!("element{depth}").into(),
+            format!("elementIndex{depth}").into(),
+        ]
     };
     match depth {
         0 => OUTER.get_or_init(|| names(0)).clone(),

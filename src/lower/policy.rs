@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::api::autogen::{Selection, computed_rules, controllers, written_rules};
-use crate::ir::{Conditions, Exception, Policy, Rule};
+use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
+use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
@@ -12,12 +12,20 @@ use super::condition::conditions;
 use super::matcher::matcher;
 use super::rule::{overrides, rule};
 
-/// Lowers a ClusterPolicy or Policy whose defaults are filled in.
+/// The rules of a policy as they are before optimisation: those for objects of one kind, or all.
+pub fn rules_as_lowered(doc: &Value, selection: Selection<'_>) -> Vec<Rule> {
+    let all = computed(doc, Selection::All);
+    computed(doc, selection).iter().map(|c| rule(shared(c, &all))).collect()
+}
+
+/// Lowers a ClusterPolicy or Policy whose defaults are filled in; its rules are optimised.
 pub fn policy(doc: &Value) -> Policy {
     let written = written_rules(doc);
-    let base: Vec<Arc<Rule>> = written.iter().map(|r| Arc::new(rule(r))).collect();
-    let all = computed_rules(doc, Selection::All);
-    let by_kind = by_kind(doc, written, &base, &all);
+    let finished = |c: &Computed| Arc::new(optimise::rule(rule(c)));
+    let as_written = |(written, r): (usize, &Value)| Computed { rule: r.clone(), written, generated: None };
+    let base: Vec<Arc<Rule>> = written.iter().enumerate().map(as_written).map(|c| finished(&c)).collect();
+    let all = computed(doc, Selection::All);
+    let by_kind = by_kind(doc, &base, &all, &finished);
     let is_cluster = doc.text_at(&["kind"]) == "ClusterPolicy";
     let text = |path: &[&str]| Str::from(doc.text_at(path));
     let flag = |key: &str| doc.at(&["spec", key]).and_then(Value::as_bool).unwrap_or(true);
@@ -49,7 +57,7 @@ pub fn policy(doc: &Value) -> Policy {
         rules: base.into(),
         by_kind,
         rule_count: all.len(),
-        rule_names: all.iter().map(|r| Str::from(r.text_at(&["name"]))).collect(),
+        rule_names: all.iter().map(|c| Str::from(c.rule.text_at(&["name"]))).collect(),
     }
 }
 
@@ -57,28 +65,24 @@ pub fn policy(doc: &Value) -> Policy {
 /// every controller that it is for, so one of them does not match another one's objects.
 fn by_kind(
     doc: &Value,
-    written: &[Value],
     base: &[Arc<Rule>],
-    all: &[Value],
+    all: &[Computed],
+    finished: &dyn Fn(&Computed) -> Arc<Rule>,
 ) -> HashMap<Str, Arc<[Arc<Rule>]>> {
-    let kinds = controllers(doc, written);
+    let kinds = controllers(doc, written_rules(doc));
     let mut by_kind = HashMap::new();
     let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
     for group in [cron, others] {
         let Some(first) = group.first() else { continue };
-        let computed = computed_rules(doc, Selection::ForKind(first));
-        if computed.len() == written.len() && computed.iter().zip(written).all(|(a, b)| a.strict_eq(b)) {
+        let computed = computed(doc, Selection::ForKind(first));
+        if computed.len() == base.len() && computed.iter().all(|c| c.generated.is_none()) {
             continue;
         }
         let rules: Arc<[Arc<Rule>]> = computed
             .iter()
-            .map(|r| {
-                let name = r.text_at(&["name"]);
-                let is_same = |w: &&Value| w.text_at(&["name"]) == name && w.strict_eq(r);
-                if let Some((_, rule)) = written.iter().zip(base).find(|(w, _)| is_same(w)) {
-                    return rule.clone();
-                }
-                Arc::new(rule(all.iter().find(|a| a.text_at(&["name"]) == name).unwrap_or(r)))
+            .map(|c| match (c.generated, base.get(c.written)) {
+                (None, Some(rule)) => rule.clone(),
+                _ => finished(shared(c, all)),
             })
             .collect();
         for kind in group {
@@ -86,6 +90,12 @@ fn by_kind(
         }
     }
     by_kind
+}
+
+/// The rule of the same name that names all controllers.
+fn shared<'c>(one: &'c Computed, all: &'c [Computed]) -> &'c Computed {
+    let name = one.rule.text_at(&["name"]);
+    all.iter().find(|c| c.rule.text_at(&["name"]) == name).unwrap_or(one)
 }
 
 /// Lowers a PolicyException of group `kyverno.io`.
@@ -103,16 +113,18 @@ pub fn exception(doc: &Value) -> Exception {
         })
         .collect();
     let none: Arc<[Str]> = Arc::from([]);
-    let admit = conditions(doc.at(&["spec", "conditions"]), &none).map(|c| Conditions {
-        // Unlike in rules, an empty `any` asks for nothing.
-        any: c.any.filter(|any| !any.is_empty()),
-        ..c
+    let admit = conditions(doc.at(&["spec", "conditions"]), &none, Origin::new("spec.conditions")).map(|c| {
+        Conditions {
+            // Unlike in rules, an empty `any` asks for nothing.
+            any: c.any.filter(|any| !any.is_empty()),
+            ..c
+        }
     });
     Exception {
         name: name.into(),
         key,
         covers,
-        when: matcher(doc.at(&["spec", "match"])),
+        when: matcher(doc.at(&["spec", "match"]), &Origin::new("spec.match")),
         admit,
         pod_security: doc
             .at(&["spec", "podSecurity"])
