@@ -1,7 +1,7 @@
 //! Engine suites: policies and resources with the reference engine's answers, one case a line.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::api::autogen::{Selection, computed_rules};
@@ -15,6 +15,20 @@ use crate::sources::Sources;
 use crate::value::{Map, Str, Value};
 
 use super::{Failure, Report, lines, object};
+
+/// The files of cases in a folder, by name; none where there is no folder.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !dir.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut files = std::fs::read_dir(dir)?.map(|e| Ok(e?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    files.retain(|f| f.extension().is_some_and(|e| e == "jsonl"));
+    files.sort();
+    Ok(files)
+}
 
 /// Runs one file of cases.
 ///
@@ -167,7 +181,12 @@ fn checks(v: &Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn evaluate(case: &Value) -> Result<Value, String> {
+/// What the engine says about a case: `policyError` or `contextError`, or `ruleNames`, `ruleBodies`,
+/// `rules` and `actions`.
+///
+/// # Errors
+/// The case cannot be evaluated at all.
+pub fn evaluate(case: &Value) -> Result<Value, String> {
     let single = case.get("policy").map(|p| vec![p.clone()]);
     let written = single.or_else(|| case.get("policies").and_then(Value::as_list).map(<[Value]>::to_vec));
     let written = written.unwrap_or_default();

@@ -4,6 +4,7 @@
 //! recorded, and each failing case with what was expected and what was got. Comparison is exact;
 //! what cannot be run counts as failed.
 
+pub mod cases;
 pub mod engine;
 pub mod jmespath;
 pub mod verdicts;
@@ -72,14 +73,18 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
     one("jmespath", &dir.join("jmespath"), &jmespath::compliance)?;
     one("jmespath-kyverno/cases", &dir.join("jmespath-kyverno"), &jmespath::dialect)?;
     one("jmespath-kyverno/parse", &dir.join("jmespath-kyverno"), &jmespath::parse)?;
-    for file in ENGINE {
-        one(&format!("engine/{file}"), &dir.join(format!("engine/{file}.jsonl")), &engine::run)?;
+    for file in engine::files(&dir.join("engine"))? {
+        let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        one(&format!("engine/{stem}"), &file, &engine::run)?;
+    }
+    let own = dir.join("cases");
+    if own.is_dir() {
+        for topic in cases::topics(&own)? {
+            one(&format!("cases/{topic}"), &own.join(&topic), &cases::run)?;
+        }
     }
     Ok(())
 }
-
-const ENGINE: [&str; 8] =
-    ["autogen", "conditions", "match", "mutate", "patterns", "realistic", "rules", "variables"];
 
 /// The lines of a JSON-lines file; a line that is no JSON becomes null.
 pub fn lines(path: &Path) -> std::io::Result<Vec<Value>> {
