@@ -283,6 +283,7 @@ fn request(case: &Value) -> Result<Request, String> {
         namespace_labels: case.get("namespaceLabels").and_then(Value::as_map).cloned().unwrap_or_default(),
         values: Vec::new(),
         dry_run: false,
+        details: true,
     };
     Request::new(parts, profile, &crate::functions::Context::default())
 }
