@@ -14,7 +14,7 @@ fn judged_with(level: &str, exclude: &str, object: &str, exceptions: &[Value]) -
     );
     let policy = crate::lower::policy::policy(&policy);
     let exceptions: Vec<Exception> = exceptions.iter().map(crate::lower::policy::exception).collect();
-    let parts = Parts { object: json(object), ..Parts::default() };
+    let parts = Parts { object: json(object), details: true, ..Parts::default() };
     let request = Request::new(parts, Profile::cluster(), &functions::Context::default()).unwrap();
     rule(&check, policy.rules.first().unwrap(), &request, &exceptions.iter().collect::<Vec<_>>())
 }
