@@ -7,23 +7,26 @@ use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
-use crate::document::{self, Document, ResourceOptions};
+use crate::document::Document;
 use crate::engine::request::{Parts, UserParts};
 use crate::engine::{Profile, Request, Status};
 use crate::ir::Exception;
-use crate::load::{self, Policies};
+use crate::load::Policies;
 use crate::policy_set::{Engine, Outcome, PolicySet};
 use crate::report::policy_report::{self, PolicyFacts, Summary};
 use crate::report::{formats, table};
 use crate::scan::scan;
-use crate::sources::files::{self, Cause, Loaded};
 use crate::sources::offline::Offline;
 use crate::value::{Str, Value};
 
 use super::exceptions;
 use super::flags::{self, Flag, Parsed, Takes, flag};
+use super::gather::{
+    deprecations, is_global, load_exceptions, load_policies, load_resources, without_duplicates,
+};
 use super::inputs::{self, Values};
 use super::results::{self, Output, Record, Rendered, Style};
+use super::warn;
 
 const FLAGS: &[Flag] = &[
     flag("resource", Takes::List, "path to resource files, - for standard input").short('r'),
@@ -153,10 +156,6 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     run.evaluate(sources)
 }
 
-fn warn(text: &str) {
-    eprintln!("warning: {text}");
-}
-
 fn check_arguments(parsed: &Parsed) -> Result<(), String> {
     let resources = parsed.list("resource");
     let has = |name: &str| !parsed.list(name).is_empty();
@@ -189,139 +188,6 @@ fn check_arguments(parsed: &Parsed) -> Result<(), String> {
         return Err("payloads are not supported yet: pass resource files with -r".into());
     }
     Ok(())
-}
-
-fn load_policies(arguments: &[String]) -> Policies {
-    let mut all = Policies::default();
-    for argument in arguments {
-        let Loaded { sources, notices } = files::policies(std::slice::from_ref(argument));
-        for n in &notices {
-            warn(&n.to_string());
-        }
-        let loaded = load::argument(&sources);
-        for p in &loaded.problems {
-            let what = if p.fatal { format!("all of `{argument}` is left out") } else { "left out".into() };
-            warn(&format!("{p} ({what})"));
-        }
-        if sources.is_empty() && notices.is_empty() {
-            warn(&format!("{argument}: no policy file"));
-        }
-        all.extend(loaded);
-    }
-    for p in &all.policies {
-        for text in load::never_matching(p) {
-            warn(&text);
-        }
-    }
-    all
-}
-
-fn deprecations(lines: &[String], fatal: bool) -> Result<(), String> {
-    let mut text = String::new();
-    let told = lines.iter().filter(|l| !l.is_empty());
-    for line in told.clone() {
-        text.push_str(line);
-        text.push('\n');
-    }
-    super::print(&text);
-    match told.count() {
-        n if n > 0 && fatal => {
-            Err(format!("found {n} deprecation warning(s) and --warnings-as-errors is set"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn load_resources(arguments: &[String], profile: Profile, quiet: bool) -> Result<Vec<Document>, String> {
-    let Loaded { sources, notices } = files::resources(arguments);
-    for n in notices {
-        let first = arguments.first().is_some_and(|a| *a == n.place);
-        match n.cause {
-            Cause::Missing | Cause::Unreadable if first => {
-                return Err(format!("failed to load resources ({})", n.text));
-            }
-            Cause::Missing | Cause::Unreadable if !quiet => {
-                let line = "-".repeat(70);
-                super::print(&format!(
-                    "\n{line}\nfailed to load resources: {}. \nerror: {}\n{line}\n",
-                    n.place, n.text
-                ));
-            }
-            _ => warn(&n.to_string()),
-        }
-    }
-    let options = ResourceOptions { float_numbers: profile.float_resources };
-    let mut all = Vec::new();
-    for s in &sources {
-        let documents = document::resources(&s.name, &s.text, options).map_err(|e| {
-            warn(&format!("{}:{}: this document stops the run", e.source, e.line));
-            format!("failed to load resources ({e})")
-        })?;
-        if documents.is_empty() {
-            warn(&format!("{}: no resource", s.name));
-        }
-        all.extend(documents);
-    }
-    Ok(all)
-}
-
-fn is_global(v: &Value) -> bool {
-    v.text_at(&["kind"]) == "GlobalContextEntry" && v.text_at(&["apiVersion"]).starts_with("kyverno.io/")
-}
-
-/// The reference crashes on two objects of one identity; the first one counts.
-fn without_duplicates(resources: Vec<Document>) -> Vec<Document> {
-    let mut seen = std::collections::HashSet::new();
-    resources
-        .into_iter()
-        .filter(|d| {
-            let group = d.value.text_at(&["apiVersion"]).split_once('/').map_or("", |(g, _)| g).to_string();
-            let name = d.value.text_at(&["metadata", "name"]);
-            let new = name.is_empty() || seen.insert((group, results::path(&d.value)));
-            if !new {
-                warn(&format!("{}:{}: duplicate of {}: left out", d.source, d.line, results::path(&d.value)));
-            }
-            new
-        })
-        .collect()
-}
-
-fn load_exceptions(
-    parsed: &Parsed,
-    policies: &Policies,
-    resources: &[Document],
-) -> Result<Vec<Exception>, String> {
-    let mut all = Vec::new();
-    if parsed.on("exceptions-with-resources") {
-        let candidates = resources.iter().filter(|d| d.value.text_at(&["kind"]) == "PolicyException");
-        all.extend(
-            candidates
-                .filter_map(|d| crate::api::schema::check(&d.value).ok())
-                .map(|doc| crate::lower::policy::exception(&doc)),
-        );
-    } else {
-        let wrap = |cause: String| format!("Error: failed to load exceptions ({cause})");
-        for path in parsed.list("exception") {
-            let text = std::fs::read_to_string(path)
-                .map_err(|e| wrap(format!("unable to read yaml ({})", inputs::read_error(path, &e))))?;
-            let source = files::SourceText { name: path.clone(), text };
-            let loaded = load::argument(std::slice::from_ref(&source));
-            let refused = |text: String| wrap(format!("unable to load exceptions ({text})"));
-            if let Some(p) = loaded.problems.first() {
-                return Err(refused(p.text.clone()));
-            }
-            if let Some(p) = loaded.policies.first() {
-                let (version, kind) = (p.document.text_at(&["apiVersion"]), p.document.text_at(&["kind"]));
-                return Err(refused(format!("policy exception type not supported {version}, Kind={kind}")));
-            }
-            deprecations(&loaded.deprecations, parsed.on("warnings-as-errors"))?;
-            all.extend(loaded.exceptions);
-        }
-    }
-    if parsed.on("exceptions-within-policies") {
-        all.extend(policies.exceptions.iter().cloned());
-    }
-    Ok(all)
 }
 
 fn output_of(parsed: &Parsed) -> Output {

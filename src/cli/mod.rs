@@ -9,6 +9,7 @@ pub mod conformance;
 pub mod exceptions;
 pub mod explain;
 pub mod flags;
+mod gather;
 pub mod inputs;
 pub mod results;
 
@@ -84,6 +85,11 @@ fn unknown(name: &str) -> String {
         None => String::new(),
     };
     format!("unknown command \"{name}\" for \"{program}\"{suggestion}\nRun '{program} --help' for usage.")
+}
+
+/// Tells something on standard error that changes no result.
+fn warn(text: &str) {
+    eprintln!("warning: {text}");
 }
 
 /// Writes to standard output; a closed pipe is no error of ours.

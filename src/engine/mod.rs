@@ -22,6 +22,3 @@ pub mod validate;
 pub use outcome::{RuleOutcome, Status};
 pub use profile::Profile;
 pub use request::Request;
-
-#[cfg(test)]
-mod tests;

@@ -145,7 +145,8 @@ impl Request {
         target.user = parts.user.map(|u| Arc::new(user(&u)));
         // An object that is deleted shows no images (the reference looks at the new object alone).
         let images = Images::of(object.clone(), functions);
-        let floating = if profile.float_resources && !valued { root.clone() } else { root.with_float_numbers() };
+        let floating =
+            if profile.float_resources && !valued { root.clone() } else { root.with_float_numbers() };
         let later_root = profile.integers_after_first_rule.then(|| root.clone());
         let functions = functions.clone();
         let details = parts.details;
