@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ir::check::{Check, ForEach, Overlay, Overlays, PodSecurity};
-use crate::ir::rule::{Action, ActionOverride, Body, Message, RuleKind};
+use crate::ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
 use crate::ir::shape::Pattern;
 use crate::ir::{Rule, Template};
 use crate::pattern;
@@ -31,7 +31,7 @@ pub fn rule(doc: &Value) -> Rule {
         properties: doc
             .get("reportProperties")
             .filter(|v| v.as_map().is_some_and(|m| !m.is_empty()))
-            .map(|v| document(v, &names)),
+            .map(|v| Properties { written: v.clone(), template: document(v, &names) }),
         body,
         broken: None,
         action: action(doc.get("validate")),
