@@ -256,7 +256,7 @@ impl<'r> Data<'r> {
         let mut part = |template: Option<&Template>, key: &str| match template {
             None => Ok(None),
             Some(t) => self.fill(t).map(Some).map_err(|e| {
-                let shown = display_s(raw.get(key).unwrap_or(&Value::Null));
+                let shown = display_s(&raw.get(key).unwrap_or(&Value::Null).with_float_numbers());
                 format!("failed to substitute variables in context entry {name} {shown}: {e}")
             }),
         };

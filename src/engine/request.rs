@@ -101,7 +101,7 @@ impl Request {
             _ => (given.clone(), parts.old_object.unwrap_or_default()),
         };
         let mut request = match profile.bare_request {
-            true => bare(&object, &old_object, &given, &operation),
+            true => bare(&object, &old_object, &operation),
             false => full(&object, &old_object, &given, &operation, &parts.subresource, parts.dry_run),
         };
         if let Some(user) = &parts.user {
@@ -186,8 +186,8 @@ impl Request {
     }
 }
 
-/// `request` as the command line builds it.
-fn bare(object: &Value, old: &Value, given: &Value, operation: &str) -> Map {
+/// `request` as the command line builds it. A deleted object gives no namespace.
+fn bare(object: &Value, old: &Value, operation: &str) -> Map {
     let mut m = Map::new();
     if !object.is_null() {
         m.insert("object", object.clone());
@@ -195,7 +195,7 @@ fn bare(object: &Value, old: &Value, given: &Value, operation: &str) -> Map {
     if !old.is_null() {
         m.insert("oldObject", old.clone());
     }
-    m.insert("namespace", Value::from(given.text_at(&["metadata", "namespace"])));
+    m.insert("namespace", Value::from(object.text_at(&["metadata", "namespace"])));
     m.insert("operation", Value::from(operation));
     m
 }

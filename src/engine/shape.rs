@@ -105,7 +105,7 @@ enum Kind<'a> {
     Existence,
     NotAListToSearch { found: &'static str },
     PatternNotAList { found: &'static str },
-    PatternItemNotAMap { found: &'static str },
+    PatternItemNotAMap,
     Condition(Option<Box<Failure<'a>>>),
     Global(Box<Failure<'a>>),
     Skipped(Vec<Failure<'a>>),
@@ -167,9 +167,8 @@ impl Failure<'_> {
             Kind::PatternNotAList { found } => {
                 format!("invalid pattern type {found}: Pattern has to be of list to compare against resource")
             }
-            Kind::PatternItemNotAMap { found } => format!(
-                "invalid pattern type {found}: Pattern has to be of type map to compare against items in resource"
-            ),
+            // The type is the list's, not the element's.
+            Kind::PatternItemNotAMap => "invalid pattern type []interface {}: Pattern has to be of type map to compare against items in resource".into(),
             Kind::Condition(None) => {
                 "conditional anchor mismatch: conditional anchor key doesn't exist in the resource".into()
             }
@@ -366,10 +365,7 @@ fn check_existence<'b, 'a: 'b>(
         Shape::Map(m) => return fail(place, Kind::PatternNotAList { found: type_name(&m.source) }),
     };
     for pattern in wanted {
-        let pattern = match pattern {
-            Ok(p) => p,
-            Err(found) => return fail(place, Kind::PatternItemNotAMap { found }),
-        };
+        let Some(pattern) = pattern else { return fail(place, Kind::PatternItemNotAMap) };
         let found =
             items.iter().enumerate().any(|(i, item)| check_map(pattern, item, &place.index(i), met).is_ok());
         if !found {

@@ -5,10 +5,10 @@
 
 use std::sync::OnceLock;
 
+use crate::ir::Conditions;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
-use crate::ir::rule::Message;
+use crate::ir::rule::{Message, Properties};
 use crate::ir::shape::Pattern;
-use crate::ir::{Conditions, Template};
 use crate::value::{Str, Value};
 
 use super::condition;
@@ -40,9 +40,8 @@ pub struct Subject<'v> {
 pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     match check {
         Check::Deny(conditions) => Some(deny(conditions, s, data)),
-        Check::Pattern(..) | Check::AnyPattern(..) if s.deleting && !s.scoped => None,
-        Check::Pattern(overlay, _) => Some(pattern(overlay, s, data)),
-        Check::AnyPattern(overlays, _) => Some(any_pattern(overlays, s, data)),
+        Check::Pattern(overlay) => pattern(overlay, s, data),
+        Check::AnyPattern(overlays) => any_pattern(overlays, s, data),
         Check::ForEach(loops) => for_each(loops, s, data),
         Check::Nothing => None,
     }
@@ -94,24 +93,32 @@ fn substitution_failed(text: &str) -> (Status, Str) {
     (Status::Error, format!("variable substitution failed: {text}").into())
 }
 
-fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
+/// Patterns have no object to look at when it is deleted; all the same, their variables are put in.
+fn has_object(s: Subject<'_>) -> bool {
+    s.scoped || !s.deleting
+}
+
+fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let late;
     let pattern = match overlay {
         Overlay::Ready(p) => p,
-        Overlay::Broken(text) => return (Status::Error, text.clone()),
+        Overlay::Broken(text) => return Some((Status::Error, text.clone())),
         Overlay::Dynamic(template, lower) => match data.fill(template) {
-            Err(e) => return substitution_failed(&e),
+            Err(e) => return Some(substitution_failed(&e)),
             Ok(v) => match lower(&v) {
                 Some(p) => {
                     late = std::sync::Arc::new(p);
                     &late
                 }
-                None => return (Status::Error, "the pattern nests too deeply".into()),
+                None => return Some((Status::Error, "the pattern nests too deeply".into())),
             },
         },
     };
+    if !has_object(s) {
+        return None;
+    }
     let rule = s.rule;
-    match shape::run(pattern, s.object) {
+    Some(match shape::run(pattern, s.object) {
         Outcome::Pass => (Status::Pass, s.message.passed.clone()),
         Outcome::Skip(why) => (Status::Skip, why.text().into()),
         Outcome::Fail { path, why } => match stated(s, data) {
@@ -131,35 +138,39 @@ fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> (Status, S
                 (Status::Fail, text.into())
             }
         },
-    }
+    })
 }
 
-fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
+fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let late: Vec<Pattern>;
     let patterns: &[Pattern] = match overlays {
         Overlays::Ready(p) => p,
-        Overlays::Broken(text) => return (Status::Error, text.clone()),
+        Overlays::Broken(text) => return Some((Status::Error, text.clone())),
         Overlays::Dynamic(template, lower) => match data.fill(template) {
-            Err(e) => return substitution_failed(&e),
+            Err(e) => return Some(substitution_failed(&e)),
             Ok(Value::List(items)) => match items.iter().map(lower).collect() {
                 Some(p) => {
                     late = p;
                     &late
                 }
-                None => return (Status::Error, "the pattern nests too deeply".into()),
+                None => return Some((Status::Error, "the pattern nests too deeply".into())),
             },
-            Ok(v) => return (Status::Error, crate::ir::check::not_a_list(&v).into()),
+            Ok(v) => return Some((Status::Error, crate::ir::check::not_a_list(&v).into())),
         },
     };
+    if !has_object(s) {
+        return None;
+    }
     let rule = s.rule;
     if patterns.is_empty() {
-        return (Status::Pass, s.message.text.clone());
+        return Some((Status::Pass, s.message.text.clone()));
     }
     let (mut failed, mut skipped) = (Vec::new(), Vec::new());
     for (i, p) in patterns.iter().enumerate() {
         match shape::run(p, s.object) {
             Outcome::Pass => {
-                return (Status::Pass, format!("validation rule '{rule}' anyPattern[{i}] passed.").into());
+                let text = format!("validation rule '{rule}' anyPattern[{i}] passed.");
+                return Some((Status::Pass, text.into()));
             }
             Outcome::Skip(why) => skipped.push(format!("rule {rule}[{i}] skipped: {}", why.text())),
             Outcome::Fail { path, why } if path.is_empty() => {
@@ -169,7 +180,7 @@ fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> (Sta
         }
     }
     if failed.is_empty() {
-        return (Status::Skip, skipped.join(" ").into());
+        return Some((Status::Skip, skipped.join(" ").into()));
     }
     let failed = failed.join(" ");
     let text = match stated(s, data) {
@@ -178,7 +189,7 @@ fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> (Sta
             format!("validation error: variables substitution error in rule {rule} execution error: {failed}")
         }
     };
-    (Status::Fail, text.into())
+    Some((Status::Fail, text.into()))
 }
 
 /// How one element ended.
@@ -303,12 +314,11 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
 }
 
 /// Properties of a rule, filled in; as written when that fails.
-pub fn properties(template: Option<&Template>, data: &mut Data<'_>) -> Vec<(Str, Str)> {
-    let Some(template) = template else { return Vec::new() };
-    match data.fill(template) {
-        Ok(Value::Map(m)) => {
-            m.iter().map(|(k, v)| (k.clone(), crate::value::print::display(v).into())).collect()
-        }
-        _ => Vec::new(),
-    }
+pub fn properties(properties: Option<&Properties>, data: &mut Data<'_>) -> Vec<(Str, Str)> {
+    let Some(Properties { written, template }) = properties else { return Vec::new() };
+    let texts = |v: &Value| -> Option<Vec<(Str, Str)>> {
+        v.as_map()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.into()))).collect()
+    };
+    let filled = data.fill(template).ok().and_then(|v| texts(&v));
+    filled.or_else(|| texts(written)).unwrap_or_default()
 }

@@ -27,13 +27,22 @@ pub struct Rule {
     /// Conditions that must hold, else the rule is skipped.
     pub admit: Option<Conditions>,
     /// Properties for reports.
-    pub properties: Option<Template>,
+    pub properties: Option<Properties>,
     /// What it does.
     pub body: Body,
     /// Why the rule cannot be run at all; evaluated rules give an error result with it.
     pub broken: Option<Str>,
     /// What its result means for the request.
     pub action: Action,
+}
+
+/// Properties that a rule adds to its results.
+#[derive(Clone, Debug)]
+pub struct Properties {
+    /// The properties as written, which count where they cannot be filled in.
+    pub written: Value,
+    /// What fills them in.
+    pub template: Template,
 }
 
 /// The kind of result a rule gives.

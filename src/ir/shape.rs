@@ -91,9 +91,9 @@ pub enum ListShape {
     Positions(Box<[Shape]>, Existence),
 }
 
-/// The elements of a pattern list as an existence anchor reads them: an object each, or the type
-/// name of what stands there instead.
-pub type Existence = Box<[Result<MapShape, &'static str>]>;
+/// The elements of a pattern list as an existence anchor reads them: an object each, or nothing where
+/// something else stands.
+pub type Existence = Box<[Option<MapShape>]>;
 
 impl Anchor {
     /// Splits a key into its anchor and what is inside; blanks around the text do not count.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::autogen::Computed;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays, PodSecurity};
-use crate::ir::rule::{Action, ActionOverride, Body, Message, RuleKind};
+use crate::ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
 use crate::ir::shape::Pattern;
 use crate::ir::{Conditions, Origin, Rule, Template};
 use crate::pattern;
@@ -35,7 +35,7 @@ pub fn rule(computed: &Computed) -> Rule {
         properties: doc
             .get("reportProperties")
             .filter(|v| v.as_map().is_some_and(|m| !m.is_empty()))
-            .map(|v| document(v, &names)),
+            .map(|v| Properties { written: v.clone(), template: document(v, &names) }),
         body,
         broken: None,
         action: action(doc.get("validate")),

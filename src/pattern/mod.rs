@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::ir::pattern::Leaf;
-use crate::ir::shape::{Anchor, Entry, Existence, ListShape, MapShape, Pattern, Shape, type_name};
+use crate::ir::shape::{Anchor, Entry, Existence, ListShape, MapShape, Pattern, Shape};
 use crate::value::{Map, Str, Value, wildcard};
 
 /// Documents nested deeper than this are refused by everything that recurses.
@@ -123,8 +123,8 @@ impl Lowering {
         let existence: Existence = items
             .iter()
             .map(|item| match item {
-                Value::Map(m) => Some(Ok(self.map(m, depth + 1, false)?)),
-                other => Some(Err(type_name(other))),
+                Value::Map(m) => Some(Some(self.map(m, depth + 1, false)?)),
+                _ => Some(None),
             })
             .collect::<Option<_>>()?;
         Some(match head {
