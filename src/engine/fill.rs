@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
 use crate::value::print::json;
-use crate::value::variables::{expression_at, find_variables};
+use crate::value::variables::{expression, find_variables};
 use crate::value::{Map, Str, Value};
 
 use super::data::Data;
@@ -162,8 +162,8 @@ impl Data<'_> {
             }
             for range in found {
                 let prefix = before.get(..range.start).and_then(|s| s.chars().next_back());
-                let Some(variable) = before.get(range.clone()) else { continue };
-                let mut expr = expression_at(&before, range);
+                let Some(variable) = before.get(range) else { continue };
+                let mut expr = expression(variable);
                 shallow = false;
                 if let Some(rest) = expr.strip_prefix('-') {
                     shallow = true;

@@ -40,8 +40,8 @@ pub struct Subject<'v> {
 pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     match check {
         Check::Deny(conditions) => Some(deny(conditions, s, data)),
-        Check::Pattern(overlay) => pattern(overlay, s, data),
-        Check::AnyPattern(overlays) => any_pattern(overlays, s, data),
+        Check::Pattern(overlay, _) => pattern(overlay, s, data),
+        Check::AnyPattern(overlays, _) => any_pattern(overlays, s, data),
         Check::ForEach(loops) => for_each(loops, s, data),
         Check::Nothing => None,
     }

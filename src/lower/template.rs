@@ -131,7 +131,7 @@ impl Lowering<'_> {
             let (Some(literal), Some(variable)) = (s.get(at..range.start), s.get(range.clone())) else {
                 return Template::Rounds(Box::new(rounds));
             };
-            if !simple(variable) || literal.contains("{{") || literal.ends_with(|c: char| !c.is_ascii()) {
+            if !simple(variable) || literal.contains("{{") {
                 return Template::Rounds(Box::new(rounds));
             }
             if !literal.is_empty() {

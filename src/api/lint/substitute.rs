@@ -4,9 +4,8 @@
 //! allowed counts as null. Semantics: section 5.3 of the policy object specification; 4.1, 4.2 and 4.4 of
 //! the specification of conditions and variables.
 
-use crate::api::path::{Path, PathPart};
-use crate::api::variables::{find_references, find_variables};
-use crate::value::variables::expression_at;
+use crate::value::place::{Path, PathPart};
+use crate::value::variables::{expression, find_references, find_variables};
 use crate::value::{Value, wildcard};
 
 /// What a document may use.
@@ -105,14 +104,15 @@ pub fn slashed(path: &[PathPart]) -> String {
 fn variables(text: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), Failure> {
     let mut text = text.to_owned();
     loop {
-        let found: Vec<(String, String)> = find_variables(&text)
+        let found: Vec<String> = find_variables(&text)
             .into_iter()
-            .filter_map(|range| Some((text.get(range.clone())?.to_owned(), expression_at(&text, range))))
+            .filter_map(|range| text.get(range).map(str::to_owned))
             .collect();
-        let Some((_, last)) = found.last() else { return Ok(()) };
-        let is_last_round = last.starts_with('-');
-        for (variable, query) in &found {
-            let query = query.strip_prefix('-').unwrap_or(query).trim();
+        let Some(last) = found.last() else { return Ok(()) };
+        let is_last_round = expression(last).starts_with('-');
+        for variable in &found {
+            let query = expression(variable);
+            let query = query.strip_prefix('-').unwrap_or(&query).trim();
             resolve_one(query, path, allowed).map_err(|cause| (cause, path.clone()))?;
             text = text.replacen(variable.as_str(), "null", 1);
         }

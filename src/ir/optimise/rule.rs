@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::condition::{always_hold, conditions};
 use super::template::{query, source, template};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays, not_a_list};
-use crate::ir::rule::{Binding, BindingSource, Body, Message};
+use crate::ir::rule::{Binding, BindingSource, Body, Message, Properties};
 use crate::ir::{Conditions, Rule, Template};
 use crate::value::Value;
 
@@ -14,7 +14,7 @@ pub fn rule(rule: Rule) -> Rule {
     Rule {
         bindings: bindings(rule.bindings),
         admit: admit(rule.admit),
-        properties: rule.properties.map(template),
+        properties: rule.properties.map(|p| Properties { template: template(p.template), ..p }),
         body: match rule.body {
             Body::Validate { check: c, message: m } => {
                 Body::Validate { check: check(c), message: message(m) }

@@ -22,7 +22,7 @@ pub fn rule(r: &Rule) -> Node {
     }
     node.below.extend(bindings(&r.bindings));
     node.below.extend(r.admit.as_ref().map(|c| conditions("admit", c)));
-    node.below.extend(r.properties.as_ref().map(|p| template(p).labelled("properties")));
+    node.below.extend(r.properties.as_ref().map(|p| template(&p.template).labelled("properties")));
     node.below.push(body(&r.body));
     node.below.extend(action(&r.action));
     node

@@ -103,8 +103,8 @@ impl Walk<'_> {
             .iter()
             .enumerate()
             .map(|(i, item)| match item {
-                Ok(m) => self.below(PathPart::Index(i), |walk| walk.map(m)),
-                Err(kind) => Node::new(format!("no object but {kind}: an error")),
+                Some(m) => self.below(PathPart::Index(i), |walk| walk.map(m)),
+                None => Node::new("no object: an error"),
             })
             .collect();
         Node::new("list, some item for each of").with(items)
