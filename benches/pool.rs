@@ -31,20 +31,29 @@ fn main() {
     let files = classic_files(&dir, &recorded);
     println!("{} policy files, {} rounds, {} threads", files.len(), ROUNDS, rayon::current_num_threads());
     let pool = dir.join("verdicts/pool.yaml");
-    let parse = best(|| {
-        let texts = read(&files);
-        let documents: usize = texts
-            .iter()
-            .map(|t| document::parse_stream(&t.name, &t.text, Duplicates::Error).map_or(0, |d| d.len()))
-            .sum();
-        documents + resources(&pool).len()
-    });
+    // For counting instructions: one phase alone, once.
+    match std::env::var("EPHOR_PHASE").as_deref() {
+        Ok("parse") => return drop(parse_only(&files, &pool)),
+        Ok("load") => return drop(load::argument(&read(&files))),
+        Ok("all") => return println!("{}", run(&files, &pool)),
+        _ => {}
+    }
+    let parse = best(|| parse_only(&files, &pool));
     let load_only = best(|| load::argument(&read(&files)).policies.len());
     let total = best(|| run(&files, &pool));
     println!("read and parse {:>8.2} ms", ms(parse.0));
     println!("load policies  {:>8.2} ms", ms(load_only.0));
     println!("everything     {:>8.2} ms ({} results)", ms(total.0), total.1);
     println!("everything / parse = {:.2}", total.0.as_secs_f64() / parse.0.as_secs_f64());
+}
+
+fn parse_only(files: &[PathBuf], pool: &Path) -> usize {
+    let texts = read(files);
+    let documents: usize = texts
+        .iter()
+        .map(|t| document::parse_stream(&t.name, &t.text, Duplicates::Error).map_or(0, |d| d.len()))
+        .sum();
+    documents + resources(pool).len()
 }
 
 fn ms(d: Duration) -> f64 {

@@ -28,6 +28,7 @@ pub mod cli;
 pub mod conformance;
 pub mod document;
 pub mod engine;
+pub mod explain;
 pub mod functions;
 pub mod ir;
 pub mod jmespath;

@@ -15,6 +15,7 @@ use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::sources::files::SourceText;
 use crate::value::Value;
+use crate::value::place::PathPart;
 
 /// A policy with what is known about it.
 #[derive(Clone, Debug)]
@@ -86,10 +87,10 @@ pub fn never_matching(loaded: &LoadedPolicy) -> Vec<String> {
     let found = policy.rules.iter().enumerate().filter_map(|(i, rule)| {
         let why = why_never(&rule.when)?;
         let path = [
-            document::locate::PathPart::Key("spec".into()),
-            document::locate::PathPart::Key("rules".into()),
-            document::locate::PathPart::Index(i),
-            document::locate::PathPart::Key("match".into()),
+            PathPart::Key("spec".into()),
+            PathPart::Key("rules".into()),
+            PathPart::Index(i),
+            PathPart::Key("match".into()),
         ];
         let line = document::locate::locate_key(&loaded.text, &path)
             .map_or(loaded.line, |p| loaded.line + p.line.saturating_sub(1));
@@ -213,7 +214,7 @@ fn list(d: &Document) -> Vec<Item> {
     items.iter().map(|v| item(d, v, false)).collect()
 }
 
-fn left(d: &Document, path: &[document::locate::PathPart], text: String, fatal: bool) -> Item {
+fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
     let place = if path.is_empty() { None } else { document::locate::locate(&d.text, path) };
     let line = d.line + place.as_ref().map_or(0, |p| p.line.saturating_sub(1));
     Item::Left(Problem { source: d.source.clone(), line, column: place.map(|p| p.col), text, fatal })
@@ -232,8 +233,7 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
         Ok(_) => value.clone(),
         Err(e) if !with_schema && !e.is_fatal() => value.clone(),
         Err(e) => {
-            let path: Vec<document::locate::PathPart> =
-                e.problems().first().map(|p| p.path.iter().map(part).collect()).unwrap_or_default();
+            let path = e.problems().first().map(|p| p.path.clone()).unwrap_or_default();
             return left(d, &path, e.to_string(), e.is_fatal());
         }
     };
@@ -262,13 +262,6 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
         }
         "PolicyException" => Item::Exception(Box::new(lower::policy::exception(&doc)), deprecation),
         _ => left(d, &[], format!("{kind} objects are not supported yet"), false),
-    }
-}
-
-fn part(p: &crate::api::path::PathPart) -> document::locate::PathPart {
-    match p {
-        crate::api::path::PathPart::Key(k) => document::locate::PathPart::Key(k.clone()),
-        crate::api::path::PathPart::Index(i) => document::locate::PathPart::Index(*i),
     }
 }
 

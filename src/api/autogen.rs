@@ -10,9 +10,10 @@
 
 use std::collections::BTreeSet;
 
-use super::kinds::any_is_pod;
+use super::MAX_DEPTH;
 use super::read::{Body, has_body, items, kinds_of};
-use super::{MAX_DEPTH, variables};
+use crate::matching::kinds::any_is_pod;
+use crate::value::variables;
 use crate::value::{List, Map, Str, Value};
 
 /// Which rules are asked for.
@@ -22,6 +23,26 @@ pub enum Selection<'a> {
     ForKind(&'a str),
     /// All of them (everything else).
     All,
+}
+
+/// A rule after generation, with where it came from.
+#[derive(Clone, Debug)]
+pub struct Computed {
+    /// The rule object.
+    pub rule: Value,
+    /// Position of the written rule that it is or was generated from.
+    pub written: usize,
+    /// How it was generated, if it is not the written rule itself.
+    pub generated: Option<Generated>,
+}
+
+/// How a rule was generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// For what.
+    pub what: &'static str,
+    /// How many steps its patterns were moved down.
+    pub inserted: usize,
 }
 
 /// The annotation that names the controllers.
@@ -47,6 +68,7 @@ const CONTROLLERS: [(&str, &str); 7] = [
 
 /// What a rule body gets wrapped into, and where paths in its texts then lead.
 struct Wrapping {
+    how: Generated,
     name_prefix: &'static str,
     template: &'static str,
     /// Inserted into references after the word that leads into the body.
@@ -56,6 +78,7 @@ struct Wrapping {
 }
 
 const CONTROLLER: Wrapping = Wrapping {
+    how: Generated { what: "pod controllers", inserted: 2 },
     name_prefix: PREFIX,
     template: "template",
     reference: "spec/template",
@@ -63,6 +86,7 @@ const CONTROLLER: Wrapping = Wrapping {
 };
 
 const CRON: Wrapping = Wrapping {
+    how: Generated { what: "cron jobs", inserted: 4 },
     name_prefix: "autogen-cronjob-",
     template: "jobTemplate",
     reference: "spec/jobTemplate/spec/template",
@@ -71,6 +95,11 @@ const CRON: Wrapping = Wrapping {
 
 /// The rules of `policy` after generation.
 pub fn computed_rules(policy: &Value, selection: Selection<'_>) -> Vec<Value> {
+    computed(policy, selection).into_iter().map(|c| c.rule).collect()
+}
+
+/// As [`computed_rules`], with where each rule came from.
+pub fn computed(policy: &Value, selection: Selection<'_>) -> Vec<Computed> {
     let rules = written_rules(policy);
     let controllers = controllers(policy, rules);
     let list = match selection {
@@ -79,12 +108,21 @@ pub fn computed_rules(policy: &Value, selection: Selection<'_>) -> Vec<Value> {
         Selection::All if controllers.len() == 1 && controllers.contains("none") => BTreeSet::new(),
         Selection::All => controllers,
     };
-    let generated: Vec<Value> = rules.iter().flat_map(|rule| generate(rule, &list)).collect();
+    let written =
+        |(written, rule): (usize, &Value)| Computed { rule: rule.clone(), written, generated: None };
+    let generated: Vec<Computed> = rules
+        .iter()
+        .enumerate()
+        .flat_map(|(written, rule)| {
+            let made = generate(rule, &list).into_iter();
+            made.map(move |(rule, how)| Computed { rule, written, generated: Some(how.how) })
+        })
+        .collect();
     if generated.is_empty() {
-        return rules.to_vec();
+        return rules.iter().enumerate().map(written).collect();
     }
-    let kept = rules.iter().filter(|rule| !rule.text_at(&["name"]).starts_with(PREFIX));
-    kept.cloned().chain(generated).collect()
+    let kept = rules.iter().enumerate().filter(|(_, rule)| !rule.text_at(&["name"]).starts_with(PREFIX));
+    kept.map(written).chain(generated).collect()
 }
 
 /// The rules as written.
@@ -131,7 +169,7 @@ fn names_a_pod_kind(rule: &Value) -> bool {
         .any(|kind| kind == "Pod" || CONTROLLERS.iter().any(|(name, _)| *name == kind))
 }
 
-fn generate(rule: &Value, list: &BTreeSet<&str>) -> Vec<Value> {
+fn generate(rule: &Value, list: &BTreeSet<&str>) -> Vec<(Value, &'static Wrapping)> {
     let (Some(fields), true) = (rule.as_map(), !list.is_empty()) else { return Vec::new() };
     if rule.text_at(&["name"]).starts_with(PREFIX)
         || !any_is_pod(block_filters(rule.get("match")).flat_map(kinds_of))
@@ -148,11 +186,13 @@ fn generate(rule: &Value, list: &BTreeSet<&str>) -> Vec<Value> {
     };
     let mut out = Vec::new();
     if list.iter().any(|name| *name != CRON_JOB) {
-        out.push(finish(&controller, rule, &CONTROLLER));
+        out.push((finish(&controller, rule, &CONTROLLER), &CONTROLLER));
     }
     if list.iter().any(|name| name.contains(CRON_JOB)) {
         let cron = ["batch/v1/CronJob".into()];
-        out.extend(wrap(&controller, &CRON, |_| true, &cron).map(|fields| finish(&fields, rule, &CRON)));
+        out.extend(
+            wrap(&controller, &CRON, |_| true, &cron).map(|fields| (finish(&fields, rule, &CRON), &CRON)),
+        );
     }
     out
 }

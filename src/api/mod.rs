@@ -6,13 +6,10 @@
 //! [`autogen`] derives the rules for pod controllers. The meaning of expressions and rule bodies is known elsewhere.
 
 pub mod autogen;
-pub mod kinds;
 pub mod labels;
 pub mod lint;
-pub mod path;
 mod read;
 pub mod schema;
-pub mod variables;
 
 /// Walks into documents stop at this depth: nothing that people write comes near it, and the
 /// recursion stays far from the end of the stack.

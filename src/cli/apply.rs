@@ -459,6 +459,7 @@ impl Run<'_> {
             namespace_labels: labels,
             values,
             dry_run: false,
+            details: !matches!(self.output, Output::Plain | Output::Table),
         };
         Request::new(parts, self.profile, engine.functions())
     }

@@ -1,9 +1,112 @@
 //! `ephor explain`: the rules of policies as the engine sees them.
 
+use crate::explain::{self, Explained};
+use crate::load::{self, Policies};
+use crate::report::diagnostic::did_you_mean;
+use crate::sources::files;
+use crate::value::Value;
+use crate::value::print::json;
+
+use super::flags::{self, Flag, Takes, flag};
+
+const FLAGS: &[Flag] = &[
+    flag("rule", Takes::Text, "show only the rule of this name, written or generated"),
+    flag("kind", Takes::Text, "show only rules for objects of this kind, as they are for it"),
+    flag("json", Takes::Switch, "print a JSON list, one object a rule"),
+];
+
+const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, generated rules included, with file and\nline of what every piece was made from. docs/ir.md describes the nodes.";
+
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags, no policy.
-pub fn run(_args: &[String]) -> Result<i32, String> {
-    Err("not yet".into())
+/// Bad flags, no policy, no such rule.
+pub fn run(args: &[String]) -> Result<i32, String> {
+    let parsed = flags::parse(FLAGS, args)?;
+    if parsed.on("help") {
+        let examples = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n";
+        super::print(&super::command_help("explain", "POLICY...", ABOUT, FLAGS, examples));
+        return Ok(0);
+    }
+    if parsed.arguments.is_empty() {
+        return Err(
+            "requires at least one policy: a file, a folder, an address, or - for standard input".into()
+        );
+    }
+    let policies = policies(&parsed.arguments)?;
+    let kind = Some(parsed.text("kind")).filter(|k| !k.is_empty());
+    let all: Vec<Explained> = policies.policies.iter().flat_map(|p| explain::rules(p, kind)).collect();
+    let name = parsed.text("rule");
+    let chosen: Vec<&Explained> = all.iter().filter(|r| name.is_empty() || r.rule == name).collect();
+    if chosen.is_empty() {
+        return Err(nothing(&all, name, kind));
+    }
+    for p in &policies.policies {
+        if let Some(why) = &p.refused {
+            eprintln!("warning: {}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name);
+        }
+    }
+    if parsed.on("json") {
+        let list = Value::list(chosen.iter().map(|r| r.to_value()).collect());
+        super::print(&format!("{}\n", json(&list)));
+    } else {
+        super::print(&chosen.iter().map(|r| r.text()).collect::<Vec<_>>().join("\n"));
+    }
+    Ok(0)
+}
+
+/// Loads the policies; what was left out is told, and is an error when nothing is left.
+fn policies(arguments: &[String]) -> Result<Policies, String> {
+    let mut all = Policies::default();
+    let mut told = Vec::new();
+    for argument in arguments {
+        if let Some(text) = missing(argument) {
+            return Err(text);
+        }
+        let loaded = files::policies(std::slice::from_ref(argument));
+        told.extend(loaded.notices.iter().map(|n| format!("{}: {}", n.place, n.text)));
+        all.extend(load::argument(&loaded.sources));
+    }
+    told.extend(all.problems.iter().map(ToString::to_string));
+    if all.policies.is_empty() {
+        let causes: String = told.iter().map(|t| format!("\n  {t}")).collect();
+        return Err(format!("no policy found in {}{causes}", arguments.join(", ")));
+    }
+    for text in told {
+        eprintln!("warning: {text}");
+    }
+    Ok(all)
+}
+
+/// The error for a path that leads nowhere, with the file that was probably meant.
+fn missing(argument: &str) -> Option<String> {
+    let path = std::path::Path::new(argument);
+    if argument == "-" || argument.contains("://") || argument.contains(['*', '?', '[']) || path.exists() {
+        return None;
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    let beside: Vec<String> = std::fs::read_dir(folder)
+        .map(|entries| {
+            entries.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().into_owned())).collect()
+        })
+        .unwrap_or_default();
+    let beside: Vec<&str> = beside.iter().map(String::as_str).collect();
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let close = did_you_mean(&name, &beside)
+        .map(|c| format!("; did you mean `{}`?", path.with_file_name(c).display()));
+    Some(format!("no such policy file `{argument}`{}", close.unwrap_or_default()))
+}
+
+fn nothing(all: &[Explained], name: &str, kind: Option<&str>) -> String {
+    let of_kind = kind.map(|k| format!(" for objects of kind `{k}`")).unwrap_or_default();
+    if name.is_empty() {
+        return format!("no rule{of_kind}");
+    }
+    let names: Vec<&str> = all.iter().map(|r| &*r.rule).collect();
+    let hint = match did_you_mean(name, &names) {
+        Some(close) => format!("; did you mean `{close}`?"),
+        None if names.is_empty() => String::new(),
+        None => format!("; there are: {}", names.join(", ")),
+    };
+    format!("no rule `{name}`{of_kind}{hint}")
 }

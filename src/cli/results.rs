@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::engine::Status;
-use crate::engine::action::{effective, enforces};
+use crate::engine::action::{enforces, of_policy};
 use crate::ir::Policy;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
@@ -130,9 +130,7 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
 
 /// Whether the policy audits: the first rule that sets an action of its own decides.
 fn audits(policy: &Policy, target: &Target) -> bool {
-    let rules = policy.rules_for(&target.kind);
-    let own = rules.iter().find(|r| r.action.rule.is_some() || !r.action.overrides.is_empty());
-    !enforces(effective(policy, own.map(AsRef::as_ref), target))
+    !enforces(of_policy(policy, target))
 }
 
 fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, audit_warns: bool) {

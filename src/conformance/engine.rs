@@ -146,7 +146,7 @@ fn rule_eq(e: &Value, g: &Value) -> bool {
     {
         return false;
     }
-    let unordered = e.at(&["podSecurity", "order"]).is_some();
+    let unordered = e.get("order").is_some();
     if e.get("podSecurity").is_none() {
         return same("message");
     }
@@ -254,12 +254,10 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
 }
 
 fn action_of(p: &Policy, results: &[RuleOutcome], request: &Request) -> Value {
-    let rules = p.rules_for(&request.target.kind);
-    let rule = results.first().and_then(|r| rules.iter().find(|p| p.name == r.rule)).or(rules.first());
     object([
         ("policy", Value::Str(p.name.clone())),
-        ("action", Value::Str(action::effective(p, rule.map(AsRef::as_ref), &request.target).clone())),
-        ("blocks", Value::Bool(action::blocks(p, results, &request.target))),
+        ("action", Value::Str(action::of_policy(p, &request.target).clone())),
+        ("blocks", Value::Bool(action::blocks(p, results, &request.target, false))),
     ])
 }
 
@@ -285,6 +283,7 @@ fn request(case: &Value) -> Result<Request, String> {
         namespace_labels: case.get("namespaceLabels").and_then(Value::as_map).cloned().unwrap_or_default(),
         values: Vec::new(),
         dry_run: false,
+        details: true,
     };
     Request::new(parts, profile, &crate::functions::Context::default())
 }

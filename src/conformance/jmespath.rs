@@ -16,7 +16,7 @@ use super::{Failure, Report, lines, object};
 /// The text of the compile or evaluation error.
 pub fn search(expression: &str, input: &Value) -> Result<Value, String> {
     let ast = jmespath::parse(expression.trim()).map_err(|e| e.to_string())?;
-    let expr = jmespath::lower::lower(&ast);
+    let expr = crate::ir::optimise::expression(jmespath::lower::lower(&ast));
     let context = Context::default();
     let env = Env::new(input, &context);
     let value = eval(&expr, env).map_err(|e| e.to_string())?.into_owned();

@@ -5,44 +5,9 @@
 //! In: the document's text and a path. Out: line and column from 1, in characters, and the length
 //! of the part on that line. A path that leads through an alias is found at the alias.
 
-use std::fmt;
-
 use super::event::{Event, EventData, Mark, Parser};
 use super::scalar::{Scalar, resolve_plain};
-use crate::value::Str;
-
-/// One step from a value to a part of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PathPart {
-    /// The member of an object.
-    Key(Str),
-    /// The item of a list, from 0.
-    Index(usize),
-}
-
-impl fmt::Display for PathPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PathPart::Key(key) => f.write_str(key),
-            PathPart::Index(i) => write!(f, "[{i}]"),
-        }
-    }
-}
-
-/// A path as users read it: `spec.rules[0].name`.
-pub struct Path<'p>(pub &'p [PathPart]);
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, part) in self.0.iter().enumerate() {
-            if i > 0 && matches!(part, PathPart::Key(_)) {
-                f.write_str(".")?;
-            }
-            write!(f, "{part}")?;
-        }
-        Ok(())
-    }
-}
+use crate::value::place::PathPart;
 
 /// A place in a document's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

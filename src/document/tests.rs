@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::locate::{Path, PathPart, Position, locate, locate_key};
+use super::locate::{Position, locate, locate_key};
 use super::resource::{ResourceOptions, resources};
 use super::split::{Part, split, utf8};
 use super::{Duplicates, MAX_DEPTH, json, parse_stream, yaml, yaml_value};
 use crate::report::yaml::{Style, to_string};
+use crate::value::place::{PathPart, dotted};
 use crate::value::{Map, Value, print};
 
 fn yaml_json(text: &str) -> String {
@@ -242,7 +243,7 @@ fn parts_of_a_document_are_found_in_its_text() {
     let text = "spec:\n  rules:\n  - name: é\n    'match': {any: [x, y], z: *a}\n  - name: two # c\n";
     let key = |k: &str| PathPart::Key(k.into());
     let path = [key("spec"), key("rules"), PathPart::Index(1), key("name")];
-    assert_eq!(Path(&path).to_string(), "spec.rules[1].name");
+    assert_eq!(dotted(&path), "spec.rules[1].name");
     assert_eq!(locate(text, &path), Some(Position { line: 5, col: 11, len: 3 }));
     assert_eq!(locate_key(text, &path), Some(Position { line: 5, col: 5, len: 4 }));
     let any = [key("spec"), key("rules"), PathPart::Index(0), key("match"), key("any"), PathPart::Index(1)];

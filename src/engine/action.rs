@@ -27,7 +27,7 @@ pub fn effective<'p>(policy: &'p Policy, rule: Option<&'p Rule>, target: &Target
             .or(rule.action.rule.as_ref())
             .or_else(|| matching(&policy.overrides))
             .unwrap_or(&policy.action),
-        None => policy.rules.iter().find_map(|r| r.action.rule.as_ref()).unwrap_or(&policy.action),
+        None => matching(&policy.overrides).unwrap_or(&policy.action),
     }
 }
 
@@ -36,15 +36,25 @@ fn override_fits(o: &ActionOverride, t: &Target) -> bool {
         && o.selector.as_ref().is_none_or(|s| selects(s, &t.namespace_labels))
 }
 
-/// Whether the results block the request: a failed rule that enforces, or an error of a policy that
-/// fails closed.
-pub fn blocks(policy: &Policy, results: &[RuleOutcome], target: &Target) -> bool {
+/// The action of a policy as a whole: that of the first rule that has one of its own.
+pub fn of_policy<'p>(policy: &'p Policy, target: &Target) -> &'p Str {
+    let rules = policy.rules_for(&target.kind);
+    let own = rules.iter().find(|r| r.action.rule.is_some() || !r.action.overrides.is_empty());
+    effective(policy, own.map(AsRef::as_ref), target)
+}
+
+/// Whether the results block the request: a failed rule that enforces, or, when errors count, an error
+/// of a policy that fails closed.
+pub fn blocks(policy: &Policy, results: &[RuleOutcome], target: &Target, errors_count: bool) -> bool {
     results.iter().any(|r| match r.status {
         Status::Fail => {
             let rule = policy.rules_for(&target.kind).iter().find(|p| p.name == r.rule);
-            enforces(effective(policy, rule.map(AsRef::as_ref), target))
+            enforces(match rule {
+                Some(rule) => effective(policy, Some(rule), target),
+                None => of_policy(policy, target),
+            })
         }
-        Status::Error => policy.fail_closed,
+        Status::Error => errors_count && policy.fail_closed,
         _ => false,
     })
 }

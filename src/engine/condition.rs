@@ -5,10 +5,9 @@
 //! `docs/conditions.md`.
 
 use crate::ir::condition::Prepared;
-use crate::ir::{Condition, Conditions};
+use crate::ir::{Condition, Conditions, operator};
 
 use super::data::Data;
-use super::operator;
 
 /// The verdict of conditions.
 #[derive(Debug, PartialEq, Eq)]

@@ -69,7 +69,7 @@ struct Entry {
 
 /// A state to come back to.
 pub struct Snapshot {
-    root: Value,
+    overlay: Vec<(Str, Value)>,
     states: Vec<State>,
     images: bool,
 }
@@ -78,7 +78,9 @@ pub struct Snapshot {
 pub struct Data<'r> {
     /// What does not change.
     pub world: World<'r>,
-    root: Value,
+    root: &'r Value,
+    /// Top-level names that were added; the last of equal names counts.
+    overlay: Vec<(Str, Value)>,
     entries: Vec<Entry>,
     /// Only entries before this position may be loaded now.
     limit: usize,
@@ -87,13 +89,15 @@ pub struct Data<'r> {
 
 impl<'r> Data<'r> {
     /// The data of a request without any binding.
-    pub fn new(root: Value, world: World<'r>) -> Self {
-        Data { world, root, entries: Vec::new(), limit: usize::MAX, images_loaded: false }
-    }
-
-    /// The root as it is now.
-    pub fn root(&self) -> &Value {
-        &self.root
+    pub fn new(root: &'r Value, world: World<'r>) -> Self {
+        Data {
+            world,
+            root,
+            overlay: Vec::new(),
+            entries: Vec::new(),
+            limit: usize::MAX,
+            images_loaded: false,
+        }
     }
 
     /// Adds a scope's bindings, and the injected values on top.
@@ -110,20 +114,25 @@ impl<'r> Data<'r> {
 
     /// Sets a top-level name, replacing what was there.
     pub fn set(&mut self, name: &Str, value: Value) {
-        if let Value::Map(m) = &mut self.root {
-            m.insert(name.clone(), value);
+        match self.overlay.iter_mut().find(|(k, _)| k == name) {
+            Some(slot) => slot.1 = value,
+            None => self.overlay.push((name.clone(), value)),
         }
     }
 
     /// Adds a value at a path; objects are merged.
     pub fn put(&mut self, path: &[Str], value: Value) {
-        merge_at(&mut self.root, path, value);
+        let Some((name, rest)) = path.split_first() else { return };
+        let added = self.overlay.iter().find(|(k, _)| k == name).map(|(_, v)| v);
+        let mut whole = added.or_else(|| self.root.get(name)).cloned().unwrap_or_default();
+        merge_at(&mut whole, rest, value);
+        self.set(name, whole);
     }
 
     /// The state as it is now.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            root: self.root.clone(),
+            overlay: self.overlay.clone(),
             states: self.entries.iter().map(|e| e.state).collect(),
             images: self.images_loaded,
         }
@@ -132,7 +141,8 @@ impl<'r> Data<'r> {
     /// Goes back to a snapshot. Entries that were loaded since are loaded again; one that fails now
     /// counts as loaded and has no value (the reference's behaviour).
     pub fn reset(&mut self, to: &Snapshot) {
-        self.root = to.root.clone();
+        self.overlay.clear();
+        self.overlay.extend_from_slice(&to.overlay);
         self.entries.truncate(to.states.len());
         self.images_loaded = to.images;
         for at in 0..to.states.len() {
@@ -164,7 +174,7 @@ impl<'r> Data<'r> {
             self.ensure(&query.needs)?;
         }
         let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
-        let env = Env::new(&self.root, self.world.functions);
+        let env = Env::new(self.root, self.world.functions).with_overlay(&self.overlay);
         eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
     }
 

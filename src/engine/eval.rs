@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 
 use crate::functions::{self, Arg, Higher};
-use crate::ir::expr::{Access, Cmp, CmpRule, Expr, Faults, Missing, Over, Truth};
+use crate::ir::expr::{Access, Expr, Faults, Over};
+use crate::ir::ops::{compare, flatten, item, slice, truth, truthy, walk};
 use crate::value::{Fault, List, Map, Str, Value};
 
 /// The result of an expression.
@@ -21,7 +22,9 @@ const FALSE: Value = Value::Bool(false);
 #[derive(Clone, Copy)]
 pub struct Env<'f, 'a> {
     /// The data of the request.
-    pub root: &'a Value,
+    root: &'a Value,
+    /// Top-level names on top of it; the last of equal names counts.
+    overlay: &'a [(Str, Value)],
     /// What functions may know of the world.
     pub functions: &'a functions::Context,
     locals: Option<&'f Frame<'f, 'a>>,
@@ -36,7 +39,35 @@ struct Frame<'f, 'a> {
 impl<'f, 'a> Env<'f, 'a> {
     /// An environment without binders.
     pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
-        Env { root, functions, locals: None }
+        Env { root, overlay: &[], functions, locals: None }
+    }
+
+    /// With top-level names on top of the root.
+    #[must_use]
+    pub fn with_overlay(mut self, overlay: &'a [(Str, Value)]) -> Self {
+        self.overlay = overlay;
+        self
+    }
+
+    fn root(&self) -> Cow<'a, Value> {
+        match (self.root, self.overlay) {
+            (root, []) => Cow::Borrowed(root),
+            (Value::Map(m), overlay) => {
+                let entries = m.iter().map(|(k, v)| (k.clone(), v.clone()));
+                Cow::Owned(Value::Map(entries.chain(overlay.iter().cloned()).collect()))
+            }
+            (root, _) => Cow::Borrowed(root),
+        }
+    }
+
+    /// Reads keys from the root without putting it together.
+    fn read_root(&self, keys: &'a [Str], access: Access) -> Evaluated<'a> {
+        if let Some((first, rest)) = keys.split_first()
+            && let Some((_, v)) = self.overlay.iter().rev().find(|(name, _)| name == first)
+        {
+            return read_path(Cow::Borrowed(v), rest, access);
+        }
+        read_path(Cow::Borrowed(self.root), keys, access)
     }
 
     fn local(&self, n: u32) -> Option<&'a Value> {
@@ -70,26 +101,6 @@ impl<'f, 'a> Env<'f, 'a> {
     }
 }
 
-/// Whether a value counts as true by [`Truth::NonEmpty`].
-pub fn truthy(v: &Value) -> bool {
-    match v {
-        Value::Null => false,
-        Value::Bool(b) => *b,
-        Value::Str(s) => !s.is_empty(),
-        Value::List(l) => !l.is_empty(),
-        Value::Map(m) => !m.is_empty(),
-        _ => true,
-    }
-}
-
-fn truth(v: &Value, rule: Truth) -> Result<bool, Fault> {
-    match (rule, v) {
-        (Truth::NonEmpty, v) => Ok(truthy(v)),
-        (Truth::Boolean, Value::Bool(b)) => Ok(*b),
-        (Truth::Boolean, _) => Err(Fault::new("no such overload")),
-    }
-}
-
 fn constant<'a>(b: bool) -> Cow<'a, Value> {
     Cow::Borrowed(if b { &TRUE } else { &FALSE })
 }
@@ -98,9 +109,12 @@ fn constant<'a>(b: bool) -> Cow<'a, Value> {
 pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
     match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
-        Expr::Root => Ok(Cow::Borrowed(env.root)),
+        Expr::Root => Ok(env.root()),
         Expr::Local(n) => env.local(*n).map(Cow::Borrowed).ok_or_else(|| Fault::new("unbound local")),
-        Expr::Path { base, keys, access } => read_path(eval(base, env)?, keys, *access),
+        Expr::Path { base, keys, access } => match &**base {
+            Expr::Root => env.read_root(keys, *access),
+            base => read_path(eval(base, env)?, keys, *access),
+        },
         Expr::Index { base, index } => Ok(match eval(base, env)? {
             Cow::Borrowed(v) => item(v, *index).map_or(Cow::Borrowed(&NULL), Cow::Borrowed),
             Cow::Owned(v) => Cow::Owned(item(&v, *index).cloned().unwrap_or_default()),
@@ -201,95 +215,6 @@ fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], access: Access) -> Evalu
         Cow::Borrowed(v) => walk(v, keys, access).map(|v| Cow::Borrowed(v.unwrap_or(&NULL))),
         Cow::Owned(v) => walk(&v, keys, access).map(|v| Cow::Owned(v.cloned().unwrap_or_default())),
     }
-}
-
-/// Reads keys; `None` stands for null.
-fn walk<'v>(mut v: &'v Value, keys: &[Str], access: Access) -> Result<Option<&'v Value>, Fault> {
-    for key in keys {
-        v = match v {
-            Value::Map(m) => match (m.get(key), access.key) {
-                (Some(inner), _) => inner,
-                (None, Missing::Fault) => return Err(Fault::NotFound(key.clone())),
-                (None, Missing::Null) => return Ok(None),
-            },
-            _ => match access.scalar {
-                Missing::Null => return Ok(None),
-                Missing::Fault => return Err(Fault::new("no such overload")),
-            },
-        };
-    }
-    Ok(Some(v))
-}
-
-fn item(v: &Value, index: i64) -> Option<&Value> {
-    let items = v.as_list()?;
-    let at = if index < 0 { index.checked_add(i64::try_from(items.len()).ok()?)? } else { index };
-    items.get(usize::try_from(at).ok()?)
-}
-
-/// A slice with Python's rules.
-fn slice(items: &[Value], bounds: &[Option<i64>; 3]) -> Result<Value, Fault> {
-    let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
-    let step = bounds[2].unwrap_or(1);
-    if step == 0 {
-        return Err(Fault::new("Invalid slice, step cannot be 0"));
-    }
-    let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
-    let clamp = |b: Option<i64>, default: i64| match b {
-        None => default,
-        Some(n) if n < 0 => n.saturating_add(len).clamp(low, high),
-        Some(n) => n.clamp(low, high),
-    };
-    let (start, stop) = if step > 0 {
-        (clamp(bounds[0], 0), clamp(bounds[1], len))
-    } else {
-        (clamp(bounds[0], len - 1), clamp(bounds[1], -1))
-    };
-    let mut out = Vec::new();
-    let mut at = start;
-    while if step > 0 { at < stop } else { at > stop } {
-        if let Some(v) = usize::try_from(at).ok().and_then(|i| items.get(i)) {
-            out.push(v.clone());
-        }
-        let Some(next) = at.checked_add(step) else { break };
-        at = next;
-    }
-    Ok(Value::list(out))
-}
-
-fn flatten(items: &[Value]) -> Value {
-    let mut out = Vec::with_capacity(items.len());
-    for v in items {
-        match v {
-            Value::List(inner) => out.extend(inner.iter().cloned()),
-            v => out.push(v.clone()),
-        }
-    }
-    Value::list(out)
-}
-
-/// The result of a comparison; `None` is null.
-fn compare(op: Cmp, rule: CmpRule, a: &Value, b: &Value) -> Result<Option<bool>, Fault> {
-    let equal = |a: &Value, b: &Value| match rule {
-        CmpRule::Strict => a.strict_eq(b),
-        CmpRule::Numeric => a.json_eq(b),
-    };
-    let pair = match (op, rule, a, b) {
-        (Cmp::Eq, ..) => return Ok(Some(equal(a, b))),
-        (Cmp::Ne, ..) => return Ok(Some(!equal(a, b))),
-        (_, CmpRule::Strict, Value::Float(x), Value::Float(y)) => (*x, *y),
-        (_, CmpRule::Strict, ..) => return Ok(None),
-        (_, CmpRule::Numeric, a, b) => match (a.as_number(), b.as_number()) {
-            (Some(x), Some(y)) => (x, y),
-            _ => return Err(Fault::new("no such overload")),
-        },
-    };
-    Ok(Some(match op {
-        Cmp::Lt => pair.0 < pair.1,
-        Cmp::Le => pair.0 <= pair.1,
-        Cmp::Gt => pair.0 > pair.1,
-        _ => pair.0 >= pair.1,
-    }))
 }
 
 fn project<'a>(

@@ -80,7 +80,7 @@ impl Data<'_> {
     fn whole(&mut self, hole: &Hole) -> Result<Value, String> {
         let value = self.resolve(&hole.query, &hole.rounds.path)?;
         match &value {
-            Value::List(_) | Value::Map(_) if value.any_text(&|s| s.contains("{{")) => {
+            Value::List(_) | Value::Map(_) if value.any_text(&holds_braces) => {
                 self.revisit(&value, &hole.rounds, &hole.rounds.path, 1)
             }
             _ => Ok(value),
@@ -98,7 +98,7 @@ impl Data<'_> {
                 }
             }
         }
-        if out.contains("{{") {
+        if holds_braces(&out) {
             return self.rounds(&text.rounds, &text.rounds.source, &text.rounds.path, 0);
         }
         Ok(Value::from(out))
@@ -199,9 +199,12 @@ impl Data<'_> {
     }
 }
 
+/// Queries by the address of the names they were made for and the text.
+type Compiled = HashMap<(usize, String), (Arc<[Str]>, Arc<Query>)>;
+
 thread_local! {
     /// Queries of texts that are put together at run time: the same ones come again and again.
-    static COMPILED: RefCell<HashMap<(usize, String), (Arc<[Str]>, Arc<Query>)>> = RefCell::default();
+    static COMPILED: RefCell<Compiled> = RefCell::default();
 }
 
 /// How many of them are kept.
@@ -222,6 +225,11 @@ fn compiled(rounds: &Rounds, text: &str) -> Arc<Query> {
         known.insert(key, (rounds.names.clone(), query.clone()));
         query
     })
+}
+
+/// Whether a text holds `{{`; most texts have no brace at all.
+fn holds_braces(text: &str) -> bool {
+    memchr::memchr(b'{', text.as_bytes()).is_some() && text.contains("{{")
 }
 
 /// A result inside of a text: strings raw, everything else as JSON.

@@ -61,13 +61,13 @@ impl Images {
                 if container.as_map().is_none() {
                     continue;
                 }
+                let Some(name) = container.get("name").and_then(Value::as_str) else {
+                    return Err("invalid key".into());
+                };
                 let image = container.text_at(&["image"]).trim();
                 if image.is_empty() {
                     continue;
                 }
-                let Some(name) = container.get("name").and_then(Value::as_str) else {
-                    return Err("invalid key".into());
-                };
                 let parsed = ImageRef::parse(image, &self.registry, self.mutate)
                     .map_err(|e| format!("invalid image '{image}' ({e})"))?;
                 let pointer = format!("/{}/{list}/{i}/image", path.join("/"));

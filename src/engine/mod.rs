@@ -11,7 +11,6 @@ pub mod eval;
 pub mod fill;
 pub mod images;
 pub mod leaf;
-pub mod operator;
 pub mod outcome;
 pub mod pod_security;
 pub mod profile;

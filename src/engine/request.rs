@@ -27,6 +27,8 @@ pub struct Request {
     pub images: Images,
     /// What functions may know of the world.
     pub functions: functions::Context,
+    /// Whether results carry what only reports show.
+    pub details: bool,
 }
 
 /// The parts of a request.
@@ -48,6 +50,8 @@ pub struct Parts {
     pub values: Vec<(Vec<Str>, Value)>,
     /// A dry run.
     pub dry_run: bool,
+    /// Whether results carry what only reports show.
+    pub details: bool,
 }
 
 /// Who makes a request.
@@ -122,6 +126,7 @@ impl Request {
         let mut root = Value::Map(root);
         let changes_object = |path: &[Str]| matches!(path, [a, b, ..] if &**a == "request" && matches!(&**b, "object" | "oldObject"));
         let changed = parts.values.iter().any(|(path, _)| changes_object(path));
+        let valued = !parts.values.is_empty();
         for (path, value) in parts.values {
             merge_at(&mut root, &path, value);
         }
@@ -138,11 +143,14 @@ impl Request {
         target.subresource = parts.subresource;
         target.namespace_labels = parts.namespace_labels;
         target.user = parts.user.map(|u| Arc::new(user(&u)));
-        let images = Images::of(shown.clone(), functions);
-        let floating = root.with_float_numbers();
+        // An object that is deleted shows no images (the reference looks at the new object alone).
+        let images = Images::of(object.clone(), functions);
+        let floating =
+            if profile.float_resources && !valued { root.clone() } else { root.with_float_numbers() };
         let later_root = profile.integers_after_first_rule.then(|| root.clone());
         let functions = functions.clone();
-        Ok(Request { object, old_object, target, root: floating, later_root, images, functions })
+        let details = parts.details;
+        Ok(Request { object, old_object, target, root: floating, later_root, images, functions, details })
     }
 
     /// Whether the request deletes the object.
@@ -173,6 +181,7 @@ impl Request {
             later_root: None,
             images: Images::of(self.old_object.clone(), &self.functions),
             functions: self.functions.clone(),
+            details: self.details,
         }
     }
 }

@@ -87,7 +87,7 @@ fn one(
         policy_namespace: policy.namespace.as_deref(),
         injected: (around.rule_values)(&rule.name),
     };
-    let mut data = Data::new(root.clone(), world);
+    let mut data = Data::new(root, world);
     data.register(&rule.bindings);
     if let Some(admit) = &rule.admit {
         match condition::evaluate(admit, &mut data) {

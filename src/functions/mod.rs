@@ -222,7 +222,8 @@ pub fn check(f: &Function, args: &[Arg<'_>]) -> Result<(), Fault> {
 /// Checks the arguments and runs a function that evaluates no expressions itself.
 ///
 /// # Errors
-/// Those of [`check`] and of the function. A [`Run::Higher`] function is the evaluator's to run and
+/// Those of [`check`] and of the function. INVARIANT: never [`Fault::NotFound`], which is the fault of
+/// reading a key; the optimiser relies on it. A [`Run::Higher`] function is the evaluator's to run and
 /// fails here after its check.
 pub fn call(f: &Function, cx: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     check(f, args)?;

@@ -89,7 +89,7 @@ pub(super) static TABLE: &[Function] = &[
     row("floor", &[NUMBER], "number", Cost::Constant, plain(c::floor),
         "The next whole number down."),
     row("image_normalize", &[STRING], "string", Cost::Linear, plain(misc::image_normalize),
-        "An image reference with the default registry and the tag `latest` filled in; a digest replaces the tag.").kyverno(),
+        "An image reference with the default registry and the tag `latest` filled in; a digest replaces the tag.").kyverno().impure(),
     row("is_external_url", &[STRING], "bool", Cost::Heavy, plain(url::is_external_url),
         "Whether the host of a URL lies outside loopback and private networks; names are looked up.").kyverno().impure(),
     row("items", &[OBJECT_OR_ARRAY, STRING, STRING], "array", Cost::Linear, plain(c::items),

@@ -6,7 +6,7 @@ use crate::value::{Str, Value};
 
 use super::rule::Binding;
 use super::shape::Pattern;
-use super::{Conditions, Query, Template};
+use super::{Conditions, Origin, Query, Template};
 
 /// The check of a rule or of a loop.
 #[derive(Clone, Debug)]
@@ -14,9 +14,9 @@ pub enum Check {
     /// Fails when the conditions hold.
     Deny(Conditions),
     /// Passes when the object looks like the pattern.
-    Pattern(Overlay),
+    Pattern(Overlay, Origin),
     /// Passes when the object looks like one of the patterns.
-    AnyPattern(Overlays),
+    AnyPattern(Overlays, Origin),
     /// Checks each element of lists.
     ForEach(Box<[ForEach]>),
     /// Nothing to check: no result.
@@ -51,6 +51,8 @@ pub type LowerPattern = fn(&Value) -> Option<Pattern>;
 /// A loop over the elements of a list.
 #[derive(Clone, Debug)]
 pub struct ForEach {
+    /// Where it is written.
+    pub origin: Origin,
     /// The list.
     pub list: Query,
     /// Whether patterns see the element instead of the object; `None` = when it is an object.

@@ -14,7 +14,7 @@ use crate::value::semver::Version;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
-use super::Template;
+use super::{Origin, Template};
 
 /// Comparison operators of conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,8 @@ impl Operator {
 /// Conditions of a rule.
 #[derive(Clone, Debug)]
 pub struct Conditions {
+    /// Where they are written.
+    pub origin: Origin,
     /// At least one must hold; `None` = not given, an empty list never holds.
     pub any: Option<Box<[Condition]>>,
     /// All must hold.
@@ -122,6 +124,8 @@ pub struct Conditions {
 /// One condition.
 #[derive(Clone, Debug)]
 pub struct Condition {
+    /// Where it is written.
+    pub origin: Origin,
     /// The left side.
     pub key: Template,
     /// The operator; `None` = no operator of that name.

@@ -33,6 +33,8 @@ impl Matcher {
 /// accepts nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
+    /// Where it is written.
+    pub origin: super::Origin,
     /// Operations of the request.
     pub operations: Box<[Str]>,
     /// Kinds, one of which must match.

@@ -35,9 +35,9 @@ pub struct Policy {
     /// Why it cannot be evaluated at all.
     pub broken: Option<Str>,
     /// Rules for kinds that have none of their own in `by_kind`.
-    pub rules: Box<[Arc<Rule>]>,
+    pub rules: Arc<[Arc<Rule>]>,
     /// Rules for pod controllers, generated ones included.
-    pub by_kind: HashMap<Str, Box<[Arc<Rule>]>>,
+    pub by_kind: HashMap<Str, Arc<[Arc<Rule>]>>,
     /// How many rules there are, generated ones included.
     pub rule_count: usize,
     /// Names of all rules, generated ones included.

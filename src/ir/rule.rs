@@ -5,11 +5,15 @@ use std::sync::Arc;
 use crate::value::{Str, Value};
 
 use super::check::{Check, PodSecurity};
-use super::{Conditions, Matcher, Query, Template};
+use super::{Conditions, Matcher, Origin, Query, Template};
 
 /// A rule of any policy, lowered.
 #[derive(Clone, Debug)]
 pub struct Rule {
+    /// Where it is written, or the rule from which it was generated.
+    pub origin: Origin,
+    /// For what it was generated, if it is not written.
+    pub generated: Option<&'static str>,
     /// Its name, as results report it.
     pub name: Str,
     /// What kind of result it gives.
@@ -85,6 +89,8 @@ pub enum Body {
 /// A message with variables.
 #[derive(Clone, Debug)]
 pub struct Message {
+    /// Where it is written.
+    pub origin: Origin,
     /// As written.
     pub text: Str,
     /// To be filled in.
@@ -122,6 +128,8 @@ pub struct ActionOverride {
 /// Data that a rule may read under a name.
 #[derive(Clone, Debug)]
 pub struct Binding {
+    /// Where it is written.
+    pub origin: Origin,
     /// The name.
     pub name: Str,
     /// Where the data comes from.

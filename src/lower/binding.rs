@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::ir::Template;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
+use crate::ir::{Origin, Template};
 use crate::value::{Str, Value};
 
 use super::query::{compile, plain};
@@ -11,7 +11,11 @@ use super::template::document;
 
 /// Lowers a `context` list that stands inside of a scope with the given names; returns the bindings
 /// and the names that are in scope behind them.
-pub fn bindings(list: Option<&Value>, outer: &Arc<[Str]>) -> (Box<[Arc<Binding>]>, Arc<[Str]>) {
+pub fn bindings(
+    list: Option<&Value>,
+    outer: &Arc<[Str]>,
+    origin: &Origin,
+) -> (Box<[Arc<Binding>]>, Arc<[Str]>) {
     let entries = list.and_then(Value::as_list).unwrap_or_default();
     if entries.is_empty() {
         return (Box::default(), outer.clone());
@@ -20,7 +24,11 @@ pub fn bindings(list: Option<&Value>, outer: &Arc<[Str]>) -> (Box<[Arc<Binding>]
         outer.iter().cloned().chain(entries.iter().map(|e| Str::from(e.text_at(&["name"])))).collect();
     let bindings = entries
         .iter()
-        .map(|e| Arc::new(Binding { name: e.text_at(&["name"]).into(), source: source(e, &names) }))
+        .enumerate()
+        .map(|(i, e)| {
+            let name = e.text_at(&["name"]).into();
+            Arc::new(Binding { origin: origin.index(i), name, source: source(e, &names) })
+        })
         .collect();
     (bindings, names)
 }

@@ -3,29 +3,34 @@
 use std::sync::Arc;
 
 use crate::ir::condition::Prepared;
-use crate::ir::{Condition, Conditions, Operator, Template};
+use crate::ir::{Condition, Conditions, Operator, Origin, Template};
 use crate::value::{Str, Value};
 
 use super::template;
 
 /// Lowers `preconditions` or `deny.conditions`: an object of `any` and `all`, or a flat list.
 /// `None` when there are no conditions at all.
-pub fn conditions(v: Option<&Value>, names: &Arc<[Str]>) -> Option<Conditions> {
+pub fn conditions(v: Option<&Value>, names: &Arc<[Str]>, origin: Origin) -> Option<Conditions> {
     match v? {
-        Value::List(items) => Some(Conditions { any: None, all: list(items, names), flat: true }),
+        Value::List(items) => {
+            Some(Conditions { any: None, all: list(items, names, &origin), flat: true, origin })
+        }
         Value::Map(m) => {
-            let part = |key| m.get(key).and_then(Value::as_list).map(|items| list(items, names));
-            Some(Conditions { any: part("any"), all: part("all").unwrap_or_default(), flat: false })
+            let part = |key: &str| {
+                let items = m.get(key).and_then(Value::as_list)?;
+                Some(list(items, names, &origin.key(key)))
+            };
+            Some(Conditions { any: part("any"), all: part("all").unwrap_or_default(), flat: false, origin })
         }
         _ => None,
     }
 }
 
-fn list(items: &[Value], names: &Arc<[Str]>) -> Box<[Condition]> {
-    items.iter().map(|c| condition(c, names)).collect()
+fn list(items: &[Value], names: &Arc<[Str]>, origin: &Origin) -> Box<[Condition]> {
+    items.iter().enumerate().map(|(i, c)| condition(c, names, origin.index(i))).collect()
 }
 
-fn condition(c: &Value, names: &Arc<[Str]>) -> Condition {
+fn condition(c: &Value, names: &Arc<[Str]>, origin: Origin) -> Condition {
     let side = |key| template::document(&bare_number(c.get(key)), names);
     let operator = Operator::parse(c.text_at(&["operator"]));
     let value = side("value");
@@ -33,7 +38,7 @@ fn condition(c: &Value, names: &Arc<[Str]>) -> Condition {
         (Template::Const(v), Some(op)) => Some(Prepared::new(op, v.clone())),
         _ => None,
     };
-    Condition { key: side("key"), operator, value, prepared, message: c.text_at(&["message"]).into() }
+    Condition { origin, key: side("key"), operator, value, prepared, message: c.text_at(&["message"]).into() }
 }
 
 /// A side that is nothing but a number is a double, whatever it looks like.

@@ -1,19 +1,20 @@
 //! `match` and `exclude` blocks → matchers.
 
+use crate::ir::Origin;
 use crate::ir::matcher::{Filter, KindPattern, Matcher, Requirement, Selector, SetOperator, Subject};
 use crate::matching::kinds;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
 /// Lowers a block: `any` wins over `all`, `all` over the old inline form.
-pub fn matcher(block: Option<&Value>) -> Matcher {
+pub fn matcher(block: Option<&Value>, origin: &Origin) -> Matcher {
     let Some(block) = block else { return Matcher::never() };
-    let filters = |key| {
+    let filters = |key: &str| {
         block
             .get(key)
             .and_then(Value::as_list)
             .filter(|l| !l.is_empty())
-            .map(|l| l.iter().map(filter).collect())
+            .map(|l| l.iter().enumerate().map(|(i, v)| filter(v, origin.key(key).index(i))).collect())
     };
     if let Some(any) = filters("any") {
         return Matcher::Any(any);
@@ -21,7 +22,7 @@ pub fn matcher(block: Option<&Value>) -> Matcher {
     if let Some(all) = filters("all") {
         return Matcher::All(all);
     }
-    Matcher::Any(Box::new([filter(block)]))
+    Matcher::Any(Box::new([filter(block, origin.clone())]))
 }
 
 fn strings(v: &Value, key: &str) -> Box<[Str]> {
@@ -33,7 +34,7 @@ fn wildcards(v: &Value, key: &str) -> Box<[Wildcard]> {
     strings(v, key).iter().map(|s| Wildcard::new(s.clone())).collect()
 }
 
-fn filter(v: &Value) -> Filter {
+fn filter(v: &Value, origin: Origin) -> Filter {
     static NONE: Value = Value::Null;
     let r = v.get("resources").unwrap_or(&NONE);
     let annotations = r.get("annotations").and_then(Value::as_map).map_or_else(Box::default, |m| {
@@ -50,6 +51,7 @@ fn filter(v: &Value) -> Filter {
         _ => false,
     };
     Filter {
+        origin,
         has_resource: !name.is_empty()
             || ["kinds", "names", "namespaces", "annotations", "operations"].into_iter().any(filled)
             || written(r, "selector")

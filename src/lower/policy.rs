@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::api::autogen::{Selection, computed_rules, controllers, written_rules};
-use crate::ir::{Conditions, Exception, Policy, Rule};
+use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
+use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
@@ -12,21 +12,20 @@ use super::condition::conditions;
 use super::matcher::matcher;
 use super::rule::{overrides, rule};
 
-/// Lowers a ClusterPolicy or Policy whose defaults are filled in.
+/// The rules of a policy as they are before optimisation: those for objects of one kind, or all.
+pub fn rules_as_lowered(doc: &Value, selection: Selection<'_>) -> Vec<Rule> {
+    let all = computed(doc, Selection::All);
+    computed(doc, selection).iter().map(|c| rule(shared(c, &all))).collect()
+}
+
+/// Lowers a ClusterPolicy or Policy whose defaults are filled in; its rules are optimised.
 pub fn policy(doc: &Value) -> Policy {
     let written = written_rules(doc);
-    let base: Box<[Arc<Rule>]> = written.iter().map(|r| Arc::new(rule(r))).collect();
-    let mut by_kind = HashMap::new();
-    let mut lowered: Vec<(Value, Arc<Rule>)> = Vec::new();
-    for kind in controllers(doc, written) {
-        let computed = computed_rules(doc, Selection::ForKind(kind));
-        if computed.len() == written.len() && computed.iter().zip(written).all(|(a, b)| a.strict_eq(b)) {
-            continue;
-        }
-        let rules = computed.iter().map(|r| same_or_new(r, written, &base, &mut lowered)).collect();
-        by_kind.insert(Str::from(kind), rules);
-    }
-    let all = computed_rules(doc, Selection::All);
+    let finished = |c: &Computed| Arc::new(optimise::rule(rule(c)));
+    let as_written = |(written, r): (usize, &Value)| Computed { rule: r.clone(), written, generated: None };
+    let base: Vec<Arc<Rule>> = written.iter().enumerate().map(as_written).map(|c| finished(&c)).collect();
+    let all = computed(doc, Selection::All);
+    let by_kind = by_kind(doc, &base, &all, &finished);
     let is_cluster = doc.text_at(&["kind"]) == "ClusterPolicy";
     let text = |path: &[&str]| Str::from(doc.text_at(path));
     let flag = |key: &str| doc.at(&["spec", key]).and_then(Value::as_bool).unwrap_or(true);
@@ -55,44 +54,48 @@ pub fn policy(doc: &Value) -> Policy {
         fail_closed: failure_policy != "Ignore",
         broken: has_match_conditions
             .then(|| "webhookConfiguration.matchConditions are not supported yet".into()),
-        rules: base,
+        rules: base.into(),
         by_kind,
         rule_count: all.len(),
-        rule_names: all.iter().map(|r| Str::from(r.text_at(&["name"]))).collect(),
+        rule_names: all.iter().map(|c| Str::from(c.rule.text_at(&["name"]))).collect(),
     }
 }
 
-/// Rules that several kinds have in common are lowered once.
-fn same_or_new(
+/// The rules for pod controllers. All controllers but cron jobs share theirs: a generated rule names
+/// every controller that it is for, so one of them does not match another one's objects.
+fn by_kind(
     doc: &Value,
-    written: &[Value],
     base: &[Arc<Rule>],
-    lowered: &mut Vec<(Value, Arc<Rule>)>,
-) -> Arc<Rule> {
-    let name = doc.text_at(&["name"]);
-    let same = written.iter().zip(base).find(|(w, _)| w.text_at(&["name"]) == name && w.strict_eq(doc));
-    if let Some((_, rule)) = same {
-        return rule.clone();
-    }
-    let but_match = |v: &Value| match v {
-        Value::Map(m) => {
-            let mut m = m.clone();
-            m.remove("match");
-            m.remove("exclude");
-            Value::Map(m)
+    all: &[Computed],
+    finished: &dyn Fn(&Computed) -> Arc<Rule>,
+) -> HashMap<Str, Arc<[Arc<Rule>]>> {
+    let kinds = controllers(doc, written_rules(doc));
+    let mut by_kind = HashMap::new();
+    let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
+    for group in [cron, others] {
+        let Some(first) = group.first() else { continue };
+        let computed = computed(doc, Selection::ForKind(first));
+        if computed.len() == base.len() && computed.iter().all(|c| c.generated.is_none()) {
+            continue;
         }
-        other => other.clone(),
-    };
-    let key = but_match(doc);
-    if let Some((_, twin)) = lowered.iter().find(|(k, _)| k.text_at(&["name"]) == name && k.strict_eq(&key)) {
-        let mut rule = Rule::clone(twin);
-        rule.when = matcher(doc.get("match"));
-        rule.unless = matcher(doc.get("exclude"));
-        return Arc::new(rule);
+        let rules: Arc<[Arc<Rule>]> = computed
+            .iter()
+            .map(|c| match (c.generated, base.get(c.written)) {
+                (None, Some(rule)) => rule.clone(),
+                _ => finished(shared(c, all)),
+            })
+            .collect();
+        for kind in group {
+            by_kind.insert(Str::from(kind), rules.clone());
+        }
     }
-    let rule = Arc::new(rule(doc));
-    lowered.push((key, rule.clone()));
-    rule
+    by_kind
+}
+
+/// The rule of the same name that names all controllers.
+fn shared<'c>(one: &'c Computed, all: &'c [Computed]) -> &'c Computed {
+    let name = one.rule.text_at(&["name"]);
+    all.iter().find(|c| c.rule.text_at(&["name"]) == name).unwrap_or(one)
 }
 
 /// Lowers a PolicyException of group `kyverno.io`.
@@ -110,16 +113,18 @@ pub fn exception(doc: &Value) -> Exception {
         })
         .collect();
     let none: Arc<[Str]> = Arc::from([]);
-    let admit = conditions(doc.at(&["spec", "conditions"]), &none).map(|c| Conditions {
-        // Unlike in rules, an empty `any` asks for nothing.
-        any: c.any.filter(|any| !any.is_empty()),
-        ..c
+    let admit = conditions(doc.at(&["spec", "conditions"]), &none, Origin::new("spec.conditions")).map(|c| {
+        Conditions {
+            // Unlike in rules, an empty `any` asks for nothing.
+            any: c.any.filter(|any| !any.is_empty()),
+            ..c
+        }
     });
     Exception {
         name: name.into(),
         key,
         covers,
-        when: matcher(doc.at(&["spec", "match"])),
+        when: matcher(doc.at(&["spec", "match"]), &Origin::new("spec.match")),
         admit,
         pod_security: doc
             .at(&["spec", "podSecurity"])

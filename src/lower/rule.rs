@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::api::autogen::Computed;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays, PodSecurity};
 use crate::ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
 use crate::ir::shape::Pattern;
-use crate::ir::{Rule, Template};
+use crate::ir::{Conditions, Origin, Rule, Template};
 use crate::pattern;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
@@ -17,17 +18,20 @@ use super::query;
 use super::template::{document, late_text, text};
 
 /// Lowers a computed rule (a rule of the policy, or one that was generated for pod controllers).
-pub fn rule(doc: &Value) -> Rule {
+pub fn rule(computed: &Computed) -> Rule {
+    let doc = &computed.rule;
+    let origin = Origin::new(format!("spec.rules[{}]", computed.written));
     let none: Arc<[Str]> = Arc::from([]);
-    let (bindings, names) = bindings(doc.get("context"), &none);
-    let (kind, body) = body(doc, &names);
+    let (bindings, names) = bindings(doc.get("context"), &none, &origin.key("context"));
+    let (kind, body) = body(doc, &names, &origin, computed.generated.map_or(0, |g| g.inserted));
     Rule {
+        generated: computed.generated.map(|g| g.what),
         name: doc.text_at(&["name"]).into(),
         kind,
-        when: matcher(doc.get("match")),
-        unless: matcher(doc.get("exclude")),
+        when: matcher(doc.get("match"), &origin.key("match")),
+        unless: matcher(doc.get("exclude"), &origin.key("exclude")),
         bindings,
-        admit: conditions(doc.get("preconditions"), &names),
+        admit: conditions(doc.get("preconditions"), &names, origin.key("preconditions")),
         properties: doc
             .get("reportProperties")
             .filter(|v| v.as_map().is_some_and(|m| !m.is_empty()))
@@ -35,6 +39,7 @@ pub fn rule(doc: &Value) -> Rule {
         body,
         broken: None,
         action: action(doc.get("validate")),
+        origin,
     }
 }
 
@@ -75,7 +80,8 @@ fn present(v: Option<&Value>) -> Option<&Value> {
     })
 }
 
-fn body(doc: &Value, names: &Arc<[Str]>) -> (RuleKind, Body) {
+fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> (RuleKind, Body) {
+    let origin = origin.key("validate");
     let unsupported = |what: &str| Body::Unsupported(format!("{what} rules are not supported yet").into());
     if present(doc.get("mutate")).is_some() {
         return (RuleKind::Mutation, unsupported("mutate"));
@@ -87,13 +93,13 @@ fn body(doc: &Value, names: &Arc<[Str]>) -> (RuleKind, Body) {
         return (RuleKind::ImageVerification, unsupported("verifyImages"));
     }
     let body = match doc.get("validate") {
-        Some(v) => validate(v, doc.text_at(&["name"]), names),
-        None => Body::Validate { check: Check::Nothing, message: message("", "", names) },
+        Some(v) => validate(v, doc.text_at(&["name"]), names, &origin, inserted),
+        None => Body::Validate { check: Check::Nothing, message: message("", "", names, &origin) },
     };
     (RuleKind::Validation, body)
 }
 
-fn validate(v: &Value, name: &str, names: &Arc<[Str]>) -> Body {
+fn validate(v: &Value, name: &str, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Body {
     let attestors = v.at(&["manifests", "attestors"]);
     if present(attestors).is_some() {
         return Body::Unsupported("validate.manifests rules are not supported yet".into());
@@ -108,41 +114,53 @@ fn validate(v: &Value, name: &str, names: &Arc<[Str]>) -> Body {
     if present(v.get("cel")).is_some() {
         return Body::Unsupported("validate.cel rules are not supported yet".into());
     }
-    Body::Validate { check: check(v, names), message: message(v.text_at(&["message"]), name, names) }
+    let message = message(v.text_at(&["message"]), name, names, origin);
+    Body::Validate { check: check(v, names, origin, inserted), message }
 }
 
-fn message(s: &str, name: &str, names: &Arc<[Str]>) -> Message {
+fn message(s: &str, name: &str, names: &Arc<[Str]>, origin: &Origin) -> Message {
+    let origin = origin.key("message");
     let s = Str::from(s);
     let passed = format!("validation rule '{name}' passed.").into();
-    Message { template: text(&s, names), text: s, passed, lower: late_text, names: names.clone() }
+    Message { origin, template: text(&s, names), text: s, passed, lower: late_text, names: names.clone() }
 }
 
 /// Lowers the check of a rule or of a loop: the first of deny, pattern, anyPattern, foreach.
-fn check(v: &Value, names: &Arc<[Str]>) -> Check {
+fn check(v: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Check {
     if let Some(deny) = v.get("deny").filter(|d| !d.is_null()) {
-        let none = crate::ir::Conditions { any: None, all: Box::default(), flat: false };
-        return Check::Deny(conditions(deny.get("conditions"), names).unwrap_or(none));
+        let origin = origin.key("deny").key("conditions");
+        let none = || Conditions { origin: origin.clone(), any: None, all: Box::default(), flat: false };
+        return Check::Deny(conditions(deny.get("conditions"), names, origin.clone()).unwrap_or_else(none));
     }
     if let Some(p) = v.get("pattern").filter(|p| !p.is_null()) {
-        return Check::Pattern(overlay(&integral(p), names));
+        return Check::Pattern(overlay(&integral(p), names), origin.key("pattern").with_inserted(inserted));
     }
     if let Some(p) = v.get("anyPattern").filter(|p| !p.is_null()) {
-        return Check::AnyPattern(overlays(&integral(p), names));
+        return Check::AnyPattern(
+            overlays(&integral(p), names),
+            origin.key("anyPattern").with_inserted(inserted),
+        );
     }
     match v.get("foreach").and_then(Value::as_list) {
-        Some(loops) => Check::ForEach(loops.iter().map(|l| for_each(l, names)).collect()),
+        Some(loops) => {
+            let origin = origin.key("foreach");
+            Check::ForEach(
+                loops.iter().enumerate().map(|(i, l)| for_each(l, names, origin.index(i))).collect(),
+            )
+        }
         None => Check::Nothing,
     }
 }
 
-fn for_each(v: &Value, outer: &Arc<[Str]>) -> ForEach {
-    let (bindings, names) = bindings(v.get("context"), outer);
+fn for_each(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> ForEach {
+    let (bindings, names) = bindings(v.get("context"), outer, &origin.key("context"));
     ForEach {
         list: query::plain(v.text_at(&["list"]), outer),
         element_scope: v.get("elementScope").and_then(Value::as_bool),
         bindings,
-        admit: conditions(v.get("preconditions"), &names),
-        check: check(v, &names),
+        admit: conditions(v.get("preconditions"), &names, origin.key("preconditions")),
+        check: check(v, &names, &origin, 0),
+        origin,
     }
 }
 

@@ -167,7 +167,8 @@ pub fn did_you_mean<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
 #[cfg(test)]
 mod tests {
     use super::{Diagnostic, did_you_mean};
-    use crate::document::locate::{PathPart, Position, locate};
+    use crate::document::locate::{Position, locate};
+    use crate::value::place::PathPart;
 
     #[test]
     fn an_error_shows_its_place_and_what_to_write_instead() {

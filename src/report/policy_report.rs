@@ -83,6 +83,7 @@ pub struct Entry<'r> {
 impl Entry<'_> {
     fn properties(&self) -> Vec<(Str, Str)> {
         let mut all: Vec<(Str, Str)> = self.result.properties.clone();
+        all.extend(crate::engine::pod_security::report::properties(self.result));
         if !self.facts.process.is_empty() || all.is_empty() {
             all.push(("process".into(), self.facts.process.into()));
         }

@@ -16,6 +16,7 @@ pub mod list;
 pub mod map;
 pub mod number;
 pub mod path;
+pub mod place;
 pub mod print;
 pub mod quantity;
 pub mod quote;

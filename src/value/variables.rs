@@ -1,12 +1,12 @@
 //! Variables `{{ … }}` and references `$(…)` in texts.
 //!
-//! In: a text. Out: where variables and references are. Semantics: sections 4.2 and 4.4 of the
-//! specification of conditions and variables; resolving is the engine's work.
+//! In: a text. Out: where variables and references are. Semantics: `docs/variables.md`; resolving is
+//! the engine's work.
 //!
 //! - A variable is `{{`, any run of characters other than braces or one-level groups `{…}`, and
 //!   `}}`. The opening is at the start of the text or after a character other than `\`.
-//! - A reference is `$(`, one character, and characters other than white space up to the last `)` of
-//!   the run; the `$` is at the start of the text or after a character other than `\`.
+//! - A reference is `$(`, one character (no line break), and characters other than the blank up to the
+//!   last `)` of the run; the `$` is at the start of the text or after a character other than `\`.
 //! - `{{@}}`-like uses, nesting and escapes are not the scanner's concern: an outer variable that
 //!   holds another one is found once the inner one has been replaced.
 //!
@@ -19,7 +19,7 @@ use std::ops::Range;
 /// A variable directly behind another one is not found in the same round, because the character
 /// before an opening must not belong to a variable; see [`find_all_variables`].
 pub fn find_variables(text: &str) -> Vec<Range<usize>> {
-    find(text, variable_at)
+    find(text, |text, at| variable_at(text, at).map(Span::Found))
 }
 
 /// Where the references of `text` are, `$(` and `)` included, from left to right.
@@ -74,8 +74,16 @@ pub fn expression_at(text: &str, range: Range<usize>) -> String {
     }
 }
 
+/// What begins at a place.
+enum Span {
+    /// Something that ends here.
+    Found(usize),
+    /// Nothing, and nothing begins before this place either.
+    NothingUntil(usize),
+}
+
 /// Goes over `text`; a find includes the character before it, which must not be part of the former.
-fn find(text: &str, end_of: fn(&str, usize) -> Option<usize>) -> Vec<Range<usize>> {
+fn find(text: &str, end_of: fn(&str, usize) -> Option<Span>) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut free = 0;
     for (at, c) in text.char_indices() {
@@ -87,9 +95,13 @@ fn find(text: &str, end_of: fn(&str, usize) -> Option<usize>) -> Vec<Range<usize
             None => true,
             Some(c) => c != '\\' && at - c.len_utf8() >= free,
         };
-        if let (true, Some(end)) = (opens, end_of(text, at)) {
-            found.push(at..end);
-            free = end;
+        match end_of(text, at).filter(|_| opens) {
+            Some(Span::Found(end)) => {
+                found.push(at..end);
+                free = end;
+            }
+            Some(Span::NothingUntil(end)) => free = end,
+            None => {}
         }
     }
     found
@@ -121,18 +133,17 @@ fn variable_at(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// The end of the reference that opens at `start`: greedy up to the last `)` before white space.
-fn reference_at(text: &str, start: usize) -> Option<usize> {
+/// The end of the reference that opens at `start`: greedy up to the last `)` before a blank.
+fn reference_at(text: &str, start: usize) -> Option<Span> {
     let inner = text.get(start..)?.strip_prefix("$(")?;
     let first = inner.chars().next().filter(|c| *c != '\n')?;
     let rest = inner.get(first.len_utf8()..)?;
-    let run = rest.split(is_blank).next()?;
-    let close = run.rfind(')')?;
-    Some(start + 2 + first.len_utf8() + close + 1)
-}
-
-fn is_blank(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}')
+    let run = rest.split(' ').next()?;
+    let from = start + 2 + first.len_utf8();
+    Some(match run.rfind(')') {
+        Some(close) => Span::Found(from + close + 1),
+        None => Span::NothingUntil(from + run.len()),
+    })
 }
 
 #[cfg(test)]
@@ -172,6 +183,7 @@ mod tests {
         assert_eq!(references("$(a) $(b)"), ["$(a)", "$(b)"]);
         assert_eq!(references("$() \\$(x) $(a b)"), [] as [&str; 0]);
         assert_eq!(references("$())"), ["$())"]);
+        assert_eq!(references("$(a\nb)"), ["$(a\nb)"]);
     }
 
     #[test]

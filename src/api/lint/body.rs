@@ -4,8 +4,8 @@
 
 use super::generate::is_loop;
 use super::{Finding, Outcome, Rule};
-use crate::api::path::{self, Path, PathPart};
 use crate::api::read::{Body, entries, is_unwritten, listed, member};
+use crate::value::place::{self, Path, PathPart};
 use crate::value::{Value, wildcard};
 
 /// Where below the body something is wrong in the words of messages, what, and the place.
@@ -17,7 +17,7 @@ const CEL_ONLY: &str = "celPrecondition can only be used with validate.cel";
 pub fn check(rule: &Rule<'_>) -> Outcome {
     let refuse = |body: &str, (below, detail, place): Problem| {
         let mut finding = Finding::path(&format!("{}.{body}.{below}.", rule.place()), detail);
-        finding.path = path::parse(&format!("spec.rules[{}].{body}", rule.written));
+        finding.path = place::parse(&format!("spec.rules[{}].{body}", rule.written));
         finding.path.extend(place);
         finding
     };
@@ -45,14 +45,14 @@ pub fn check(rule: &Rule<'_>) -> Outcome {
 
 fn problem<T>(below: impl Into<String>, detail: impl Into<String>) -> Result<T, Problem> {
     let below = below.into();
-    let place = path::parse(&below);
+    let place = place::parse(&below);
     Err((below, detail.into(), place))
 }
 
 /// A problem with an anchor, `part` above it.
 fn below(part: String) -> impl FnOnce(Problem) -> Problem {
     move |(path, detail, mut place)| {
-        place.splice(0..0, path::parse(&part));
+        place.splice(0..0, place::parse(&part));
         (format!("{part}.{path}"), detail, place)
     }
 }

@@ -3,8 +3,8 @@
 
 use super::{Finding, Outcome, Rule, Subject};
 use crate::api::read::{listed, member};
-use crate::api::variables::is_variable;
 use crate::value::Value;
+use crate::value::variables::is_variable;
 
 /// Names that an entry may not take.
 const RESERVED: [&str; 6] =
@@ -15,7 +15,7 @@ pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
     let refuse = |index: Option<usize>, detail: String| {
         let mut finding = Finding::path(&rule.place(), detail).in_written(rule);
         if let Some(index) = index {
-            finding.path.extend(crate::api::path::parse(&format!("context[{index}]")));
+            finding.path.extend(crate::value::place::parse(&format!("context[{index}]")));
         }
         Err(finding)
     };

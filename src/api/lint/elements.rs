@@ -2,8 +2,8 @@
 
 use super::substitute::{each_text, slashed};
 use super::{Finding, Outcome, Rule};
-use crate::api::path;
-use crate::api::variables::{expression, find_all_variables};
+use crate::value::place;
+use crate::value::variables::{expression, find_all_variables};
 
 /// Checks that a rule uses loop variables only below a `foreach`.
 pub fn check(rule: &Rule<'_>) -> Outcome {
@@ -16,7 +16,7 @@ pub fn check(rule: &Rule<'_>) -> Outcome {
         match found.map(expression).find(|query| query.starts_with("element")) {
             None => Ok(()),
             Some(query) => {
-                let mut path = path::parse(&format!("spec.rules[{}]", rule.written));
+                let mut path = place::parse(&format!("spec.rules[{}]", rule.written));
                 path.extend(below.iter().cloned());
                 let text = format!("variable '{query}' present outside of foreach at path {place}");
                 Err(Finding { text, path })

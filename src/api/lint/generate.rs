@@ -6,7 +6,7 @@
 use super::structure::Fields;
 use super::{Finding, Subject};
 use crate::api::read::{Body, has_body, is_unwritten, listed, member};
-use crate::api::variables;
+use crate::value::variables;
 use crate::value::{Value, print};
 
 /// Checks the generate body of a written rule.

@@ -29,10 +29,10 @@ mod variables;
 mod whole;
 
 use super::autogen::{Selection, computed_rules, written_rules};
-use super::path::{self, Path, PathPart};
 use super::schema::is_deeper;
 use super::{MAX_DEPTH, read};
 use crate::value::Value;
+use crate::value::place::{self, Path, PathPart};
 
 /// One thing to say about a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ type Outcome = Result<(), Finding>;
 impl Finding {
     /// A finding at a place in dotted form.
     fn at(place: &str, text: impl Into<String>) -> Self {
-        Finding { text: text.into(), path: path::parse(place) }
+        Finding { text: text.into(), path: place::parse(place) }
     }
 
     /// `path: <place>: <detail>`.

@@ -3,7 +3,7 @@
 //! Semantics: section 5.7, step 1 of the policy object specification; RFC 6902.
 
 use super::{Finding, Outcome, Rule, Subject};
-use crate::api::variables::find_all_variables;
+use crate::value::variables::find_all_variables;
 use crate::value::{Value, print};
 
 /// Stands for a variable while a patch is decoded.

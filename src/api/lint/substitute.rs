@@ -4,9 +4,8 @@
 //! allowed counts as null. Semantics: section 5.3 of the policy object specification; 4.1, 4.2 and 4.4 of
 //! the specification of conditions and variables.
 
-use crate::api::path::{Path, PathPart};
-use crate::api::variables::{find_references, find_variables};
-use crate::value::variables::expression_at;
+use crate::value::place::{Path, PathPart};
+use crate::value::variables::{expression_at, find_references, find_variables};
 use crate::value::{Value, wildcard};
 
 /// What a document may use.

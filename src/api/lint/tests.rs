@@ -177,7 +177,7 @@ fn a_finding_keeps_its_place() {
         (r#""validate":{"deny":{}},"exclude":{"roles":["x"]}"#, "spec.rules[0].exclude"),
     ] {
         let path = on_rule(rule).error.unwrap().path;
-        assert_eq!(path::dotted(&path), place, "{rule}");
+        assert_eq!(place::dotted(&path), place, "{rule}");
     }
 }
 

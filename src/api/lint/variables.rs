@@ -5,11 +5,11 @@
 use super::patches::patch_operations;
 use super::substitute::{Allowed, Failure, resolve};
 use super::{Finding, Outcome, Rule, Subject};
-use crate::api::path;
 use crate::api::read::{filters, listed, member};
 use crate::api::schema::policy::SPEC;
 use crate::api::schema::print::typed_json;
-use crate::api::variables::{find_variables, is_variable};
+use crate::value::place;
+use crate::value::variables::{find_variables, is_variable};
 use crate::value::{List, Map, Value, print};
 
 const BACKGROUND: &str = "only select variables are allowed in background mode. Set spec.background=false to disable \
@@ -46,8 +46,8 @@ pub fn check_on_update(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
     })
 }
 
-fn failure(rule: &Rule<'_>, prefix: &str, text: String, below: path::Path) -> Finding {
-    let mut path = path::parse(&format!("spec.rules[{}]", rule.written));
+fn failure(rule: &Rule<'_>, prefix: &str, text: String, below: place::Path) -> Finding {
+    let mut path = place::parse(&format!("spec.rules[{}]", rule.written));
     path.extend(below);
     Finding { text: format!("{prefix}{text}"), path }
 }
@@ -196,7 +196,7 @@ fn forbidden_places(subject: &Subject<'_>, rule: &Rule<'_>) -> Result<(), Failur
     match sections.iter().find(|(found, ..)| *found) {
         Some((_, section, place)) => {
             let text = format!("rule \"{}\" should not have variables in {section} section", rule.name());
-            Err((text, path::parse(place)))
+            Err((text, place::parse(place)))
         }
         None => Ok(()),
     }

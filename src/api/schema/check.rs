@@ -6,7 +6,7 @@
 use super::Problem;
 use super::decode;
 use super::shape::{Field, Kind, Literal, Object, Rule};
-use crate::api::path::{Path, PathPart, dotted};
+use crate::value::place::{Path, PathPart, dotted};
 use crate::value::{List, Map, Str, Value, print};
 
 /// The state of one walk.

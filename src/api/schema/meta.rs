@@ -60,7 +60,7 @@ pub fn malformed(document: &Map) -> Option<Problem> {
     let meta = document.get("metadata").filter(|meta| !meta.is_null())?;
     let Value::Map(fields) = meta else {
         let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", found(meta));
-        return Some(Problem { path: crate::api::path::parse("metadata"), text });
+        return Some(Problem { path: crate::value::place::parse("metadata"), text });
     };
     walk.in_key("metadata", |walk| object_types(walk, &META, "ObjectMeta", fields));
     walk.problems.into_iter().next()

@@ -22,7 +22,7 @@ pub mod shape;
 use std::fmt;
 
 use super::MAX_DEPTH;
-use super::path::Path;
+use crate::value::place::Path;
 use crate::value::{Map, Value};
 use check::Walk;
 use others::SERVED;

@@ -57,7 +57,7 @@ fn an_unknown_field_is_named_with_its_place() {
         "failed to parse document (spec.rules[0].bogus: Invalid value: value provided for unknown field\n\
          spec.rules[0].validate.Deny: Invalid value: value provided for unknown field)"
     );
-    assert_eq!(crate::api::path::dotted(&error.problems()[1].path), "spec.rules[0].validate.Deny");
+    assert_eq!(crate::value::place::dotted(&error.problems()[1].path), "spec.rules[0].validate.Deny");
 }
 
 #[test]

@@ -1,16 +1,108 @@
-//! Pod Security Standards.
+//! Pod Security Standards: `validate.podSecurity` rules.
+//!
+//! In: level, version and exclusions of a rule, the object of a request, and the exceptions that apply.
+//! Out: pass, fail with the findings of the failing checks, skip by exceptions, error for an object
+//! that is no pod or does not decode; nothing for deletions. The semantics' source is
+//! `docs/validate.md`, "podSecurity".
+//!
+//! The object is decoded as a typed Kubernetes object ([`decode`], [`types`]), seen as a [`pod::Pod`],
+//! put to the [`checks`]; what they find is thinned by the exclusions ([`exclude`]) and worded
+//! ([`finding`], [`report`]).
+
+pub mod checks;
+pub mod decode;
+pub mod exclude;
+pub mod finding;
+pub mod pod;
+pub mod report;
+pub mod types;
 
 use crate::ir::check::PodSecurity;
 use crate::ir::{Exception, Rule};
+use crate::value::{Str, Value};
 
+use super::images::pod_spec_path;
 use super::{Request, RuleOutcome, Status};
+use exclude::Standard;
+use finding::Origin;
+use pod::Pod;
+
+/// Where the annotations of the pod are for each kind. For a CronJob it is not the pod template (the
+/// reference's behaviour).
+fn placed(kind: &str) -> (Origin, &'static [&'static str]) {
+    match kind {
+        "Pod" => (Origin::Pod, &["metadata", "annotations"]),
+        "CronJob" => (Origin::CronJob, &["spec", "jobTemplate", "metadata", "annotations"]),
+        _ => (Origin::Template, &["spec", "template", "metadata", "annotations"]),
+    }
+}
 
 /// Runs a podSecurity rule.
 pub fn rule(
-    _check: &PodSecurity,
+    check: &PodSecurity,
     rule: &Rule,
-    _request: &Request,
-    _exceptions: &[&Exception],
+    request: &Request,
+    exceptions: &[&Exception],
 ) -> Option<RuleOutcome> {
-    Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, "podSecurity rules are not supported yet"))
+    let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
+    if request.object.is_null() || request.deleting() {
+        return None;
+    }
+    if let Some(whole) = exceptions.iter().find(|e| e.pod_security.is_null()) {
+        let text = format!("rule is skipped due to policy exception {}", whole.key);
+        return Some(RuleOutcome {
+            exceptions: vec![whole.name.clone()],
+            ..outcome(Status::Skip, text.into())
+        });
+    }
+    let kind = request.object.text_at(&["kind"]);
+    let (Some(path), Some(shape)) = (pod_spec_path(kind), types::of_kind(kind)) else {
+        let text = "Error while getting new resource: could not find correct resource type";
+        return Some(outcome(Status::Error, text.into()));
+    };
+    let object = match decode::decode(&request.object, shape) {
+        Ok(object) => object,
+        Err(cause) => {
+            let text = format!("Error while getting new resource: {cause}");
+            return Some(outcome(Status::Error, text.into()));
+        }
+    };
+    let Some(version) = checks::version(&check.version) else {
+        let text = "failed to parse pod security api version: must be \"latest\" or \"v1.x\"";
+        return Some(outcome(Status::Error, text.into()));
+    };
+    let (origin, annotations) = placed(kind);
+    let spec = object.at(path).unwrap_or(&Value::Null);
+    let pod = Pod::new(spec, object.at(annotations).and_then(Value::as_map));
+    let standard = Standard { level: &check.level, version };
+    let found = checks::run(&pod, &check.level, version);
+    let mut found = exclude::apply(found, &check.exclude, &pod, standard);
+    if found.is_empty() {
+        return Some(outcome(Status::Pass, format!("Validation rule '{}' passed.", rule.name).into()));
+    }
+    for exception in exceptions {
+        found = exclude::apply(found, &exception.pod_security, &pod, standard);
+    }
+    if found.is_empty() {
+        let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
+        let text = format!("rule is skipped due to policy exceptions {}", keys.join(", "));
+        return Some(RuleOutcome {
+            exceptions: exceptions.iter().map(|e| e.name.clone()).collect(),
+            ..outcome(Status::Skip, text.into())
+        });
+    }
+    let mut text = format!(
+        "Validation rule '{}' failed. It violates PodSecurity \"{}:{}\": ",
+        rule.name, check.level, check.version
+    );
+    for finding in &found {
+        finding::write(&mut text, finding, origin);
+    }
+    Some(RuleOutcome {
+        pod_security: request.details.then(|| report::value(check, &found, request)),
+        ..outcome(Status::Fail, text.into())
+    })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,19 @@
+//! Any text as a JMESPath expression, evaluated on a small document.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    // A DNS query is no business of a fuzzer.
+    if text.contains("is_external_url") || text.contains("random") {
+        return;
+    }
+    let input = ephor::document::json::parse(
+        r#"{"a":{"b":[1,2.5,"x",null,true,{"c":"1Gi","d":"10s"}]},"s":"text","n":3,"l":[[1],[2,[3]]],"o":{}}"#,
+    )
+    .unwrap_or_default()
+    .with_float_numbers();
+    let _ = ephor::conformance::jmespath::search(text, &input);
+    if let Ok(ast) = ephor::jmespath::parse(text) {
+        let _ = ast.tree();
+    }
+});

@@ -1,0 +1,119 @@
+//! Excluding controls from what the checks found.
+//!
+//! In: findings, and the `exclude` entries of a rule or the `podSecurity` entries of an exception. Out:
+//! the findings that remain. Each entry runs the checks again on a part of the pod (the fields of the
+//! pod with one empty container, or only the containers whose image is named) and every error that
+//! comes out there and fits the entry takes away one error of the original findings. The semantics'
+//! source is `docs/validate.md`, "podSecurity" (exclusions).
+
+use crate::value::Value;
+use crate::value::wildcard;
+
+use super::checks::{self, Minor};
+use super::finding::{FieldError, Finding};
+use super::pod::Pod;
+
+/// What the checks are run with.
+#[derive(Clone, Copy)]
+pub struct Standard<'a> {
+    /// The level as written.
+    pub level: &'a str,
+    /// The version.
+    pub version: Minor,
+}
+
+/// The findings that are left after `entries`.
+pub fn apply(
+    mut findings: Vec<Finding>,
+    entries: &Value,
+    pod: &Pod<'_>,
+    standard: Standard<'_>,
+) -> Vec<Finding> {
+    for entry in entries.as_list().unwrap_or_default() {
+        if findings.is_empty() {
+            break;
+        }
+        let Entry { control, images, field, values } = Entry::new(entry);
+        let by_image = !images.is_empty();
+        for found in part(pod, images, standard).into_iter().filter(|f| f.control == control) {
+            let Some(original) = findings.iter_mut().find(|f| f.id == found.id) else { continue };
+            for error in &found.errors {
+                let general = without_digits(&error.field);
+                let fits = (field.is_empty() || field == general)
+                    && (values.is_empty() || error.bad.all(|v| any_matches(values, v)));
+                if fits {
+                    remove_one(&mut original.errors, error, &general, by_image);
+                }
+            }
+            let id = found.id;
+            findings.retain(|f| f.id != id || !f.errors.is_empty());
+        }
+    }
+    findings
+}
+
+/// An entry, read.
+struct Entry<'a> {
+    control: &'a str,
+    images: &'a [Value],
+    field: &'a str,
+    values: &'a [Value],
+}
+
+impl<'a> Entry<'a> {
+    fn new(entry: &'a Value) -> Entry<'a> {
+        let list = |key: &str| entry.get(key).and_then(Value::as_list).unwrap_or_default();
+        Entry {
+            control: entry.text_at(&["controlName"]),
+            images: list("images"),
+            field: entry.text_at(&["restrictedField"]),
+            values: list("values"),
+        }
+    }
+}
+
+fn any_matches(patterns: &[Value], text: &str) -> bool {
+    patterns.iter().filter_map(Value::as_str).any(|p| wildcard::matches(p, text))
+}
+
+/// What the checks find in the part of the pod that an entry is about.
+fn part(pod: &Pod<'_>, images: &[Value], standard: Standard<'_>) -> Vec<Finding> {
+    if images.is_empty() {
+        let lists: [&[Value]; 3] = [&[], &[Value::Null], &[]];
+        return checks::run(&Pod { lists, ..*pod }, standard.level, standard.version);
+    }
+    let named = |items: &[Value]| -> Vec<Value> {
+        items.iter().filter(|c| any_matches(images, c.text_at(&["image"]))).cloned().collect()
+    };
+    let lists = pod.lists.map(named);
+    let [init, ordinary, ephemeral] = &lists;
+    let part = Pod { spec: &Value::Null, annotations: None, lists: [init, ordinary, ephemeral] };
+    checks::run(&part, standard.level, standard.version)
+}
+
+/// The path with `*` for every run of digits, in names too.
+fn without_digits(field: &str) -> String {
+    let mut out = String::with_capacity(field.len());
+    let mut in_digits = false;
+    for c in field.chars() {
+        let digit = c.is_ascii_digit();
+        if !digit {
+            out.push(c);
+        } else if !in_digits {
+            out.push('*');
+        }
+        in_digits = digit;
+    }
+    out
+}
+
+/// Removes the first error of the same field; of the same container when images are named. The last
+/// error takes its place, which decides about the next removal (the reference's behaviour).
+fn remove_one(errors: &mut Vec<FieldError>, error: &FieldError, general: &str, by_image: bool) {
+    let at = errors
+        .iter()
+        .position(|e| without_digits(&e.field) == general && (!by_image || e.container == error.container));
+    if let Some(at) = at {
+        errors.swap_remove(at);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a Pod Security check finds: a reason, a text for people, and the fields in violation.
+//!
+//! In: what the checks of [`super::checks`] saw. Out: the texts that messages and reports show. The
+//! semantics' source is `docs/validate.md`, "podSecurity" (messages, field rewriting).
+
+use std::fmt::Write;
+
+/// A check that does not allow the pod.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The check.
+    pub id: &'static str,
+    /// Name of its control; empty for a check that cannot be excluded.
+    pub control: &'static str,
+    /// Why, in a few words.
+    pub reason: &'static str,
+    /// What exactly, in a sentence.
+    pub detail: String,
+    /// The fields in violation.
+    pub errors: Vec<FieldError>,
+}
+
+/// A field in violation.
+#[derive(Clone, Debug)]
+pub struct FieldError {
+    /// Path of the field, `spec.containers[0].securityContext.privileged`.
+    pub field: String,
+    /// Name of the container that the field is in.
+    pub container: Option<String>,
+    /// What is wrong with it.
+    pub bad: Bad,
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bad {
+    /// It must be set.
+    Missing,
+    /// It must not be there; the value does not matter.
+    Present,
+    /// A forbidden text.
+    Text(String),
+    /// Forbidden texts.
+    Texts(Vec<String>),
+    /// A forbidden boolean.
+    Flag(bool),
+    /// A forbidden number.
+    Number(i64),
+}
+
+impl Bad {
+    /// Whether `accepts` holds for every forbidden value; true when there is none or it is empty.
+    pub fn all(&self, accepts: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Bad::Missing | Bad::Present => true,
+            Bad::Text(t) => t.is_empty() || accepts(t),
+            Bad::Texts(all) => all.iter().all(|t| accepts(t)),
+            Bad::Flag(b) => accepts(if *b { "true" } else { "false" }),
+            Bad::Number(n) => accepts(&n.to_string()),
+        }
+    }
+}
+
+/// The kind of object that the pod was taken from, as far as field paths are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A pod.
+    Pod,
+    /// A controller with a pod template.
+    Template,
+    /// A CronJob.
+    CronJob,
+}
+
+impl Origin {
+    /// The path as shown for an object of this kind. Every occurrence of `spec` is replaced, and
+    /// `metadata` is rewritten for pods too (the reference's behaviour).
+    fn rewritten(self, field: &str) -> String {
+        let field = match self {
+            Origin::Pod => field.to_string(),
+            Origin::Template => field.replace("spec", "spec.template.spec"),
+            Origin::CronJob => field.replace("spec", "spec.jobTemplate.spec.template.spec"),
+        };
+        field.replace("metadata", "spec.template.metadata")
+    }
+}
+
+/// Appends `(Forbidden reason: …, field error list: […])`.
+pub fn write(out: &mut String, finding: &Finding, origin: Origin) {
+    let _ = write!(out, "(Forbidden reason: {}, field error list: [", finding.reason);
+    for (i, error) in finding.errors.iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        out.push_str(&origin.rewritten(&error.field));
+        const FOUND: &str = " is forbidden, forbidden values found: ";
+        let _ = match &error.bad {
+            Bad::Missing => write!(out, ": Required value"),
+            Bad::Present => write!(out, ": Forbidden"),
+            Bad::Text(t) if t.is_empty() => write!(out, ": Forbidden"),
+            Bad::Text(t) => write!(out, "{FOUND}{t}"),
+            Bad::Texts(all) => write!(out, "{FOUND}[{}]", all.join(" ")),
+            Bad::Flag(b) => write!(out, "{FOUND}{b}"),
+            Bad::Number(n) => write!(out, "{FOUND}{n}"),
+        };
+    }
+    out.push_str("])");
+}
+
+/// The containers that a detail names: what stands between `container` or `containers` and `must`,
+/// without blanks and quotation marks, parted at commas. The reference reads its own sentence, so
+/// details that say "uses" name none, and `"b" and annotations` becomes `bandannotations`.
+pub fn named_containers(detail: &str) -> Vec<String> {
+    let words = ["containers ", "container "];
+    let Some(start) = words.iter().filter_map(|w| Some(detail.find(w)? + w.len())).min() else {
+        return Vec::new();
+    };
+    let rest = detail.get(start..).unwrap_or_default();
+    let Some(names) = rest.find(" must").and_then(|end| rest.get(..end)) else { return Vec::new() };
+    let names: String = names.chars().filter(|c| !matches!(c, ' ' | '"')).collect();
+    names.split(',').map(String::from).collect()
+}
+
+/// `"a", "b"`.
+pub fn quoted<S: AsRef<str>>(items: &[S]) -> String {
+    items.iter().map(|s| format!("\"{}\"", s.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+/// Sorted, each once.
+pub fn sorted<S: Into<String>>(items: impl IntoIterator<Item = S>) -> Vec<String> {
+    let mut all: Vec<String> = items.into_iter().map(Into::into).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// `word`, with an `s` unless there is one thing.
+pub fn plural(word: &str, count: usize) -> String {
+    if count == 1 { word.into() } else { format!("{word}s") }
+}

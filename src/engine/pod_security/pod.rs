@@ -1,0 +1,106 @@
+//! A pod as the checks look at it.
+//!
+//! In: the pod specification of an object that decodes ([`super::decode`]), or the part of it that an
+//! exclusion looks at. Out: its containers in the order of the reference (init, ordinary, ephemeral)
+//! and their fields. Nothing is copied; null means absent, and a null container is an empty one.
+
+use crate::value::{Map, Value};
+
+use super::finding::{Bad, FieldError};
+
+/// The lists of containers, in the order in which they are visited.
+pub const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// A pod, or a part of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Pod<'a> {
+    /// Fields of the pod; null = none of them counts.
+    pub spec: &'a Value,
+    /// Annotations of the pod.
+    pub annotations: Option<&'a Map>,
+    /// Its containers by list.
+    pub lists: [&'a [Value]; 3],
+}
+
+/// A container and where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Container<'a> {
+    list: &'static str,
+    index: usize,
+    value: &'a Value,
+}
+
+impl<'a> Pod<'a> {
+    /// The whole pod.
+    pub fn new(spec: &'a Value, annotations: Option<&'a Map>) -> Pod<'a> {
+        let list = |name: &str| spec.get(name).and_then(Value::as_list).unwrap_or_default();
+        Pod { spec, annotations, lists: LISTS.map(list) }
+    }
+
+    /// All containers.
+    pub fn containers(&self) -> impl Iterator<Item = Container<'a>> + use<'a> {
+        LISTS.into_iter().zip(self.lists).flat_map(|(list, items)| {
+            items.iter().enumerate().map(move |(index, value)| Container { list, index, value })
+        })
+    }
+
+    /// The security context of the pod, if it has one.
+    pub fn security(&self) -> Option<&'a Value> {
+        present(self.spec, "securityContext")
+    }
+
+    /// Items of a list of the pod.
+    pub fn list(&self, path: &[&str]) -> &'a [Value] {
+        self.spec.at(path).and_then(Value::as_list).unwrap_or_default()
+    }
+
+    /// Whether the pod is for Windows.
+    pub fn is_windows(&self) -> bool {
+        self.spec.text_at(&["os", "name"]) == "windows"
+    }
+}
+
+impl<'a> Container<'a> {
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        self.value.text_at(&["name"])
+    }
+
+    /// What it says.
+    pub fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    /// Its security context, if it has one.
+    pub fn security(&self) -> Option<&'a Value> {
+        present(self.value, "securityContext")
+    }
+
+    /// An error of the field `tail` below the container.
+    pub fn error(&self, tail: &str, bad: Bad) -> FieldError {
+        FieldError {
+            field: format!("spec.{}[{}].{tail}", self.list, self.index),
+            container: Some(self.name().into()),
+            bad,
+        }
+    }
+}
+
+/// An error of a field of the pod.
+pub fn error(field: impl Into<String>, bad: Bad) -> FieldError {
+    FieldError { field: field.into(), container: None, bad }
+}
+
+/// The member `key` unless it is null.
+pub fn present<'a>(v: &'a Value, key: &str) -> Option<&'a Value> {
+    v.get(key).filter(|v| !v.is_null())
+}
+
+/// The whole number that a field holds.
+pub fn whole(v: &Value) -> Option<i64> {
+    match v {
+        Value::Int(i) => Some(*i),
+        Value::Float(f) => Some(*f as i64),
+        _ => None,
+    }
+}

@@ -1,0 +1,85 @@
+//! Which faults an expression can give: an upper bound, by its form alone.
+
+use super::walk::operands;
+use crate::functions::Higher;
+use crate::ir::Expr;
+use crate::ir::expr::{Cmp, CmpRule, Faults, Missing, Truth};
+
+/// Kinds of faults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct May {
+    /// A missing key.
+    pub missing: bool,
+    /// Anything else.
+    pub other: bool,
+}
+
+impl May {
+    /// Whether none is possible.
+    pub fn nothing(self) -> bool {
+        self == May::default()
+    }
+
+    fn or(self, other: May) -> May {
+        May { missing: self.missing || other.missing, other: self.other || other.other }
+    }
+
+    /// Whether one of these is possible that `faults` absorbs.
+    pub fn meets(self, faults: Faults) -> bool {
+        match faults {
+            Faults::Propagate | Faults::Absorb => false,
+            Faults::MissingAsNull => self.missing,
+            Faults::AllAsNull => self.missing || self.other,
+        }
+    }
+}
+
+/// The faults that evaluating `expr` can give.
+pub fn may(expr: &Expr) -> May {
+    let mut below = May::default();
+    // An expression reference is run by the function that takes it.
+    if !matches!(expr, Expr::Lambda { .. }) {
+        operands(expr, &mut |e, binders| {
+            let found = may(e);
+            // Projections pass over items for which a key is missing.
+            let passed_over = binders > 0 && matches!(expr, Expr::Project { .. });
+            below = below.or(May { missing: found.missing && !passed_over, ..found });
+        });
+    }
+    let own = |missing: bool, other: bool| below.or(May { missing, other });
+    match expr {
+        Expr::Path { access, .. } => own(access.key == Missing::Fault, access.scalar == Missing::Fault),
+        Expr::Slice { bounds: [_, _, step], .. } => own(false, *step == Some(0)),
+        Expr::Rescue { faults, .. } => match faults {
+            Faults::Propagate | Faults::Absorb => below,
+            Faults::MissingAsNull => May { missing: false, ..below },
+            Faults::AllAsNull => May::default(),
+        },
+        Expr::Not { truth, .. } | Expr::Or { truth, .. } | Expr::And { truth, .. } => {
+            own(false, *truth == Truth::Boolean)
+        }
+        Expr::Compare { op, rule, .. } => {
+            own(false, *rule == CmpRule::Numeric && !matches!(op, Cmp::Eq | Cmp::Ne))
+        }
+        // The expressions that they run give no missing key either: it is null or another fault.
+        Expr::Higher { .. } => own(false, true),
+        // No function gives a missing key; see `functions::call`.
+        Expr::Call { .. } | Expr::Fail { .. } => own(false, true),
+        Expr::Const(_)
+        | Expr::Root
+        | Expr::Local(_)
+        | Expr::Index { .. }
+        | Expr::Let { .. }
+        | Expr::Project { .. }
+        | Expr::Flatten(_)
+        | Expr::List(_)
+        | Expr::Object(_)
+        | Expr::UnlessNull(_)
+        | Expr::Lambda { .. } => below,
+    }
+}
+
+/// Whether the function that runs an expression for each item takes a missing key for null.
+pub fn takes_missing_for_null(kind: Higher) -> bool {
+    kind != Higher::SortBy
+}

@@ -1,0 +1,111 @@
+//! Rules: carries the passes to every expression, template and condition that a rule holds.
+
+use std::sync::Arc;
+
+use super::condition::{always_hold, conditions};
+use super::template::{query, source, template};
+use crate::ir::check::{Check, ForEach, Overlay, Overlays, not_a_list};
+use crate::ir::rule::{Binding, BindingSource, Body, Message, Properties};
+use crate::ir::{Conditions, Rule, Template};
+use crate::value::Value;
+
+/// Optimises a rule.
+pub fn rule(rule: Rule) -> Rule {
+    Rule {
+        bindings: bindings(rule.bindings),
+        admit: admit(rule.admit),
+        properties: rule.properties.map(|p| Properties { template: template(p.template), ..p }),
+        body: match rule.body {
+            Body::Validate { check: c, message: m } => {
+                Body::Validate { check: check(c), message: message(m) }
+            }
+            body => body,
+        },
+        ..rule
+    }
+}
+
+/// Conditions that always hold ask for nothing.
+fn admit(c: Option<Conditions>) -> Option<Conditions> {
+    c.map(conditions).filter(|c| !always_hold(c))
+}
+
+fn message(m: Message) -> Message {
+    Message { template: template(m.template), ..m }
+}
+
+fn bindings(list: Box<[Arc<Binding>]>) -> Box<[Arc<Binding>]> {
+    list.into_vec().into_iter().map(|b| Arc::new(binding(Arc::unwrap_or_clone(b)))).collect()
+}
+
+fn binding(b: Binding) -> Binding {
+    let source = match b.source {
+        BindingSource::Variable { value, query: q, default, raw } => BindingSource::Variable {
+            value: value.map(template),
+            query: q.map(source),
+            default: default.map(template),
+            raw,
+        },
+        BindingSource::ConfigMap { name, namespace, raw } => {
+            BindingSource::ConfigMap { name: template(name), namespace: template(namespace), raw }
+        }
+        BindingSource::ApiCall { call, raw, compile } => {
+            BindingSource::ApiCall { call: template(call), raw, compile }
+        }
+        BindingSource::Global { name, query: q } => BindingSource::Global { name, query: q.map(source) },
+        BindingSource::Image { reference, query: q } => {
+            BindingSource::Image { reference: template(reference), query: q.map(source) }
+        }
+    };
+    Binding { source, ..b }
+}
+
+fn check(c: Check) -> Check {
+    match c {
+        Check::Deny(c) => Check::Deny(conditions(c)),
+        Check::Pattern(overlay, origin) => Check::Pattern(self::overlay(overlay), origin),
+        Check::AnyPattern(overlays, origin) => Check::AnyPattern(self::overlays(overlays), origin),
+        Check::ForEach(loops) => Check::ForEach(loops.into_vec().into_iter().map(for_each).collect()),
+        Check::Nothing => Check::Nothing,
+    }
+}
+
+fn for_each(l: ForEach) -> ForEach {
+    ForEach {
+        list: query(l.list),
+        bindings: bindings(l.bindings),
+        admit: admit(l.admit),
+        check: check(l.check),
+        ..l
+    }
+}
+
+/// A pattern that turns out to be constant is lowered once.
+fn overlay(overlay: Overlay) -> Overlay {
+    match overlay {
+        Overlay::Dynamic(t, lower) => match template(t) {
+            Template::Const(v) => match lower(&v) {
+                Some(pattern) => Overlay::Ready(Arc::new(pattern)),
+                None => Overlay::Dynamic(Template::Const(v), lower),
+            },
+            t => Overlay::Dynamic(t, lower),
+        },
+        ready => ready,
+    }
+}
+
+fn overlays(overlays: Overlays) -> Overlays {
+    match overlays {
+        Overlays::Dynamic(t, lower) => match template(t) {
+            Template::Const(Value::List(items)) => {
+                match items.iter().map(lower).collect::<Option<Vec<_>>>() {
+                    Some(patterns) => Overlays::Ready(patterns.into()),
+                    None => Overlays::Dynamic(Template::Const(Value::List(items)), lower),
+                }
+            }
+            Template::Const(v) => Overlays::Broken(not_a_list(&v).into()),
+            t => Overlays::Dynamic(t, lower),
+        },
+        ready => ready,
+    }
+}

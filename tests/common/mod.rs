@@ -1,0 +1,81 @@
+//! Runs the program on files of a temporary folder.
+#![allow(dead_code, clippy::expect_used)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A temporary folder with files.
+pub struct Files {
+    pub dir: tempfile::TempDir,
+}
+
+impl Files {
+    pub fn new(files: &[(&str, &str)]) -> Files {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let all = Files { dir };
+        for (name, text) in files {
+            all.write(name, text.as_bytes());
+        }
+        all
+    }
+
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, bytes).expect("a file");
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Runs `ephor` in the folder.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_ephor"))
+            .args(args)
+            .current_dir(self.dir.path())
+            .output()
+            .expect("the program starts");
+        Ran::new(output)
+    }
+}
+
+/// What the program printed.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    fn new(output: Output) -> Ran {
+        Ran {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Neither a panic nor a signal.
+    pub fn ended_well(&self) -> bool {
+        matches!(self.code, Some(0 | 1)) && !self.err.contains("panicked")
+    }
+}
+
+/// A policy that wants a label on ConfigMaps.
+pub const POLICY: &str = r#"apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: need-team
+spec:
+  rules:
+  - name: team
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate:
+      message: label team is needed
+      pattern: {metadata: {labels: {team: "?*"}}}
+"#;
+
+/// A ConfigMap without the label, and one with it.
+pub const RESOURCES: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: good, namespace: web, labels: {team: a}}\n";

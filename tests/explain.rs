@@ -1,0 +1,75 @@
+//! `ephor explain` as a program.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const POLICY: &str = "\
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: tags}
+spec:
+  rules:
+  - name: pinned
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      message: pin it
+      pattern: {spec: {containers: [{image: '!*:latest'}]}}
+";
+
+fn explain(dir: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_ephor"))
+        .arg("explain")
+        .args(args)
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("tags.yaml"), POLICY).unwrap();
+    dir
+}
+
+#[test]
+fn shows_written_and_generated_rules_with_file_and_line() {
+    let dir = folder();
+    let (code, out, err) = explain(dir.path(), &["tags.yaml"]);
+    assert_eq!((code, &*err), (Some(0), ""));
+    let headlines: Vec<&str> = out.lines().filter(|l| l.starts_with("tags/")).collect();
+    assert_eq!(
+        headlines,
+        [
+            "tags/pinned at tags.yaml:6",
+            "tags/autogen-pinned at tags.yaml:6, generated for pod controllers",
+            "tags/autogen-cronjob-pinned at tags.yaml:6, generated for cron jobs",
+        ]
+    );
+    assert!(out.contains("unchanged:\n"), "{out}");
+}
+
+#[test]
+fn picks_rules_by_name_and_kind_and_prints_json() {
+    let dir = folder();
+    let (_, out, _) = explain(dir.path(), &["tags.yaml", "--kind", "CronJob", "--json"]);
+    let list: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let rule = &list[0];
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    assert_eq!((&rule["rule"], &rule["path"]), (&"autogen-cronjob-pinned".into(), &"spec.rules[0]".into()));
+    assert_eq!((&rule["generatedFor"], &rule["changed"]), (&"cron jobs".into(), &false.into()));
+}
+
+#[test]
+fn says_what_was_probably_meant() {
+    let dir = folder();
+    let fails = |args: &[&str], text: &str| {
+        let (code, out, err) = explain(dir.path(), args);
+        assert_eq!((code, &*out, &*err), (Some(1), "", &*format!("Error: {text}\n")));
+    };
+    fails(&["tag.yaml"], "no such policy file `tag.yaml`; did you mean `tags.yaml`?");
+    fails(&["tags.yaml", "--rule", "pined"], "no rule `pined`; did you mean `pinned`?");
+    fails(&["tags.yaml", "--kind", "Secret"], "no rule for objects of kind `Secret`");
+}
