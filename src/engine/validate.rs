@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use crate::ir::Conditions;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::rule::{Message, Properties};
-use crate::ir::shape::Pattern;
+use crate::ir::shape::{Pattern, type_name};
 use crate::value::{Str, Value};
 
 use super::condition;
@@ -276,13 +276,7 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
     let is_map = item.as_map().is_some();
     let scoped = l.element_scope.unwrap_or(is_map);
     if scoped && !is_map {
-        let found = match item {
-            Value::Str(_) => "string",
-            Value::Bool(_) => "bool",
-            Value::List(_) => "slice",
-            Value::Int(_) => "int64",
-            _ => "float64",
-        };
+        let found = type_name(item);
         return Element::Ends(
             Status::Error,
             format!(
