@@ -59,21 +59,6 @@ pub fn expression(variable: &str) -> String {
     variable.replace("{{", "").replace("}}", "").trim().to_owned()
 }
 
-/// The expression of the variable at `range` of `text`.
-///
-/// The reference takes one byte of the character before a variable for the whole character. What is
-/// left of a longer one begins the expression, as one U+FFFD for each byte, so that it cannot be
-/// parsed.
-pub fn expression_at(text: &str, range: Range<usize>) -> String {
-    let before = text.get(..range.start).and_then(|head| head.chars().next_back());
-    let rest = before.map_or(0, |c| c.len_utf8() - 1);
-    let variable = text.get(range).unwrap_or_default();
-    match rest {
-        0 => expression(variable),
-        n => expression(&format!("{}{variable}", "\u{fffd}".repeat(n))),
-    }
-}
-
 /// What begins at a place.
 enum Span {
     /// Something that ends here.

@@ -5,7 +5,7 @@
 //! the specification of conditions and variables.
 
 use crate::value::place::{Path, PathPart};
-use crate::value::variables::{expression_at, find_references, find_variables};
+use crate::value::variables::{expression, find_references, find_variables};
 use crate::value::{Value, wildcard};
 
 /// What a document may use.
