@@ -211,7 +211,7 @@ impl Parser<'_> {
         let bad = |cause: String| {
             format!(
                 "invalid argument {} for \"{}\" flag: {cause}",
-                crate::jmespath::ast::go_quote(value),
+                crate::value::quote::quote(value),
                 flag.shown()
             )
         };

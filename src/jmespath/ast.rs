@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::value::Value;
 use crate::value::number::float_v;
 use crate::value::print::display;
+use crate::value::quote::quote;
 
 use super::lexer::Kind;
 
@@ -145,8 +146,8 @@ impl Ast {
     fn write_tree(&self, out: &mut String, indent: usize) {
         let value = match self {
             Ast::Comparator(c, _) => Some(c.token().name().to_string()),
-            Ast::Function(name, _) => name.as_deref().map(go_quote),
-            Ast::Field(name) => Some(go_quote(name)),
+            Ast::Function(name, _) => name.as_deref().map(quote),
+            Ast::Field(name) => Some(quote(name)),
             Ast::Index(i) => Some(i.to_string()),
             Ast::Literal(Value::Null) => None,
             Ast::Literal(v) => Some(go_syntax(v)),
@@ -156,7 +157,7 @@ impl Ast {
         if let Ast::MultiSelectHash(pairs) = self {
             open(out, indent, self.name().0, None, !pairs.is_empty());
             for (key, expr) in pairs {
-                open(out, indent + 4, "ASTKeyValPair", Some(&go_quote(key)), true);
+                open(out, indent + 4, "ASTKeyValPair", Some(&quote(key)), true);
                 expr.write_tree(out, indent + 8);
                 close(out, indent + 4);
             }
@@ -205,46 +206,11 @@ fn close(out: &mut String, indent: usize) {
     let _ = writeln!(out, "{}}}", " ".repeat(indent));
 }
 
-/// A string in double quotes with Go's escapes; printable Unicode stays.
-pub fn go_quote(s: &str) -> String {
-    let mut out = String::from("\"");
-    for c in s.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
-                let _ = write!(out, "\\x{:02x}", c as u32);
-            }
-            c if unprintable(c) => {
-                let n = c as u32;
-                let _ = if n < 0x10000 { write!(out, "\\u{n:04x}") } else { write!(out, "\\U{n:08x}") };
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-/// Control, format, separator and private characters, which Go's `%q` escapes.
-fn unprintable(c: char) -> bool {
-    c.is_control()
-        || (c.is_whitespace() && c != ' ')
-        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{fffb}')
-}
-
 /// A literal in Go syntax (`%#v`).
 fn go_syntax(v: &Value) -> String {
     match v {
         Value::Null => "interface {}(nil)".into(),
-        Value::Str(s) => go_quote(s),
+        Value::Str(s) => quote(s),
         Value::Float(f) => float_v(*f),
         Value::List(l) => {
             let items: Vec<String> = l.iter().map(go_syntax).collect();
@@ -252,7 +218,7 @@ fn go_syntax(v: &Value) -> String {
         }
         Value::Map(m) => {
             let items: Vec<String> =
-                m.sorted().into_iter().map(|(k, v)| format!("{}:{}", go_quote(k), go_syntax(v))).collect();
+                m.sorted().into_iter().map(|(k, v)| format!("{}:{}", quote(k), go_syntax(v))).collect();
             format!("map[string]interface {{}}{{{}}}", items.join(", "))
         }
         other => display(other),
