@@ -112,6 +112,16 @@ impl<'r> Data<'r> {
         }
     }
 
+    /// How many bindings are in scope.
+    pub fn bound(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The names of the bindings in scope, outermost first.
+    pub fn names(&self) -> Arc<[Str]> {
+        self.entries.iter().map(|e| e.binding.name.clone()).collect()
+    }
+
     /// Sets a top-level name, replacing what was there.
     pub fn set(&mut self, name: &Str, value: Value) {
         match self.overlay.iter_mut().find(|(k, _)| k == name) {

@@ -60,21 +60,29 @@ fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status
 
 fn deny_message(found: &str, s: Subject<'_>, data: &mut Data<'_>) -> Str {
     let own = &s.message.text;
-    let template;
-    let template = match (own.is_empty(), found.is_empty()) {
+    let filled = match (own.is_empty(), found.is_empty()) {
         (true, true) => return format!("validation error: rule {} failed", s.rule).into(),
-        (false, true) => &s.message.template,
+        (false, true) => own_message(s, data),
         (own_is_empty, false) => {
             let joined: Str = if own_is_empty { found.into() } else { format!("{own}; {found}").into() };
-            template = (s.message.lower)(&joined, &s.message.names);
-            &template
+            data.fill(&(s.message.lower)(&joined, &data.names()))
         }
     };
-    match data.fill(template) {
+    match filled {
         Ok(Value::Str(text)) => text,
         Ok(_) => "the produced message didn't resolve to a string, check your policy definition.".into(),
         Err(_) => found.into(),
     }
+}
+
+/// The rule's message, filled in. It may name what the loops around the failure have in their scope,
+/// which the rule itself does not know.
+fn own_message(s: Subject<'_>, data: &mut Data<'_>) -> Result<Value, String> {
+    if data.bound() == s.message.names.len() {
+        return data.fill(&s.message.template);
+    }
+    let names = data.names();
+    data.fill(&(s.message.lower)(&s.message.text, &names))
 }
 
 /// The rule's message, filled in, with a full stop; `Ok("")` without a message.
@@ -82,7 +90,7 @@ fn stated(s: Subject<'_>, data: &mut Data<'_>) -> Result<String, ()> {
     if s.message.text.is_empty() {
         return Ok(String::new());
     }
-    match data.fill(&s.message.template) {
+    match own_message(s, data) {
         Ok(Value::Str(text)) if text.ends_with('.') => Ok(format!("{text} ")),
         Ok(Value::Str(text)) => Ok(format!("{text}. ")),
         _ => Err(()),
