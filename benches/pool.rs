@@ -129,7 +129,11 @@ fn slowest(files: &[PathBuf], pool: &Path) {
         .collect();
     times.sort_by(|a, b| b.0.cmp(&a.0));
     for (took, n, name) in times {
-        println!("{:>8.3} ms {n:>6} results {:>8.0} ns each  {name}", ms(took), took.as_nanos() as f64 / n.max(1) as f64);
+        println!(
+            "{:>8.3} ms {n:>6} results {:>8.0} ns each  {name}",
+            ms(took),
+            took.as_nanos() as f64 / n.max(1) as f64
+        );
     }
 }
 

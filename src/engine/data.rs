@@ -72,6 +72,8 @@ pub struct Snapshot {
     overlay: Vec<(Str, Value)>,
     states: Vec<State>,
     images: bool,
+    /// What [`Data::replaced_from`] was for the snapshot around this one.
+    outer: usize,
 }
 
 /// The data of one rule.
@@ -81,6 +83,8 @@ pub struct Data<'r> {
     root: &'r Value,
     /// Top-level names that were added; the last of equal names counts.
     overlay: Vec<(Str, Value)>,
+    /// The first position of `overlay` that was replaced since the last snapshot was taken or gone back to.
+    replaced_from: usize,
     entries: Vec<Entry>,
     /// Only entries before this position may be loaded now.
     limit: usize,
@@ -94,6 +98,7 @@ impl<'r> Data<'r> {
             world,
             root,
             overlay: Vec::new(),
+            replaced_from: usize::MAX,
             entries: Vec::new(),
             limit: usize::MAX,
             images_loaded: false,
@@ -124,8 +129,11 @@ impl<'r> Data<'r> {
 
     /// Sets a top-level name, replacing what was there.
     pub fn set(&mut self, name: &Str, value: Value) {
-        match self.overlay.iter_mut().find(|(k, _)| k == name) {
-            Some(slot) => slot.1 = value,
+        match self.overlay.iter_mut().enumerate().find(|(_, (k, _))| k == name) {
+            Some((at, slot)) => {
+                slot.1 = value;
+                self.replaced_from = self.replaced_from.min(at);
+            }
             None => self.overlay.push((name.clone(), value)),
         }
     }
@@ -140,8 +148,10 @@ impl<'r> Data<'r> {
     }
 
     /// The state as it is now.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&mut self) -> Snapshot {
+        let outer = std::mem::replace(&mut self.replaced_from, usize::MAX);
         Snapshot {
+            outer,
             overlay: self.overlay.clone(),
             states: self.entries.iter().map(|e| e.state).collect(),
             images: self.images_loaded,
@@ -151,8 +161,13 @@ impl<'r> Data<'r> {
     /// Goes back to a snapshot. Entries that were loaded since are loaded again; one that fails now
     /// counts as loaded and has no value (the reference's behaviour).
     pub fn reset(&mut self, to: &Snapshot) {
-        self.overlay.clear();
-        self.overlay.extend_from_slice(&to.overlay);
+        if self.replaced_from < to.overlay.len() {
+            self.overlay.clear();
+            self.overlay.extend_from_slice(&to.overlay);
+        } else {
+            self.overlay.truncate(to.overlay.len());
+        }
+        self.replaced_from = usize::MAX;
         self.entries.truncate(to.states.len());
         self.images_loaded = to.images;
         for at in 0..to.states.len() {
@@ -169,6 +184,11 @@ impl<'r> Data<'r> {
                 _ => {}
             }
         }
+    }
+
+    /// Gives up a snapshot that was just gone back to.
+    pub fn release(&mut self, snapshot: Snapshot) {
+        self.replaced_from = self.replaced_from.min(snapshot.outer);
     }
 
     /// Runs a query on the data; loads first what it mentions.

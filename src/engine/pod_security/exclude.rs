@@ -41,11 +41,10 @@ pub fn apply<'f>(
         for found in part(pod, images, control, standard) {
             let Some(original) = findings.iter_mut().find(|f| f.finding.id == found.id) else { continue };
             for error in &found.errors {
-                let general = without_digits(&error.field);
-                let fits = (field.is_empty() || field == general)
+                let fits = (field.is_empty() || general(field.bytes(), error.field.bytes()))
                     && (values.is_empty() || error.bad.all(|v| any_matches(values, v)));
                 if fits {
-                    remove_one(original, error, &general, by_image);
+                    remove_one(original, error, by_image);
                 }
             }
             let id = found.id;
@@ -95,29 +94,31 @@ fn part(pod: &Pod<'_>, images: &[Value], control: &str, standard: Standard<'_>) 
     checks::of_control(control, &part, level, version)
 }
 
-/// The path with `*` for every run of digits, in names too.
-fn without_digits(field: &str) -> String {
-    let mut out = String::with_capacity(field.len());
+/// Whether a path with `*` for every run of digits (in names too) is `wanted`.
+fn general(mut wanted: impl Iterator<Item = u8>, field: impl Iterator<Item = u8>) -> bool {
+    generalised(field).all(|b| wanted.next() == Some(b)) && wanted.next().is_none()
+}
+
+fn generalised(field: impl Iterator<Item = u8>) -> impl Iterator<Item = u8> {
     let mut in_digits = false;
-    for c in field.chars() {
-        let digit = c.is_ascii_digit();
-        if !digit {
-            out.push(c);
-        } else if !in_digits {
-            out.push('*');
+    field.filter_map(move |b| {
+        let follows = std::mem::replace(&mut in_digits, b.is_ascii_digit());
+        match (in_digits, follows) {
+            (false, _) => Some(b),
+            (true, false) => Some(b'*'),
+            (true, true) => None,
         }
-        in_digits = digit;
-    }
-    out
+    })
 }
 
 /// Removes the first error of the same field; of the same container when images are named. The last
 /// error takes its place, which decides about the next removal (the reference's behaviour).
-fn remove_one(shown: &mut Cow<'_, Shown>, error: &FieldError, general: &str, by_image: bool) {
+fn remove_one(shown: &mut Cow<'_, Shown>, error: &FieldError, by_image: bool) {
     let errors = &shown.finding.errors;
-    let at = errors
-        .iter()
-        .position(|e| without_digits(&e.field) == general && (!by_image || e.container == error.container));
+    let at = errors.iter().position(|e| {
+        general(generalised(error.field.bytes()), e.field.bytes())
+            && (!by_image || e.container == error.container)
+    });
     if let Some(at) = at {
         let shown = shown.to_mut();
         shown.finding.errors.swap_remove(at);
