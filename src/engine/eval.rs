@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::functions::{self, Arg, Higher};
 use crate::ir::expr::{Access, Expr, Faults, Over};
-use crate::ir::ops::{compare, flatten, item, slice, truth, truthy, walk};
+use crate::ir::ops::{compare, flatten, flatten_into, item, slice, truth, truthy, walk};
 use crate::value::{Fault, List, Map, Str, Value};
 
 /// The result of an expression.
@@ -149,6 +149,14 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             let source = eval(source, env)?;
             project(*over, source, keep.as_deref(), body.as_deref(), env)
         }
+        Expr::Flatten(source) if matches!(**source, Expr::List(_)) => {
+            let Expr::List(items) = &**source else { return Ok(Cow::Borrowed(&NULL)) };
+            let mut out = Vec::new();
+            for e in items {
+                flatten_into(&mut out, eval(e, env)?);
+            }
+            Ok(Cow::Owned(Value::list(out)))
+        }
         Expr::Flatten(source) => {
             let source = eval(source, env)?;
             Ok(match source.as_list() {
@@ -173,8 +181,14 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             eval(&pair[1], env)
         }
         Expr::Call { function, args } => {
-            let args = arguments(args, env)?;
-            functions::call(function, env.functions, &args).map(Cow::Owned)
+            let made = match &**args {
+                [one] => functions::call(function, env.functions, &[argument(one, env)?]),
+                [one, two] => {
+                    functions::call(function, env.functions, &[argument(one, env)?, argument(two, env)?])
+                }
+                args => functions::call(function, env.functions, &arguments(args, env)?),
+            };
+            made.map(Cow::Owned)
         }
         Expr::Higher { kind, function, args } => {
             let values = arguments(args, env)?;
@@ -202,12 +216,14 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
 }
 
 fn arguments<'a>(args: &'a [Expr], env: Env<'_, 'a>) -> Result<Vec<Arg<'a>>, Fault> {
-    args.iter()
-        .map(|arg| match arg {
-            Expr::Lambda { text, .. } => Ok(Arg::Expref(text)),
-            arg => eval(arg, env).map(Arg::Value),
-        })
-        .collect()
+    args.iter().map(|arg| argument(arg, env)).collect()
+}
+
+fn argument<'a>(arg: &'a Expr, env: Env<'_, 'a>) -> Result<Arg<'a>, Fault> {
+    match arg {
+        Expr::Lambda { text, .. } => Ok(Arg::Expref(text)),
+        arg => eval(arg, env).map(Arg::Value),
+    }
 }
 
 fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], access: Access) -> Evaluated<'a> {
@@ -225,6 +241,7 @@ fn project<'a>(
     env: Env<'_, 'a>,
 ) -> Evaluated<'a> {
     match (over, &source) {
+        (Over::Items, _) if keep.is_none() && body.is_none() && is_full(&source) => Ok(source),
         (Over::Items, Cow::Borrowed(Value::List(l))) => {
             project_items(l.iter(), keep, body, env).map(Cow::Owned)
         }
@@ -233,6 +250,11 @@ fn project<'a>(
         (Over::Values, Cow::Owned(Value::Map(m))) => project_values(m, keep, body, env).map(Cow::Owned),
         _ => Ok(Cow::Borrowed(&NULL)),
     }
+}
+
+/// A plain list without nulls: what a projection that does nothing else leaves as it is.
+fn is_full(source: &Value) -> bool {
+    matches!(source, Value::List(l) if !l.is_opaque() && l.iter().all(|v| !v.is_null()))
 }
 
 fn project_values<'b>(
