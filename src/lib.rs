@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod cel;
 pub mod cli;
 pub mod conformance;
 pub mod document;

@@ -344,7 +344,7 @@ impl<'s> Builder<'s> {
                 self.bad_key("unsupported map key of type: %!s(<nil>), key: <nil>".to_string());
                 Key::Named("".into(), false)
             }
-            Value::List(_) | Value::Map(_) => {
+            _ => {
                 self.fatal(|| format!("yaml: invalid map key: {}", go_syntax(value)));
                 Key::Named("".into(), false)
             }

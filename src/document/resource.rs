@@ -101,14 +101,7 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
 }
 
 fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
-        Value::Str(_) => "string",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-    }
+    value.json_type()
 }
 
 /// The version and kind that the items of a typed list may leave out.

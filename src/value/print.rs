@@ -41,6 +41,9 @@ pub fn write_display(out: &mut String, v: &Value) {
 fn scalar(out: &mut String, v: &Value) {
     match v {
         Value::Null | Value::List(_) | Value::Map(_) => out.push_str("<nil>"),
+        Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => {
+            out.push_str(v.cel_type())
+        }
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => {
             let _ = write!(out, "{i}");
@@ -115,6 +118,8 @@ fn line_break(out: &mut String, indent: Option<usize>, level: usize) {
 
 fn write_json(out: &mut String, v: &Value, indent: Option<usize>, level: usize) {
     match v {
+        // No document holds values of these kinds.
+        Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => out.push_str("null"),
         Value::Null => out.push_str("null"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => {

@@ -94,12 +94,5 @@ fn operation_problem(operation: &Value) -> Option<Problem> {
 }
 
 fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
-        Value::Str(_) => "string",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-    }
+    value.json_type()
 }

@@ -110,14 +110,7 @@ fn refuse(walk: &mut Walk, value: &Value, target: &str, wanted: &str) {
 }
 
 fn found(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
-        Value::Str(_) => "string",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-    }
+    value.json_type()
 }
 
 fn decoded_type(kind: &Kind) -> &'static str {
