@@ -7,6 +7,7 @@
 pub mod cases;
 pub mod engine;
 pub mod jmespath;
+pub mod kubernetes_cel;
 pub mod verdicts;
 
 use std::path::Path;
@@ -77,6 +78,7 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         one(&format!("engine/{stem}"), &file, &engine::run)?;
     }
+    one("kubernetes-cel", &dir.join("kubernetes-cel/cases.jsonl"), &kubernetes_cel::run)?;
     let own = dir.join("cases");
     if own.is_dir() {
         for topic in cases::topics(&own)? {

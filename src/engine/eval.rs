@@ -11,6 +11,8 @@ use crate::ir::expr::{Access, Expr, Faults, Over};
 use crate::ir::ops::{compare, flatten, flatten_into, item, slice, truth, truthy, walk};
 use crate::value::{Fault, List, Map, Str, Value};
 
+use super::strict::{Meter, strict};
+
 /// The result of an expression.
 pub type Evaluated<'a> = Result<Cow<'a, Value>, Fault>;
 
@@ -28,18 +30,41 @@ pub struct Env<'f, 'a> {
     /// What functions may know of the world.
     pub functions: &'a functions::Context,
     locals: Option<&'f Frame<'f, 'a>>,
+    meter: Option<&'a Meter>,
 }
 
 /// The value of a binder and the binders around it.
 struct Frame<'f, 'a> {
     value: &'a Value,
+    /// Why there is no value.
+    fault: Option<&'f Fault>,
     outer: Option<&'f Frame<'f, 'a>>,
 }
 
 impl<'f, 'a> Env<'f, 'a> {
     /// An environment without binders.
     pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
-        Env { root, overlay: &[], functions, locals: None }
+        Env { root, overlay: &[], functions, locals: None, meter: None }
+    }
+
+    /// With a meter on which strict nodes are charged.
+    #[must_use]
+    pub fn with_meter(mut self, meter: &'a Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// Adds a charge.
+    ///
+    /// # Errors
+    /// The meter's limit is exceeded.
+    pub fn charge(&self, amount: u64) -> Result<(), Fault> {
+        self.meter.map_or(Ok(()), |m| m.charge(amount))
+    }
+
+    /// Whether there is a meter.
+    pub fn is_metered(&self) -> bool {
+        self.meter.is_some()
     }
 
     /// With top-level names on top of the root.
@@ -70,21 +95,38 @@ impl<'f, 'a> Env<'f, 'a> {
         read_path(Cow::Borrowed(self.root), keys, access)
     }
 
-    fn local(&self, n: u32) -> Option<&'a Value> {
-        let mut frame = self.locals?;
+    fn local(&self, n: u32) -> Result<&'a Value, Fault> {
+        let unbound = || Fault::new("unbound local");
+        let mut frame = self.locals.ok_or_else(unbound)?;
         for _ in 0..n {
-            frame = frame.outer?;
+            frame = frame.outer.ok_or_else(unbound)?;
         }
-        Some(frame.value)
+        frame.fault.map_or(Ok(frame.value), |fault| Err(fault.clone()))
     }
 
     /// Evaluates `body` with `value` as the innermost local.
-    fn bind(&self, value: &'a Value, body: &'a Expr) -> Evaluated<'a> {
-        let frame = Frame { value, outer: self.locals };
+    pub fn bind(&self, value: &'a Value, body: &'a Expr) -> Evaluated<'a> {
+        let frame = Frame { value, fault: None, outer: self.locals };
         eval(body, Env { locals: Some(&frame), ..*self })
     }
 
-    /// As [`Env::bind`] for a value that does not live as long as the root.
+    /// Evaluates `body` with a fault in the place of the innermost local.
+    pub fn bind_fault(&self, fault: &Fault, body: &'a Expr) -> Evaluated<'a> {
+        let frame = Frame { value: &NULL, fault: Some(fault), outer: self.locals };
+        eval(body, Env { locals: Some(&frame), ..*self })
+    }
+
+    /// Evaluates `body` with two locals, the second one innermost.
+    pub fn bind_two<'b>(&self, first: &'b Value, second: &'b Value, body: &'b Expr) -> Result<Value, Fault>
+    where
+        'a: 'b,
+    {
+        let env: Env<'_, 'b> = *self;
+        let outer = Frame { value: first, fault: None, outer: env.locals };
+        let inner = Frame { value: second, fault: None, outer: Some(&outer) };
+        eval(body, Env { locals: Some(&inner), ..env }).map(Cow::into_owned)
+    }
+
     fn bind_cow(&self, value: Cow<'a, Value>, body: &'a Expr) -> Evaluated<'a> {
         match value {
             Cow::Borrowed(v) => self.bind(v, body),
@@ -92,7 +134,8 @@ impl<'f, 'a> Env<'f, 'a> {
         }
     }
 
-    fn bind_short<'b>(&self, value: &'b Value, body: &'b Expr) -> Result<Value, Fault>
+    /// As [`Env::bind`] for a value that does not live as long as the root.
+    pub fn bind_short<'b>(&self, value: &'b Value, body: &'b Expr) -> Result<Value, Fault>
     where
         'a: 'b,
     {
@@ -110,7 +153,7 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
     match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
         Expr::Root => Ok(env.root()),
-        Expr::Local(n) => env.local(*n).map(Cow::Borrowed).ok_or_else(|| Fault::new("unbound local")),
+        Expr::Local(n) => env.local(*n).map(Cow::Borrowed),
         Expr::Path { base, keys, access } => match &**base {
             Expr::Root => env.read_root(keys, *access),
             base => read_path(eval(base, env)?, keys, *access),
@@ -208,6 +251,16 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
         }
         // An expression reference that is no argument has no value of its own.
         Expr::Lambda { .. } => Ok(Cow::Owned(Value::Map(Map::new()))),
+        Expr::Walk(_)
+        | Expr::Test(_)
+        | Expr::Cond(_)
+        | Expr::Decide { .. }
+        | Expr::Invoke(_)
+        | Expr::OneOf { .. }
+        | Expr::Make(_)
+        | Expr::Loop(_)
+        | Expr::Bind(_)
+        | Expr::OrElse { .. } => strict(expr, env),
         Expr::Fail { args, text } => {
             arguments(args, env)?;
             Err(Fault::new(&**text))

@@ -6,6 +6,7 @@
 
 mod args;
 mod arithmetic;
+pub mod cel;
 pub mod collections;
 pub mod encode;
 pub mod go_syntax;
@@ -69,8 +70,24 @@ pub enum Cost {
     Heavy,
 }
 
+/// The level of CEL's runtime, whose texts and charges differ in a few points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CelLevel {
+    /// 0.26, of the API server.
+    #[default]
+    V26,
+    /// 0.30, of Kyverno.
+    V30,
+}
+
+/// Who answers the questions of expressions to the authorizer.
+pub trait Authorizer: Send + Sync {
+    /// The answer to a question about a verb.
+    fn decide(&self, check: &crate::value::object::Check, verb: &str) -> crate::value::object::Decision;
+}
+
 /// What the functions may know of the world.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Context {
     /// The moment that `time_now` and its like see: nanoseconds since 1970 in UTC; `None` = the clock.
     pub now: Option<i128>,
@@ -78,11 +95,27 @@ pub struct Context {
     pub default_registry: String,
     /// Whether the default registry stays visible in normalised image references.
     pub mutate_registry: bool,
+    /// The level of CEL's runtime.
+    pub cel_level: CelLevel,
+    /// Who answers questions to the authorizer; without one nothing is allowed.
+    pub authorizer: Option<std::sync::Arc<dyn Authorizer>>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("now", &self.now).finish_non_exhaustive()
+    }
 }
 
 impl Default for Context {
     fn default() -> Self {
-        Context { now: None, default_registry: "docker.io".into(), mutate_registry: true }
+        Context {
+            now: None,
+            default_registry: "docker.io".into(),
+            mutate_registry: true,
+            cel_level: CelLevel::V26,
+            authorizer: None,
+        }
     }
 }
 

@@ -225,6 +225,24 @@ fn check_escapes(s: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The path as it stands in the URL: as written where that is well-formed.
+pub(super) fn escaped_path(parts: &Parts<'_>) -> String {
+    let well_formed = |b: u8| b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@[]%/".contains(&b);
+    if !parts.raw_path.is_empty() && parts.raw_path.bytes().all(well_formed) {
+        return parts.raw_path.into();
+    }
+    if parts.path == "*" {
+        return "*".into();
+    }
+    percent_encode(parts.path.as_bytes())
+}
+
+/// A key or value of a query, unescaped; `None` when an escape is malformed.
+pub(super) fn unescaped_query(text: &str) -> Option<String> {
+    check_escapes(text).ok()?;
+    Some(super::encode::lossy(&percent_decode(&text.replace('+', " "))))
+}
+
 fn percent_decode(s: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(s.len());
     let mut rest = s.as_bytes();

@@ -21,6 +21,7 @@ pub mod policy;
 pub mod print;
 pub mod rule;
 pub mod shape;
+pub mod strict;
 pub mod template;
 
 pub use condition::{Condition, Conditions, Operator};

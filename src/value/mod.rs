@@ -14,6 +14,7 @@ pub mod fault;
 pub mod image;
 pub mod list;
 pub mod map;
+pub mod names;
 pub mod number;
 pub mod object;
 pub mod path;
