@@ -276,6 +276,14 @@ impl Checker<'_> {
             return (ty, kind);
         }
         let mut typed: Vec<Typed> = args.iter().map(|a| self.node(a)).collect();
+        if matches!(&**function, "_&&_" | "_||_") && target.is_none() {
+            typed.iter().for_each(|side| self.expect(side, &Type::Bool));
+            let function = function.clone();
+            return (
+                Type::Bool,
+                TypedKind::Call { function, args: typed, member: false, overloads: vec![0] },
+            );
+        }
         let (name, member) = match target {
             None => (self.function_name(function), false),
             Some(target) => {
@@ -395,7 +403,9 @@ impl Checker<'_> {
     }
 
     fn message(&mut self, at: Place, name: &Str, fields: &[Entry<Str>]) -> (Type, TypedKind) {
-        let found = match self.lookup(name) {
+        let looked_up = self.lookup(name);
+        let is_type = matches!(looked_up, Some((_, TypedKind::TypeName(_))));
+        let found = match looked_up {
             None => {
                 self.undeclared(at, name);
                 None
@@ -418,7 +428,7 @@ impl Checker<'_> {
         for f in fields {
             let value = self.node(&f.value);
             let own = self.unwrapped(&value, f.optional);
-            if found.is_some() {
+            if found.is_some() || is_type {
                 let wanted = match message.as_ref().and_then(|m| m.field(&f.key)) {
                     Some(ty) => ty,
                     None => self.issue(f.at, format!("undefined field '{}'", f.key)),
@@ -532,6 +542,21 @@ fn qualified(node: &Node) -> Option<String> {
     }
 }
 
+/// Types of Kubernetes that have names of their own.
+const OPAQUE: [&str; 11] = [
+    "kubernetes.URL",
+    "kubernetes.Quantity",
+    "kubernetes.Semver",
+    "kubernetes.NamedFormat",
+    "kubernetes.authorization.Authorizer",
+    "kubernetes.authorization.PathCheck",
+    "kubernetes.authorization.GroupCheck",
+    "kubernetes.authorization.ResourceCheck",
+    "kubernetes.authorization.Decision",
+    "net.IP",
+    "net.CIDR",
+];
+
 /// The type that a name stands for.
 pub fn type_named(name: &str, env: &Env) -> Option<Type> {
     Some(match name {
@@ -543,7 +568,6 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
         "bytes" => Type::Bytes,
         "null_type" => Type::Null,
         "type" => Type::Type(None),
-        "dyn" => Type::Dyn,
         "list" => Type::list(Type::Dyn),
         "map" => Type::map(Type::Dyn, Type::Dyn),
         "optional_type" => Type::Opaque("optional_type".into(), Vec::new()),
@@ -556,6 +580,7 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
         "google.protobuf.BoolValue" => wrapper(Type::Bool),
         "google.protobuf.StringValue" => wrapper(Type::String),
         "google.protobuf.BytesValue" => wrapper(Type::Bytes),
+        _ if OPAQUE.contains(&name) => Type::Opaque(name.into(), Vec::new()),
         _ => {
             env.messages.get(name)?;
             Type::Struct(name.into())

@@ -147,7 +147,7 @@ impl Lowering<'_> {
         let Some(function) = library::find(function) else {
             return Err(format!("no such function: {function}"));
         };
-        let known = Known { one_form, member };
+        let mut known = Known { one_form, member, prepared: false };
         if CONVERSIONS.contains(&function.name)
             && let [Expr::Const(v)] = &args[..]
         {
@@ -159,6 +159,7 @@ impl Lowering<'_> {
             && let Some(Expr::Const(Value::Str(pattern))) = args.get(1)
         {
             regex::compiled(pattern)?;
+            known.prepared = true;
         }
         Ok(Expr::Invoke(Box::new(Invoke { function, args: args.into(), known })))
     }
@@ -166,6 +167,11 @@ impl Lowering<'_> {
     fn fold(&mut self, fold: &TypedFold) -> Lowered {
         let depth = self.scope.len();
         if fold.shape == Shape::Bind {
+            let name = fold.var2.as_ref().unwrap_or(&fold.var);
+            // A value that nobody asks for is not computed.
+            if !mentions(&fold.result, name) {
+                return self.node(&fold.result);
+            }
             let value = self.node(&fold.init)?;
             self.scope.push(fold.var2.clone().unwrap_or_else(|| fold.var.clone()));
             let body = self.node(&fold.result);
@@ -212,6 +218,21 @@ impl Lowering<'_> {
             Shape::Map => Ok((LoopKind::Map, keep, self.node(&arg(args, 2)?)?, false)),
             _ => Ok((LoopKind::Entries, keep, self.node(&arg(args, 1)?)?, false)),
         }
+    }
+}
+
+/// Whether a name occurs in a tree.
+fn mentions(t: &Typed, name: &Str) -> bool {
+    let any = |items: &[Typed]| items.iter().any(|i| mentions(i, name));
+    match &t.kind {
+        TypedKind::Variable(n) => n == name,
+        TypedKind::Const(_) | TypedKind::TypeName(_) => false,
+        TypedKind::Select { operand, .. } => mentions(operand, name),
+        TypedKind::Call { args, .. } => any(args),
+        TypedKind::List { items, .. } => any(items),
+        TypedKind::Map(entries) => entries.iter().any(|e| mentions(&e.key, name) || mentions(&e.value, name)),
+        TypedKind::Struct { fields, .. } => fields.iter().any(|f| mentions(&f.value, name)),
+        TypedKind::Fold(f) => [&f.range, &f.init, &f.step, &f.result].into_iter().any(|p| mentions(p, name)),
     }
 }
 
@@ -281,10 +302,7 @@ fn membership(args: &[Expr]) -> Option<Expr> {
         return Some(Expr::Const(Value::Bool(false)));
     }
     let is_scalar = |v: &Value| {
-        matches!(
-            v,
-            Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Str(_) | Value::Null
-        )
+        matches!(v, Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Str(_))
     };
     let set: Box<[Value]> = items.iter().cloned().collect();
     items.iter().all(is_scalar).then(|| Expr::OneOf { value: Box::new(value.clone()), set })

@@ -2,6 +2,7 @@
 //!
 //! In: a checked tree. Out: the issues of its literals, where the environment asks for such checks.
 
+use super::ast::Place;
 use super::check::{Typed, TypedKind};
 use super::env::Env;
 use super::issue::Issue;
@@ -24,7 +25,7 @@ fn walk(t: &Typed, in_format: bool, out: &mut Vec<Issue>) {
         TypedKind::Const(_) | TypedKind::Variable(_) | TypedKind::TypeName(_) => {}
         TypedKind::Select { operand, .. } => walk(operand, in_format, out),
         TypedKind::Call { function, args, member, .. } => {
-            arguments(function, args, out);
+            arguments(t.at, function, args, *member, out);
             let formats = &**function == "format" && *member;
             for (i, arg) in args.iter().enumerate() {
                 walk(arg, in_format || formats && i > 0, out);
@@ -68,7 +69,7 @@ fn of_one_type<'t>(items: impl Iterator<Item = (&'t Typed, bool)>, out: &mut Vec
             None => first = Some(own),
             Some(first) if first == own => {}
             Some(first) => {
-                let text = format!("expected type '{}' but found '{}'", first.formal(), own.formal());
+                let text = format!("expected type '{first}' but found '{}'", own);
                 out.push(Issue::new(item.at, text));
             }
         }
@@ -82,32 +83,35 @@ fn text_of(t: &Typed) -> Option<&str> {
     }
 }
 
-fn arguments(function: &str, args: &[Typed], out: &mut Vec<Issue>) {
+fn arguments(at: Place, function: &str, args: &[Typed], member: bool, out: &mut Vec<Issue>) {
+    let call = at;
     let text = |at: usize| args.get(at).and_then(|a| Some((a.at, text_of(a)?)));
     match function {
         "duration" => {
-            if let Some((at, s)) = text(0).filter(|(_, s)| duration::parse_ok(s).is_none()) {
-                let _ = s;
-                out.push(Issue::new(at, "invalid duration argument"));
-            }
+            let bad = match args.first().map(|a| (a.at, &a.kind)) {
+                Some((at, TypedKind::Const(Value::Str(s)))) => duration::parse_ok(s).is_none().then_some(at),
+                Some((at, TypedKind::Const(Value::Int(_)))) => Some(at),
+                _ => None,
+            };
+            out.extend(bad.map(|at| Issue::new(at, "invalid duration argument")));
         }
         "timestamp" => {
             if let Some((at, _)) = text(0).filter(|(_, s)| Time::parse_rfc3339(s).is_err()) {
                 out.push(Issue::new(at, "invalid timestamp argument"));
             }
         }
-        "matches" => {
+        "matches" if member => {
             if let Some((at, _)) = text(1).filter(|(_, s)| regex::compiled(s).is_err()) {
                 out.push(Issue::new(at, "invalid matches argument"));
             }
         }
-        "format" => format(args, out),
+        "format" => format(call, args, out),
         _ => {}
     }
 }
 
 /// A literal format: its clauses, and the literal list of its arguments.
-fn format(args: &[Typed], out: &mut Vec<Issue>) {
+fn format(at_call: Place, args: &[Typed], out: &mut Vec<Issue>) {
     let (Some(pattern), Some(list)) = (args.first(), args.get(1)) else { return };
     let (Some(text), TypedKind::List { items, .. }) = (text_of(pattern), &list.kind) else { return };
     let mut at = 0;
@@ -116,27 +120,27 @@ fn format(args: &[Typed], out: &mut Vec<Issue>) {
         at += step + 1;
         let rest = text.get(at..).unwrap_or_default();
         if rest.is_empty() {
-            return out.push(Issue::new(pattern.at, "unexpected end of string"));
+            return out.push(Issue::new(at_call, "unexpected end of string"));
         }
         if rest.starts_with('%') {
             at += 1;
             continue;
         }
         let Some(item) = items.get(used) else {
-            return out.push(Issue::new(list.at, format!("index {used} out of range")));
+            return out.push(Issue::new(at_call, format!("index {used} out of range")));
         };
         used += 1;
         match clause(rest) {
             Err(e) => {
-                return out.push(Issue::new(pattern.at, format!("could not parse formatting clause: {e}")));
+                return out.push(Issue::new(at_call, format!("could not parse formatting clause: {e}")));
             }
             Ok((len, clause)) => {
                 at += len;
                 let name = item.ty.formal();
                 let bare = name.split('(').next().unwrap_or_default();
-                if bare != "dyn"
-                    && let Some(text) = refusal(&clause, bare)
-                {
+                // A text may write a double that no literal writes.
+                let fits = bare == "dyn" || bare == "string" && clause.takes_doubles();
+                if !fits && let Some(text) = refusal(&clause, bare) {
                     return out.push(Issue::new(item.at, format!("error during formatting: {text}")));
                 }
             }
@@ -145,6 +149,6 @@ fn format(args: &[Typed], out: &mut Vec<Issue>) {
     if used < items.len() {
         let text =
             format!("too many arguments supplied to string.format (expected {used}, got {})", items.len());
-        out.push(Issue::new(list.at, text));
+        out.push(Issue::new(at_call, text));
     }
 }

@@ -149,9 +149,9 @@ fn without_empty(v: &Value, keys: &[&str]) -> Map {
 
 fn request(given: &Value) -> Value {
     let mut m = Map::new();
-    let id = |key: &str, keys: &[&str]| match given.get(key) {
-        Some(v) => Value::Map(without_empty(v, keys)),
-        None => Value::Map(Map::new()),
+    let id = |key: &str, keys: &[&str]| {
+        let v = given.get(key).cloned().unwrap_or_default();
+        Value::Map(keys.iter().map(|k| (Str::from(*k), Value::from(v.text_at(&[k])))).collect())
     };
     let (gvk, gvr) = (["group", "version", "kind"], ["group", "version", "resource"]);
     m.insert("kind", id("kind", &gvk));
@@ -232,12 +232,39 @@ impl Authorizer for Rules {
             asked.iter().all(|(key, have)| rule.get(key).and_then(Value::as_str).is_none_or(|v| v == *have))
         };
         let Some(rule) = self.rules.iter().find(fits) else { return Decision::default() };
+        let reason: Str = match rule.get("echo").and_then(Value::as_bool) {
+            Some(true) => echo(&asked, check).into(),
+            _ => rule.text_at(&["reason"]).into(),
+        };
         Decision {
+            reason,
             allowed: rule.text_at(&["decision"]) == "allow",
-            reason: rule.text_at(&["reason"]).into(),
             error: rule.text_at(&["error"]).into(),
         }
     }
+}
+
+/// The question as a reason.
+fn echo(asked: &HashMap<&str, &str>, check: &Check) -> String {
+    let of = |key: &str| asked.get(key).copied().unwrap_or_default();
+    let listed = |text: &str| {
+        let parts: Vec<&str> = text.split(',').filter(|p| !p.is_empty()).collect();
+        parts.join(" ")
+    };
+    let about_resource = check.path.is_empty();
+    let mut out = String::new();
+    for key in ["user", "verb", "group"] {
+        out.push_str(&format!("{key}={} ", of(key)));
+    }
+    out.push_str(if about_resource { "version=*" } else { "version=" });
+    for key in ["resource", "subresource", "namespace", "name", "path"] {
+        out.push_str(&format!(" {key}={}", of(key)));
+    }
+    let (fields, labels) = (listed(&check.fields), listed(&check.labels));
+    out.push_str(&format!(
+        " resourceRequest={about_resource} fields=[{fields}](<nil>) labels=[{labels}](<nil>)"
+    ));
+    out
 }
 
 fn entry(key: &str, v: impl Into<Value>) -> Value {
@@ -262,6 +289,19 @@ fn tagged(v: &Value) -> Value {
             entry("map", pairs(entries.collect()))
         }
         Value::Object(o) => opaque(o),
+    }
+}
+
+/// Message literals inside of another one are shown as maps.
+fn plain(v: &Value) -> Value {
+    match v {
+        Value::List(l) => Value::list(l.iter().map(plain).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), plain(v))).collect()),
+        Value::Object(o) => match &**o {
+            Object::Struct(_, fields) => plain(&Value::Map(fields.clone())),
+            _ => v.clone(),
+        },
+        _ => v.clone(),
     }
 }
 
@@ -299,10 +339,8 @@ fn opaque(o: &Object) -> Value {
             return entry("jsonPatch", object(all));
         }
         Object::Struct(name, fields) => {
-            return object([
-                ("object", Value::Str(name.clone())),
-                ("fields", tagged(&Value::Map(fields.clone()))),
-            ]);
+            let fields = Value::Map(fields.iter().map(|(k, v)| (k.clone(), plain(v))).collect());
+            return object([("object", Value::Str(name.clone())), ("fields", tagged(&fields))]);
         }
         Object::Quantity(q) => q.to_string(),
         Object::Url(text) => text.to_string(),

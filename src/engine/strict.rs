@@ -167,7 +167,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
                 return Err(missing(&at, key));
             }
             Err(fault) => {
-                env.charge(1)?;
+                env.charge(u64::from(!optional))?;
                 return Err(fault);
             }
         };
@@ -257,7 +257,14 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
         [one] => called(invoke, [eval(one, env)], env),
         [one, two] => called(invoke, [eval(one, env), eval(two, env)], env),
         args => {
-            let results: Vec<Evaluated<'a>> = args.iter().map(|a| eval(a, env)).collect();
+            // With three arguments and more the first fault ends the call; it is charged when all were tried.
+            let mut results: Vec<Evaluated<'a>> = Vec::with_capacity(args.len());
+            for arg in args {
+                match eval(arg, env) {
+                    Err(fault) if results.len() + 1 < args.len() => return Err(fault),
+                    result => results.push(result),
+                }
+            }
             called(invoke, results, env)
         }
     }
@@ -278,7 +285,8 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
             cel::call(invoke.function, &Call { args: &args, known: invoke.known, cx: env.functions })
         }
     };
-    if env.is_metered() && (failed.is_none() || env.functions.cel_level == CelLevel::V26) {
+    let charged_in_spite = env.functions.cel_level == CelLevel::V26 && !invoke.known.prepared;
+    if env.is_metered() && (failed.is_none() || charged_in_spite) {
         let args: Vec<Option<&Value>> = results.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
         let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known };
         env.charge((invoke.function.cost)(&charge))?;
@@ -481,6 +489,11 @@ fn round<'a>(
                         return Ok(true);
                     }
                 }
+            }
+            if state.kind != LoopKind::List && state.fault.is_some() {
+                // The accumulator alone is read: it fails.
+                env.charge(1)?;
+                return Ok(true);
             }
             env.charge(2 + u64::from(state.kind == LoopKind::Map) + if l.wraps { LIST_COST } else { 0 })?;
             match run(&l.body) {

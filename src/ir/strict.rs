@@ -65,6 +65,8 @@ pub struct Known {
     pub one_form: bool,
     /// Called on a receiver.
     pub member: bool,
+    /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
+    pub prepared: bool,
 }
 
 /// A literal with computed parts.
@@ -123,7 +125,7 @@ pub fn map_of(entries: Vec<(Value, Value)>) -> Value {
     }
     let mut out: Vec<(Value, Value)> = Vec::with_capacity(entries.len());
     for (k, v) in entries {
-        match out.iter_mut().find(|(known, _)| known.cel_eq(&k)) {
+        match out.iter_mut().find(|(known, _)| known.strict_eq(&k)) {
             Some(slot) => slot.1 = v,
             None => out.push((k, v)),
         }

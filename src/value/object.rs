@@ -227,7 +227,8 @@ fn objects_equal(a: &Object, b: &Object) -> bool {
     }
 }
 
-/// The order of two numbers by value, exactly; `None` with a NaN or something that is no number.
+/// The order of two numbers by value; `None` with a NaN or something that is no number. A whole number
+/// is compared with a double as a double, unless the double is out of its range.
 pub fn number_order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     let whole = |v: &Value| match v {
         Value::Int(i) => Some(i128::from(*i)),
@@ -236,23 +237,23 @@ pub fn number_order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     };
     match (a, b) {
         (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
-        (Value::Float(x), y) => whole(y).and_then(|y| float_order(*x, y)),
-        (x, Value::Float(y)) => whole(x).and_then(|x| float_order(*y, x)).map(std::cmp::Ordering::reverse),
+        (Value::Float(x), y) => float_order(*x, y),
+        (x, Value::Float(y)) => float_order(*y, x).map(std::cmp::Ordering::reverse),
         (x, y) => Some(whole(x)?.cmp(&whole(y)?)),
     }
 }
 
-fn float_order(x: f64, y: i128) -> Option<std::cmp::Ordering> {
-    if x.is_nan() {
-        return None;
-    }
-    // Beyond the range of 64-bit integers the sign decides; inside, truncation is exact.
-    if x >= 2f64.powi(65) {
-        return Some(std::cmp::Ordering::Greater);
-    }
-    if x <= -(2f64.powi(65)) {
+fn float_order(x: f64, y: &Value) -> Option<std::cmp::Ordering> {
+    let (low, high, y) = match y {
+        Value::Int(i) => (i64::MIN as f64, i64::MAX as f64, *i as f64),
+        Value::UInt(u) => (0.0, u64::MAX as f64, *u as f64),
+        _ => return None,
+    };
+    if x < low {
         return Some(std::cmp::Ordering::Less);
     }
-    let whole = x.trunc() as i128;
-    Some(whole.cmp(&y).then_with(|| x.fract().partial_cmp(&0.0).unwrap_or(std::cmp::Ordering::Equal)))
+    if x > high {
+        return Some(std::cmp::Ordering::Greater);
+    }
+    x.partial_cmp(&y)
 }

@@ -367,14 +367,13 @@ impl<'s> Parser<'s> {
 
     /// A name, a call, or a message literal.
     fn name(&mut self) -> Parsed {
-        let start = self.peek();
         let dot = self.eat(Tok::Dot).is_some();
         let first = self.expect(Tok::Ident)?;
         let lead = if dot { "." } else { "" };
         if self.peek().kind == Tok::LParen {
             let open = self.advance();
             if RESERVED.contains(&first.text) {
-                self.issue(start.at, format!("reserved identifier: {}", first.text));
+                self.issue(first.at, format!("reserved identifier: {}", first.text));
             }
             let args = self.arguments()?;
             return Ok(macros::function(self, open.at, &format!("{lead}{}", first.text), args));
@@ -384,10 +383,10 @@ impl<'s> Parser<'s> {
             return self.message(name.into());
         }
         if RESERVED.contains(&first.text) {
-            self.issue(start.at, format!("reserved identifier: {}", first.text));
-            return Ok(Node::new(start.at, Kind::Const(Value::Null)));
+            self.issue(first.at, format!("reserved identifier: {}", first.text));
+            return Ok(Node::new(first.at, Kind::Const(Value::Null)));
         }
-        Ok(Node::ident(start.at, &format!("{lead}{}", first.text)))
+        Ok(Node::ident(first.at, &format!("{lead}{}", first.text)))
     }
 
     /// The rest of a message's name, taken when an opening brace follows.

@@ -118,7 +118,7 @@ pub fn string(call: &Call<'_>) -> Given {
             Ok(s) => given(s),
             Err(_) => fault("invalid UTF-8 in bytes, cannot convert to string"),
         },
-        Value::Timestamp(t) => given(timestamp_text(t)),
+        Value::Timestamp(t) => given(t.rfc3339_nano()),
         Value::Duration(d) => given(duration_text(*d)),
         Value::Object(o) => match &**o {
             Object::Ip(ip) => given(ip.to_string()),
@@ -160,7 +160,7 @@ pub fn duration_of(call: &Call<'_>) -> Given {
     const TO: &str = "google.protobuf.Duration";
     match call.arg(0) {
         v @ Value::Duration(_) => Some(Ok(v.clone())),
-        Value::Int(n) => Some(Ok(Value::Duration(*n))),
+        Value::Int(_) => fault("type conversion error from 'int' to 'google.protobuf.Duration'"),
         Value::Str(s) => match duration::parse_ok(s) {
             Some(n) => Some(Ok(Value::Duration(n))),
             None => from_text(TO),
@@ -174,7 +174,10 @@ pub fn timestamp(call: &Call<'_>) -> Given {
         v @ Value::Timestamp(_) => Some(Ok(v.clone())),
         Value::Int(n) => super::operators::timestamp(i128::from(*n) * 1_000_000_000),
         Value::Str(s) => match Time::parse_rfc3339(s) {
-            Ok(t) => super::operators::timestamp(t.unix_nanos()),
+            Ok(t) => match super::operators::timestamp(t.unix_nanos()) {
+                Some(Ok(_)) => Some(Ok(Value::Timestamp(t))),
+                refused => refused,
+            },
             Err(_) if call.cx.cel_level == super::super::CelLevel::V30 => {
                 fault(format!("invalid RFC 3339 timestamp {}", crate::value::quote::quote(s)))
             }

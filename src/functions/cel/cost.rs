@@ -69,9 +69,34 @@ pub fn regex(c: &Charge<'_>) -> u64 {
     tenths(c.size(0).saturating_add(1)).saturating_mul(c.size(1).div_ceil(4))
 }
 
-/// [`regex`] where one form of the function fits.
+/// [`regex`] when it is called on a receiver.
 pub fn matches(c: &Charge<'_>) -> u64 {
-    if c.known.one_form { regex(c) } else { 1 }
+    if c.known.one_form && c.known.member { regex(c) } else { 1 }
+}
+
+/// Compares the bits of a network and of an address.
+pub fn contains_ip(c: &Charge<'_>) -> u64 {
+    let bits = match c.args.first() {
+        Some(Some(Value::Object(o))) => match &**o {
+            Object::Cidr(_, bits) => u64::from(*bits),
+            _ => 8,
+        },
+        _ => 8,
+    };
+    let text = if is_text(c.args.get(1).copied().flatten()) { c.text_traversal(1) } else { 0 };
+    bits.div_ceil(32) + text
+}
+
+/// As [`contains_ip`], and compares the prefixes.
+pub fn contains_cidr(c: &Charge<'_>) -> u64 {
+    let bytes = match c.args.first() {
+        Some(Some(Value::Object(o))) => match &**o {
+            Object::Cidr(_, bits) => u64::from(*bits).div_ceil(8),
+            _ => 1,
+        },
+        _ => 1,
+    };
+    contains_ip(c) + 1 + tenths(bytes)
 }
 
 /// Walks the texts of one form.
@@ -124,7 +149,13 @@ pub fn traversal(c: &Charge<'_>) -> u64 {
     fn of(v: Option<&Value>) -> u64 {
         match v {
             Some(Value::List(l)) => l.iter().map(|v| of(Some(v))).fold(0, u64::saturating_add),
-            Some(Value::Str(_) | Value::Bytes(_) | Value::Map(_)) => size_of(v) / 10,
+            Some(Value::Str(s)) => u64::try_from(s.len()).unwrap_or(u64::MAX) / 10,
+            Some(Value::Bytes(_)) => size_of(v) / 10,
+            Some(Value::Map(m)) => {
+                let one =
+                    |k: &str, v: &Value| of(Some(v)).saturating_add(u64::try_from(k.len()).unwrap_or(0) / 10);
+                m.iter().map(|(k, v)| one(k, v)).fold(0, u64::saturating_add)
+            }
             _ => 1,
         }
     }
@@ -149,7 +180,13 @@ pub fn flatten(c: &Charge<'_>) -> u64 {
 
 /// Compares the items of a list with each other.
 pub fn distinct(c: &Charge<'_>) -> u64 {
-    LIST + 1 + c.size(0).saturating_mul(c.size(0)).saturating_mul(2)
+    let pairs = c.size(0).saturating_mul(c.size(0));
+    let of_texts = match c.args.first() {
+        Some(Some(Value::List(l))) => l.iter().any(|v| is_text(Some(v))),
+        _ => false,
+    };
+    let texts = if of_texts { pairs / 10 } else { 0 };
+    LIST + 1 + pairs.saturating_mul(2).saturating_add(texts)
 }
 
 /// As [`distinct`] for a list of a known type.
@@ -174,7 +211,7 @@ pub fn check(_: &Charge<'_>) -> u64 {
 
 /// Parses a selector.
 pub fn selector(c: &Charge<'_>) -> u64 {
-    LIST + c.text_traversal(1) + c.size(1).saturating_mul(25)
+    LIST + c.text_traversal(1) + c.size(1).saturating_add(1).saturating_mul(25)
 }
 
 /// Parses an address; the method of a network costs 1.

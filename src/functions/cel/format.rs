@@ -62,6 +62,13 @@ pub struct Clause {
     precision: Option<usize>,
 }
 
+impl Clause {
+    /// Whether it is for doubles.
+    pub fn takes_doubles(&self) -> bool {
+        matches!(self.verb, 'f' | 'e')
+    }
+}
+
 /// The clause behind a `%` and its length.
 ///
 /// # Errors

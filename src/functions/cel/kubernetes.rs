@@ -14,6 +14,7 @@ pub fn url_problem(text: &str) -> Option<String> {
         return bad("empty url");
     }
     match split(text) {
+        Err(why) if why.starts_with("first path segment") => bad("invalid URI for request"),
         Err(why) => bad(&why),
         Ok(parts) if parts.scheme.is_empty() && !text.starts_with('/') && text != "*" => {
             bad("invalid URI for request")
@@ -210,7 +211,7 @@ fn normalised(text: &str) -> Result<String, String> {
     let trimmed = |part: &str| {
         let bare = part.trim_start_matches('0');
         // A zero that stands alone, or before what is no number, stays.
-        if part.len() > 1 && part.starts_with('0') {
+        if part.len() > 1 {
             if bare.bytes().next().is_some_and(|b| b.is_ascii_digit()) {
                 bare.into()
             } else {

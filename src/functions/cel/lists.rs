@@ -14,14 +14,9 @@ fn comparable(v: &Value) -> bool {
     order(v, v).is_ok() || matches!(v, Value::Float(_))
 }
 
-fn all_comparable(items: &[Value]) -> bool {
-    let kind = |v: &Value| std::mem::discriminant(v);
-    items.iter().all(comparable) && items.iter().all(|v| items.first().is_none_or(|f| kind(f) == kind(v)))
-}
-
 pub fn is_sorted(call: &Call<'_>) -> Given {
     let items = items(call, 0)?;
-    if !all_comparable(items) {
+    if !items.iter().all(comparable) {
         return None;
     }
     given(items.windows(2).all(|w| !matches!(order(&w[0], &w[1]), Ok(Ordering::Greater))))
@@ -51,7 +46,7 @@ pub fn sum(call: &Call<'_>) -> Given {
                 Some(n) => Value::Duration(n),
                 None => return fault("integer overflow"),
             },
-            _ => return None,
+            _ => return fault("no such overload"),
         };
     }
     Some(Ok(total))
@@ -60,7 +55,7 @@ pub fn sum(call: &Call<'_>) -> Given {
 fn extreme(call: &Call<'_>, name: &str, wanted: Ordering) -> Given {
     let items = items(call, 0)?;
     let Some(mut best) = items.first() else { return fault(format!("{name} called on empty list")) };
-    if !all_comparable(items) {
+    if !items.iter().all(comparable) {
         return None;
     }
     for item in items {

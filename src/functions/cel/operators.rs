@@ -130,11 +130,24 @@ pub fn not(call: &Call<'_>) -> Given {
     }
 }
 
+/// Kubernetes' own kinds compare with their own kind only.
+fn refuses(call: &Call<'_>) -> bool {
+    let Value::Object(o) = call.arg(0) else { return false };
+    matches!(**o, Object::Quantity(_) | Object::Ip(_) | Object::Cidr(..) | Object::Url(_) | Object::Semver(_))
+        && call.arg(0).cel_type() != call.arg(1).cel_type()
+}
+
 pub fn equal(call: &Call<'_>) -> Given {
+    if refuses(call) {
+        return fault(OVERLOAD);
+    }
     given(call.arg(0).cel_eq(call.arg(1)))
 }
 
 pub fn unequal(call: &Call<'_>) -> Given {
+    if refuses(call) {
+        return fault(OVERLOAD);
+    }
     given(!call.arg(0).cel_eq(call.arg(1)))
 }
 

@@ -16,20 +16,31 @@ fn position(at: Option<usize>) -> Given {
     given(at.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
 }
 
+/// Two texts, for the functions that say nothing of other arguments.
+fn two<'a>(call: &Call<'a>) -> Result<(&'a str, &'a str), Given> {
+    match (call.text(0), call.text(1)) {
+        (Some(a), Some(b)) => Ok((a, b)),
+        _ => Err(fault("no such overload")),
+    }
+}
+
 pub fn starts_with(call: &Call<'_>) -> Given {
-    given(call.text(0)?.starts_with(call.text(1)?))
+    two(call).map_or_else(|e| e, |(a, b)| given(a.starts_with(b)))
 }
 
 pub fn ends_with(call: &Call<'_>) -> Given {
-    given(call.text(0)?.ends_with(call.text(1)?))
+    two(call).map_or_else(|e| e, |(a, b)| given(a.ends_with(b)))
 }
 
 pub fn contains(call: &Call<'_>) -> Given {
-    given(call.text(0)?.contains(call.text(1)?))
+    two(call).map_or_else(|e| e, |(a, b)| given(a.contains(b)))
 }
 
 pub fn matches(call: &Call<'_>) -> Given {
-    let (text, pattern) = (call.text(0)?, call.text(1)?);
+    let (text, pattern) = match two(call) {
+        Ok(texts) => texts,
+        Err(given) => return given,
+    };
     match regex::compiled(pattern) {
         Ok(compiled) => given(compiled.regex.is_match(text)),
         Err(e) => fault(e),
@@ -191,14 +202,18 @@ pub fn quote(call: &Call<'_>) -> Given {
 
 /// `find`, `findAll`
 fn searched(call: &Call<'_>) -> Option<Result<std::sync::Arc<regex::Compiled>, crate::value::Fault>> {
-    match regex::compiled(call.text(1)?) {
+    let pattern = match two(call) {
+        Ok((_, pattern)) => pattern,
+        Err(_) => return fault("no such overload"),
+    };
+    match regex::compiled(pattern) {
         Ok(compiled) => Some(Ok(compiled)),
         Err(e) => fault(format!("Illegal regex: {e}")),
     }
 }
 
 pub fn find(call: &Call<'_>) -> Given {
-    let text = call.text(0)?;
+    let text = call.text(0).unwrap_or_default();
     match searched(call)? {
         Ok(compiled) => given(compiled.regex.find(text).map_or("", |m| m.as_str())),
         Err(e) => Some(Err(e)),
@@ -206,7 +221,7 @@ pub fn find(call: &Call<'_>) -> Given {
 }
 
 pub fn find_all(call: &Call<'_>) -> Given {
-    let text = call.text(0)?;
+    let text = call.text(0).unwrap_or_default();
     let limit = limit(call, 2)?.unwrap_or(usize::MAX);
     match searched(call)? {
         Ok(compiled) => {

@@ -56,7 +56,7 @@ pub static TABLE: &[Function] = &[
     f("unwrapOpt", opt::unwrap, c::one), f("hasValue", opt::has_value, c::one),
     f("value", opt::value, c::one), f("jsonpatch.escapeKey", opt::escape_key, c::walk),
 
-    f("url", k::url, c::walk), f("isURL", k::is_url, c::walk), f("getScheme", k::scheme, c::one),
+    f("url", k::url, c::walk), f("isURL", k::is_url, c::one), f("getScheme", k::scheme, c::one),
     f("getHost", k::host, c::one), f("getHostname", k::hostname, c::one), f("getPort", k::port, c::one),
     f("getEscapedPath", k::path, c::one), f("getQuery", k::query, c::one),
     f("quantity", k::quantity, c::walk), f("isQuantity", k::is_quantity, c::walk),
@@ -85,8 +85,8 @@ pub static TABLE: &[Function] = &[
     f("isLinkLocalMulticast", net::is_link_local_multicast, c::one),
     f("isLinkLocalUnicast", net::is_link_local_unicast, c::one),
     f("isGlobalUnicast", net::is_global_unicast, c::one), f("cidr", net::cidr, c::walk),
-    f("isCIDR", net::is_cidr, c::walk), f("containsIP", net::contains_ip, c::one),
-    f("containsCIDR", net::contains_cidr, c::one), f("masked", net::masked, c::one),
+    f("isCIDR", net::is_cidr, c::walk), f("containsIP", net::contains_ip, c::contains_ip),
+    f("containsCIDR", net::contains_cidr, c::contains_cidr), f("masked", net::masked, c::one),
     f("prefixLength", net::prefix_length, c::one),
 
     f("path", a::path, c::one), f("group", a::group, c::one),
