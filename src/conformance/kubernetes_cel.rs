@@ -10,7 +10,7 @@ use crate::cel::library::{Admission, admission};
 use crate::cel::{self, types::Type};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
-use crate::functions::{Authorizer, Context};
+use crate::functions::{Authorizer, CelLevel, Context};
 use crate::value::object::{Check, Decision};
 use crate::value::{Map, Object, Str, Value};
 
@@ -72,7 +72,7 @@ fn outcome(case: &Value, inputs: &Value) -> Value {
         backticks: false,
     });
     let input = inputs.get(case.text_at(&["input"])).cloned().unwrap_or_default();
-    let cx = Context { authorizer: authorizer(&input), ..Context::default() };
+    let cx = Context { authorizer: authorizer(&input), cel_level: CelLevel::V26, ..Context::default() };
     let source = case.text_at(&["expression"]);
     let program = match cel::compile(source, &env, &cx) {
         Ok(program) => program,

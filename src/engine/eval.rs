@@ -11,7 +11,7 @@ use crate::ir::expr::{Access, Expr, Faults, Over};
 use crate::ir::ops::{compare, flatten, flatten_into, item, slice, truth, truthy, walk};
 use crate::value::{Fault, List, Map, Str, Value};
 
-use super::strict::{Meter, strict};
+use super::strict::{Lazies, Meter, strict};
 
 /// The result of an expression.
 pub type Evaluated<'a> = Result<Cow<'a, Value>, Fault>;
@@ -31,6 +31,7 @@ pub struct Env<'f, 'a> {
     pub functions: &'a functions::Context,
     locals: Option<&'f Frame<'f, 'a>>,
     meter: Option<&'a Meter>,
+    lazies: Option<&'a Lazies<'a>>,
 }
 
 /// The value of a binder and the binders around it.
@@ -44,7 +45,7 @@ struct Frame<'f, 'a> {
 impl<'f, 'a> Env<'f, 'a> {
     /// An environment without binders.
     pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
-        Env { root, overlay: &[], functions, locals: None, meter: None }
+        Env { root, overlay: &[], functions, locals: None, meter: None, lazies: None }
     }
 
     /// With a meter on which strict nodes are charged.
@@ -52,6 +53,25 @@ impl<'f, 'a> Env<'f, 'a> {
     pub fn with_meter(mut self, meter: &'a Meter) -> Self {
         self.meter = Some(meter);
         self
+    }
+
+    /// With values under names.
+    #[must_use]
+    pub fn with_lazies(mut self, lazies: &'a Lazies<'a>) -> Self {
+        self.lazies = Some(lazies);
+        self
+    }
+
+    /// The n-th value under a name.
+    pub fn lazy(&self, n: u32) -> Result<&'a Value, Fault> {
+        let lazies = self.lazies.ok_or_else(|| Fault::new("no such variable"))?;
+        lazies.get(n, *self)
+    }
+
+    /// The same without binders.
+    #[must_use]
+    pub fn without_locals<'g>(self) -> Env<'g, 'a> {
+        Env { locals: None, ..self }
     }
 
     /// Adds a charge.
@@ -256,6 +276,7 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
         | Expr::Cond(_)
         | Expr::Decide { .. }
         | Expr::Invoke(_)
+        | Expr::Lazy(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Loop(_)

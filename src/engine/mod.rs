@@ -8,6 +8,7 @@ pub mod action;
 pub mod condition;
 pub mod data;
 pub mod eval;
+mod expressions;
 pub mod fill;
 pub mod images;
 pub mod leaf;

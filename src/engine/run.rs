@@ -117,6 +117,10 @@ fn one(
             skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();
             Some(skipped)
         }
+        Body::Expressions(expressions) => {
+            let (status, text) = super::expressions::run(expressions, request);
+            Some(outcome(status, text))
+        }
         Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
         Body::Validate { check, message } => {
             let object = if request.object.is_null() { &request.old_object } else { &request.object };

@@ -4,12 +4,13 @@
 //! What is charged, also for parts that fail, is the reference's (`docs/cel.md`, "Cost").
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use crate::functions::CelLevel;
 use crate::functions::cel::{self, Call, Charge};
 use crate::ir::Expr;
 use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
+use crate::ir::expressions::Lazy;
 use crate::ir::strict::map_of;
 use crate::value::{Fault, Object, Str, Value};
 
@@ -44,6 +45,49 @@ impl Meter {
     }
 }
 
+/// Values under names: each is computed when it is first read, and then kept, its fault too.
+pub struct Lazies<'a> {
+    programs: &'a [Lazy],
+    cells: Vec<OnceCell<Result<Value, Fault>>>,
+}
+
+impl<'a> Lazies<'a> {
+    /// Nothing is computed yet.
+    pub fn new(programs: &'a [Lazy]) -> Lazies<'a> {
+        Lazies { programs, cells: programs.iter().map(|_| OnceCell::new()).collect() }
+    }
+
+    /// The value at a position.
+    ///
+    /// # Errors
+    /// `composited variable "x" fails to evaluate: …`, or the budget.
+    pub fn get<'b>(&'b self, at: u32, env: Env<'_, 'b>) -> Result<&'b Value, Fault>
+    where
+        'a: 'b,
+    {
+        let at = at as usize;
+        let (Some(lazy), Some(cell)) = (self.programs.get(at), self.cells.get(at)) else {
+            return Err(Fault::new("no such variable"));
+        };
+        env.charge(1)?;
+        let compute = || match &lazy.program {
+            Err(text) => {
+                let name = &lazy.name;
+                Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))
+            }
+            Ok(expr) => eval(expr, env.without_locals()).map(Cow::into_owned).map_err(|fault| match fault {
+                Fault::Budget => Fault::Budget,
+                fault => Fault::new(format!(
+                    "composited variable \"{}\" fails to evaluate: {}",
+                    lazy.name,
+                    fault.cel_text()
+                )),
+            }),
+        };
+        cell.get_or_init(compute).as_ref().map_err(Clone::clone)
+    }
+}
+
 const OVERLOAD: &str = "no such overload";
 
 fn overload() -> Fault {
@@ -74,6 +118,7 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             decided(*all, [&sides[0], &sides[1]].map(|side| move || eval(side, env)))
                 .map(|b| Cow::Owned(Value::Bool(b)))
         }
+        Expr::Lazy(n) => env.lazy(*n).map(Cow::Borrowed),
         Expr::Invoke(invoke) => invoked(invoke, env),
         Expr::OneOf { value, set } => {
             let v = eval(value, env)?;

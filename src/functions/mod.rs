@@ -74,9 +74,9 @@ pub enum Cost {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CelLevel {
     /// 0.26, of the API server.
-    #[default]
     V26,
     /// 0.30, of Kyverno.
+    #[default]
     V30,
 }
 

@@ -217,6 +217,8 @@ pub enum Expr {
         /// Both sides.
         sides: Box<[Expr; 2]>,
     },
+    /// Strict: the n-th value under a name, computed when it is first read.
+    Lazy(u32),
     /// Strict: a call.
     Invoke(Box<Invoke>),
     /// Strict: whether a value is one of some scalars.

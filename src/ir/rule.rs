@@ -80,6 +80,8 @@ pub enum Body {
         /// Told on failure; filled in only then.
         message: Message,
     },
+    /// Checks with expressions.
+    Expressions(Box<super::expressions::Expressions>),
     /// Checks a pod against the Pod Security Standards.
     PodSecurity(PodSecurity),
     /// A kind of rule that this version cannot run: an error result with the text.

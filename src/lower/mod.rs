@@ -6,6 +6,7 @@
 
 pub mod binding;
 pub mod condition;
+mod expressions;
 pub mod matcher;
 pub mod policy;
 pub mod query;

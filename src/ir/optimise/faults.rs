@@ -71,6 +71,7 @@ pub fn may(expr: &Expr) -> May {
         | Expr::Cond(_)
         | Expr::Decide { .. }
         | Expr::Invoke(_)
+        | Expr::Lazy(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Loop(_)

@@ -113,6 +113,7 @@ fn form(expr: &Expr) -> Form<'_> {
         | Expr::Cond(_)
         | Expr::Decide { .. }
         | Expr::Invoke(_)
+        | Expr::Lazy(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Loop(_)
@@ -227,6 +228,7 @@ fn strict(expr: &Expr) -> Form<'_> {
             let two = if l.two { ", two" } else { "" };
             Form { head: format!("loop[{kind}{two}]"), operands, postfix: false }
         }
+        Expr::Lazy(n) => plain(format!("lazy{n}"), []),
         Expr::Bind(parts) => plain("bind", &**parts),
         Expr::OrElse { sides, unwrap } => plain(if *unwrap { "or-else[value]" } else { "or-else" }, &**sides),
         _ => plain("?", []),
