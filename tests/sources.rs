@@ -122,8 +122,17 @@ fn git(folder: &Path, args: &[&str]) -> bool {
     ran.is_ok_and(|r| r.status.success())
 }
 
-/// A server of the repository `acme/policies` with the branches `main` and `dev`.
+/// A server of the repository `acme/policies` with the branches `main` and `dev`; `None` where the
+/// program `git` is missing.
 fn repository() -> Option<Server> {
+    let served = served_repository();
+    if served.is_none() {
+        println!("skipped: no git");
+    }
+    served
+}
+
+fn served_repository() -> Option<Server> {
     let policy = |name: &str| POLICY.replace("need-team", name);
     let work = Files::new(&[
         ("top.yaml", &policy("top")),
