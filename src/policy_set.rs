@@ -5,9 +5,12 @@
 
 use std::sync::Arc;
 
+use crate::engine::cleanup::{NO_IMAGES, Sweep};
+use crate::engine::data::World;
 use crate::engine::run::{self, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::functions;
+use crate::ir::policy::Cleanup;
 use crate::ir::{Exception, Policy};
 use crate::matching::index::{Index, Slot};
 use crate::sources::{Nothing, Sources};
@@ -299,6 +302,19 @@ impl Engine {
         let around =
             Surroundings { sources: &*self.sources, exceptions: &self.set.exceptions, rule_values: &values };
         run::policy(policy, rules, request, around)
+    }
+
+    /// Begins a run of a cleanup policy.
+    pub fn sweep<'e>(&'e self, cleanup: &'e Cleanup) -> Sweep<'e> {
+        let world = World {
+            functions: &self.functions,
+            sources: &*self.sources,
+            deleting: false,
+            images: &NO_IMAGES,
+            policy_namespace: cleanup.policy.namespace.as_deref(),
+            injected: &[],
+        };
+        Sweep::new(cleanup, world)
     }
 
     /// Evaluates the creation of one object given as YAML or JSON.

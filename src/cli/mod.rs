@@ -6,12 +6,8 @@
 
 pub mod apply;
 pub mod conformance;
-pub mod exceptions;
 pub mod explain;
 pub mod flags;
-mod gather;
-pub mod inputs;
-pub mod results;
 
 use crate::report::diagnostic::did_you_mean;
 

@@ -302,6 +302,7 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
         Value::Int(_) | Value::UInt(_) => item.with_float_numbers(),
         item => item.clone(),
     };
+    let found = type_name(&shown);
     let names = element_names(s.depth);
     data.set(&names[0], shown.clone());
     data.set(&names[1], position.clone());
@@ -310,7 +311,6 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
     let is_map = item.as_map().is_some();
     let scoped = l.element_scope.unwrap_or(is_map);
     if scoped && !is_map {
-        let found = type_name(item);
         return Element::Ends(
             Status::Error,
             format!(

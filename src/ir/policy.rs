@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::value::{Str, Value};
 
-use super::rule::ActionOverride;
+use super::rule::{ActionOverride, Binding};
 use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
 
@@ -61,6 +61,23 @@ impl Policy {
     pub fn own_rules_for(&self, kind: &str) -> Option<&[Arc<Rule>]> {
         self.by_kind.iter().find(|(k, _)| **k == *kind).map(|(_, rules)| &**rules)
     }
+}
+
+/// A cleanup policy, lowered: which objects its runs delete.
+#[derive(Clone, Debug)]
+pub struct Cleanup {
+    /// What reports say about it; it has no rules.
+    pub policy: Arc<Policy>,
+    /// Objects it selects.
+    pub when: Matcher,
+    /// Objects it spares.
+    pub unless: Option<Matcher>,
+    /// It has an exclusion that says nothing, which spares every object.
+    pub spares_all: bool,
+    /// Data that the conditions may read.
+    pub bindings: Box<[Arc<Binding>]>,
+    /// Conditions that must hold, in the order in which they are asked.
+    pub admit: Box<[Conditions]>,
 }
 
 /// An exception from rules.

@@ -154,18 +154,24 @@ fn reference_resolves(document: &Value, reference: &str, path: &Path) -> Result<
     let target = inner.get(operator.len()..).unwrap_or("");
     let place = slashed(path);
     let steps = if target.starts_with('/') { cleaned("", target) } else { cleaned(&place, target) };
+    let unfit = |value: &str| {
+        Err(format!(
+            "failed to resolve {reference} at path {place}: incorrect expression: operator {operator} does not \
+             match with value {value}"
+        ))
+    };
     match leaf(document, &steps).filter(|_| !target.is_empty()) {
-        None | Some(Value::Null | Value::Map(_) | Value::List(_)) => {
-            Err(format!("got nil resolved variable {reference} at path {place}: <nil>"))
-        }
         Some(Value::Str(_)) => Ok(()),
+        None | Some(Value::Null | Value::Map(_) | Value::List(_)) => {
+            if operator.is_empty() || target.is_empty() {
+                return Err(format!("got nil resolved variable {reference} at path {place}: <nil>"));
+            }
+            unfit("<nil>")
+        }
         Some(_) if operator.is_empty() => {
             Err(format!("NotResolvedReferenceErr,reference {reference} not resolved at path {place}"))
         }
-        Some(Value::Bool(b)) => Err(format!(
-            "failed to resolve {reference} at path {place}: incorrect expression: operator {operator} does not \
-             match with value {b}"
-        )),
+        Some(Value::Bool(b)) => unfit(&b.to_string()),
         Some(_) => Ok(()),
     }
 }
