@@ -11,6 +11,7 @@ pub mod explain;
 pub mod flags;
 mod gather;
 pub mod inputs;
+pub mod jp;
 pub mod results;
 
 use crate::report::diagnostic::did_you_mean;
@@ -34,6 +35,7 @@ const COMMANDS: &[Command] = &[
         about: "Shows the rules of policies as the engine sees them.",
         run: explain::run,
     },
+    Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
     Command { name: "help", about: "Help about any command.", run: help },
     Command { name: "version", about: "Shows the version of the program.", run: version },
 ];

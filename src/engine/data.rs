@@ -16,6 +16,7 @@ use crate::value::print::{display_s, json};
 use crate::value::{Fault, Map, Str, Value};
 
 use super::eval::{Env, eval};
+use super::sorted::Sorted;
 
 /// Why a query has no value.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct World<'r> {
     pub policy_namespace: Option<&'r str>,
     /// Values put in each time a scope's bindings are registered: path and value.
     pub injected: &'r [(Vec<Str>, Value)],
+    /// Lists that expressions of the policy have sorted.
+    pub sorted: &'r Sorted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,14 +187,15 @@ impl<'r> Data<'r> {
             self.ensure(&query.needs)?;
         }
         let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
-        let env = Env::new(self.root, self.world.functions).with_overlay(&self.overlay);
+        let env =
+            Env::new(self.root, self.world.functions).with_overlay(&self.overlay).sorting(self.world.sorted);
         eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
     }
 
     /// Runs a query on a value instead of the data; its failure is told without introduction.
     fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
         let expr = query.expr.as_ref().map_err(ToString::to_string)?;
-        let env = Env::new(input, self.world.functions);
+        let env = Env::new(input, self.world.functions).sorting(self.world.sorted);
         eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|fault| fault.to_string())
     }
 

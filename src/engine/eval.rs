@@ -11,6 +11,8 @@ use crate::ir::expr::{Access, Expr, Faults, Over};
 use crate::ir::ops::{compare, flatten, item, slice, truth, truthy, walk};
 use crate::value::{Fault, List, Map, Str, Value};
 
+use super::sorted::Sorted;
+
 /// The result of an expression.
 pub type Evaluated<'a> = Result<Cow<'a, Value>, Fault>;
 
@@ -27,6 +29,8 @@ pub struct Env<'f, 'a> {
     overlay: &'a [(Str, Value)],
     /// What functions may know of the world.
     pub functions: &'a functions::Context,
+    /// Where lists are noted that get sorted; without it nobody but the caller of `sort_by` sees the order.
+    sorted: Option<&'f Sorted>,
     locals: Option<&'f Frame<'f, 'a>>,
 }
 
@@ -39,7 +43,22 @@ struct Frame<'f, 'a> {
 impl<'f, 'a> Env<'f, 'a> {
     /// An environment without binders.
     pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
-        Env { root, overlay: &[], functions, locals: None }
+        Env { root, overlay: &[], functions, sorted: None, locals: None }
+    }
+
+    /// Where everything that holds a list sees it sorted once `sort_by` has sorted it.
+    #[must_use]
+    pub fn sorting(mut self, sorted: &'f Sorted) -> Self {
+        self.sorted = Some(sorted);
+        self
+    }
+
+    /// A value that was held while others were evaluated, as it is by now.
+    fn settle(&self, value: Cow<'a, Value>) -> Cow<'a, Value> {
+        match self.sorted {
+            Some(sorted) => sorted.settle(value),
+            None => value,
+        }
     }
 
     /// With top-level names on top of the root.
@@ -107,6 +126,10 @@ fn constant<'a>(b: bool) -> Cow<'a, Value> {
 
 /// Evaluates `expr`.
 pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
+    node(expr, env).map(|value| env.settle(value))
+}
+
+fn node<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
     match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
         Expr::Root => Ok(env.root()),
@@ -143,6 +166,7 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
         }
         Expr::Compare { op, rule, sides } => {
             let (left, right) = (eval(&sides[0], env)?, eval(&sides[1], env)?);
+            let left = env.settle(left);
             Ok(compare(*op, *rule, &left, &right)?.map_or(Cow::Borrowed(&NULL), constant))
         }
         Expr::Project { over, source, keep, body } => {
@@ -202,12 +226,21 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
 }
 
 fn arguments<'a>(args: &'a [Expr], env: Env<'_, 'a>) -> Result<Vec<Arg<'a>>, Fault> {
-    args.iter()
-        .map(|arg| match arg {
-            Expr::Lambda { text, .. } => Ok(Arg::Expref(text)),
-            arg => eval(arg, env).map(Arg::Value),
-        })
-        .collect()
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        values.push(match arg {
+            Expr::Lambda { text, .. } => Arg::Expref(text),
+            arg => Arg::Value(eval(arg, env)?),
+        });
+    }
+    if env.sorted.is_some() && values.len() > 1 {
+        let settled = |arg| match arg {
+            Arg::Value(v) => Arg::Value(env.settle(v)),
+            other => other,
+        };
+        values = values.into_iter().map(settled).collect();
+    }
+    Ok(values)
 }
 
 fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], access: Access) -> Evaluated<'a> {
@@ -284,7 +317,13 @@ fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: Env<'_, '
     };
     match kind {
         Higher::Map => Ok(Value::List(items.iter().map(run).collect::<Result<List, Fault>>()?)),
-        Higher::SortBy => sort_by(&items, run),
+        Higher::SortBy => {
+            let sorted = sort_by(&items, run)?;
+            if let Some(table) = env.sorted {
+                table.note(&items, &sorted);
+            }
+            Ok(Value::List(sorted))
+        }
         Higher::MaxBy => best_by(&items, run, std::cmp::Ordering::Greater),
         Higher::MinBy => best_by(&items, run, std::cmp::Ordering::Less),
     }
@@ -292,9 +331,10 @@ fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: Env<'_, '
 
 const BAD_KEY: &str = "invalid type, must be number of string";
 
-fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result<Value, Fault> {
+fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result<List, Fault> {
+    let as_it_is = || if items.is_opaque() { items.iter().cloned().collect() } else { items.clone() };
     if items.len() < 2 {
-        return Ok(Value::List(items.iter().cloned().collect()));
+        return Ok(as_it_is());
     }
     let mut keyed = Vec::with_capacity(items.len());
     for (i, v) in items.iter().enumerate() {
@@ -316,8 +356,11 @@ fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result
         }
         keyed.push((key, v.clone()));
     }
+    if keyed.is_sorted_by(|(a, _), (b, _)| order(a, b).is_le()) {
+        return Ok(as_it_is());
+    }
     keyed.sort_by(|(a, _), (b, _)| order(a, b));
-    Ok(Value::List(keyed.into_iter().map(|(_, v)| v).collect()))
+    Ok(keyed.into_iter().map(|(_, v)| v).collect())
 }
 
 fn order(a: &Value, b: &Value) -> std::cmp::Ordering {

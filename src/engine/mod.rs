@@ -17,6 +17,7 @@ pub mod profile;
 pub mod request;
 pub mod run;
 pub mod shape;
+pub mod sorted;
 pub mod validate;
 
 pub use outcome::{RuleOutcome, Status};

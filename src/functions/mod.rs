@@ -2,15 +2,19 @@
 //!
 //! In: evaluated arguments. Out: a value or a fault with the text that users see. The evaluator
 //! looks a function up once, when an expression is lowered, and calls it through [`call`], which
-//! checks the number and the types of the arguments first.
+//! checks the number and the types of the arguments first. [`page`] makes `docs/functions.md` of the
+//! registry.
 
+mod address;
 mod args;
 mod arithmetic;
 pub mod collections;
 pub mod encode;
 pub mod go_syntax;
 pub mod json;
+mod limits;
 mod misc;
+pub mod page;
 mod random;
 pub mod regex;
 mod strings;
@@ -24,6 +28,7 @@ use std::borrow::Cow;
 use crate::value::{Fault, Value, print};
 
 pub use json::decode_json;
+pub use limits::BOUNDED;
 pub use regex::go_regex;
 
 /// Argument types as the JMESPath dialect names them.
@@ -67,6 +72,17 @@ pub enum Cost {
     Linear,
     /// Parsing, hashing, regular expressions.
     Heavy,
+}
+
+impl Cost {
+    /// The class in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cost::Constant => "constant",
+            Cost::Linear => "linear",
+            Cost::Heavy => "heavy",
+        }
+    }
 }
 
 /// What the functions may know of the world.
@@ -142,6 +158,8 @@ pub struct Function {
     pub kyverno: bool,
     /// One sentence for the reader of the documentation.
     pub note: &'static str,
+    /// Expressions with the JSON of their results, or with `error: ` and the text; tests run them.
+    pub examples: &'static [(&'static str, &'static str)],
     /// The body.
     pub run: Run,
 }

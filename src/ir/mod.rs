@@ -11,6 +11,7 @@
 pub mod check;
 pub mod condition;
 pub mod expr;
+pub mod guard;
 pub mod matcher;
 pub mod operator;
 pub mod ops;
