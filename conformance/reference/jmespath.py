@@ -279,7 +279,18 @@ class Maker:
             lambda: "{" + ", ".join(f"{self.key()}: {below()}" for _ in range(r.randrange(1, 3))) + "}",
             lambda: f"{below()}.[{below()}]",
             lambda: f"{below()}.{{{self.key()}: {below()}}}",
+            lambda: self.sorting(depth),
         ])()
+
+    def sorting(self, depth):
+        """Lists that are sorted where they stand, and expressions that look at them before and after."""
+        r = self.r
+        key = lambda: "&" + r.choice(["a", "n", "name", "b", "@", "length(@)", "[0]", "labels.a"])
+        sort = lambda: f"sort_by({self.pick(self.path(), self.path(), '@', 'items', 'items[*]', self.literal([3, 1, 2]))}, {key()})"
+        look = lambda: self.pick(self.path(), "@", "items", "items[0]", f"to_string({self.path()})", f"{sort()}[0]",
+                                 f"{self.path()} == {sort()}", "*", f"map({key()}, {sort()})", f"{sort()} | [0]")
+        parts = [r.choice([look, sort])() for _ in range(r.randrange(1, 5))]
+        return f"{self.pick('', '', self.path() + ' | ')}[{', '.join(parts)}]"
 
     def call_here(self, depth):
         return lambda: self.call(depth)

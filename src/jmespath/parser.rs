@@ -189,7 +189,8 @@ impl Parser {
                     Ok(Ast::Projection(Box::new([left, right])))
                 }
             },
-            other => Err(SyntaxError::at(token.at, format!("Unexpected token: {}", other.name()))),
+            // The reference names the token and points behind it.
+            other => Err(self.error(format!("Unexpected token: {}", other.name()))),
         }
     }
 
