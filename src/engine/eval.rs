@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::functions::{self, Arg, Higher};
 use crate::ir::expr::{Access, Expr, Faults, Over};
-use crate::ir::ops::{compare, flatten, item, slice, truth, truthy, walk};
+use crate::ir::ops::{compare, flatten, flatten_into, item, slice, truth, truthy, walk};
 use crate::value::{Fault, List, Map, Str, Value};
 
 use super::sorted::Sorted;
@@ -99,8 +99,13 @@ impl<'f, 'a> Env<'f, 'a> {
 
     /// Evaluates `body` with `value` as the innermost local.
     fn bind(&self, value: &'a Value, body: &'a Expr) -> Evaluated<'a> {
+        if let Expr::Path { base, keys, access } = body
+            && matches!(**base, Expr::Local(0))
+        {
+            return read_path(Cow::Borrowed(value), keys, *access).map(|v| self.settle(v));
+        }
         let frame = Frame { value, outer: self.locals };
-        eval(body, Env { locals: Some(&frame), ..*self })
+        self::value(body, &Env { locals: Some(&frame), ..*self })
     }
 
     /// As [`Env::bind`] for a value that does not live as long as the root.
@@ -126,55 +131,80 @@ fn constant<'a>(b: bool) -> Cow<'a, Value> {
 
 /// Evaluates `expr`.
 pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
-    node(expr, env).map(|value| env.settle(value))
+    value(expr, &env)
 }
 
-fn node<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
-    match expr {
+/// Evaluates the nodes of which most expressions consist; the others are a call away, so that the stack
+/// and the registers that they need are no burden here.
+fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    let found = match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
-        Expr::Root => Ok(env.root()),
         Expr::Local(n) => env.local(*n).map(Cow::Borrowed).ok_or_else(|| Fault::new("unbound local")),
         Expr::Path { base, keys, access } => match &**base {
             Expr::Root => env.read_root(keys, *access),
-            base => read_path(eval(base, env)?, keys, *access),
+            Expr::Local(n) => match env.local(*n) {
+                Some(v) => read_path(Cow::Borrowed(v), keys, *access),
+                None => Err(Fault::new("unbound local")),
+            },
+            base => read_path(value(base, env)?, keys, *access),
         },
-        Expr::Index { base, index } => Ok(match eval(base, env)? {
+        Expr::Rescue { expr, faults } => match (value(expr, env), faults) {
+            (Err(Fault::NotFound(_)), Faults::MissingAsNull | Faults::AllAsNull)
+            | (Err(_), Faults::AllAsNull) => Ok(Cow::Borrowed(&NULL)),
+            (result, _) => result,
+        },
+        Expr::Compare { op, rule, sides } => {
+            let (left, right) = (value(&sides[0], env)?, value(&sides[1], env)?);
+            let left = env.settle(left);
+            Ok(compare(*op, *rule, &left, &right)?.map_or(Cow::Borrowed(&NULL), constant))
+        }
+        other => node(other, env),
+    };
+    match env.sorted {
+        None => found,
+        Some(sorted) => found.map(|v| sorted.settle(v)),
+    }
+}
+
+#[inline(never)]
+fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    match expr {
+        Expr::Root => Ok(env.root()),
+        Expr::Index { base, index } => Ok(match value(base, env)? {
             Cow::Borrowed(v) => item(v, *index).map_or(Cow::Borrowed(&NULL), Cow::Borrowed),
             Cow::Owned(v) => Cow::Owned(item(&v, *index).cloned().unwrap_or_default()),
         }),
         Expr::Slice { base, bounds } => {
-            let base = eval(base, env)?;
+            let base = value(base, env)?;
             match base.as_list() {
                 Some(items) => slice(items, bounds).map(Cow::Owned),
                 None => Ok(Cow::Borrowed(&NULL)),
             }
         }
-        Expr::Let { value, body } => env.bind_cow(eval(value, env)?, body),
-        Expr::Rescue { expr, faults } => match (eval(expr, env), faults) {
-            (Err(Fault::NotFound(_)), Faults::MissingAsNull | Faults::AllAsNull)
-            | (Err(_), Faults::AllAsNull) => Ok(Cow::Borrowed(&NULL)),
-            (result, _) => result,
-        },
-        Expr::Not { expr, truth: rule } => Ok(constant(!truth(&*eval(expr, env)?, *rule)?)),
+        Expr::Let { value: bound, body } => env.bind_cow(value(bound, env)?, body),
+        Expr::Not { expr, truth: rule } => Ok(constant(!truth(&*value(expr, env)?, *rule)?)),
         Expr::Or { sides, truth: rule } => {
-            let left = eval(&sides[0], env)?;
-            if truth(&left, *rule)? { Ok(left) } else { eval(&sides[1], env) }
+            let left = value(&sides[0], env)?;
+            if truth(&left, *rule)? { Ok(left) } else { value(&sides[1], env) }
         }
         Expr::And { sides, truth: rule } => {
-            let left = eval(&sides[0], env)?;
-            if truth(&left, *rule)? { eval(&sides[1], env) } else { Ok(left) }
-        }
-        Expr::Compare { op, rule, sides } => {
-            let (left, right) = (eval(&sides[0], env)?, eval(&sides[1], env)?);
-            let left = env.settle(left);
-            Ok(compare(*op, *rule, &left, &right)?.map_or(Cow::Borrowed(&NULL), constant))
+            let left = value(&sides[0], env)?;
+            if truth(&left, *rule)? { value(&sides[1], env) } else { Ok(left) }
         }
         Expr::Project { over, source, keep, body } => {
-            let source = eval(source, env)?;
+            let source = value(source, env)?;
             project(*over, source, keep.as_deref(), body.as_deref(), env)
         }
+        Expr::Flatten(source) if matches!(**source, Expr::List(_)) && env.sorted.is_none() => {
+            let Expr::List(items) = &**source else { return Ok(Cow::Borrowed(&NULL)) };
+            let mut out = Vec::new();
+            for e in items {
+                flatten_into(&mut out, value(e, env)?);
+            }
+            Ok(Cow::Owned(Value::list(out)))
+        }
         Expr::Flatten(source) => {
-            let source = eval(source, env)?;
+            let source = value(source, env)?;
             Ok(match source.as_list() {
                 Some(items) => Cow::Owned(flatten(items)),
                 None => Cow::Borrowed(&NULL),
@@ -182,23 +212,29 @@ fn node<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
         }
         Expr::List(items) => {
             let values: Result<Vec<Value>, Fault> =
-                items.iter().map(|e| Ok(eval(e, env)?.into_owned())).collect();
+                items.iter().map(|e| Ok(value(e, env)?.into_owned())).collect();
             Ok(Cow::Owned(Value::list(values?)))
         }
         Expr::Object(pairs) => {
             let entries: Result<Map, Fault> =
-                pairs.iter().map(|(k, e)| Ok((k.clone(), eval(e, env)?.into_owned()))).collect();
+                pairs.iter().map(|(k, e)| Ok((k.clone(), value(e, env)?.into_owned()))).collect();
             Ok(Cow::Owned(Value::Map(entries?)))
         }
         Expr::UnlessNull(pair) => {
-            if eval(&pair[0], env)?.is_null() {
+            if value(&pair[0], env)?.is_null() {
                 return Ok(Cow::Borrowed(&NULL));
             }
-            eval(&pair[1], env)
+            value(&pair[1], env)
         }
         Expr::Call { function, args } => {
-            let args = arguments(args, env)?;
-            functions::call(function, env.functions, &args).map(Cow::Owned)
+            let made = match &**args {
+                [one] => functions::call(function, env.functions, &[argument(one, env)?]),
+                [one, two] if env.sorted.is_none() => {
+                    functions::call(function, env.functions, &[argument(one, env)?, argument(two, env)?])
+                }
+                args => functions::call(function, env.functions, &arguments(args, env)?),
+            };
+            made.map(Cow::Owned)
         }
         Expr::Higher { kind, function, args } => {
             let values = arguments(args, env)?;
@@ -216,6 +252,9 @@ fn node<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
                 _ => Err(Fault::new("invalid node value type")),
             }
         }
+        Expr::Const(_) | Expr::Local(_) | Expr::Path { .. } | Expr::Rescue { .. } | Expr::Compare { .. } => {
+            value(expr, env)
+        }
         // An expression reference that is no argument has no value of its own.
         Expr::Lambda { .. } => Ok(Cow::Owned(Value::Map(Map::new()))),
         Expr::Fail { args, text } => {
@@ -225,22 +264,21 @@ fn node<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
     }
 }
 
-fn arguments<'a>(args: &'a [Expr], env: Env<'_, 'a>) -> Result<Vec<Arg<'a>>, Fault> {
-    let mut values = Vec::with_capacity(args.len());
-    for arg in args {
-        values.push(match arg {
-            Expr::Lambda { text, .. } => Arg::Expref(text),
-            arg => Arg::Value(eval(arg, env)?),
-        });
+fn arguments<'a>(args: &'a [Expr], env: &Env<'_, 'a>) -> Result<Vec<Arg<'a>>, Fault> {
+    let values: Vec<Arg<'a>> = args.iter().map(|arg| argument(arg, env)).collect::<Result<_, _>>()?;
+    let Some(sorted) = env.sorted else { return Ok(values) };
+    let settled = |arg| match arg {
+        Arg::Value(v) => Arg::Value(sorted.settle(v)),
+        other => other,
+    };
+    Ok(values.into_iter().map(settled).collect())
+}
+
+fn argument<'a>(arg: &'a Expr, env: &Env<'_, 'a>) -> Result<Arg<'a>, Fault> {
+    match arg {
+        Expr::Lambda { text, .. } => Ok(Arg::Expref(text)),
+        arg => value(arg, env).map(Arg::Value),
     }
-    if env.sorted.is_some() && values.len() > 1 {
-        let settled = |arg| match arg {
-            Arg::Value(v) => Arg::Value(env.settle(v)),
-            other => other,
-        };
-        values = values.into_iter().map(settled).collect();
-    }
-    Ok(values)
 }
 
 fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], access: Access) -> Evaluated<'a> {
@@ -255,9 +293,13 @@ fn project<'a>(
     source: Cow<'a, Value>,
     keep: Option<&'a Expr>,
     body: Option<&'a Expr>,
-    env: Env<'_, 'a>,
+    env: &Env<'_, 'a>,
 ) -> Evaluated<'a> {
     match (over, &source) {
+        // Where lists are sorted, a projection is another list than its source.
+        (Over::Items, _) if keep.is_none() && body.is_none() && env.sorted.is_none() && is_full(&source) => {
+            Ok(source)
+        }
         (Over::Items, Cow::Borrowed(Value::List(l))) => {
             project_items(l.iter(), keep, body, env).map(Cow::Owned)
         }
@@ -268,11 +310,16 @@ fn project<'a>(
     }
 }
 
+/// A plain list without nulls: what a projection that does nothing else leaves as it is.
+fn is_full(source: &Value) -> bool {
+    matches!(source, Value::List(l) if !l.is_opaque() && l.iter().all(|v| !v.is_null()))
+}
+
 fn project_values<'b>(
     map: &'b Map,
     keep: Option<&'b Expr>,
     body: Option<&'b Expr>,
-    env: Env<'_, 'b>,
+    env: &Env<'_, 'b>,
 ) -> Result<Value, Fault> {
     let nulls = map.iter().map(|_| &NULL);
     let values = map.sorted().into_iter().map(|(_, v)| v);
@@ -283,9 +330,9 @@ fn project_items<'b>(
     items: impl Iterator<Item = &'b Value>,
     keep: Option<&'b Expr>,
     body: Option<&'b Expr>,
-    env: Env<'_, 'b>,
+    env: &Env<'_, 'b>,
 ) -> Result<Value, Fault> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(if keep.is_none() { items.size_hint().0 } else { 0 });
     for v in items {
         if let Some(keep) = keep {
             match env.bind(v, keep) {
@@ -309,7 +356,7 @@ fn project_items<'b>(
     Ok(Value::list(out))
 }
 
-fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: Env<'_, 'a>) -> Result<Value, Fault> {
+fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: &Env<'_, 'a>) -> Result<Value, Fault> {
     let Value::List(items) = list.into_owned() else { return Ok(Value::Null) };
     let run = |v: &Value| match env.bind_short(v, body) {
         Err(Fault::NotFound(_)) if kind != Higher::SortBy => Ok(Value::Null),

@@ -25,6 +25,8 @@ pub struct Request {
     pub later_root: Option<Value>,
     /// The image references of the object.
     pub images: Images,
+    /// The object as the Pod Security checks see it.
+    pub pod: super::pod_security::seen::Cache,
     /// What functions may know of the world.
     pub functions: functions::Context,
     /// Whether results carry what only reports show.
@@ -150,7 +152,17 @@ impl Request {
         let later_root = profile.integers_after_first_rule.then(|| root.clone());
         let functions = functions.clone();
         let details = parts.details;
-        Ok(Request { object, old_object, target, root: floating, later_root, images, functions, details })
+        Ok(Request {
+            object,
+            old_object,
+            target,
+            root: floating,
+            later_root,
+            images,
+            pod: Default::default(),
+            functions,
+            details,
+        })
     }
 
     /// Whether the request deletes the object.
@@ -180,6 +192,7 @@ impl Request {
             root,
             later_root: None,
             images: Images::of(self.old_object.clone(), &self.functions),
+            pod: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
         }

@@ -46,7 +46,13 @@ pub fn policy<'p>(
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        out.extend(one(policy, rule, request, later.unwrap_or(&request.root), around, &sorted));
+        if let Some(result) = one(policy, rule, request, later.unwrap_or(&request.root), around, &sorted) {
+            // Most policies give one result.
+            if out.is_empty() {
+                out.reserve_exact(1);
+            }
+            out.push(result);
+        }
         if policy.apply_one && out.iter().any(|o| matches!(o.status, Status::Pass | Status::Fail)) {
             break;
         }

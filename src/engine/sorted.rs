@@ -31,6 +31,11 @@ impl Sorted {
         }
     }
 
+    /// Whether any list was sorted.
+    pub fn any(&self) -> bool {
+        self.any.get()
+    }
+
     /// The value as it is by now.
     pub fn settle<'a>(&self, value: Cow<'a, Value>) -> Cow<'a, Value> {
         if !self.any.get() {

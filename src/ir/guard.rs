@@ -61,8 +61,6 @@ fn repeats(expr: &Expr, most: &mut u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     fn watched(text: &str) -> bool {
         let expr = crate::jmespath::lower::lower(&crate::jmespath::parse(text).unwrap());
         crate::ir::print::expression(&expr).text(&|_| String::new()).contains("call[bounded]")
@@ -70,11 +68,11 @@ mod tests {
 
     #[test]
     fn only_expressions_that_can_repeat_their_input_often_are_watched() {
-        let double = vec!["[@, @]"; 7].join(" | ");
+        let double = ["[@, @]"; 7].join(" | ");
         assert!(watched(&double));
         assert!(watched(&format!("({double}) == a")), "what is compared counts as well");
         assert!(watched(&format!("a[?{double}]")));
-        assert!(!watched(&vec!["[@, @]"; 6].join(" | ")));
+        assert!(!watched(&["[@, @]"; 6].join(" | ")));
         assert!(!watched("items[*].{name: name, image: image, ports: ports[*].{port: port, name: name}}"));
     }
 }

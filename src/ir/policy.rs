@@ -1,6 +1,5 @@
 //! Policies: rules and what they have in common.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::value::{Str, Value};
@@ -37,7 +36,7 @@ pub struct Policy {
     /// Rules for kinds that have none of their own in `by_kind`.
     pub rules: Arc<[Arc<Rule>]>,
     /// Rules for pod controllers, generated ones included.
-    pub by_kind: HashMap<Str, Arc<[Arc<Rule>]>>,
+    pub by_kind: Vec<(Str, Arc<[Arc<Rule>]>)>,
     /// How many rules there are, generated ones included.
     pub rule_count: usize,
     /// Names of all rules, generated ones included.
@@ -55,7 +54,12 @@ impl Policy {
 
     /// The rules for objects of a kind.
     pub fn rules_for(&self, kind: &str) -> &[Arc<Rule>] {
-        self.by_kind.get(kind).unwrap_or(&self.rules)
+        self.own_rules_for(kind).unwrap_or(&self.rules)
+    }
+
+    /// The rules that only objects of a kind have.
+    pub fn own_rules_for(&self, kind: &str) -> Option<&[Arc<Rule>]> {
+        self.by_kind.iter().find(|(k, _)| **k == *kind).map(|(_, rules)| &**rules)
     }
 }
 

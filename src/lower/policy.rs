@@ -1,6 +1,5 @@
 //! ClusterPolicies, Policies and PolicyExceptions → the IR.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
@@ -68,9 +67,9 @@ fn by_kind(
     base: &[Arc<Rule>],
     all: &[Computed],
     finished: &dyn Fn(&Computed) -> Arc<Rule>,
-) -> HashMap<Str, Arc<[Arc<Rule>]>> {
+) -> Vec<(Str, Arc<[Arc<Rule>]>)> {
     let kinds = controllers(doc, written_rules(doc));
-    let mut by_kind = HashMap::new();
+    let mut by_kind = Vec::new();
     let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
     for group in [cron, others] {
         let Some(first) = group.first() else { continue };
@@ -86,7 +85,7 @@ fn by_kind(
             })
             .collect();
         for kind in group {
-            by_kind.insert(Str::from(kind), rules.clone());
+            by_kind.push((Str::from(kind), rules.clone()));
         }
     }
     by_kind

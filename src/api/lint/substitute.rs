@@ -102,6 +102,9 @@ pub fn slashed(path: &[PathPart]) -> String {
 }
 
 fn variables(text: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), Failure> {
+    if !text.contains("{{") {
+        return Ok(());
+    }
     let mut text = text.to_owned();
     loop {
         let found: Vec<String> = find_variables(&text)
@@ -135,6 +138,9 @@ fn resolve_one(query: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), St
 }
 
 fn references(document: &Value, text: &str, path: &Path) -> Result<(), Failure> {
+    if !text.contains("$(") {
+        return Ok(());
+    }
     for range in find_references(text) {
         let Some(reference) = text.get(range) else { continue };
         reference_resolves(document, reference, path).map_err(|cause| (cause, path.clone()))?;
