@@ -40,6 +40,10 @@ fn repeats(expr: &Expr, most: &mut u64) -> u64 {
         Expr::Or { sides, .. } | Expr::And { sides, .. } => {
             repeats(&sides[0], most).max(repeats(&sides[1], most))
         }
+        Expr::UnlessNull(pair) => {
+            let _ = repeats(&pair[0], most);
+            repeats(&pair[1], most)
+        }
         Expr::Not { .. } | Expr::Compare { .. } => {
             operands(expr, &mut |e, _| {
                 let _ = repeats(e, most);

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_word_becomes_a_key_of_the_document_or_a_function() {
         assert_eq!(offered("me"), ["metadata", "merge("]);
-        assert_eq!(offered("length(sp"), ["spec", "split("].map(str::to_string)[..1].to_vec());
+        assert_eq!(offered("length(sp"), ["spec", "split("]);
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn text_that_is_no_expression_offers_nothing_and_does_no_harm() {
-        assert!(offered("'é").is_empty());
+        assert!(offered("'é.zz").is_empty());
         assert!(offered("zzz.").len() > 3, "any key when nothing is known");
     }
 }
