@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ephor::functions::{self, page};
 use ephor::search::{self, Expression};
-use ephor::value::Value;
+use ephor::value::{Map, Value};
 
 #[test]
 fn the_page_is_made_of_the_registry() {
@@ -20,7 +20,7 @@ fn the_page_is_made_of_the_registry() {
 fn every_example_gives_what_it_says() {
     for f in functions::all() {
         for (expression, expected) in f.examples {
-            let found = Expression::compile(expression).and_then(|e| e.search(&Value::Null));
+            let found = Expression::compile(expression).and_then(|e| e.search(&Value::Map(Map::new())));
             let shown = match found {
                 Ok(value) => search::json(&value).expect("a result that can be printed"),
                 Err(problem) => format!("error: {problem}"),

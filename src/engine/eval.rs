@@ -149,8 +149,8 @@ fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             base => read_path(value(base, env)?, keys, *access),
         },
         Expr::Rescue { expr, faults } => match (value(expr, env), faults) {
-            (Err(Fault::NotFound(_)), Faults::MissingAsNull | Faults::AllAsNull)
-            | (Err(_), Faults::AllAsNull) => Ok(Cow::Borrowed(&NULL)),
+            (Err(Fault::NotFound(_)), Faults::MissingAsNull | Faults::AllAsNull) => Ok(Cow::Borrowed(&NULL)),
+            (Err(fault), Faults::AllAsNull) if !fault.is_final() => Ok(Cow::Borrowed(&NULL)),
             (result, _) => result,
         },
         Expr::Compare { op, rule, sides } => {

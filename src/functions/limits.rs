@@ -11,7 +11,7 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// Items that a list may have.
 pub const MAX_ITEMS: usize = 4 << 20;
 /// What a composed value may weigh: a unit for each value inside of it and one for each byte of text.
-const MAX_WEIGHT: usize = 64 << 20;
+const MAX_WEIGHT: usize = 16 << 20;
 
 /// Checks a result of expressions that could repeat their input without end; no name leads to it.
 pub static BOUNDED: Function = Function {
@@ -49,7 +49,7 @@ fn weigh(v: &Value, left: &mut usize) -> bool {
 }
 
 fn too_large() -> Fault {
-    Fault::new("result is too large")
+    Fault::new(Fault::TOO_LARGE)
 }
 
 /// Whether a text of `len` bytes may be made.

@@ -137,8 +137,10 @@ impl Expression {
     }
 
     fn problem(&self, document: &Value, fault: &Fault) -> Problem {
-        let offset = blame::blame(&self.ast, document, &CONTEXT);
         let text = fault.to_string();
+        // Of a result that grows too large every part has its share; it is not made once more to find out.
+        let part = (!fault.is_final()).then(|| blame::blame(&self.ast, document, &CONTEXT));
+        let offset = Some(part.flatten().unwrap_or(0));
         let hint = text.strip_prefix("unknown function: ").and_then(|name| {
             let names: Vec<&str> = functions::all().iter().map(|f| f.name).collect();
             did_you_mean(name, &names).map(|close| format!("did you mean `{close}`?"))

@@ -3,6 +3,7 @@
 //! History and editing are `rustyline`'s; what a line means is [`super::session`]'s, what Tab offers
 //! [`super::complete`]'s. Where standard input is no terminal the lines are read from it without a prompt.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use rustyline::completion::Completer;
@@ -63,7 +64,9 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     };
     let session = Session::new(document, parsed.on("compact"), parsed.on("unquoted"));
     let history = match parsed.text("history") {
-        "" => default_history(),
+        "" if std::io::stdin().is_terminal() => default_history(),
+        // Lines of a script are nobody's history.
+        "" => None,
         path => Some(PathBuf::from(path)),
     };
     prompt(session, history).map_err(|e| e.to_string())?;
@@ -78,11 +81,7 @@ fn default_history() -> Option<PathBuf> {
 }
 
 fn prompt(session: Session, history: Option<PathBuf>) -> rustyline::Result<()> {
-    let config = Config::builder()
-        .max_history_size(HISTORY)?
-        .completion_type(CompletionType::List)
-        .auto_add_history(true)
-        .build();
+    let config = Config::builder().max_history_size(HISTORY)?.completion_type(CompletionType::List).build();
     let mut editor: Editor<Assistant, FileHistory> = Editor::with_config(config)?;
     editor.set_helper(Some(Assistant { session }));
     if let Some(path) = &history {
@@ -96,6 +95,7 @@ fn prompt(session: Session, history: Option<PathBuf>) -> rustyline::Result<()> {
             Err(ReadlineError::Eof) => break,
             Err(other) => return Err(other),
         };
+        let _ = editor.add_history_entry(&line);
         let Some(assistant) = editor.helper_mut() else { break };
         match assistant.session.answer(&line) {
             Answer::Out(text) => super::super::print(&text),
