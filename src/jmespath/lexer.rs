@@ -175,6 +175,8 @@ pub fn tokenize(text: &str) -> Result<Vec<Token>, SyntaxError> {
                     '\'' => (Kind::String, raw.replace("\\'", "'")),
                     _ => (Kind::Json, raw.replace("\\`", "`")),
                 };
+                // The reference takes these to begin behind their quote.
+                let at = if kind == Kind::QuotedIdentifier { at } else { at + 1 };
                 tokens.push(Token { kind, text: content, at });
             }
             other => {
