@@ -79,12 +79,19 @@ fn what_is_missing_is_read_from_standard_input() {
     let head = "Reading from terminal input.\n";
     let shown = out(&["query", "-i", "in.json"], "n\n");
     assert_eq!(shown, format!("{head}Enter a jmespath expression and hit Ctrl+D.\n# n\n\n1\n"));
-    let shown = out(&["query", "x"], "x: 12345678901234567890\n---\nx: 2\n");
+    let shown = out(&["query", "x"], "x: 12345678901234567890\n");
     assert_eq!(shown, format!("{head}Enter input object and hit Ctrl+D.\n# x\n12345678901234567000\n"));
     let shown = out(&["query", "-i", "null.json", "x"], "x: 3");
     assert_eq!(shown, format!("{head}Enter input object and hit Ctrl+D.\n# x\n3\n"));
     let (error, _) = failure(&["query"], "");
     assert_eq!(error, "Error: at least one query or input object is required");
+}
+
+#[test]
+fn only_the_first_document_is_read_and_that_is_told() {
+    let ran = jp(&files(), &["query", "-c", "x"], "x: 1\n---\nx: 2\n");
+    assert!(ran.out.ends_with("# x\n1\n"), "{}", ran.out);
+    assert_eq!(ran.err, "warning: the input has 2 documents, expressions are evaluated on the first\n");
 }
 
 #[test]

@@ -24,9 +24,7 @@ const EXAMPLES: &str = "  # list functions\n  ephor jp function\n\n  # show one,
 /// Bad flags.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        let text = super::super::command_help("jp function", "[NAME...]", ABOUT, FLAGS, EXAMPLES);
-        super::super::print(&text);
+    if super::helped(&parsed, "jp function", "[NAME...]", ABOUT, FLAGS, EXAMPLES) {
         return Ok(0);
     }
     if parsed.on("markdown") {

@@ -14,10 +14,12 @@ mod session;
 use std::io::Read;
 
 use crate::document::locate::Position;
+use crate::document::split;
 use crate::report::diagnostic::{Diagnostic, did_you_mean};
-use crate::search::Problem;
+use crate::search::{self, Problem};
+use crate::value::Value;
 
-use super::flags;
+use super::flags::{self, Flag, Parsed};
 
 const ABOUT: &str = "Evaluates and explains JMESPath expressions, with Kyverno's functions.";
 
@@ -75,6 +77,27 @@ fn help() -> Result<i32, String> {
     Ok(0)
 }
 
+/// Prints the help of a command when its flags ask for it.
+fn helped(parsed: &Parsed, name: &str, arguments: &str, about: &str, table: &[Flag], examples: &str) -> bool {
+    let wanted = parsed.on("help");
+    if wanted {
+        super::print(&super::command_help(name, arguments, about, table, examples));
+    }
+    wanted
+}
+
+/// A result as the flags want it.
+///
+/// # Errors
+/// It has no form in JSON.
+fn shown(value: &Value, compact: bool, unquoted: bool) -> Result<String, String> {
+    match value {
+        Value::Str(s) if unquoted => Ok(s.to_string()),
+        other if compact => search::json(other),
+        other => search::json_pretty(other),
+    }
+}
+
 /// The text of a file.
 ///
 /// # Errors
@@ -93,6 +116,19 @@ fn file(path: &str) -> Result<String, String> {
         .read_to_end(&mut bytes)
         .map_err(|e| format!("failed to read file {path}: read {path}: {}", failed(&e)))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The first document of a text. That there are more is told: the reference passes over them silently.
+///
+/// # Errors
+/// The reference's text.
+fn document(text: &str) -> Result<Value, String> {
+    let value = search::read(text).map_err(|e| format!("error parsing input json: {e}"))?;
+    let count = split::split(text).map_or(1, |parts| parts.len());
+    if count > 1 {
+        super::warn(&format!("the input has {count} documents, expressions are evaluated on the first"));
+    }
+    Ok(value)
 }
 
 /// What is typed, or comes through a pipe.

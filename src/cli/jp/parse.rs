@@ -20,9 +20,7 @@ const EXAMPLES: &str = "  # the syntax tree\n  ephor jp parse 'metadata.name | t
 /// Bad flags, a file that cannot be read, a text that is no expression.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        let text = super::super::command_help("jp parse", "[EXPRESSION...]", ABOUT, FLAGS, EXAMPLES);
-        super::super::print(&text);
+    if super::helped(&parsed, "jp parse", "[EXPRESSION...]", ABOUT, FLAGS, EXAMPLES) {
         return Ok(0);
     }
     let mut expressions = parsed.arguments.clone();

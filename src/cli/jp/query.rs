@@ -4,7 +4,7 @@
 //! or standard input. Results go to standard output, each after a line with its expression; the first
 //! failure ends the run.
 
-use crate::search::{self, Expression};
+use crate::search::Expression;
 use crate::value::Value;
 
 use super::super::flags::{self, Flag, Takes, flag};
@@ -27,9 +27,7 @@ const EXAMPLES: &str = "  # evaluate an expression\n  ephor jp query -i object.y
 /// Bad flags, a file that cannot be read, no expression and no document, an expression that fails.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        let text = super::super::command_help("jp query", "[EXPRESSION...]", ABOUT, FLAGS, EXAMPLES);
-        super::super::print(&text);
+    if super::helped(&parsed, "jp query", "[EXPRESSION...]", ABOUT, FLAGS, EXAMPLES) {
         return Ok(0);
     }
     let mut queries = parsed.arguments.clone();
@@ -38,7 +36,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     }
     let mut document = match parsed.text("input") {
         "" => Value::Null,
-        path => document(&super::file(path)?)?,
+        path => super::document(&super::file(path)?)?,
     };
     // A file that says nothing counts as none.
     if queries.is_empty() && document.is_null() {
@@ -48,7 +46,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         queries.push(super::typed("a jmespath expression")?);
     }
     if document.is_null() {
-        document = self::document(&super::typed("input object")?)?;
+        document = super::document(&super::typed("input object")?)?;
     }
     for query in &queries {
         let expression = Expression::compile(query).map_err(|problem| {
@@ -59,19 +57,11 @@ pub fn run(args: &[String]) -> Result<i32, String> {
             with(format!("error evaluating JMESPath expression: {problem}"), &super::marked(query, &problem))
         })?;
         super::super::print(&format!("# {query}\n"));
-        let text = match &result {
-            Value::Str(s) if parsed.on("unquoted") => Ok(s.to_string()),
-            other if parsed.on("compact") => search::json(other),
-            other => search::json_pretty(other),
-        };
+        let text = super::shown(&result, parsed.on("compact"), parsed.on("unquoted"));
         let text = text.map_err(|e| format!("error marshalling result to JSON: {e}"))?;
         super::super::print(&format!("{text}\n"));
     }
     Ok(0)
-}
-
-fn document(text: &str) -> Result<Value, String> {
-    search::read(text).map_err(|e| format!("error parsing input json: {e}"))
 }
 
 /// The reference's text, then where it happened.

@@ -14,7 +14,6 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use crate::search;
 use crate::value::Value;
 
 use super::super::flags::{self, Flag, Takes, flag};
@@ -45,9 +44,7 @@ const HISTORY: usize = 1000;
 /// Bad flags, a document that cannot be read, a terminal that cannot be used.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
-    if parsed.on("help") {
-        let text = super::super::command_help("jp repl", "[FILE]", ABOUT, FLAGS, EXAMPLES);
-        super::super::print(&text);
+    if super::helped(&parsed, "jp repl", "[FILE]", ABOUT, FLAGS, EXAMPLES) {
         return Ok(0);
     }
     let path = match (parsed.text("input"), &parsed.arguments[..]) {
@@ -57,9 +54,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         _ => return Err("accepts one document".into()),
     };
     let document = match path {
-        Some(path) => {
-            search::read(&super::file(path)?).map_err(|e| format!("error parsing input json: {e}"))?
-        }
+        Some(path) => super::document(&super::file(path)?)?,
         None => Value::Null,
     };
     let session = Session::new(document, parsed.on("compact"), parsed.on("unquoted"));

@@ -3,7 +3,7 @@
 //! In: lines. Out: what to show for each. Nothing here knows of terminals.
 
 use crate::functions::{self, page};
-use crate::search::{self, Expression};
+use crate::search::Expression;
 use crate::value::Value;
 
 /// What the session shows for `:help`.
@@ -62,7 +62,7 @@ impl Session {
         match (name, rest.trim()) {
             ("quit" | "q" | "exit", _) => Answer::Quit,
             ("help" | "h", _) => Answer::Out(HELP.into()),
-            ("load", path) => match super::file(path).and_then(|text| search::read(&text)) {
+            ("load", path) => match super::file(path).and_then(|text| super::document(&text)) {
                 Ok(document) => {
                     self.document = document;
                     Answer::Out(String::new())
@@ -87,12 +87,7 @@ impl Session {
             Ok(value) => value,
             Err(problem) => return Answer::Err(format!("{problem}\n{}", super::marked(text, &problem))),
         };
-        let shown = match &value {
-            Value::Str(s) if self.unquoted => Ok(s.to_string()),
-            other if self.compact => search::json(other),
-            other => search::json_pretty(other),
-        };
-        match shown {
+        match super::shown(&value, self.compact, self.unquoted) {
             Ok(text) => Answer::Out(format!("{text}\n")),
             Err(text) => Answer::Err(format!("{text}\n")),
         }
@@ -114,6 +109,7 @@ fn compiled(text: &str, show: impl Fn(&Expression) -> String) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search;
 
     fn session() -> Session {
         Session::new(search::read("spec: {name: web, ports: [80, 443]}").unwrap(), false, false)
