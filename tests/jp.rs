@@ -224,6 +224,32 @@ fn the_prompt_answers_lines_of_a_pipe_and_keeps_a_history() {
     assert_eq!(jp(&files, &["repl", "nofile"], "").code, Some(1));
 }
 
+/// Recorded from the reference with the same zone.
+#[test]
+fn times_know_the_zone_of_the_machine() {
+    if !std::path::Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
+        println!("skipped: no time zone database");
+        return;
+    }
+    let cases = [
+        ("time_parse('2006-01-02 MST', '2024-07-01 CEST')", "\"2024-07-01T00:00:00+02:00\""),
+        ("time_parse('2006-01-02 MST', '2024-12-01 CEST')", "\"2024-11-30T23:00:00+01:00\""),
+        ("time_parse('2006-01-02 MST', '1900-07-01 LMT')", "\"1900-07-01T00:06:32+01:00\""),
+        ("time_parse('2006-01-02 MST', '2024-07-01 IST')", "\"2024-07-01T00:00:00Z\""),
+        ("regex_match('[+]0[12]:00$', time_now())", "true"),
+    ];
+    for (expression, result) in cases {
+        let files = files();
+        let output = Command::new(env!("CARGO_BIN_EXE_ephor"))
+            .args(["jp", "query", "-i", "in.json", expression])
+            .current_dir(files.dir.path())
+            .env("TZ", "Europe/Berlin")
+            .output()
+            .expect("the program starts");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("# {expression}\n{result}\n"));
+    }
+}
+
 #[test]
 fn every_command_has_help() {
     for args in

@@ -14,19 +14,20 @@ pub(super) fn offset_at(secs: i64) -> i32 {
     }
 }
 
+/// Changes of a zone's offset that are looked at: all that history has, and a century of rules.
+const CHANGES: usize = 500;
+
 /// The offset that an abbreviation such as `CEST` has here; `clock` is the time that goes with it, in
-/// seconds as if it were UTC. `None` when the zone does not use it around then.
+/// seconds as if it were UTC. Best is one that the abbreviation has at that very time, else the first that
+/// it ever had; `None` when the zone never uses it.
 pub(super) fn offset_of(name: &str, clock: i64) -> Option<i32> {
     let zone = TimeZone::system();
-    let around = Timestamp::from_second(clock).ok()?;
     let named = |moment: Timestamp| {
         let info = zone.to_offset_info(moment);
         (info.abbreviation() == name).then(|| info.offset().seconds())
     };
-    let changes = zone.preceding(around).take(2).chain(zone.following(around).take(2));
-    let known: Vec<i32> =
-        std::iter::once(around).chain(changes.map(|t| t.timestamp())).filter_map(named).collect();
-    // Best is an offset that the abbreviation has at that very time.
+    let changes = zone.following(Timestamp::MIN).take(CHANGES).map(|change| change.timestamp());
+    let known: Vec<i32> = std::iter::once(Timestamp::MIN).chain(changes).filter_map(named).collect();
     let holds = |offset: &&i32| {
         let moment = clock.checked_sub(i64::from(**offset)).and_then(|s| Timestamp::from_second(s).ok());
         moment.and_then(named) == Some(**offset)

@@ -216,7 +216,7 @@ impl Fields {
         if !self.utc && self.offset.is_none() && self.zone.is_some() {
             let as_utc = days * 86_400 + clock;
             if let Some(offset) = super::local_zone::offset_of(&self.zone_name, as_utc) {
-                return Ok(Time::from_civil(days, clock, self.nanos, offset));
+                return Ok(Time::from_civil(days, clock, self.nanos, offset).local());
             }
         }
         // The hours of `GMT-7` change only how the time is shown: the clock was read as UTC.
