@@ -127,7 +127,7 @@ fn slowest(files: &[PathBuf], pool: &Path) {
             (took, n, engine.set().policies().get(at).map_or(String::new(), |p| p.key()))
         })
         .collect();
-    times.sort_by(|a, b| b.0.cmp(&a.0));
+    times.sort_by_key(|t| std::cmp::Reverse(t.0));
     for (took, n, name) in times {
         println!(
             "{:>8.3} ms {n:>6} results {:>8.0} ns each  {name}",

@@ -40,6 +40,7 @@ pub mod pattern;
 pub mod policy_set;
 pub mod report;
 pub mod scan;
+pub mod search;
 pub mod sources;
 pub mod value;
 

@@ -313,6 +313,7 @@ impl Engine {
             images: &NO_IMAGES,
             policy_namespace: cleanup.policy.namespace.as_deref(),
             injected: &[],
+            sorted: None,
         };
         Sweep::new(cleanup, world)
     }

@@ -8,6 +8,7 @@ pub mod apply;
 pub mod conformance;
 pub mod explain;
 pub mod flags;
+pub mod jp;
 
 use crate::report::diagnostic::did_you_mean;
 
@@ -30,6 +31,7 @@ const COMMANDS: &[Command] = &[
         about: "Shows the rules of policies as the engine sees them.",
         run: explain::run,
     },
+    Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
     Command { name: "help", about: "Help about any command.", run: help },
     Command { name: "version", about: "Shows the version of the program.", run: version },
 ];

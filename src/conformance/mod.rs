@@ -72,7 +72,12 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
         Ok::<(), std::io::Error>(())
     };
     one("jmespath", &dir.join("jmespath"), &jmespath::compliance)?;
-    one("jmespath-kyverno/cases", &dir.join("jmespath-kyverno"), &jmespath::dialect)?;
+    for (name, file) in [
+        ("jmespath-kyverno/cases", "jmespath-kyverno/cases.jsonl"),
+        ("jmespath-random", "jmespath-random.jsonl"),
+    ] {
+        one(name, &dir.join(file), &|file| jmespath::dialect(name, file))?;
+    }
     one("jmespath-kyverno/parse", &dir.join("jmespath-kyverno"), &jmespath::parse)?;
     for file in engine::files(&dir.join("engine"))? {
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();

@@ -16,6 +16,7 @@ use crate::value::print::{display_s, json};
 use crate::value::{Fault, Map, Str, Value};
 
 use super::eval::{Env, eval};
+use super::sorted::Sorted;
 
 /// Why a query has no value.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct World<'r> {
     pub policy_namespace: Option<&'r str>,
     /// Values put in each time a scope's bindings are registered: path and value.
     pub injected: &'r [(Vec<Str>, Value)],
+    /// Lists that expressions of the policy have sorted, where that is of interest.
+    pub sorted: Option<&'r Sorted>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,14 +208,23 @@ impl<'r> Data<'r> {
         }
         let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
         let env = Env::new(self.root, self.world.functions).with_overlay(&self.overlay);
+        let env = self.sorting(query, env);
         eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
     }
 
     /// Runs a query on a value instead of the data; its failure is told without introduction.
     fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
         let expr = query.expr.as_ref().map_err(ToString::to_string)?;
-        let env = Env::new(input, self.world.functions);
+        let env = self.sorting(query, Env::new(input, self.world.functions));
         eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|fault| fault.to_string())
+    }
+
+    /// Has an expression see lists that were sorted, and others those that it sorts.
+    fn sorting<'f>(&'f self, query: &Query, env: Env<'f, 'f>) -> Env<'f, 'f> {
+        match self.world.sorted {
+            Some(sorted) if query.sorts || sorted.any() => env.sorting(sorted),
+            _ => env,
+        }
     }
 
     fn ensure(&mut self, needs: &Needs) -> Result<(), Trouble> {

@@ -19,6 +19,7 @@ pub mod profile;
 pub mod request;
 pub mod run;
 pub mod shape;
+pub mod sorted;
 pub mod strict;
 pub mod validate;
 

@@ -10,6 +10,7 @@ use super::Request;
 use super::condition;
 use super::data::{Data, World};
 use super::outcome::{RuleOutcome, Status};
+use super::sorted::Sorted;
 use super::validate::{self, Subject};
 
 /// A value and the path at which it is put in.
@@ -38,13 +39,14 @@ pub fn policy<'p>(
         return out;
     }
     let mut matched = 0usize;
+    let sorted = Sorted::default();
     for rule in rules {
         if !applies(rule, request) {
             continue;
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        if let Some(result) = one(policy, rule, request, later.unwrap_or(&request.root), around) {
+        if let Some(result) = one(policy, rule, request, later.unwrap_or(&request.root), around, &sorted) {
             // Most policies give one result.
             if out.is_empty() {
                 out.reserve_exact(1);
@@ -80,6 +82,7 @@ fn one(
     request: &Request,
     root: &Value,
     around: Surroundings<'_>,
+    sorted: &Sorted,
 ) -> Option<RuleOutcome> {
     let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
     if let Some(why) = policy.broken.as_ref().or(rule.broken.as_ref()) {
@@ -92,6 +95,7 @@ fn one(
         images: &request.images,
         policy_namespace: policy.namespace.as_deref(),
         injected: (around.rule_values)(&rule.name),
+        sorted: Some(sorted),
     };
     let mut data = Data::new(root, world);
     data.register(&rule.bindings);
@@ -194,5 +198,6 @@ fn failed_before(policy: &Policy, rule: &Rule, request: &Request, around: Surrou
     if !applies(rule, &former) {
         return false;
     }
-    one(policy, rule, &former, &former.root, around).is_some_and(|o| o.status == Status::Fail)
+    one(policy, rule, &former, &former.root, around, &Sorted::default())
+        .is_some_and(|o| o.status == Status::Fail)
 }

@@ -2,8 +2,10 @@
 //!
 //! In: evaluated arguments. Out: a value or a fault with the text that users see. The evaluator
 //! looks a function up once, when an expression is lowered, and calls it through [`call`], which
-//! checks the number and the types of the arguments first.
+//! checks the number and the types of the arguments first. [`page`] makes `docs/functions.md` of the
+//! registry.
 
+mod address;
 mod args;
 mod arithmetic;
 pub mod cel;
@@ -11,7 +13,9 @@ pub mod collections;
 pub mod encode;
 pub mod go_syntax;
 pub mod json;
+mod limits;
 mod misc;
+pub mod page;
 mod random;
 pub mod regex;
 mod strings;
@@ -25,6 +29,7 @@ use std::borrow::Cow;
 use crate::value::{Fault, Value, print};
 
 pub use json::decode_json;
+pub use limits::BOUNDED;
 pub use regex::go_regex;
 
 /// Argument types as the JMESPath dialect names them.
@@ -84,6 +89,17 @@ pub enum CelLevel {
 pub trait Authorizer: Send + Sync {
     /// The answer to a question about a verb.
     fn decide(&self, check: &crate::value::object::Check, verb: &str) -> crate::value::object::Decision;
+}
+
+impl Cost {
+    /// The class in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cost::Constant => "constant",
+            Cost::Linear => "linear",
+            Cost::Heavy => "heavy",
+        }
+    }
 }
 
 /// What the functions may know of the world.
@@ -175,6 +191,8 @@ pub struct Function {
     pub kyverno: bool,
     /// One sentence for the reader of the documentation.
     pub note: &'static str,
+    /// Expressions with the JSON of their results, or with `error: ` and the text; tests run them.
+    pub examples: &'static [(&'static str, &'static str)],
     /// The body.
     pub run: Run,
 }

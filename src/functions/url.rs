@@ -163,13 +163,12 @@ fn host_name(host: &str) -> Result<String, String> {
         };
         check_host_text(address)?;
         let zone = zone.map(unescape_zone).transpose()?;
-        if address.parse::<std::net::Ipv6Addr>().is_err() {
-            return Err("invalid IP-literal".into());
-        }
-        return Ok(match zone {
+        let literal = match zone {
             Some(zone) => format!("{address}%{zone}"),
             None => address.to_string(),
-        });
+        };
+        super::address::check(&literal)?;
+        return Ok(literal);
     }
     let (name, port) = match host.find(':') {
         // With several colons the reference reports from the first one.

@@ -12,6 +12,7 @@ pub mod check;
 pub mod condition;
 pub mod expr;
 pub mod expressions;
+pub mod guard;
 pub mod matcher;
 pub mod operator;
 pub mod ops;

@@ -18,6 +18,14 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The text of a result that is larger than any sensible one; see [`Fault::is_final`].
+    pub const TOO_LARGE: &str = "result is too large";
+
+    /// Whether no part of an expression absorbs it: where a bound is hit, null would be a wrong answer.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Fault::Error(text) if **text == *Fault::TOO_LARGE)
+    }
+
     /// A failure with this text.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Fault::Error(text.into())

@@ -13,6 +13,7 @@ pub mod duration;
 pub mod fault;
 pub mod image;
 pub mod list;
+mod local_zone;
 pub mod map;
 pub mod names;
 pub mod number;
