@@ -9,8 +9,10 @@ pub mod condition;
 pub mod data;
 pub mod eval;
 pub mod fill;
+pub mod generate;
 pub mod images;
 pub mod leaf;
+pub mod mutate;
 pub mod outcome;
 pub mod pod_security;
 pub mod profile;
@@ -19,6 +21,6 @@ pub mod run;
 pub mod shape;
 pub mod validate;
 
-pub use outcome::{RuleOutcome, Status};
+pub use outcome::{Effect, RuleOutcome, Status};
 pub use profile::Profile;
 pub use request::Request;

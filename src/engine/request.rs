@@ -10,6 +10,8 @@ use super::Profile;
 use super::data::merge_at;
 use super::images::Images;
 
+mod changed;
+
 /// A request, with everything that rules read of it prepared once.
 #[derive(Debug)]
 pub struct Request {
@@ -29,6 +31,8 @@ pub struct Request {
     pub functions: functions::Context,
     /// Whether results carry what only reports show.
     pub details: bool,
+    /// Whether variables see every number as a double, also those of a changed object.
+    pub doubles: bool,
 }
 
 /// The parts of a request.
@@ -145,12 +149,22 @@ impl Request {
         target.user = parts.user.map(|u| Arc::new(user(&u)));
         // An object that is deleted shows no images (the reference looks at the new object alone).
         let images = Images::of(object.clone(), functions);
-        let floating =
-            if profile.float_resources && !valued { root.clone() } else { root.with_float_numbers() };
+        let doubles = !profile.float_resources || valued;
+        let floating = if doubles { root.with_float_numbers() } else { root.clone() };
         let later_root = profile.integers_after_first_rule.then(|| root.clone());
         let functions = functions.clone();
         let details = parts.details;
-        Ok(Request { object, old_object, target, root: floating, later_root, images, functions, details })
+        Ok(Request {
+            object,
+            old_object,
+            target,
+            root: floating,
+            later_root,
+            images,
+            functions,
+            details,
+            doubles,
+        })
     }
 
     /// Whether the request deletes the object.
@@ -182,6 +196,7 @@ impl Request {
             images: Images::of(self.old_object.clone(), &self.functions),
             functions: self.functions.clone(),
             details: self.details,
+            doubles: self.doubles,
         }
     }
 }

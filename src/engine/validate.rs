@@ -270,17 +270,22 @@ fn element_names(depth: usize) -> [Str; 4] {
     }
 }
 
-fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut Data<'_>) -> Element {
+/// Shows an element and its position under their names at a nesting depth.
+pub(super) fn bind_element(depth: usize, index: usize, item: &Value, data: &mut Data<'_>) {
     let position = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
     let shown = match item {
         Value::Int(_) | Value::UInt(_) => item.with_float_numbers(),
         item => item.clone(),
     };
-    let names = element_names(s.depth);
+    let names = element_names(depth);
     data.set(&names[0], shown.clone());
     data.set(&names[1], position.clone());
     data.set(&names[2], shown);
     data.set(&names[3], position);
+}
+
+fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut Data<'_>) -> Element {
+    bind_element(s.depth, index, item, data);
     let is_map = item.as_map().is_some();
     let scoped = l.element_scope.unwrap_or(is_map);
     if scoped && !is_map {

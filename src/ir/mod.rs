@@ -11,7 +11,9 @@
 pub mod check;
 pub mod condition;
 pub mod expr;
+pub mod generate;
 pub mod matcher;
+pub mod mutate;
 pub mod operator;
 pub mod ops;
 pub mod optimise;

@@ -6,7 +6,9 @@
 
 pub mod binding;
 pub mod condition;
+pub mod generate;
 pub mod matcher;
+pub mod mutate;
 pub mod policy;
 pub mod query;
 pub mod reference;

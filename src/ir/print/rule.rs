@@ -45,6 +45,8 @@ fn body(b: &Body) -> Node {
             }
             node
         }
+        Body::Mutate(m) => super::mutate::mutation(m),
+        Body::Generate(g) => super::generate::generation(g),
         Body::Unsupported(text) => Node::new(format!("unsupported {}", quoted(text))),
     }
 }
