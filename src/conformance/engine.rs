@@ -256,10 +256,10 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
     out.insert("rules", Value::list(rules.collect()));
     out.insert("actions", Value::list(actions(&engine, &outcome, &request)));
     if mutates {
-        let unchanged = || Value::from("unchanged");
-        let resource = case.get("resource").unwrap_or(&Value::Null);
-        let patched = outcome.object.clone().filter(|o| !o.json_eq(resource));
-        out.insert("patched", patched.unwrap_or_else(unchanged));
+        let resource = case.get("resource").unwrap_or(&Value::Null).with_whole_numbers();
+        let patched = outcome.object.as_ref().unwrap_or(&request.object).with_whole_numbers();
+        let is_same = patched.strict_eq(&resource);
+        out.insert("patched", if is_same { Value::from("unchanged") } else { patched });
     }
     if let Some(text) = outcome.policies.iter().find_map(|p| p.failure.clone()) {
         out.insert("generateError", Value::from(text));

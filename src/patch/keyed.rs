@@ -8,7 +8,7 @@
 use crate::value::number::float_json;
 use crate::value::{List, Map, Value};
 
-use super::merge::{DIRECTIVE, Directive, Mode, directive, node, settle};
+use super::merge::{DIRECTIVE, Directive, Mode, directive, node, settle, wrong_kind};
 use super::schema::Schema;
 
 /// The text of a scalar; collections and null have none.
@@ -42,8 +42,23 @@ pub fn lists(
         },
         (_, p) => (dest.clone(), p.cloned(), mode),
     };
+    merged(dest, patch, schema, mode, depth)
+}
+
+/// A list where there was none: merged into itself, a directive in it means nothing.
+pub fn new_list(patch: &List, schema: Schema, depth: usize) -> Result<Option<Value>, String> {
+    merged(patch.clone(), Some(patch.clone()), schema, Mode::Itself, depth)
+}
+
+fn merged(
+    dest: List,
+    patch: Option<List>,
+    schema: Schema,
+    mode: Mode,
+    depth: usize,
+) -> Result<Option<Value>, String> {
     match schema {
-        Schema::Set => Ok(Some(united(&dest, patch.as_ref()))),
+        Schema::Set => united(&dest, patch.as_ref()).map(Some),
         Schema::Keyed(keys, fields) => {
             let items = Schema::Object(fields);
             if patch.is_none() && regular(&dest, keys) {
@@ -69,15 +84,20 @@ fn told(patch: &List) -> Result<Option<(Directive, List)>, String> {
     Ok(Some((word, rest)))
 }
 
-fn united(dest: &List, patch: Option<&List>) -> Value {
+/// Items are the same when their texts are; that of the object counts, in the place of the patch's.
+fn united(dest: &List, patch: Option<&List>) -> Result<Value, String> {
     let mut items: Vec<Value> = Vec::new();
-    let all = patch.into_iter().flat_map(|p| p.iter()).chain(dest.iter());
-    for item in all.filter(|v| !v.is_null()) {
+    let all = || patch.into_iter().flat_map(|p| p.iter()).chain(dest.iter());
+    if let Some(other) = all().find(|v| matches!(v, Value::Map(_) | Value::List(_))) {
+        return Err(wrong_kind(&Value::Null, other));
+    }
+    for item in all().filter(|v| !v.is_null()) {
         if !items.iter().any(|known| text(known) == text(item)) {
-            items.push(item.clone());
+            let own = dest.iter().find(|v| !v.is_null() && text(v) == text(item));
+            items.push(own.unwrap_or(item).clone());
         }
     }
-    Value::list(items)
+    Ok(Value::list(items))
 }
 
 /// Whether all items are objects that have all keys and differ in them: the merge leaves them as they
@@ -150,7 +170,7 @@ impl Keyed<'_> {
             return Ok(dest);
         }
         let keys: Vec<&str> = valid.iter().filter_map(|k| self.keys.get(*k).copied()).collect();
-        append_all(&mut out, &dest, &keys);
+        append_all(&mut out, &dest, &keys)?;
         Ok(out)
     }
 
@@ -287,8 +307,11 @@ fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value
     *list = kept;
 }
 
-fn append_all(out: &mut Vec<Value>, dest: &[Value], keys: &[&str]) {
+fn append_all(out: &mut Vec<Value>, dest: &[Value], keys: &[&str]) -> Result<(), String> {
     for item in dest {
+        if !matches!(item, Value::Map(_) | Value::Null) {
+            return Err(wrong_kind(&Value::Map(Map::new()), item));
+        }
         let mut values: Vec<String> = Vec::new();
         for key in keys {
             match item.get(key) {
@@ -302,4 +325,5 @@ fn append_all(out: &mut Vec<Value>, dest: &[Value], keys: &[&str]) {
         }
         set(out, keys, &values, Some(item.clone()));
     }
+    Ok(())
 }

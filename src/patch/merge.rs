@@ -96,7 +96,7 @@ pub fn node(
             }
             adopt(p, schema, depth)
         }
-        (None, Some(Value::List(p))) => keyed::lists(p, Some(p), schema, Mode::Itself, depth),
+        (None, Some(Value::List(p))) => keyed::new_list(p, schema, depth),
         (None, Some(p)) => Ok(Some(p.clone())),
         (Some(_), None) if patch.is_some() => Ok(None),
         (Some(d), None) => settle(d, schema, depth).map(Some),
@@ -145,6 +145,10 @@ fn objects(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) ->
 /// Merges objects key by key. Keys are worked on in ascending order, which decides which of several
 /// failures is told.
 fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) -> Result<Value, String> {
+    nameless(dest)?;
+    if patch.contains_key("") {
+        return Err(wrong_kind(&Value::Null, &Value::Map(dest.clone())));
+    }
     let mut keys: Vec<&Str> = dest.keys().chain(patch.keys().filter(|k| !dest.contains_key(k))).collect();
     keys.sort_unstable();
     let mut out = dest.clone();
@@ -173,6 +177,11 @@ fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) ->
     Ok(Value::Map(out))
 }
 
+/// The merge library cannot name the empty key.
+fn nameless(m: &Map) -> Result<(), String> {
+    if m.contains_key("") { Err(wrong_kind(&Value::Null, &Value::Map(m.clone()))) } else { Ok(()) }
+}
+
 /// Whether both are the same scalar.
 fn shares(a: &Value, b: &Value) -> bool {
     scalar(a) && a.strict_eq(b)
@@ -193,6 +202,7 @@ fn in_style_of(old: &Value, new: Value) -> Value {
 pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, String> {
     match value {
         Value::Map(m) if !m.is_empty() => {
+            nameless(m)?;
             let schema = known(schema, Some(value), None);
             let mut out = None;
             for (key, old) in m.iter().filter(|(_, v)| !scalar(v)) {

@@ -115,10 +115,11 @@ enum Changed {
 fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Changed, String> {
     match &mutation.change {
         Change::Patch(patch, _) => {
-            let filled = patch::fill(patch, data)?;
+            // The reference fills in the parts of a rule in no particular order.
             for template in &mutation.beside {
                 data.fill(template).map_err(|e| format!("variable substitution failed: {e}"))?;
             }
+            let filled = patch::fill(patch, data)?;
             let changed = patch::run(&filled, object)?;
             Ok(changed.map_or(Changed::No("no patches applied"), Changed::Yes))
         }
