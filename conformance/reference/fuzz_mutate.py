@@ -241,7 +241,8 @@ def merge_patch(r, target, anchors):
     patch = overlay(r, body, anchors, directives=False)
     if isinstance(patch, dict):
         patch.pop("name", None)
-    return patch
+    # An empty text counts as no patch when the policy is checked.
+    return patch if patch != "" else {}
 
 
 def paths(node, at=""):
@@ -357,7 +358,7 @@ def cascade(r, target):
 
 def generation(r):
     def described():
-        made = {"apiVersion": r.choice(["v1", "apps/v1"]), "kind": r.choice(["ConfigMap", "Secret"]), "name": r.choice(["g", "g-{{ request.object.metadata.name }}", "src"]),
+        made = {"apiVersion": "v1", "kind": r.choice(["ConfigMap", "Secret"]), "name": r.choice(["g", "g-{{ request.object.metadata.name }}", "src"]),
                 "namespace": r.choice(["default", "{{ request.object.metadata.name }}", "n"])}
         if r.chance(0.65):
             made["data"] = r.choice([{"data": {"a": r.choice(VARIABLES)}}, {"spec": tree(r)}, {"metadata": {"labels": {"x": "y"}, "name": "o"}, "data": {"n": 1}}, {"kind": "Secret", "data": {}}])

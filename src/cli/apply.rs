@@ -19,6 +19,7 @@ use crate::scan::scan;
 use crate::sources::offline::Offline;
 use crate::value::{Str, Value};
 
+use super::changes::{self, Changes, Destination};
 use super::exceptions;
 use super::flags::{self, Flag, Parsed, Takes, flag};
 use super::gather::{
@@ -98,6 +99,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     check_arguments(&parsed)?;
+    let destination = changes::destination(parsed.text("output"), !parsed.on("stdin"))?;
     let user = match parsed.text("userinfo") {
         "" => None,
         path => {
@@ -152,6 +154,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         user,
         profile,
         output,
+        destination,
     };
     run.evaluate(sources)
 }
@@ -217,6 +220,7 @@ struct Run<'r> {
     user: Option<UserParts>,
     profile: Profile,
     output: Output,
+    destination: Destination,
 }
 
 /// What has been printed and counted so far.
@@ -230,6 +234,9 @@ struct Sink {
     namespaced: Vec<(String, String, Summary)>,
     records: Vec<Record>,
     failed: Option<String>,
+    /// Results are held back until all resources are done, because objects are printed before them.
+    holds: bool,
+    held: Vec<u8>,
 }
 
 impl Run<'_> {
@@ -243,11 +250,13 @@ impl Run<'_> {
             .with_sources(Arc::new(sources))
             .with_values(self.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-        let mut sink = Sink::default();
+        let mut sink = Sink { holds: engine.set().has_phases(), ..Sink::default() };
         for _ in self.policies.policies.iter().filter(|p| p.refused.is_some()) {
             sink.counts.add(Status::Error);
         }
-        let _ = out.write_all(self.refused().as_bytes());
+        if !sink.holds {
+            let _ = out.write_all(self.refused().as_bytes());
+        }
         let style = Style {
             output: self.output,
             audit_warn: self.parsed.on("audit-warn"),
@@ -267,14 +276,19 @@ impl Run<'_> {
             |i, request, outcome| self.with_own_values(i, request, outcome, &engine),
             |i, outcome| {
                 let resource = self.resources.get(i).map(|d| &d.value).unwrap_or(&Value::Null);
-                results::render(&style, i, resource, outcome)
+                // Results are told of the changed object; one that was lost is told of as it came.
+                let shown = outcome.object.as_ref().filter(|o| !o.is_null()).unwrap_or(resource);
+                let changes = changes::render(engine.set(), resource, outcome, &self.destination);
+                (results::render(&style, i, shown, outcome), changes)
             },
             |i, rendered| {
                 if let Some(p) = &progress {
                     p.set_position(i as u64 + 1);
                 }
                 match rendered {
-                    Ok(rendered) if sink.failed.is_none() => self.take(&mut sink, rendered, &mut out),
+                    Ok((rendered, changes)) if sink.failed.is_none() => {
+                        self.take(&mut sink, rendered, changes, &mut out);
+                    }
                     Ok(_) => {}
                     Err(_) if goes_on => {}
                     Err(text) => {
@@ -293,6 +307,10 @@ impl Run<'_> {
             let _ = out.flush();
             return Err(text);
         }
+        if sink.holds {
+            let _ = out.write_all(self.refused().as_bytes());
+            let _ = out.write_all(&sink.held);
+        }
         let counts = self.finish(sink, &mut out);
         let code = self.exit_code(&counts, &mut out);
         let _ = out.flush();
@@ -302,6 +320,10 @@ impl Run<'_> {
     /// The request for a resource; `policy` names the policy whose own values count.
     fn request(&self, i: usize, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
         let object = self.resources.get(i).map(|d| d.value.clone()).unwrap_or_default();
+        self.request_on(object, policy, engine)
+    }
+
+    fn request_on(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
         let values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
         let shaped = |op: &&str| matches!(*op, "UPDATE" | "DELETE");
         let operation = Values::operation(&values).filter(shaped).unwrap_or("CREATE");
@@ -331,11 +353,19 @@ impl Run<'_> {
     }
 
     /// Policies that have values of their own for a resource are evaluated with these.
-    fn with_own_values(&self, i: usize, _: &Request, mut outcome: Outcome, engine: &Engine) -> Outcome {
+    fn with_own_values(&self, i: usize, request: &Request, mut outcome: Outcome, engine: &Engine) -> Outcome {
         if self.values.resources.is_empty() {
             return outcome;
         }
         let name = self.resources.get(i).map_or("", |d| d.value.text_at(&["metadata", "name"]));
+        if engine.set().has_phases() {
+            // What a policy leaves is what the next one sees, so all of them run again.
+            return engine.evaluate_phases(request, &|at, object| {
+                let policy = &engine.set().policies().get(at)?.name;
+                self.values.resources.get(&(policy.to_string(), name.to_string()))?;
+                self.request_on(object.clone(), Some(policy), engine).ok()
+            });
+        }
         for (at, policy) in engine.set().policies().iter().enumerate() {
             if !self.values.resources.contains_key(&(policy.name.to_string(), name.to_string())) {
                 continue;
@@ -372,7 +402,14 @@ impl Run<'_> {
         out
     }
 
-    fn take(&self, sink: &mut Sink, rendered: Rendered, out: &mut impl Write) {
+    fn take(&self, sink: &mut Sink, rendered: Rendered, changes: Changes, out: &mut impl Write) {
+        let _ = out.write_all(changes.text.as_bytes());
+        if let Err(text) = self.destination.append(&changes.files) {
+            sink.failed = Some(text);
+            return;
+        }
+        changes.warnings.iter().for_each(|text| warn(text));
+        let out: &mut dyn Write = if sink.holds { &mut sink.held } else { out };
         sink.counts.merge(&rendered.counts);
         sink.reported.merge(&rendered.reported);
         match self.output {

@@ -5,7 +5,8 @@
 //! there as one `warning: …` line each.
 
 pub mod apply;
-pub mod conformance;
+pub mod changes;
+mod conformance;
 pub mod exceptions;
 pub mod explain;
 pub mod flags;

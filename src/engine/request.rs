@@ -33,6 +33,8 @@ pub struct Request {
     pub details: bool,
     /// Whether variables see every number as a double, also those of a changed object.
     pub doubles: bool,
+    /// Whether the former object is a copy of the object, because nothing is known of it.
+    pub unchanged: bool,
 }
 
 /// The parts of a request.
@@ -99,6 +101,7 @@ impl Request {
             if parts.operation.is_empty() { "CREATE".into() } else { parts.operation.clone() };
         let deleting = &*operation == "DELETE";
         let given = parts.object;
+        let unchanged = &*operation == "UPDATE" && parts.old_object.is_none();
         let (object, old_object) = match &*operation {
             "DELETE" => (Value::Null, parts.old_object.unwrap_or_else(|| given.clone())),
             "UPDATE" => (given.clone(), parts.old_object.unwrap_or_else(|| given.clone())),
@@ -164,6 +167,7 @@ impl Request {
             functions,
             details,
             doubles,
+            unchanged,
         })
     }
 
@@ -197,6 +201,7 @@ impl Request {
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,
+            unchanged: false,
         }
     }
 }
@@ -272,6 +277,15 @@ pub fn plural(kind: &str) -> String {
     match lower.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
         None => format!("{lower}s"),
+    }
+}
+
+/// The plural of a kind with its group, as errors of an API server name it.
+pub fn resource_name(api_version: &str, kind: &str) -> String {
+    let plural = plural(kind);
+    match api_version.split_once('/') {
+        Some((group, _)) => format!("{plural}.{group}"),
+        None => plural,
     }
 }
 

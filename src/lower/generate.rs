@@ -15,7 +15,7 @@ use super::template::document;
 /// Lowers the generate body of a rule; `names` are the bindings in its scope.
 pub fn generation(body: &Value, names: &Arc<[Str]>, origin: &Origin) -> Generation {
     let synchronize = body.get("synchronize").and_then(Value::as_bool).unwrap_or(false);
-    match body.get("foreach").and_then(Value::as_list).filter(|l| !l.is_empty()) {
+    match body.get("foreach").and_then(Value::as_list) {
         Some(loops) => {
             let origin = origin.key("foreach");
             let loops = loops.iter().enumerate();

@@ -58,7 +58,7 @@ pub fn mutation(rule: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usi
 }
 
 fn written_loops(body: &Value) -> Option<&[Value]> {
-    body.get("foreach").and_then(Value::as_list).filter(|l| !l.is_empty())
+    body.get("foreach").and_then(Value::as_list)
 }
 
 /// The patch of a body, or of a loop, and its other parts that hold variables.

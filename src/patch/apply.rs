@@ -37,14 +37,21 @@ impl Fault {
 /// # Errors
 /// The text of the first failure.
 pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, String> {
-    let mut document = document.clone();
+    let mut document = Document { now: document.clone(), behind: Some(document.clone()) };
     for operation in operations {
         run(&mut document, operation)?;
     }
-    Ok(document)
+    Ok(document.now)
 }
 
-fn run(document: &mut Value, operation: &Operation) -> Result<(), String> {
+/// A document, and the one that an empty first token leads to: the document as it came in, whose
+/// changes nobody sees (the reference's behaviour).
+struct Document {
+    now: Value,
+    behind: Option<Value>,
+}
+
+fn run(document: &mut Document, operation: &Operation) -> Result<(), String> {
     let path = &operation.path;
     match &operation.action {
         Action::Add(value) => run_add(document, path, value),
@@ -60,9 +67,9 @@ fn run(document: &mut Value, operation: &Operation) -> Result<(), String> {
     }
 }
 
-fn run_add(document: &mut Value, path: &str, value: &Value) -> Result<(), String> {
+fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
     if path.is_empty() {
-        return replace_root(document, value);
+        return replace_root(document, value, Some(value.clone()));
     }
     create_parents(document, path)?;
     let Some((container, key)) = find(document, path) else {
@@ -72,17 +79,17 @@ fn run_add(document: &mut Value, path: &str, value: &Value) -> Result<(), String
         .map_err(|e| format!("error in add for path: '{path}': {}", e.text()))
 }
 
-fn replace_root(document: &mut Value, value: &Value) -> Result<(), String> {
+fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -> Result<(), String> {
     if !matches!(value, Value::Map(_) | Value::List(_)) {
         return Err(format!("replace operation value must be object or array: {BAD_STATE}"));
     }
-    *document = value.clone();
+    *document = Document { now: value.clone(), behind };
     Ok(())
 }
 
-fn run_replace(document: &mut Value, path: &str, value: &Value) -> Result<(), String> {
+fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
     if path.is_empty() {
-        return replace_root(document, value);
+        return replace_root(document, value, None);
     }
     let lacks = |what: &str| {
         format!("replace operation does not apply: doc is missing {what}: {path}: {MISSING}")
@@ -106,7 +113,7 @@ fn run_replace(document: &mut Value, path: &str, value: &Value) -> Result<(), St
     Ok(())
 }
 
-fn run_move(document: &mut Value, from: &str, path: &str) -> Result<(), String> {
+fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), String> {
     if from.is_empty() {
         return Err(format!("unable to move entire document to another path: {BAD_STATE}"));
     }
@@ -114,7 +121,9 @@ fn run_move(document: &mut Value, from: &str, path: &str) -> Result<(), String> 
         return Err(format!("move operation does not apply: doc is missing from path: {from}: {MISSING}"));
     };
     let failed = |place: &str, e: Fault| format!("error in move for path: '{place}': {}", e.text());
-    let value = get(container, &key).map_err(|e| failed(&key, e))?.cloned().unwrap_or_default();
+    let value = get(container, &key).map_err(|e| failed(&key, e))?.cloned();
+    let value = value.or_else(|| document.root(from)).unwrap_or_default();
+    let Some((container, key)) = find(document, from) else { return Ok(()) };
     remove(container, &key).map_err(|e| failed(&key, e))?;
     let Some((container, key)) = find(document, path) else {
         return Err(format!(
@@ -124,14 +133,14 @@ fn run_move(document: &mut Value, from: &str, path: &str) -> Result<(), String> 
     add(container, &key, value).map_err(|e| failed(path, e))
 }
 
-fn run_copy(document: &mut Value, from: &str, path: &str) -> Result<(), String> {
+fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), String> {
     let Some((container, key)) = find(document, from) else {
         return Err(format!("copy operation does not apply: doc is missing from path: \"{from}\": {MISSING}"));
     };
     let value = get(container, &key)
         .map_err(|e| format!("error in copy for from: '{from}': {}", e.text()))?
-        .cloned()
-        .unwrap_or_default();
+        .cloned();
+    let value = value.or_else(|| document.root(from)).unwrap_or_default();
     let Some((container, key)) = find(document, path) else {
         return Err(format!(
             "copy operation does not apply: doc is missing destination path: {path}: {MISSING}"
@@ -140,20 +149,21 @@ fn run_copy(document: &mut Value, from: &str, path: &str) -> Result<(), String> 
     add(container, &key, value).map_err(|e| format!("error while adding value during copy: {}", e.text()))
 }
 
-fn run_test(document: &mut Value, path: &str, value: &Value) -> Result<(), String> {
+fn run_test(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
     let failed = || Err(format!("testing value {path} failed: test failed"));
     if path.is_empty() {
-        return if document.strict_eq(value) { Ok(()) } else { failed() };
+        return if document.now.strict_eq(value) { Ok(()) } else { failed() };
     }
     let Some((container, key)) = find(document, path) else {
         return Err(format!("test operation does not apply: is missing path: {path}: {MISSING}"));
     };
     let found = match get(container, &key) {
-        Ok(found) => found,
+        Ok(found) => found.cloned(),
         Err(Fault::Missing(_)) => None,
         Err(Fault::Other(text)) => return Err(format!("error in test for path: '{path}': {text}")),
     };
-    if found.unwrap_or(&Value::Null).strict_eq(value) { Ok(()) } else { failed() }
+    let found = found.or_else(|| document.root(path)).unwrap_or_default();
+    if found.strict_eq(value) { Ok(()) } else { failed() }
 }
 
 /// The tokens of a path; `None` where there is no `/`. What stands before the first one is ignored.
@@ -181,12 +191,27 @@ fn unescape(token: &str) -> String {
     out
 }
 
+impl Document {
+    /// What the path `/` reads: the document behind.
+    fn root(&self, path: &str) -> Option<Value> {
+        if tokens(path)? == [""] { self.behind.clone() } else { None }
+    }
+
+    /// Where these tokens begin, and those that are left.
+    fn start<'d, 't, 'p>(&'d mut self, tokens: &'t [&'p str]) -> Option<(&'d mut Value, &'t [&'p str])> {
+        match tokens {
+            ["", rest @ ..] => self.behind.as_mut().map(|v| (v, rest)),
+            all => Some((&mut self.now, all)),
+        }
+    }
+}
+
 /// The container that holds the last token of a path, and that token. Nulls and scalars are no
-/// containers, and an empty token leads nowhere.
-fn find<'d>(document: &'d mut Value, path: &str) -> Option<(&'d mut Value, String)> {
+/// containers, and an empty token further down leads nowhere.
+fn find<'d>(document: &'d mut Document, path: &str) -> Option<(&'d mut Value, String)> {
     let mut tokens = tokens(path)?;
     let last = unescape(tokens.pop()?);
-    let mut at = document;
+    let (mut at, tokens) = document.start(&tokens)?;
     for token in tokens {
         at = child(at, &unescape(token))?;
     }
@@ -282,9 +307,11 @@ fn remove(container: &mut Value, token: &str) -> Result<(), Fault> {
 
 /// Creates what is missing above the last token: a list where the next token is an index or `-`, else
 /// an object.
-fn create_parents(document: &mut Value, path: &str) -> Result<(), String> {
+fn create_parents(document: &mut Document, path: &str) -> Result<(), String> {
     let Some(tokens) = tokens(path) else { return Ok(()) };
-    let mut at = document;
+    // A single empty token is the key that is written.
+    let start = if tokens.len() > 1 { document.start(&tokens) } else { Some((&mut document.now, &tokens[..])) };
+    let Some((mut at, tokens)) = start else { return Ok(()) };
     for pair in tokens.windows(2) {
         let [token, next] = pair else { break };
         if child(at, &unescape(token)).is_none() {

@@ -84,19 +84,29 @@ fn told(patch: &List) -> Result<Option<(Directive, List)>, String> {
     Ok(Some((word, rest)))
 }
 
-/// Items are the same when their texts are; that of the object counts, in the place of the patch's.
+/// Items are the same when their texts are; that of the object counts, in the place of the patch's. An
+/// item that is no scalar fails as soon as another one is put beside it.
 fn united(dest: &List, patch: Option<&List>) -> Result<Value, String> {
     let mut items: Vec<Value> = Vec::new();
-    let all = || patch.into_iter().flat_map(|p| p.iter()).chain(dest.iter());
-    if let Some(other) = all().find(|v| matches!(v, Value::Map(_) | Value::List(_))) {
-        return Err(wrong_kind(&Value::Null, other));
-    }
-    for item in all().filter(|v| !v.is_null()) {
-        if !items.iter().any(|known| text(known) == text(item)) {
-            let own = dest.iter().find(|v| !v.is_null() && text(v) == text(item));
-            items.push(own.unwrap_or(item).clone());
+    let mut put = |item: &Value| -> Result<(), String> {
+        if let Some(other) = items.iter().find(|v| matches!(v, Value::Map(_) | Value::List(_))) {
+            return Err(wrong_kind(&Value::Null, other));
+        }
+        match items.iter_mut().find(|known| text(known) == text(item)) {
+            Some(known) => *known = item.clone(),
+            None => items.push(item.clone()),
+        }
+        Ok(())
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for item in patch.into_iter().flat_map(|p| p.iter()).chain(dest.iter()).filter(|v| !v.is_null()) {
+        let text = text(item);
+        if !seen.contains(&text) {
+            put(item)?;
+            seen.push(text);
         }
     }
+    dest.iter().filter(|v| !v.is_null()).try_for_each(put)?;
     Ok(Value::list(items))
 }
 
@@ -197,8 +207,7 @@ impl Keyed<'_> {
             self.depth + 1,
         )?;
         let Some(mut merged) = merged.filter(|v| !dropped(v)) else {
-            set(dest, keys, values, None);
-            return Ok(());
+            return set(dest, keys, values, None);
         };
         if let Value::Map(m) = &mut merged {
             for (key, value) in keys.iter().zip(values) {
@@ -216,8 +225,7 @@ impl Keyed<'_> {
         {
             *slot = merged.clone();
         }
-        set(out, keys, values, Some(merged));
-        Ok(())
+        set(out, keys, values, Some(merged))
     }
 
     /// The distinct tuples, those of the patch first. With several keys, tuples that agree in one and
@@ -275,7 +283,12 @@ fn position(items: &[Value], keys: &[&str], values: &[&str]) -> Option<usize> {
 
 /// Replaces every item that has these keys, or removes it without `item`; adds `item` when there is
 /// none. An empty value is had by every item that has the key.
-fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value>) {
+fn set(
+    list: &mut Vec<Value>,
+    keys: &[&str],
+    values: &[&str],
+    item: Option<Value>,
+) -> Result<(), String> {
     let mut found = false;
     let mut kept = Vec::with_capacity(list.len() + 1);
     for x in list.drain(..) {
@@ -284,9 +297,10 @@ fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value
         }
         let Value::Map(m) = &x else {
             let first = |texts: &[&str]| texts.first().is_some_and(|t| !t.is_empty());
-            if first(keys) && first(values) {
-                kept.push(x);
+            if !(first(keys) && first(values)) {
+                return Err(wrong_kind(&Value::Map(Map::new()), &x));
             }
+            kept.push(x);
             continue;
         };
         let matches = !values.is_empty()
@@ -305,6 +319,7 @@ fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value
         kept.extend(item);
     }
     *list = kept;
+    Ok(())
 }
 
 fn append_all(out: &mut Vec<Value>, dest: &[Value], keys: &[&str]) -> Result<(), String> {
@@ -321,9 +336,9 @@ fn append_all(out: &mut Vec<Value>, dest: &[Value], keys: &[&str]) -> Result<(),
         }
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
         if keys.len() > 1 {
-            set(out, keys, &values, None);
+            set(out, keys, &values, None)?;
         }
-        set(out, keys, &values, Some(item.clone()));
+        set(out, keys, &values, Some(item.clone()))?;
     }
     Ok(())
 }

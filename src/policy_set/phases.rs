@@ -48,6 +48,10 @@ impl Engine {
     pub fn evaluate_phases(&self, request: &Request, own: &OwnRequest<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         let changed = self.mutate(request, own, &mut outcome);
+        if outcome.object.as_ref().is_some_and(Value::is_null) {
+            // A rule lost the object: there is nothing left that could match.
+            return outcome;
+        }
         let request = changed.as_ref().unwrap_or(request);
         let object = if request.object.is_null() { &request.old_object } else { &request.object };
         for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
@@ -88,16 +92,17 @@ impl Engine {
             let request = own.as_ref().unwrap_or(request);
             let values = |rule: &str| self.values.for_rule(&policy.name, rule);
             let done = mutate::policy(policy, rules_of(policy, request), request, self.around(&values));
-            let next = done.object.as_ref().map(|object| match object {
-                Value::Null => request.without_object(),
-                object => request.of_changed(object.clone()),
-            });
-            if let Some(next) = next {
-                outcome.object = Some(next.object.clone());
-                current = Some(next);
-            }
+            let left = done.object.clone();
+            let next = left.as_ref().map(|object| request.of_changed(object.clone()));
             if !done.rules.is_empty() {
                 outcome.policies.push(changed(policy, done.rules, done.object));
+            }
+            if let Some(next) = next {
+                outcome.object = left;
+                if next.object.is_null() {
+                    break;
+                }
+                current = Some(next);
             }
         }
         current

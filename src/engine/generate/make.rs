@@ -5,7 +5,7 @@
 
 use crate::engine::condition;
 use crate::engine::data::Data;
-use crate::engine::request::Request;
+use crate::engine::request::{Request, resource_name};
 use crate::engine::validate::bind_element;
 use crate::ir::generate::{Described, Generation, GenerationLoop};
 use crate::ir::{Policy, Rule};
@@ -153,7 +153,7 @@ impl<'s> Store<'s> {
         if from == *place {
             return Ok(None);
         }
-        let Some(source) = self.sources.iter().find(|o| key(o) == from) else {
+        let Some(source) = self.all().find(|o| key(o) == from) else {
             let Key { api_version, kind, namespace, name } = place;
             // The text names the object that would have been made.
             return Err(format!(
@@ -179,9 +179,8 @@ impl<'s> Store<'s> {
             let (api_version, kind) = written.rsplit_once('/').unwrap_or(("", written));
             let labels =
                 |o: &Value| o.at(&["metadata", "labels"]).and_then(Value::as_map).cloned().unwrap_or_default();
-            let mut sources: Vec<&Value> = self
-                .sources
-                .iter()
+            let mut sources: Vec<Value> = self
+                .all()
                 .filter(|o| {
                     let k = key(o);
                     k.api_version == api_version
@@ -189,9 +188,10 @@ impl<'s> Store<'s> {
                         && k.namespace == from
                         && selector.as_ref().is_none_or(|s| selects(s, &labels(o)))
                 })
+                .cloned()
                 .collect();
-            sources.sort_by_key(|o| o.text_at(&["metadata", "name"]));
-            for source in sources {
+            sources.sort_by(|a, b| key(a).name.cmp(key(b).name));
+            for source in &sources {
                 let name = source.text_at(&["metadata", "name"]);
                 let copied = self.copied(source, &Key { api_version, kind, namespace: into, name }, rule);
                 made.extend(self.create(copied));
@@ -254,22 +254,17 @@ impl<'s> Store<'s> {
         Value::Map(object).with_whole_numbers()
     }
 
+    /// All objects that exist.
+    fn all(&self) -> impl Iterator<Item = &Value> {
+        std::iter::once(self.trigger).chain(self.sources).chain(&self.made)
+    }
+
     /// Adds an object, unless it exists.
     fn create(&mut self, object: Value) -> Option<Value> {
-        let exists = |o: &Value| key(o) == key(&object);
-        if exists(self.trigger) || self.sources.iter().chain(&self.made).any(exists) {
+        if self.all().any(|o| key(o) == key(&object)) {
             return None;
         }
         self.made.push(object.clone());
         Some(object)
-    }
-}
-
-/// The plural of a kind with its group, as errors of an API server name it.
-fn resource_name(api_version: &str, kind: &str) -> String {
-    let plural = crate::engine::request::plural(kind);
-    match api_version.split_once('/') {
-        Some((group, _)) => format!("{plural}.{group}"),
-        None => plural,
     }
 }

@@ -7,6 +7,7 @@
 
 mod make;
 
+use crate::ir::generate::Generation;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
@@ -120,9 +121,10 @@ fn make_all(
         let mut data = Data::new(&request.root, world(policy, rule, request, around));
         data.register(&rule.bindings);
         let Body::Generate(generation) = &rule.body else { continue };
-        let holds = match &rule.admit {
-            None => true,
-            Some(admit) => {
+        let holds = match (&rule.admit, &**generation) {
+            // The preconditions of a rule with loops are not looked at again.
+            (None, _) | (_, Generation::ForEach(_)) => true,
+            (Some(admit), _) => {
                 condition::evaluate(admit, &mut data)
                     .map_err(|e| format!("failed to evaluate preconditions: {e}"))?
                     .holds

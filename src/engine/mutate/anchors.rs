@@ -41,8 +41,37 @@ pub fn decide(layer: &Node, object: &Value) -> Result<Value, String> {
         return failed(wrong_kind(&Value::Map(Map::new()), &document.to_value()));
     }
     match strip::finish(&mut document) {
-        Ok(()) => Ok(document.to_value()),
+        Ok(()) => match twice(&document, Some(object)) {
+            Some(key) => Err(format!(
+                "yaml: unmarshal errors:\n  line 1: mapping key \"{key}\" already defined at line 1"
+            )),
+            None => Ok(document.to_value()),
+        },
         Err(e) => failed(e.to_string()),
+    }
+}
+
+/// A key that comes twice, now that its anchor is gone, in an object that is added as a whole. Merged
+/// into one that is there, the first counts.
+fn twice<'n>(node: &'n Node, there: Option<&Value>) -> Option<&'n str> {
+    match node {
+        Node::Scalar(_) => None,
+        Node::Map(members) => {
+            let again = |(i, m): (usize, &'n Member)| {
+                members.iter().take(i).any(|other| other.raw == m.raw).then_some(&*m.raw)
+            };
+            let there = there.filter(|v| v.as_map().is_some());
+            let own = if there.is_none() { members.iter().enumerate().find_map(again) } else { None };
+            own.or_else(|| members.iter().find_map(|m| twice(&m.value, there.and_then(|o| o.get(&m.raw)))))
+        }
+        Node::List(items) => items.iter().find_map(|item| {
+            let name = match item {
+                Node::Map(members) => members.iter().find(|m| &*m.raw == "name").map(|m| m.value.to_value()),
+                _ => None,
+            };
+            let of_name = |o: &&Value| name.as_ref().is_some_and(|n| o.get("name").is_some_and(|o| o.strict_eq(n)));
+            twice(item, there.and_then(Value::as_list).unwrap_or_default().iter().find(of_name))
+        }),
     }
 }
 

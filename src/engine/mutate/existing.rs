@@ -11,10 +11,9 @@ use crate::engine::run::not_met;
 use crate::ir::Rule;
 use crate::ir::matcher::Selector;
 use crate::ir::mutate::{Mutation, MutationTarget};
-use crate::matching::Target;
+use crate::engine::request::resource_name;
 use crate::matching::filter::selects;
-use crate::value::wildcard::Wildcard;
-use crate::value::{Map, Str, Value};
+use crate::value::{Str, Value, wildcard};
 
 use super::{change, outcome};
 
@@ -25,14 +24,26 @@ pub fn run(
     rule: &Rule,
     data: &mut Data<'_>,
 ) -> Vec<RuleOutcome> {
-    let failed = |text: String| RuleOutcome::new(&rule.name, rule.kind, Status::Error, text);
-    let mut results = Vec::new();
-    let mut found: Vec<(&MutationTarget, Value)> = Vec::new();
+    let mut failures = Vec::new();
+    let mut wanted: Vec<(&MutationTarget, Value)> = Vec::new();
     for (i, target) in targets.iter().enumerate() {
         match data.fill(&target.wanted) {
-            Ok(wanted) => found.extend(named(target, &wanted, data).into_iter().map(|o| (target, o))),
-            Err(e) => results.push(failed(format!(": failed to substitute variables in target[{i}]: {e}"))),
+            Ok(filled) => wanted.push((target, filled)),
+            Err(e) => failures.push(format!("failed to substitute variables in target[{i}]: {e}")),
         }
+    }
+    let mut found: Vec<(&MutationTarget, Value)> = Vec::new();
+    for (target, wanted) in &wanted {
+        match named(target, wanted, data) {
+            Ok(objects) => found.extend(objects.into_iter().map(|o| (*target, o))),
+            Err(e) => failures.push(e),
+        }
+    }
+    let mut results = Vec::new();
+    if !failures.is_empty() {
+        // The message in front of the failures is empty.
+        let text = format!(": {}", failures.join("; "));
+        results.push(RuleOutcome::new(&rule.name, rule.kind, Status::Error, text));
     }
     let before = data.snapshot();
     for (target, object) in found {
@@ -63,21 +74,40 @@ fn one(
     Some(outcome(rule, change(mutation, object, data), Effect::Target))
 }
 
-/// The objects that a target names.
-fn named(target: &MutationTarget, wanted: &Value, data: &Data<'_>) -> Vec<Value> {
+/// The objects that a target names, by namespace and name.
+fn named(target: &MutationTarget, wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, String> {
     let text = |key: &str| wanted.text_at(&[key]);
+    let (api_version, name) = (text("apiVersion"), text("name"));
     let namespace = data.world.policy_namespace.unwrap_or(text("namespace"));
-    let fits = |pattern: &str, found: &str| pattern.is_empty() || Wildcard::new(pattern).matches(found);
     let kind = text("kind").split('/').next().unwrap_or_default();
-    let selector: Option<Selector> = wanted.get("selector").filter(|s| !s.is_null()).and_then(target.selector);
+    let fits = |pattern: &str, found: &str| pattern.is_empty() || wildcard::matches(pattern, found);
     let objects = data.world.sources.objects();
-    let is_named = |object: &&Value| {
-        let labels = object.at(&["metadata", "labels"]).and_then(Value::as_map).cloned();
-        fits(text("apiVersion"), object.text_at(&["apiVersion"]))
-            && fits(kind, object.text_at(&["kind"]))
-            && fits(namespace, object.text_at(&["metadata", "namespace"]))
-            && fits(text("name"), object.text_at(&["metadata", "name"]))
-            && selector.as_ref().is_none_or(|s| selects(s, &labels.unwrap_or_else(Map::new)))
+    let of_kind = |o: &&Value| {
+        o.text_at(&["kind"]) == kind && wildcard::matches(api_version, o.text_at(&["apiVersion"]))
     };
-    objects.iter().filter(is_named).filter(|o| Target::of(o).exists).cloned().collect()
+    let place = |o: &Value| {
+        let text = |key: &str| o.text_at(&["metadata", key]).to_string();
+        (text("namespace"), text("name"))
+    };
+    let mut found: Vec<&Value> = objects.iter().filter(of_kind).collect();
+    if found.is_empty() {
+        return Err("not found".into());
+    }
+    let exact = |text: &str| !text.is_empty() && !wildcard::has_wildcard(text);
+    if exact(name) && exact(namespace) {
+        // An object with a full name is read, not looked for: labels do not count.
+        let one = found.iter().find(|o| place(o) == (namespace.to_string(), name.to_string()));
+        let missing = || format!("{} \"{name}\" not found", resource_name(api_version, kind));
+        return one.map(|o| vec![(*o).clone()]).ok_or_else(missing);
+    }
+    let selector: Option<Selector> =
+        wanted.get("selector").filter(|s| !s.is_null()).and_then(target.selector);
+    found.retain(|o| {
+        let labels = || o.at(&["metadata", "labels"]).and_then(Value::as_map).cloned().unwrap_or_default();
+        fits(namespace, o.text_at(&["metadata", "namespace"]))
+            && fits(name, o.text_at(&["metadata", "name"]))
+            && selector.as_ref().is_none_or(|s| selects(s, &labels()))
+    });
+    found.sort_by_key(|o| place(o));
+    Ok(found.into_iter().cloned().collect())
 }

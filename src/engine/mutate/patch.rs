@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::ir::mutate::{Json, Layer, Merge, Patch};
 use crate::patch::{JsonPatch, apply, merge, operation};
 use crate::value::print::json;
-use crate::value::{List, Map, Value};
+use crate::value::{List, Value};
 
 use super::super::data::Data;
 use super::anchors;
@@ -73,9 +73,7 @@ pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, String> {
                     &decided
                 }
             };
-            if document.as_map().is_some_and(Map::is_empty) {
-                return Ok(None);
-            }
+            // Also an empty document is merged: lists of the object may lose items by it.
             let after = merge::merge(&before, document).map_err(|e| failed_patch(&e))?;
             if after.strict_eq(&before) {
                 return Ok(None);

@@ -23,15 +23,20 @@ impl Request {
     /// For the next policy: as if the request had been made with the changed object.
     pub fn of_changed(&self, object: Value) -> Request {
         let namespace = Value::from(object.text_at(&["metadata", "namespace"]));
-        let entries = [("object", object.clone()), ("namespace", namespace)];
-        // A request as an API server sends it keeps its namespace.
-        let entries = if self.later_root.is_some() { &entries[..1] } else { &entries[..] };
-        let shown = put(self.later_root.as_ref().unwrap_or(&self.root), entries);
+        let mut entries = vec![("object", object.clone())];
+        // A request as an API server sends it keeps everything else.
+        if self.later_root.is_none() {
+            entries.push(("namespace", namespace));
+            entries.extend(self.unchanged.then(|| ("oldObject", object.clone())));
+        }
+        let copied = self.unchanged && self.later_root.is_none();
+        let shown = put(self.later_root.as_ref().unwrap_or(&self.root), &entries);
         Request {
             target: self.target_of(&object),
             root: if self.doubles { shown.with_float_numbers() } else { shown.clone() },
             later_root: self.later_root.as_ref().map(|_| shown),
             images: Images::of(object.clone(), &self.functions),
+            old_object: if copied { object.clone() } else { self.old_object.clone() },
             ..self.on(object)
         }
     }
@@ -63,6 +68,7 @@ impl Request {
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,
+            unchanged: self.unchanged,
         }
     }
 
