@@ -43,7 +43,7 @@ def as_document(case, expected, name):
     document = document_of_rules(case, expected, name)
     one = document["cases"][0]
     for key in ("patched", "generateError"):
-        if key in expected:
+        if key in expected and expected[key] != "unchanged":
             one[key] = expected[key]
     for short, rule in zip(one.get("expect", []), expected.get("rules", [])):
         if "generated" in rule:
@@ -418,7 +418,7 @@ def case(r, topic, name):
         if r.chance(0.1):
             made["entry"] = "admission"
         if r.chance(0.05):
-            made["operation"] = "UPDATE"
+            made.update(operation="UPDATE", oldResource=resource(r, target["kind"]))
     made["id"] = name
     return made
 

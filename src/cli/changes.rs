@@ -105,9 +105,8 @@ fn document(object: &Value) -> String {
 pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destination) -> Changes {
     let mut changes = Changes::default();
     let of = |policy: &Arc<Policy>, kind: RuleKind| {
-        let is_phase = |p: &&PolicyOutcome| {
-            Arc::ptr_eq(&p.policy, policy) && p.rules.iter().any(|r| r.kind == kind)
-        };
+        let is_phase =
+            |p: &&PolicyOutcome| Arc::ptr_eq(&p.policy, policy) && p.rules.iter().any(|r| r.kind == kind);
         outcome.policies.iter().find(is_phase)
     };
     let mut current = resource;
@@ -147,7 +146,14 @@ impl Changes {
         }
     }
 
-    fn mutated(&mut self, policy: &str, resource: &Value, object: &str, targets: &[String], to: &Destination) {
+    fn mutated(
+        &mut self,
+        policy: &str,
+        resource: &Value,
+        object: &str,
+        targets: &[String],
+        to: &Destination,
+    ) {
         self.heading(policy, resource, to);
         if to.shows() {
             self.text.push_str(&format!("\n{object}\n---\n"));

@@ -249,7 +249,8 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
     };
     let set = PolicySet::new(policies, exceptions);
     let mutates = set.mutating().next().is_some();
-    let engine = Engine::new(set).with_sources(Arc::new(Known::of(case))).with_values(Arc::new(OfCase(values)));
+    let engine =
+        Engine::new(set).with_sources(Arc::new(Known::of(case))).with_values(Arc::new(OfCase(values)));
     let outcome = engine.evaluate(&request);
     let several = engine.set().policies().len() > 1;
     let rules = outcome.results().map(|(p, r)| shown(r, several.then_some(&p.name)));

@@ -135,7 +135,10 @@ fn check(v: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Che
         return Check::Deny(conditions(deny.get("conditions"), names, origin.clone()).unwrap_or_else(none));
     }
     if let Some(p) = v.get("pattern").filter(|p| !p.is_null()) {
-        return Check::Pattern(overlay(&p.with_whole_numbers(), names), origin.key("pattern").with_inserted(inserted));
+        return Check::Pattern(
+            overlay(&p.with_whole_numbers(), names),
+            origin.key("pattern").with_inserted(inserted),
+        );
     }
     if let Some(p) = v.get("anyPattern").filter(|p| !p.is_null()) {
         return Check::AnyPattern(

@@ -75,8 +75,7 @@ fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), Str
     let Some((container, key)) = find(document, path) else {
         return Err(format!("add operation does not apply: doc is missing path: \"{path}\": {MISSING}"));
     };
-    add(container, &key, value.clone())
-        .map_err(|e| format!("error in add for path: '{path}': {}", e.text()))
+    add(container, &key, value.clone()).map_err(|e| format!("error in add for path: '{path}': {}", e.text()))
 }
 
 fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -> Result<(), String> {
@@ -91,9 +90,8 @@ fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(),
     if path.is_empty() {
         return replace_root(document, value, None);
     }
-    let lacks = |what: &str| {
-        format!("replace operation does not apply: doc is missing {what}: {path}: {MISSING}")
-    };
+    let lacks =
+        |what: &str| format!("replace operation does not apply: doc is missing {what}: {path}: {MISSING}");
     let Some((container, key)) = find(document, path) else { return Err(lacks("path")) };
     if get(container, &key).is_err() {
         return Err(lacks("key"));
@@ -103,7 +101,8 @@ fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(),
             m.insert(&*key, value.clone());
         }
         Value::List(l) => {
-            let at = index(&key, l.len()).map_err(|e| format!("error in remove for path: '{path}': {}", e.text()))?;
+            let at = index(&key, l.len())
+                .map_err(|e| format!("error in remove for path: '{path}': {}", e.text()))?;
             if let Some(slot) = l.make_mut().get_mut(at) {
                 *slot = value.clone();
             }
@@ -135,11 +134,12 @@ fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), Strin
 
 fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), String> {
     let Some((container, key)) = find(document, from) else {
-        return Err(format!("copy operation does not apply: doc is missing from path: \"{from}\": {MISSING}"));
+        return Err(format!(
+            "copy operation does not apply: doc is missing from path: \"{from}\": {MISSING}"
+        ));
     };
-    let value = get(container, &key)
-        .map_err(|e| format!("error in copy for from: '{from}': {}", e.text()))?
-        .cloned();
+    let value =
+        get(container, &key).map_err(|e| format!("error in copy for from: '{from}': {}", e.text()))?.cloned();
     let value = value.or_else(|| document.root(from)).unwrap_or_default();
     let Some((container, key)) = find(document, path) else {
         return Err(format!(
@@ -233,7 +233,8 @@ fn child<'d>(container: &'d mut Value, token: &str) -> Option<&'d mut Value> {
 /// The position that a token means in a list of this length.
 fn index(token: &str, len: usize) -> Result<usize, Fault> {
     let wanted = number(token)?;
-    let beyond = || Fault::Other(format!("Unable to access invalid index: {wanted}: invalid index referenced"));
+    let beyond =
+        || Fault::Other(format!("Unable to access invalid index: {wanted}: invalid index referenced"));
     let at = if wanted < 0 { from_end(wanted, len) } else { usize::try_from(wanted).ok() };
     at.filter(|at| *at < len).ok_or_else(beyond)
 }
@@ -282,7 +283,8 @@ fn insert(list: &mut List, token: &str, value: Value) -> Result<(), Fault> {
         list.make_mut().push(value);
         return Ok(());
     }
-    let improper = |e: Fault| Fault::Other(format!("value was not a proper array index: '{token}': {}", e.text()));
+    let improper =
+        |e: Fault| Fault::Other(format!("value was not a proper array index: '{token}': {}", e.text()));
     number(token).map_err(improper)?;
     let at = index(token, list.len() + 1)?;
     list.make_mut().insert(at, value);
@@ -310,7 +312,8 @@ fn remove(container: &mut Value, token: &str) -> Result<(), Fault> {
 fn create_parents(document: &mut Document, path: &str) -> Result<(), String> {
     let Some(tokens) = tokens(path) else { return Ok(()) };
     // A single empty token is the key that is written.
-    let start = if tokens.len() > 1 { document.start(&tokens) } else { Some((&mut document.now, &tokens[..])) };
+    let start =
+        if tokens.len() > 1 { document.start(&tokens) } else { Some((&mut document.now, &tokens[..])) };
     let Some((mut at, tokens)) = start else { return Ok(()) };
     for pair in tokens.windows(2) {
         let [token, next] = pair else { break };

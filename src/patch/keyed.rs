@@ -283,12 +283,7 @@ fn position(items: &[Value], keys: &[&str], values: &[&str]) -> Option<usize> {
 
 /// Replaces every item that has these keys, or removes it without `item`; adds `item` when there is
 /// none. An empty value is had by every item that has the key.
-fn set(
-    list: &mut Vec<Value>,
-    keys: &[&str],
-    values: &[&str],
-    item: Option<Value>,
-) -> Result<(), String> {
+fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value>) -> Result<(), String> {
     let mut found = false;
     let mut kept = Vec::with_capacity(list.len() + 1);
     for x in list.drain(..) {

@@ -128,7 +128,13 @@ fn adopt(patch: &Value, schema: Schema, depth: usize) -> Result<Option<Value>, S
     members(m, m, schema, Mode::Itself, depth).map(Some)
 }
 
-fn objects(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) -> Result<Option<Value>, String> {
+fn objects(
+    dest: &Map,
+    patch: &Map,
+    schema: Schema,
+    mode: Mode,
+    depth: usize,
+) -> Result<Option<Value>, String> {
     let Some(written) = patch.get(DIRECTIVE) else {
         return members(dest, patch, schema, mode, depth).map(Some);
     };

@@ -95,7 +95,9 @@ pub fn decode(text: &str) -> Result<JsonPatch, String> {
     let items: &[Value] = match &parsed {
         Value::List(items) => items,
         Value::Null => &[],
-        other => return Err(failed(format!("{CANNOT} {} into Go value of type jsonpatch.Patch", kind(other)))),
+        other => {
+            return Err(failed(format!("{CANNOT} {} into Go value of type jsonpatch.Patch", kind(other))));
+        }
     };
     if let Some(other) = items.iter().find(|item| !matches!(item, Value::Map(_) | Value::Null)) {
         return Err(failed(format!("{CANNOT} {} into Go value of type jsonpatch.Operation", kind(other))));
@@ -168,7 +170,8 @@ mod tests {
 
     #[test]
     fn operations_are_read_from_json_and_yaml_alike() {
-        let json = decode(r#"[{"op":"add","path":"/a","value":{"n":1}},{"op":"move","from":"/a","path":"/b"}]"#);
+        let json =
+            decode(r#"[{"op":"add","path":"/a","value":{"n":1}},{"op":"move","from":"/a","path":"/b"}]"#);
         let yaml = decode("- {op: add, path: /a, value: {n: 1}}\n- {op: move, from: /a, path: /b}\n");
         let shown = |p: Result<JsonPatch, String>| {
             p.map(|p| p.operations.iter().map(|o| super::json(&o.to_value())).collect::<Vec<_>>())

@@ -84,10 +84,7 @@ const POD: Schema = Object(&[
 const NODE: Schema = Object(&[
     ("metadata", META),
     ("spec", Object(&[("podCIDRs", Set)])),
-    (
-        "status",
-        Object(&[("addresses", Keyed(BY_TYPE, PLAIN)), ("conditions", Keyed(BY_TYPE, PLAIN))]),
-    ),
+    ("status", Object(&[("addresses", Keyed(BY_TYPE, PLAIN)), ("conditions", Keyed(BY_TYPE, PLAIN))])),
 ]);
 const SERVICE: Schema = Object(&[
     ("metadata", META),
@@ -136,7 +133,6 @@ fn core(kind: &str) -> Option<Schema> {
         "Node" => NODE,
         "Namespace" | "PersistentVolumeClaim" => WITH_STATUS,
         "ComponentStatus" => Object(&[("metadata", META), ("conditions", Keyed(BY_TYPE, PLAIN))]),
-        "EphemeralContainers" => Object(&[("metadata", META), ("ephemeralContainers", EPHEMERAL)]),
         "Binding" | "ConfigMap" | "Endpoints" | "Event" | "LimitRange" | "PersistentVolume"
         | "ResourceQuota" | "Secret" => ONLY_META,
         _ => return None,
@@ -190,9 +186,5 @@ const METADATA_ONLY: &[(&str, &[&str])] = &[
 ];
 
 const ROLES: &[&str] = &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
-const REVIEWS: &[&str] = &[
-    "LocalSubjectAccessReview",
-    "SelfSubjectAccessReview",
-    "SelfSubjectRulesReview",
-    "SubjectAccessReview",
-];
+const REVIEWS: &[&str] =
+    &["LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"];

@@ -24,7 +24,10 @@ fn is_condition(m: &Member) -> bool {
 }
 
 /// Keeps the members for which `goes` is false.
-fn retain(members: &mut Vec<Member>, goes: impl Fn(&mut Member) -> Result<bool, TooShort>) -> Result<(), TooShort> {
+fn retain(
+    members: &mut Vec<Member>,
+    goes: impl Fn(&mut Member) -> Result<bool, TooShort>,
+) -> Result<(), TooShort> {
     let mut kept = Vec::with_capacity(members.len());
     for mut m in members.drain(..) {
         if !goes(&mut m)? {

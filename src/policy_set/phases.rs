@@ -117,4 +117,3 @@ fn changed(policy: &Arc<Policy>, rules: Vec<RuleOutcome>, object: Option<Value>)
 fn rules_of<'p>(policy: &'p Policy, request: &Request) -> impl Iterator<Item = &'p Rule> {
     policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref)
 }
-

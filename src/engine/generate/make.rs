@@ -21,7 +21,8 @@ pub struct Store<'s> {
     policy: &'s Policy,
     trigger: &'s Value,
     sources: &'s [Value],
-    made: Vec<Value>,
+    /// With the kind under which each is kept, which its content need not agree with.
+    made: Vec<(String, Value)>,
 }
 
 /// What identifies an object.
@@ -140,7 +141,7 @@ impl<'s> Store<'s> {
         }
         let data = filled.get("data").cloned().unwrap_or_default();
         let object = self.labelled(&data, &place, rule, None);
-        Ok(self.create(object).into_iter().collect())
+        Ok(self.create(place.kind, object).into_iter().collect())
     }
 
     /// Copies one object.
@@ -153,7 +154,7 @@ impl<'s> Store<'s> {
         if from == *place {
             return Ok(None);
         }
-        let Some(source) = self.all().find(|o| key(o) == from) else {
+        let Some(source) = self.all().find(|(k, _)| *k == from).map(|(_, o)| o) else {
             let Key { api_version, kind, namespace, name } = place;
             // The text names the object that would have been made.
             return Err(format!(
@@ -163,7 +164,7 @@ impl<'s> Store<'s> {
             ));
         };
         let copied = self.copied(source, place, rule);
-        Ok(self.create(copied))
+        Ok(self.create(place.kind, copied))
     }
 
     /// Copies all objects of some kinds.
@@ -177,24 +178,24 @@ impl<'s> Store<'s> {
         let mut made = Vec::new();
         for written in kinds.iter().filter_map(Value::as_str) {
             let (api_version, kind) = written.rsplit_once('/').unwrap_or(("", written));
-            let labels =
-                |o: &Value| o.at(&["metadata", "labels"]).and_then(Value::as_map).cloned().unwrap_or_default();
+            let labels = |o: &Value| {
+                o.at(&["metadata", "labels"]).and_then(Value::as_map).cloned().unwrap_or_default()
+            };
             let mut sources: Vec<Value> = self
                 .all()
-                .filter(|o| {
-                    let k = key(o);
+                .filter(|(k, o)| {
                     k.api_version == api_version
                         && k.kind == kind
                         && k.namespace == from
                         && selector.as_ref().is_none_or(|s| selects(s, &labels(o)))
                 })
-                .cloned()
+                .map(|(_, o)| o.clone())
                 .collect();
             sources.sort_by(|a, b| key(a).name.cmp(key(b).name));
             for source in &sources {
                 let name = source.text_at(&["metadata", "name"]);
                 let copied = self.copied(source, &Key { api_version, kind, namespace: into, name }, rule);
-                made.extend(self.create(copied));
+                made.extend(self.create(kind, copied));
             }
         }
         made
@@ -254,17 +255,19 @@ impl<'s> Store<'s> {
         Value::Map(object).with_whole_numbers()
     }
 
-    /// All objects that exist.
-    fn all(&self) -> impl Iterator<Item = &Value> {
-        std::iter::once(self.trigger).chain(self.sources).chain(&self.made)
+    /// All objects that exist, with what they are found by.
+    fn all(&self) -> impl Iterator<Item = (Key<'_>, &Value)> {
+        let given = std::iter::once(self.trigger).chain(self.sources).map(|o| (key(o), o));
+        given.chain(self.made.iter().map(|(kind, o)| (Key { kind, ..key(o) }, o)))
     }
 
     /// Adds an object, unless it exists.
-    fn create(&mut self, object: Value) -> Option<Value> {
-        if self.all().any(|o| key(o) == key(&object)) {
+    fn create(&mut self, kind: &str, object: Value) -> Option<Value> {
+        let wanted = Key { kind, ..key(&object) };
+        if self.all().any(|(k, _)| k == wanted) {
             return None;
         }
-        self.made.push(object.clone());
+        self.made.push((kind.to_string(), object.clone()));
         Some(object)
     }
 }

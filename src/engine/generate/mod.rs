@@ -66,12 +66,7 @@ pub fn policy<'p>(
 }
 
 /// Whether a rule wants to make something; a failure says that what it once made has to go.
-fn verdict(
-    policy: &Policy,
-    rule: &Rule,
-    request: &Request,
-    around: Surroundings<'_>,
-) -> Option<RuleOutcome> {
+fn verdict(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings<'_>) -> Option<RuleOutcome> {
     let outcome = |status, text: String| Some(RuleOutcome::new(&rule.name, rule.kind, status, text));
     let is_now = applies(rule, request);
     let former = (!request.old_object.is_null()).then(|| request.of_former());

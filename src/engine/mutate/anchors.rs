@@ -69,7 +69,8 @@ fn twice<'n>(node: &'n Node, there: Option<&Value>) -> Option<&'n str> {
                 Node::Map(members) => members.iter().find(|m| &*m.raw == "name").map(|m| m.value.to_value()),
                 _ => None,
             };
-            let of_name = |o: &&Value| name.as_ref().is_some_and(|n| o.get("name").is_some_and(|o| o.strict_eq(n)));
+            let of_name =
+                |o: &&Value| name.as_ref().is_some_and(|n| o.get("name").is_some_and(|o| o.strict_eq(n)));
             twice(item, there.and_then(Value::as_list).unwrap_or_default().iter().find(of_name))
         }),
     }

@@ -7,11 +7,11 @@
 use crate::engine::condition;
 use crate::engine::data::Data;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
+use crate::engine::request::resource_name;
 use crate::engine::run::not_met;
 use crate::ir::Rule;
 use crate::ir::matcher::Selector;
 use crate::ir::mutate::{Mutation, MutationTarget};
-use crate::engine::request::resource_name;
 use crate::matching::filter::selects;
 use crate::value::{Str, Value, wildcard};
 

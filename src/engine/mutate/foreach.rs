@@ -24,9 +24,11 @@ pub fn run(
 ) -> Result<Option<Value>, String> {
     let mut changed: Option<Value> = None;
     for l in loops {
-        let list = data.query(&l.list).map_err(|e| format!("failed to evaluate list {}: {e}: {e}", l.list.text))?;
+        let list =
+            data.query(&l.list).map_err(|e| format!("failed to evaluate list {}: {e}: {e}", l.list.text))?;
         let before = changed.as_ref().unwrap_or(object);
-        let after = elements(l, &list, before, depth, data).map_err(|e| format!("failed to mutate elements: {e}"))?;
+        let after =
+            elements(l, &list, before, depth, data).map_err(|e| format!("failed to mutate elements: {e}"))?;
         if let Some(after) = after {
             data.replace_object(after.clone());
             changed = Some(after);

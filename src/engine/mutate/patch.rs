@@ -41,9 +41,9 @@ pub fn fill(patch: &Patch, data: &mut Data<'_>) -> Result<Filled, String> {
         Patch::Json(Json::Ready(Ok(patch))) => Ok(Filled::Operations(patch.clone())),
         Patch::Json(Json::Ready(Err(text))) => Err(failed_patch(text)),
         Patch::Json(Json::Dynamic(template)) => match data.fill(template).map_err(unresolved)? {
-            Value::Str(text) if !text.is_empty() => {
-                operation::decode(&text).map(|p| Filled::Operations(Arc::new(p))).map_err(|e| failed_patch(&e))
-            }
+            Value::Str(text) if !text.is_empty() => operation::decode(&text)
+                .map(|p| Filled::Operations(Arc::new(p)))
+                .map_err(|e| failed_patch(&e)),
             _ => Err(EMPTY.into()),
         },
     }
@@ -110,9 +110,7 @@ fn written_otherwise(patch: &JsonPatch, before: &Value) -> Result<bool, String> 
 
 fn in_order(v: &Value) -> Value {
     match v {
-        Value::Map(m) => {
-            Value::Map(m.sorted().into_iter().map(|(k, v)| (k.clone(), in_order(v))).collect())
-        }
+        Value::Map(m) => Value::Map(m.sorted().into_iter().map(|(k, v)| (k.clone(), in_order(v))).collect()),
         Value::List(l) => Value::List(l.iter().map(in_order).collect::<List>()),
         other => other.clone(),
     }
@@ -121,8 +119,7 @@ fn in_order(v: &Value) -> Value {
 fn same_order(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len()
-                && a.iter().zip(b.iter()).all(|((k, v), (l, w))| k == l && same_order(v, w))
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|((k, v), (l, w))| k == l && same_order(v, w))
         }
         (Value::List(a), Value::List(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(v, w)| same_order(v, w))

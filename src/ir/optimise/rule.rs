@@ -113,9 +113,7 @@ fn mutation(m: Mutation) -> Mutation {
 fn change(c: Change) -> Change {
     match c {
         Change::Patch(p, origin) => Change::Patch(patch(p), origin),
-        Change::ForEach(loops) => {
-            Change::ForEach(loops.into_vec().into_iter().map(patch_loop).collect())
-        }
+        Change::ForEach(loops) => Change::ForEach(loops.into_vec().into_iter().map(patch_loop).collect()),
     }
 }
 
@@ -146,12 +144,7 @@ fn patch_loop(l: PatchLoop) -> PatchLoop {
 }
 
 fn target(t: MutationTarget) -> MutationTarget {
-    MutationTarget {
-        wanted: template(t.wanted),
-        bindings: bindings(t.bindings),
-        admit: admit(t.admit),
-        ..t
-    }
+    MutationTarget { wanted: template(t.wanted), bindings: bindings(t.bindings), admit: admit(t.admit), ..t }
 }
 
 /// A pattern that turns out to be constant is lowered once.

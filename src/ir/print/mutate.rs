@@ -5,7 +5,9 @@ use super::rule::bindings;
 use super::template::{placed, query, template};
 use super::{Node as Printed, literal, quoted, shape};
 use crate::ir::Origin;
-use crate::ir::mutate::{Change, Json, Layer, Member, Merge, Mutation, MutationTarget, Node, Patch, PatchLoop};
+use crate::ir::mutate::{
+    Change, Json, Layer, Member, Merge, Mutation, MutationTarget, Node, Patch, PatchLoop,
+};
 use crate::ir::shape::Anchor;
 use crate::patch::Operation;
 use crate::value::place::parse;
@@ -59,9 +61,7 @@ fn patch(p: &Patch, origin: &Origin) -> Printed {
             Printed::new("operations").with(patch.operations.iter().map(operation))
         }
         Patch::Json(Json::Ready(Err(text))) => Printed::new(format!("broken {}", quoted(text))),
-        Patch::Json(Json::Dynamic(t)) => {
-            Printed::new("operations, once filled in").with([placed(t, origin)])
-        }
+        Patch::Json(Json::Dynamic(t)) => Printed::new("operations, once filled in").with([placed(t, origin)]),
         Patch::Empty => Printed::new("no patch: an error"),
     }
 }

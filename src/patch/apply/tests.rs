@@ -57,12 +57,17 @@ fn tokens_are_unescaped_in_one_pass() {
 #[test]
 fn an_empty_token_writes_the_empty_key_and_leads_nowhere() {
     assert_eq!(patched("{}", "- {op: add, path: /, value: 1}").unwrap(), r#"{"":1}"#);
-    assert!(patched("{a: {}}", "- {op: replace, path: /a//z, value: 1}").unwrap_err().contains("missing path"));
+    assert!(
+        patched("{a: {}}", "- {op: replace, path: /a//z, value: 1}").unwrap_err().contains("missing path")
+    );
 }
 
 #[test]
 fn nothing_of_a_failed_patch_is_kept() {
-    let failed = patched("{a: 1}", "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"test\",\"path\":\"/a\",\"value\":1}]");
+    let failed = patched(
+        "{a: 1}",
+        "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"test\",\"path\":\"/a\",\"value\":1}]",
+    );
     assert_eq!(failed.unwrap_err(), "testing value /a failed: test failed");
 }
 

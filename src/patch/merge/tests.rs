@@ -14,14 +14,19 @@ fn merged(object: &str, patch: &str) -> String {
 /// A pod with these containers, and the containers after a patch.
 fn containers(there: &str, patch: &str) -> String {
     let object = format!("{{apiVersion: v1, kind: Pod, spec: {{containers: {there}}}}}");
-    let patched =
-        merge(&yaml_value(&object).unwrap(), &yaml_value(&format!("{{spec: {{containers: {patch}}}}}")).unwrap());
+    let patched = merge(
+        &yaml_value(&object).unwrap(),
+        &yaml_value(&format!("{{spec: {{containers: {patch}}}}}")).unwrap(),
+    );
     json(patched.unwrap().at(&["spec", "containers"]).unwrap())
 }
 
 #[test]
 fn objects_are_merged_key_by_key_and_null_removes() {
-    assert_eq!(merged("{a: 1, b: {c: 1, d: 2}}", "{b: {c: 3, e: 4}, a: null}"), r#"{"b":{"c":3,"d":2,"e":4}}"#);
+    assert_eq!(
+        merged("{a: 1, b: {c: 1, d: 2}}", "{b: {c: 3, e: 4}, a: null}"),
+        r#"{"b":{"c":3,"d":2,"e":4}}"#
+    );
 }
 
 #[test]
@@ -29,14 +34,18 @@ fn keys_keep_their_order_and_new_ones_follow_in_the_order_of_the_patch() {
     let object = yaml_value("{z: 1, b: {y: 1, c: 2}, a: 1}").unwrap();
     let patch = yaml_value("{q: 1, b: {x: 1, y: 2}, d: 1}").unwrap();
     let patched = merge(&object, &patch).unwrap();
-    let keys = |v: &crate::value::Value| v.as_map().unwrap().keys().map(ToString::to_string).collect::<Vec<_>>();
+    let keys =
+        |v: &crate::value::Value| v.as_map().unwrap().keys().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(keys(&patched), ["z", "b", "a", "q", "d"]);
     assert_eq!(keys(patched.get("b").unwrap()), ["y", "c", "x"]);
 }
 
 #[test]
 fn numbers_in_the_place_of_texts_become_texts() {
-    assert_eq!(merged("{a: '1', b: 1, c: 'x'}", "{a: 7, b: '7', c: true, d: 7}"), r#"{"a":"7","b":"7","c":"true","d":7}"#);
+    assert_eq!(
+        merged("{a: '1', b: 1, c: 'x'}", "{a: 7, b: '7', c: true, d: 7}"),
+        r#"{"a":"7","b":"7","c":"true","d":7}"#
+    );
 }
 
 #[test]
@@ -46,7 +55,10 @@ fn lists_without_schema_are_replaced() {
 
 #[test]
 fn items_of_the_patch_come_first() {
-    assert_eq!(containers("[{name: a}, {name: b}]", "[{name: z}, {name: b, x: 1}]"), r#"[{"name":"z"},{"name":"b","x":1},{"name":"a"}]"#);
+    assert_eq!(
+        containers("[{name: a}, {name: b}]", "[{name: z}, {name: b, x: 1}]"),
+        r#"[{"name":"z"},{"name":"b","x":1},{"name":"a"}]"#
+    );
 }
 
 #[test]
@@ -89,9 +101,11 @@ fn nodes_of_different_kinds_do_not_merge() {
 
 #[test]
 fn documents_without_end_are_refused() {
-    let deep = |n: usize| (0..n).fold(crate::value::Value::Null, |v, _| {
-        crate::value::Value::Map([("a".into(), v)].into_iter().collect())
-    });
+    let deep = |n: usize| {
+        (0..n).fold(crate::value::Value::Null, |v, _| {
+            crate::value::Value::Map([("a".into(), v)].into_iter().collect())
+        })
+    };
     assert!(merge(&deep(1_200), &deep(1_200)).is_err());
     assert!(merge(&deep(900), &deep(900)).is_ok());
 }
