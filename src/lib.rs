@@ -36,6 +36,7 @@ pub mod jmespath;
 pub mod load;
 pub mod lower;
 pub mod matching;
+pub mod patch;
 pub mod pattern;
 pub mod policy_set;
 pub mod report;

@@ -17,6 +17,8 @@ use crate::sources::{Nothing, Sources};
 use crate::value::{Str, Value};
 use crate::{api, document, lower};
 
+mod phases;
+
 /// Why a policy document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError {
@@ -58,13 +60,15 @@ pub struct PolicySet {
     policies: Vec<Arc<Policy>>,
     exceptions: Vec<Exception>,
     index: Index,
+    phases: phases::Phases,
 }
 
 impl PolicySet {
     /// A set of lowered policies and exceptions, in the order in which they count.
     pub fn new(policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
         let index = Index::new(policies.iter().map(AsRef::as_ref));
-        PolicySet { policies, exceptions, index }
+        let phases = phases::Phases::of(&policies);
+        PolicySet { policies, exceptions, index, phases }
     }
 
     /// Reads policies and exceptions from a YAML or JSON stream, all or nothing.
@@ -113,13 +117,27 @@ pub struct PolicyOutcome {
     pub policy: Arc<Policy>,
     /// Its rules' results, in order.
     pub rules: Vec<RuleOutcome>,
+    /// The object that its mutate rules left, when they changed it; null when they lost it.
+    pub object: Option<Value>,
+    /// Why its generate rules made nothing.
+    pub failure: Option<String>,
+}
+
+impl PolicyOutcome {
+    /// Results of rules that changed nothing.
+    pub fn of(policy: &Arc<Policy>, rules: Vec<RuleOutcome>) -> PolicyOutcome {
+        PolicyOutcome { policy: policy.clone(), rules, object: None, failure: None }
+    }
 }
 
 /// The results of all policies for one request; policies without a matching rule are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// In the order of the policies.
+    /// In the order of the policies: first their mutate rules, then those that give verdicts, then
+    /// their generate rules.
     pub policies: Vec<PolicyOutcome>,
+    /// The object after all mutate rules, when they changed it; null when they lost it.
+    pub object: Option<Value>,
 }
 
 impl Outcome {
@@ -140,7 +158,7 @@ impl Outcome {
             return;
         }
         let before = self.policies.iter().take_while(|p| position(&p.policy).is_some_and(|i| i < at)).count();
-        self.policies.insert(before, PolicyOutcome { policy: policy.clone(), rules: results });
+        self.policies.insert(before, PolicyOutcome::of(policy, results));
     }
 }
 
@@ -245,6 +263,9 @@ impl Engine {
 
     /// Evaluates all rules that match the request.
     pub fn evaluate(&self, request: &Request) -> Outcome {
+        if self.set.has_phases() {
+            return self.evaluate_phases(request, &|_, _| None);
+        }
         let slots = self.set.index.candidates(&request.target);
         let mut outcome = Outcome::default();
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
@@ -256,6 +277,9 @@ impl Engine {
     /// The outcomes of [`Engine::evaluate`] for many requests, policy by policy: a policy's rules stay
     /// in the processor's cache for all of them.
     pub fn evaluate_all(&self, requests: &[&Request]) -> Vec<Outcome> {
+        if self.set.has_phases() {
+            return requests.iter().map(|r| self.evaluate(r)).collect();
+        }
         let slots: Vec<Vec<Slot>> = requests.iter().map(|r| self.set.index.candidates(&r.target)).collect();
         let mut left: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
         let mut outcomes: Vec<Outcome> = requests.iter().map(|_| Outcome::default()).collect();
@@ -281,7 +305,7 @@ impl Engine {
         let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
         let rules = self.run(policy, rules, request);
         if !rules.is_empty() {
-            outcome.policies.push(PolicyOutcome { policy: policy.clone(), rules });
+            outcome.policies.push(PolicyOutcome::of(policy, rules));
         }
     }
 
@@ -299,9 +323,11 @@ impl Engine {
         request: &Request,
     ) -> Vec<RuleOutcome> {
         let values = |rule: &str| self.values.for_rule(&policy.name, rule);
-        let around =
-            Surroundings { sources: &*self.sources, exceptions: &self.set.exceptions, rule_values: &values };
-        run::policy(policy, rules, request, around)
+        run::policy(policy, rules, request, self.around(&values))
+    }
+
+    fn around<'r>(&'r self, rule_values: &'r dyn Fn(&str) -> &'r [run::Placed]) -> Surroundings<'r> {
+        Surroundings { sources: &*self.sources, exceptions: &self.set.exceptions, rule_values }
     }
 
     /// Begins a run of a cleanup policy.

@@ -17,8 +17,8 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-ANSWERS = ("expect", "policyError", "contextError")
-SHOWN = ("policy", "rule", "status", "message", "properties", "exceptions")
+ANSWERS = ("patched", "generateError", "expect", "policyError", "contextError")
+SHOWN = ("policy", "rule", "status", "message", "properties", "exceptions", "generated")
 
 
 class Loader(yaml.SafeLoader):
@@ -47,17 +47,22 @@ def ask(lines):
 
 
 def expectation(line, answer):
-    """Key and value that the case has to have; None: no usable answer."""
+    """What the case has to have; None: no usable answer."""
     for key in ("policyError", "contextError"):
         if key in answer:
-            return key, answer[key]
+            return {key: answer[key]}
     if "rules" not in answer and ("loadError" in answer or "error" in answer):
         return None
     rules = [{k: rule[k] for k in SHOWN if k in rule} for rule in answer.get("rules") or []]
     if len(line.get("policies", [])) < 2:
         for rule in rules:
             rule.pop("policy", None)
-    return "expect", rules
+    wanted = {"expect": rules}
+    if "patched" in answer and answer["patched"] not in ("unchanged", line.get("resource")):
+        wanted["patched"] = answer["patched"]
+    if "generateError" in answer:
+        wanted["generateError"] = answer["generateError"]
+    return {key: wanted[key] for key in ANSWERS if key in wanted}
 
 
 def quoted(value):
@@ -77,16 +82,16 @@ def as_lines(key, value, indent):
 
 
 def replaced(text, edits):
-    """The text with the answers of cases put in; an edit is (node of the case, key, value)."""
+    """The text with the answers of cases put in; an edit is (node of the case, answers)."""
     lines = text.split("\n")
-    for node, key, value in sorted(edits, key=lambda e: -e[0].start_mark.line):
+    for node, wanted in sorted(edits, key=lambda e: -e[0].start_mark.line):
         indent = " " * node.start_mark.column
         last = node.end_mark.line
         start = next((k.start_mark.line for k, _ in node.value if k.value in ANSWERS), None)
         while last > node.start_mark.line and (last >= len(lines) or not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")
                                               or lines[last - 1].startswith("---")):
             last -= 1
-        lines[start if start is not None else last:last] = as_lines(key, value, indent)
+        lines[start if start is not None else last:last] = [one for key, value in wanted.items() for one in as_lines(key, value, indent)]
     return "\n".join(lines)
 
 
@@ -117,11 +122,11 @@ def main():
             if wanted is None:
                 wrong += 1
                 print(f"{file}: {case.get('name')}: no answer: {json.dumps(answer)}")
-            elif {k: case[k] for k in ANSWERS if k in case} != dict([wanted]):
+            elif {k: case[k] for k in ANSWERS if k in case} != wanted:
                 wrong += 1
-                edits.append((at, *wanted))
+                edits.append((at, wanted))
                 if not write:
-                    print(f"{file}: {case.get('name')}: the reference says {wanted[0]}: {json.dumps(wanted[1], ensure_ascii=False)}")
+                    print(f"{file}: {case.get('name')}: the reference says {json.dumps(wanted, ensure_ascii=False)}")
         if write and edits:
             file.write_text(replaced(text, edits))
     print(f"{total} cases, {wrong} {'written' if write else 'wrong'}")

@@ -13,7 +13,7 @@ use crate::value::{Map, Value};
 use super::{Failure, Report, engine, object};
 
 /// What a result is compared by; `policy` is there only beside other policies.
-const SHOWN: [&str; 6] = ["policy", "rule", "status", "message", "properties", "exceptions"];
+const SHOWN: [&str; 7] = ["policy", "rule", "status", "message", "properties", "exceptions", "generated"];
 
 /// The topics of a folder of cases: its folders, by name.
 ///
@@ -86,7 +86,11 @@ fn one(stem: &str, document: &Value, case: &Value) -> Result<(), Failure> {
     let expected = match (case.get("policyError"), case.get("contextError")) {
         (Some(text), _) => object([("policyError", text.clone())]),
         (_, Some(text)) => object([("contextError", text.clone())]),
-        _ => object([("expect", case.get("expect").cloned().unwrap_or_default())]),
+        _ => {
+            let whole = ["expect", "patched", "generateError"].into_iter();
+            let written = whole.filter_map(|key| Some((key.into(), case.get(key)?.clone())));
+            Value::Map(written.collect())
+        }
     };
     let got = match engine::evaluate(&Value::Map(whole)) {
         Ok(answer) => shown(&answer),
@@ -107,5 +111,14 @@ fn shown(answer: &Value) -> Value {
             SHOWN.iter().filter_map(|key| Some(((*key).into(), rule.get(key)?.clone()))).collect();
         Value::Map(kept)
     };
-    object([("expect", Value::List(rules.iter().map(brief).collect()))])
+    let mut whole = Map::new();
+    whole.insert("expect", Value::List(rules.iter().map(brief).collect()));
+    // An object that stays as it is, is not told of.
+    if let Some(patched) = answer.get("patched").filter(|p| p.as_str() != Some("unchanged")) {
+        whole.insert("patched", patched.clone());
+    }
+    if let Some(text) = answer.get("generateError") {
+        whole.insert("generateError", text.clone());
+    }
+    Value::Map(whole)
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use crate::api::autogen::{Selection, computed_rules};
 use crate::api::schema;
 use crate::engine::request::{Parts, UserParts};
-use crate::engine::run::{self, Surroundings};
-use crate::engine::{Profile, Request, RuleOutcome, action};
-use crate::ir::{Exception, Policy, Rule};
+use crate::engine::{Effect, Profile, Request, RuleOutcome, action};
+use crate::ir::rule::RuleKind;
+use crate::ir::{Exception, Policy};
 use crate::lower;
+use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
 use crate::sources::Sources;
 use crate::value::{Map, Str, Value};
 
@@ -46,12 +47,26 @@ pub fn run(path: &Path) -> std::io::Result<Report> {
     Ok(report)
 }
 
-/// ConfigMaps of a case.
-struct ConfigMaps(Vec<Value>);
+/// What the rules of a case can read.
+struct Known {
+    config_maps: Vec<Value>,
+    clone_sources: Vec<Value>,
+}
 
-impl Sources for ConfigMaps {
+impl Known {
+    fn of(case: &Value) -> Known {
+        let list = |path: &[&str]| case.at(path).and_then(Value::as_list).unwrap_or_default().to_vec();
+        Known { config_maps: list(&["context", "configMaps"]), clone_sources: list(&["cloneSources"]) }
+    }
+}
+
+impl Sources for Known {
+    fn clone_sources(&self) -> &[Value] {
+        &self.clone_sources
+    }
+
     fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
-        let found = self.0.iter().find(|m| {
+        let found = self.config_maps.iter().find(|m| {
             let ns = m.text_at(&["metadata", "namespace"]);
             m.text_at(&["metadata", "name"]) == name
                 && (ns == namespace || (ns.is_empty() && namespace == "default"))
@@ -214,7 +229,7 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
     if case.get("resource").is_none() {
         return Ok(Value::Map(out));
     }
-    let policies: Vec<Policy> = docs.iter().map(lower::policy::policy).collect();
+    let policies: Vec<Arc<Policy>> = docs.iter().map(|d| Arc::new(lower::policy::policy(d))).collect();
     let exceptions = case.get("exceptions").and_then(Value::as_list).unwrap_or_default();
     let exceptions: Vec<Exception> = exceptions
         .iter()
@@ -225,12 +240,6 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
         .and_then(Value::as_map)
         .map(|m| m.iter().map(|(k, v)| (crate::value::path::dotted(k), v.clone())).collect())
         .unwrap_or_default();
-    let sources = ConfigMaps(
-        case.at(&["context", "configMaps"])
-            .and_then(Value::as_list)
-            .map(<[Value]>::to_vec)
-            .unwrap_or_default(),
-    );
     let request = match request(case) {
         Ok(request) => request,
         Err(text) => {
@@ -238,19 +247,53 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
             return Ok(Value::Map(out));
         }
     };
-    let mut rules = Vec::new();
-    let mut actions = Vec::new();
-    for p in &policies {
-        let none: &[Arc<Rule>] = p.rules_for(&request.target.kind);
-        let around = Surroundings { sources: &sources, exceptions: &exceptions, rule_values: &|_| &values };
-        let results = run::policy(p, none.iter().map(AsRef::as_ref), &request, around);
-        actions.push(action_of(p, &results, &request));
-        let several = policies.len() > 1;
-        rules.extend(results.iter().map(|r| shown(r, several.then_some(&p.name))));
+    let set = PolicySet::new(policies, exceptions);
+    let mutates = set.mutating().next().is_some();
+    let engine =
+        Engine::new(set).with_sources(Arc::new(Known::of(case))).with_values(Arc::new(OfCase(values)));
+    let outcome = engine.evaluate(&request);
+    let several = engine.set().policies().len() > 1;
+    let rules = outcome.results().map(|(p, r)| shown(r, several.then_some(&p.name)));
+    out.insert("rules", Value::list(rules.collect()));
+    out.insert("actions", Value::list(actions(&engine, &outcome, &request)));
+    if mutates {
+        let resource = case.get("resource").unwrap_or(&Value::Null).with_whole_numbers();
+        let patched = outcome.object.as_ref().unwrap_or(&request.object).with_whole_numbers();
+        let is_same = patched.strict_eq(&resource);
+        out.insert("patched", if is_same { Value::from("unchanged") } else { patched });
     }
-    out.insert("rules", Value::list(rules));
-    out.insert("actions", Value::list(actions));
+    if let Some(text) = outcome.policies.iter().find_map(|p| p.failure.clone()) {
+        out.insert("generateError", Value::from(text));
+    }
     Ok(Value::Map(out))
+}
+
+/// The values of a case, which count for every rule.
+struct OfCase(Vec<(Vec<Str>, Value)>);
+
+impl RuleValues for OfCase {
+    fn for_rule(&self, _: &str, _: &str) -> &[(Vec<Str>, Value)] {
+        &self.0
+    }
+}
+
+/// What failures of the policies with verdicts mean.
+fn actions(engine: &Engine, outcome: &Outcome, request: &Request) -> Vec<Value> {
+    let gives_verdicts = |p: &Policy| {
+        p.rules.iter().any(|r| matches!(r.kind, RuleKind::Validation | RuleKind::ImageVerification))
+    };
+    let policies = engine.set().policies().iter().filter(|p| gives_verdicts(p));
+    policies
+        .map(|p| {
+            let own = outcome.policies.iter().filter(|o| Arc::ptr_eq(&o.policy, p));
+            let verdicts: Vec<RuleOutcome> = own
+                .flat_map(|o| &o.rules)
+                .filter(|r| matches!(r.kind, RuleKind::Validation | RuleKind::ImageVerification))
+                .cloned()
+                .collect();
+            action_of(p, &verdicts, request)
+        })
+        .collect()
 }
 
 fn action_of(p: &Policy, results: &[RuleOutcome], request: &Request) -> Value {
@@ -304,6 +347,9 @@ fn shown(r: &RuleOutcome, policy: Option<&Str>) -> Value {
     if !r.exceptions.is_empty() {
         let names = r.exceptions.iter().map(|e| Value::Str(e.clone())).collect();
         m.insert("exceptions", Value::list(names));
+    }
+    if let Some(Effect::Generated(objects)) = r.effect.as_deref() {
+        m.insert("generated", Value::list(objects.clone()));
     }
     if let Some(p) = &r.pod_security {
         m.insert("podSecurity", p.clone());

@@ -150,6 +150,17 @@ impl<'r> Data<'r> {
         self.set(name, whole);
     }
 
+    /// Shows another object as that of the request.
+    pub fn replace_object(&mut self, object: Value) {
+        let name = Str::from("request");
+        let added = self.overlay.iter().find(|(k, _)| *k == name).map(|(_, v)| v);
+        let Some(mut request) = added.or_else(|| self.root.get(&name)).cloned() else { return };
+        if let Value::Map(m) = &mut request {
+            m.insert("object", object);
+        }
+        self.set(&name, request);
+    }
+
     /// The state as it is now.
     pub fn snapshot(&mut self) -> Snapshot {
         let outer = std::mem::replace(&mut self.replaced_from, usize::MAX);

@@ -11,7 +11,7 @@ use crate::value::image::ImageRef;
 use crate::value::{Map, Str, Value};
 
 /// The images of one object, computed on demand.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Images {
     object: Value,
     registry: String,

@@ -11,8 +11,10 @@ pub mod data;
 pub mod eval;
 mod expressions;
 pub mod fill;
+pub mod generate;
 pub mod images;
 pub mod leaf;
+pub mod mutate;
 pub mod outcome;
 pub mod pod_security;
 pub mod profile;
@@ -23,6 +25,6 @@ pub mod sorted;
 pub mod strict;
 pub mod validate;
 
-pub use outcome::{RuleOutcome, Status};
+pub use outcome::{Effect, RuleOutcome, Status};
 pub use profile::Profile;
 pub use request::Request;

@@ -48,6 +48,19 @@ pub struct RuleOutcome {
     pub exceptions: Vec<Str>,
     /// What the Pod Security checks found, for rules of that kind that failed.
     pub pod_security: Option<Value>,
+    /// What the rule changed or made.
+    pub effect: Option<Box<Effect>>,
+}
+
+/// What a rule changed or made.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// The object of the request, changed.
+    Patched(Value),
+    /// Another object, changed.
+    Target(Value),
+    /// New objects.
+    Generated(Vec<Value>),
 }
 
 impl RuleOutcome {
@@ -61,6 +74,7 @@ impl RuleOutcome {
             properties: Vec::new(),
             exceptions: Vec::new(),
             pod_security: None,
+            effect: None,
         }
     }
 }

@@ -10,6 +10,8 @@ use super::Profile;
 use super::data::merge_at;
 use super::images::Images;
 
+mod changed;
+
 /// A request, with everything that rules read of it prepared once.
 #[derive(Debug)]
 pub struct Request {
@@ -33,6 +35,10 @@ pub struct Request {
     pub functions: functions::Context,
     /// Whether results carry what only reports show.
     pub details: bool,
+    /// Whether variables see every number as a double, also those of a changed object.
+    pub doubles: bool,
+    /// Whether the former object is a copy of the object, because nothing is known of it.
+    pub unchanged: bool,
 }
 
 /// The parts of a request.
@@ -99,6 +105,7 @@ impl Request {
             if parts.operation.is_empty() { "CREATE".into() } else { parts.operation.clone() };
         let deleting = &*operation == "DELETE";
         let given = parts.object;
+        let unchanged = &*operation == "UPDATE" && parts.old_object.is_none();
         let (object, old_object) = match &*operation {
             "DELETE" => (Value::Null, parts.old_object.unwrap_or_else(|| given.clone())),
             "UPDATE" => (given.clone(), parts.old_object.unwrap_or_else(|| given.clone())),
@@ -149,8 +156,8 @@ impl Request {
         target.user = parts.user.map(|u| Arc::new(user(&u)));
         // An object that is deleted shows no images (the reference looks at the new object alone).
         let images = Images::of(object.clone(), functions);
-        let floating =
-            if profile.float_resources && !valued { root.clone() } else { root.with_float_numbers() };
+        let doubles = !profile.float_resources || valued;
+        let floating = if doubles { root.with_float_numbers() } else { root.clone() };
         let later_root = profile.integers_after_first_rule.then(|| root.clone());
         let functions = functions.clone();
         let details = parts.details;
@@ -165,6 +172,8 @@ impl Request {
             strict_root: Default::default(),
             functions,
             details,
+            doubles,
+            unchanged,
         })
     }
 
@@ -199,6 +208,8 @@ impl Request {
             strict_root: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
+            doubles: self.doubles,
+            unchanged: false,
         }
     }
 }
@@ -274,6 +285,15 @@ pub fn plural(kind: &str) -> String {
     match lower.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
         None => format!("{lower}s"),
+    }
+}
+
+/// The plural of a kind with its group, as errors of an API server name it.
+pub fn resource_name(api_version: &str, kind: &str) -> String {
+    let plural = plural(kind);
+    match api_version.split_once('/') {
+        Some((group, _)) => format!("{plural}.{group}"),
+        None => plural,
     }
 }
 

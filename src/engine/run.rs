@@ -1,6 +1,6 @@
 //! Evaluating a policy: its rules in order, for one request.
 
-use crate::ir::rule::Body;
+use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
 use crate::sources::Sources;
@@ -27,7 +27,8 @@ pub struct Surroundings<'r> {
     pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
 }
 
-/// Evaluates rules of a policy (all of its rules, or those that an index says can match).
+/// Evaluates rules of a policy (all of its rules, or those that an index says can match) that give
+/// verdicts.
 pub fn policy<'p>(
     policy: &Policy,
     rules: impl Iterator<Item = &'p Rule>,
@@ -40,13 +41,15 @@ pub fn policy<'p>(
     }
     let mut matched = 0usize;
     let sorted = Sorted::default();
-    for rule in rules {
+    for rule in rules.filter(|r| !matches!(r.kind, RuleKind::Mutation | RuleKind::Generation)) {
         if !applies(rule, request) {
             continue;
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        if let Some(result) = one(policy, rule, request, later.unwrap_or(&request.root), around, &sorted) {
+        if let Some(result) =
+            one(policy, rule, request, later.unwrap_or(&request.root), around, Some(&sorted))
+        {
             // Most policies give one result.
             if out.is_empty() {
                 out.reserve_exact(1);
@@ -61,7 +64,7 @@ pub fn policy<'p>(
 }
 
 /// A namespaced policy sees only objects of its own namespace.
-fn namespace_fits(policy: &Policy, request: &Request) -> bool {
+pub(super) fn namespace_fits(policy: &Policy, request: &Request) -> bool {
     let Some(own) = &policy.namespace else { return true };
     let own = if own.is_empty() { "default" } else { own };
     [&request.object, &request.old_object]
@@ -76,56 +79,103 @@ pub fn applies(rule: &Rule, request: &Request) -> bool {
     target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
 }
 
-fn one(
-    policy: &Policy,
+/// A rule that matches and whose preconditions hold, ready for its body.
+pub(super) struct Entered<'d> {
+    /// Its data.
+    pub data: Data<'d>,
+    /// Its properties for reports.
+    pub properties: Vec<(Str, Str)>,
+    /// The exceptions that apply.
+    pub exceptions: Vec<&'d Exception>,
+}
+
+/// What does not change while a rule runs.
+pub(super) fn world<'d, 'r: 'd>(
+    policy: &'d Policy,
     rule: &Rule,
-    request: &Request,
-    root: &Value,
-    around: Surroundings<'_>,
-    sorted: &Sorted,
-) -> Option<RuleOutcome> {
-    let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
-    if let Some(why) = policy.broken.as_ref().or(rule.broken.as_ref()) {
-        return Some(outcome(Status::Error, why.clone()));
-    }
-    let world = World {
+    request: &'d Request,
+    around: Surroundings<'r>,
+    sorted: Option<&'d Sorted>,
+) -> World<'d> {
+    World {
         functions: &request.functions,
         sources: around.sources,
         deleting: request.deleting(),
         images: &request.images,
         policy_namespace: policy.namespace.as_deref(),
         injected: (around.rule_values)(&rule.name),
-        sorted: Some(sorted),
-    };
-    let mut data = Data::new(root, world);
+        sorted,
+    }
+}
+
+/// Does what comes before the body of a rule that matches; a result where that ends the rule.
+pub(super) fn enter<'d, 'r: 'd>(
+    policy: &'d Policy,
+    rule: &Rule,
+    request: &'d Request,
+    root: &'d Value,
+    around: Surroundings<'r>,
+    sorted: Option<&'d Sorted>,
+) -> Result<Entered<'d>, Box<RuleOutcome>> {
+    let outcome =
+        |status, message: Str| Err(Box::new(RuleOutcome::new(&rule.name, rule.kind, status, message)));
+    if let Some(why) = policy.broken.as_ref().or(rule.broken.as_ref()) {
+        return outcome(Status::Error, why.clone());
+    }
+    let mut data = Data::new(root, world(policy, rule, request, around, sorted));
     data.register(&rule.bindings);
     if let Some(admit) = &rule.admit {
         match condition::evaluate(admit, &mut data) {
             Ok(v) if v.holds => {}
-            Ok(v) => return Some(outcome(Status::Skip, not_met(&v.message))),
-            Err(e) => {
-                let text = format!("failed to evaluate preconditions: {e}");
-                return Some(outcome(Status::Error, text.into()));
-            }
+            Ok(v) => return outcome(Status::Skip, not_met(&v.message)),
+            Err(e) => return outcome(Status::Error, format!("failed to evaluate preconditions: {e}").into()),
         }
     }
     let properties = validate::properties(rule.properties.as_ref(), &mut data);
     let exceptions = applying(policy, rule, request, around.exceptions, &mut data);
+    Ok(Entered { data, properties, exceptions })
+}
+
+/// The result of a rule that is excepted.
+pub(super) fn excepted(rule: &Rule, exceptions: &[&Exception]) -> RuleOutcome {
+    let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
+    // The reference forgets the blank before the names.
+    let text = format!("rule is skipped due to policy exceptions{}", keys.join(", "));
+    let mut skipped = RuleOutcome::new(&rule.name, rule.kind, Status::Skip, text);
+    skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();
+    skipped
+}
+
+/// A result with the rule's properties in front of its own.
+pub(super) fn reported(mut result: RuleOutcome, properties: Vec<(Str, Str)>) -> RuleOutcome {
+    result.properties = properties.into_iter().chain(result.properties).collect();
+    result
+}
+
+fn one(
+    policy: &Policy,
+    rule: &Rule,
+    request: &Request,
+    root: &Value,
+    around: Surroundings<'_>,
+    sorted: Option<&Sorted>,
+) -> Option<RuleOutcome> {
+    let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
+    let entered = enter(policy, rule, request, root, around, sorted);
+    let Entered { mut data, properties, exceptions } = match entered {
+        Ok(entered) => entered,
+        Err(result) => return Some(*result),
+    };
     let mut result = match &rule.body {
         Body::PodSecurity(check) => super::pod_security::rule(check, rule, request, &exceptions),
-        _ if !exceptions.is_empty() => {
-            let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
-            // The reference forgets the blank before the names.
-            let text = format!("rule is skipped due to policy exceptions{}", keys.join(", "));
-            let mut skipped = outcome(Status::Skip, text.into());
-            skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();
-            Some(skipped)
-        }
+        _ if !exceptions.is_empty() => Some(excepted(rule, &exceptions)),
         Body::Expressions(expressions) => {
             let (status, text) = super::expressions::run(expressions, request);
             Some(outcome(status, text))
         }
         Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
+        // These have phases of their own.
+        Body::Mutate(_) | Body::Generate(_) => None,
         Body::Validate { check, message } => {
             let object = if request.object.is_null() { &request.old_object } else { &request.object };
             let subject = Subject {
@@ -133,7 +183,7 @@ fn one(
                 message,
                 object,
                 scoped: false,
-                deleting: world.deleting,
+                deleting: request.deleting(),
                 depth: 0,
             };
             validate::run(check, subject, &mut data).map(|(status, text)| outcome(status, text))
@@ -149,11 +199,10 @@ fn one(
             "skipping the rule evaluation as pre-existing violations are allowed".into(),
         );
     }
-    result.properties = properties.into_iter().chain(result.properties).collect();
-    Some(result)
+    Some(reported(result, properties))
 }
 
-fn not_met(message: &str) -> Str {
+pub(super) fn not_met(message: &str) -> Str {
     if message.is_empty() {
         "preconditions not met".into()
     } else {
@@ -163,7 +212,7 @@ fn not_met(message: &str) -> Str {
 
 /// The exceptions that apply to the rule and the object. One whose conditions cannot be evaluated
 /// does not apply.
-fn applying<'e>(
+pub(super) fn applying<'e>(
     policy: &Policy,
     rule: &Rule,
     request: &Request,
@@ -198,6 +247,5 @@ fn failed_before(policy: &Policy, rule: &Rule, request: &Request, around: Surrou
     if !applies(rule, &former) {
         return false;
     }
-    one(policy, rule, &former, &former.root, around, &Sorted::default())
-        .is_some_and(|o| o.status == Status::Fail)
+    one(policy, rule, &former, &former.root, around, None).is_some_and(|o| o.status == Status::Fail)
 }

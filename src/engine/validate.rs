@@ -296,25 +296,35 @@ fn element_names(depth: usize) -> [Str; 4] {
     }
 }
 
-fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut Data<'_>) -> Element {
-    let position = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
-    let shown = match item {
+/// An element as expressions see it: numbers are doubles.
+fn shown_element(item: &Value) -> Value {
+    match item {
         Value::Int(_) | Value::UInt(_) => item.with_float_numbers(),
         item => item.clone(),
-    };
-    let found = type_name(&shown);
-    let names = element_names(s.depth);
+    }
+}
+
+/// Shows an element and its position under their names at a nesting depth.
+pub(super) fn bind_element(depth: usize, index: usize, item: &Value, data: &mut Data<'_>) {
+    let position = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
+    let shown = shown_element(item);
+    let names = element_names(depth);
     data.set(&names[0], shown.clone());
     data.set(&names[1], position.clone());
     data.set(&names[2], shown);
     data.set(&names[3], position);
+}
+
+fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut Data<'_>) -> Element {
+    bind_element(s.depth, index, item, data);
     let is_map = item.as_map().is_some();
     let scoped = l.element_scope.unwrap_or(is_map);
     if scoped && !is_map {
         return Element::Ends(
             Status::Error,
             format!(
-                "failed to process foreach: cannot use elementScope=true foreach rules for elements that are not maps, expected type=map got type={found}"
+                "failed to process foreach: cannot use elementScope=true foreach rules for elements that are not maps, expected type=map got type={}",
+                type_name(&shown_element(item))
             )
             .into(),
         );

@@ -9,7 +9,9 @@
 mod check;
 mod condition;
 mod expr;
+mod generate;
 mod matcher;
+mod mutate;
 mod rule;
 mod shape;
 mod template;

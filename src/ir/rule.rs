@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::value::{Str, Value};
 
 use super::check::{Check, PodSecurity};
+use super::generate::Generation;
+use super::mutate::Mutation;
 use super::{Conditions, Matcher, Origin, Query, Template};
 
 /// A rule of any policy, lowered.
@@ -84,6 +86,10 @@ pub enum Body {
     Expressions(Box<super::expressions::Expressions>),
     /// Checks a pod against the Pod Security Standards.
     PodSecurity(PodSecurity),
+    /// Changes the object, or others.
+    Mutate(Box<Mutation>),
+    /// Makes objects.
+    Generate(Box<Generation>),
     /// A kind of rule that this version cannot run: an error result with the text.
     Unsupported(Str),
 }

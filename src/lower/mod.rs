@@ -7,7 +7,9 @@
 pub mod binding;
 pub mod condition;
 mod expressions;
+pub mod generate;
 pub mod matcher;
+pub mod mutate;
 pub mod policy;
 pub mod query;
 pub mod reference;

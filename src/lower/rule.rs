@@ -81,14 +81,16 @@ fn present(v: Option<&Value>) -> Option<&Value> {
 }
 
 fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> (RuleKind, Body) {
-    let origin = origin.key("validate");
     let unsupported = |what: &str| Body::Unsupported(format!("{what} rules are not supported yet").into());
     if present(doc.get("mutate")).is_some() {
-        return (RuleKind::Mutation, unsupported("mutate"));
+        let mutation = super::mutate::mutation(doc, names, origin, inserted);
+        return (RuleKind::Mutation, Body::Mutate(Box::new(mutation)));
     }
-    if present(doc.get("generate")).is_some() {
-        return (RuleKind::Generation, unsupported("generate"));
+    if let Some(body) = present(doc.get("generate")) {
+        let generation = super::generate::generation(body, names, &origin.key("generate"));
+        return (RuleKind::Generation, Body::Generate(Box::new(generation)));
     }
+    let origin = origin.key("validate");
     if present(doc.get("verifyImages")).is_some() {
         return (RuleKind::ImageVerification, unsupported("verifyImages"));
     }
@@ -144,11 +146,14 @@ fn check(v: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Che
         return Check::Deny(conditions(deny.get("conditions"), names, origin.clone()).unwrap_or_else(none));
     }
     if let Some(p) = v.get("pattern").filter(|p| !p.is_null()) {
-        return Check::Pattern(overlay(&integral(p), names), origin.key("pattern").with_inserted(inserted));
+        return Check::Pattern(
+            overlay(&p.with_whole_numbers(), names),
+            origin.key("pattern").with_inserted(inserted),
+        );
     }
     if let Some(p) = v.get("anyPattern").filter(|p| !p.is_null()) {
         return Check::AnyPattern(
-            overlays(&integral(p), names),
+            overlays(&p.with_whole_numbers(), names),
             origin.key("anyPattern").with_inserted(inserted),
         );
     }
@@ -175,15 +180,7 @@ fn for_each(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> ForEach {
     }
 }
 
-/// A policy is re-encoded when it is loaded, which turns `10.0` into `10`.
-fn integral(v: &Value) -> Value {
-    match v {
-        Value::Float(f) if f.fract() == 0.0 && f.abs() < 9.2e18 => Value::Int(*f as i64),
-        Value::List(l) => Value::List(l.iter().map(integral).collect()),
-        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), integral(v))).collect()),
-        other => other.clone(),
-    }
-}
+// A policy is re-encoded when it is loaded, which turns `10.0` into `10`: patterns see whole numbers.
 
 const TOO_DEEP: &str = "the pattern nests too deeply";
 

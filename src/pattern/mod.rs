@@ -4,6 +4,9 @@
 //! filled in. Out: shapes with keys in checking order and compiled leaves. The semantics' source is
 //! `docs/patterns.md`.
 
+pub mod layer;
+pub mod strip;
+
 use std::collections::HashMap;
 
 use crate::ir::pattern::Leaf;
@@ -11,7 +14,7 @@ use crate::ir::shape::{Anchor, Entry, Existence, ListShape, MapShape, Pattern, S
 use crate::value::{Map, Str, Value, wildcard};
 
 /// Documents nested deeper than this are refused by everything that recurses.
-const MAX_DEPTH: usize = 256;
+pub(crate) const MAX_DEPTH: usize = 256;
 
 /// Lowers a pattern document; `None` when it nests too deeply.
 pub fn lower(document: &Value) -> Option<Pattern> {

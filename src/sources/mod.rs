@@ -55,6 +55,16 @@ pub trait Sources: Send + Sync {
         None
     }
 
+    /// The objects that exist, for rules that change them.
+    fn objects(&self) -> &[Value] {
+        &[]
+    }
+
+    /// The objects that can be copied.
+    fn clone_sources(&self) -> &[Value] {
+        &[]
+    }
+
     /// Facts about an image.
     ///
     /// # Errors

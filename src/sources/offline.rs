@@ -144,6 +144,10 @@ impl Offline {
 }
 
 impl Sources for Offline {
+    fn objects(&self) -> &[Value] {
+        &self.objects
+    }
+
     fn call(&self, call: &Call) -> Option<Result<Value, String>> {
         if !call.url_path.is_empty() {
             return Some(self.answer(&call.url_path));

@@ -28,6 +28,7 @@ pub mod semver;
 pub mod time;
 mod time_layout;
 pub mod variables;
+mod whole;
 pub mod wildcard;
 
 use std::sync::Arc;

@@ -3,8 +3,9 @@
 //! Semantics: section 5.7, step 1 of the policy object specification; RFC 6902.
 
 use super::{Finding, Outcome, Rule, Subject};
+use crate::patch::operation;
+use crate::value::Value;
 use crate::value::variables::find_all_variables;
-use crate::value::{Value, print};
 
 /// Stands for a variable while a patch is decoded.
 const PLACEHOLDER: &str = "placeholderValue";
@@ -35,7 +36,7 @@ const SLASH: &str = "path must begin with a forward slash";
 
 fn problem(subject: &Subject<'_>, patches: &str) -> Option<Problem> {
     let refuse = |found: &Value, wanted: &str| {
-        let found = json_kind(found);
+        let found = operation::kind(found);
         Some((SLASH, format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{wanted}")))
     };
     let operations = match (subject.checks.parse_yaml)(&with_placeholders(patches)) {
@@ -59,31 +60,11 @@ fn with_placeholders(text: &str) -> String {
 }
 
 /// What keeps an operation from being decoded, or a path without a slash.
-fn decoding_problem(operation: &Value) -> Option<Problem> {
-    let broken =
-        |cause: &str| Some((SLASH, format!("invalid operation {}: {cause}", print::json(operation))));
-    let text = |name: &str| operation.get(name).and_then(Value::as_str);
-    let kind = text("op").unwrap_or("unknown");
-    if !matches!(kind, "add" | "remove" | "replace" | "move" | "copy" | "test") {
-        return broken("unsupported operation");
+fn decoding_problem(item: &Value) -> Option<Problem> {
+    match operation::operation(item) {
+        Err(cause) => Some((SLASH, cause)),
+        Ok(o) => (!o.path.starts_with('/')).then(|| (SLASH, o.path.to_string())),
     }
-    let path = match operation.get("path") {
-        Some(Value::Str(path)) => path,
-        None => return broken("failed to decode 'path': operation missing path field: missing value"),
-        Some(other) => {
-            let found = json_kind(other);
-            return broken(&format!(
-                "failed to decode 'path': json: cannot unmarshal {found} into Go value of type string"
-            ));
-        }
-    };
-    if matches!(kind, "add" | "replace") && operation.get("value").is_none() {
-        return broken("failed to decode 'value': operation, missing value field: missing value");
-    }
-    if matches!(kind, "move" | "copy") && text("from").is_none() {
-        return broken("failed to decode 'from': operation, missing from field: missing value");
-    }
-    (!path.starts_with('/')).then(|| (SLASH, path.to_string()))
 }
 
 /// What is missing in an operation that decodes.
@@ -91,8 +72,4 @@ fn operation_problem(operation: &Value) -> Option<Problem> {
     let is_test = operation.text_at(&["op"]) == "test";
     (is_test && operation.get("value").is_none())
         .then(|| ("invalid value", "operation, missing value field: missing value".to_owned()))
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    value.json_type()
 }

@@ -58,5 +58,5 @@ fn outcome(cleanup: &Cleanup, verdict: Result<bool, String>) -> Outcome {
     };
     let policy = cleanup.policy.clone();
     let rules = vec![RuleOutcome::new(&policy.name, RuleKind::Validation, status, text)];
-    Outcome { policies: vec![PolicyOutcome { policy, rules }] }
+    Outcome { policies: vec![PolicyOutcome::of(&policy, rules)], object: None }
 }

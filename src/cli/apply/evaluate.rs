@@ -18,6 +18,7 @@ use crate::scan::scan;
 use crate::sources::offline::Offline;
 use crate::value::{Str, Value};
 
+use super::changes::{self, Destination};
 use super::finish::Sink;
 use super::inputs::Values;
 use super::results::{self, Output, Style};
@@ -32,6 +33,7 @@ pub(super) struct Run<'r> {
     pub user: Option<UserParts>,
     pub profile: Profile,
     pub output: Output,
+    pub destination: Destination,
 }
 
 impl Run<'_> {
@@ -49,11 +51,13 @@ impl Run<'_> {
             .with_sources(Arc::new(sources))
             .with_values(self.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-        let mut sink = Sink::default();
+        let mut sink = Sink { holds: engine.set().has_phases(), ..Sink::default() };
         for _ in self.policies.policies.iter().filter(|p| p.refused.is_some()) {
             sink.counts.add(Status::Error);
         }
-        let _ = out.write_all(self.refused().as_bytes());
+        if !sink.holds {
+            let _ = out.write_all(self.refused().as_bytes());
+        }
         let style = Style {
             output: self.output,
             audit_warn: self.parsed.on("audit-warn"),
@@ -73,14 +77,22 @@ impl Run<'_> {
             |i, request, outcome| self.with_own_values(i, request, outcome, &engine),
             |i, outcome| {
                 let resource = self.resources.get(i).map(|d| &d.value).unwrap_or(&Value::Null);
-                results::render(&style, i, resource, outcome)
+                // Results are told of the changed object; one that was lost is told of as it came.
+                let shown = outcome.object.as_ref().filter(|o| !o.is_null()).unwrap_or(resource);
+                let changes = changes::render(engine.set(), resource, outcome, &self.destination);
+                (results::render(&style, i, shown, outcome), changes)
             },
             |i, rendered| {
                 if let Some(p) = &progress {
                     p.set_position(i as u64 + 1);
                 }
                 match rendered {
-                    Ok(rendered) if sink.failed.is_none() => self.take(&mut sink, rendered, &mut out, true),
+                    Ok((rendered, changes)) if sink.failed.is_none() => {
+                        self.show(&mut sink, changes, &mut out);
+                        if sink.failed.is_none() {
+                            self.take_or_hold(&mut sink, rendered, &mut out);
+                        }
+                    }
                     Ok(_) => {}
                     Err(_) if goes_on => {}
                     Err(text) => {
@@ -99,6 +111,10 @@ impl Run<'_> {
             let _ = out.flush();
             return Err(text);
         }
+        if sink.holds {
+            let _ = out.write_all(self.refused().as_bytes());
+            let _ = out.write_all(&std::mem::take(&mut sink.held));
+        }
         self.clean_up(&engine, &style, &mut sink, &mut out);
         let counts = self.finish(sink, &mut out);
         let code = self.exit_code(&counts, &mut out);
@@ -109,6 +125,10 @@ impl Run<'_> {
     /// The request for a resource; `policy` names the policy whose own values count.
     fn request(&self, i: usize, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
         let object = self.resources.get(i).map(|d| d.value.clone()).unwrap_or_default();
+        self.request_on(object, policy, engine)
+    }
+
+    fn request_on(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
         let values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
         let shaped = |op: &&str| matches!(*op, "UPDATE" | "DELETE");
         let operation = Values::operation(&values).filter(shaped).unwrap_or("CREATE");
@@ -134,11 +154,19 @@ impl Run<'_> {
     }
 
     /// Policies that have values of their own for a resource are evaluated with these.
-    fn with_own_values(&self, i: usize, _: &Request, mut outcome: Outcome, engine: &Engine) -> Outcome {
+    fn with_own_values(&self, i: usize, request: &Request, mut outcome: Outcome, engine: &Engine) -> Outcome {
         if self.values.resources.is_empty() {
             return outcome;
         }
         let name = self.resources.get(i).map_or("", |d| d.value.text_at(&["metadata", "name"]));
+        if engine.set().has_phases() {
+            // What a policy leaves is what the next one sees, so all of them run again.
+            return engine.evaluate_phases(request, &|at, object| {
+                let policy = &engine.set().policies().get(at)?.name;
+                self.values.resources.get(&(policy.to_string(), name.to_string()))?;
+                self.request_on(object.clone(), Some(policy), engine).ok()
+            });
+        }
         for (at, policy) in engine.set().policies().iter().enumerate() {
             if !self.values.resources.contains_key(&(policy.name.to_string(), name.to_string())) {
                 continue;

@@ -10,9 +10,11 @@ use crate::report::policy_report::{self, Summary};
 use crate::report::{formats, table};
 use crate::value::Value;
 
+use super::changes::Changes;
 use super::evaluate::Run;
 use super::exceptions;
 use super::results::{Output, Record, Rendered};
+use crate::cli::warn;
 
 /// What has been printed and counted so far.
 #[derive(Default)]
@@ -25,9 +27,31 @@ pub(super) struct Sink {
     pub namespaced: Vec<(String, String, Summary)>,
     pub records: Vec<Record>,
     pub failed: Option<String>,
+    /// Results are held back until all resources are done, because objects are printed before them.
+    pub holds: bool,
+    pub held: Vec<u8>,
 }
 
 impl Run<'_> {
+    /// Shows changed and new objects, or writes them.
+    pub(super) fn show(&self, sink: &mut Sink, changes: Changes, out: &mut impl Write) {
+        let _ = out.write_all(changes.text.as_bytes());
+        match self.destination.append(&changes.files) {
+            Ok(()) => changes.warnings.iter().for_each(|text| warn(text)),
+            Err(text) => sink.failed = Some(text),
+        }
+    }
+
+    /// [`Run::take`] now, or when all resources are done.
+    pub(super) fn take_or_hold(&self, sink: &mut Sink, rendered: Rendered, out: &mut impl Write) {
+        if !sink.holds {
+            return self.take(sink, rendered, out, true);
+        }
+        let mut held = std::mem::take(&mut sink.held);
+        self.take(sink, rendered, &mut held, true);
+        sink.held = held;
+    }
+
     /// Takes what a resource adds. Entries of a namespaced policy are `merged` into one report, or are
     /// one of their own.
     pub(super) fn take(&self, sink: &mut Sink, rendered: Rendered, out: &mut impl Write, merged: bool) {

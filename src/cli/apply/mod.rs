@@ -5,6 +5,7 @@
 //! is loaded: `options` checks flags, `inputs` and `gather` load, `evaluate` and `cleanup` evaluate,
 //! `results` and `finish` print.
 
+mod changes;
 mod cleanup;
 mod cluster;
 mod evaluate;
@@ -50,6 +51,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     check_arguments(&parsed)?;
+    let destination = changes::destination(parsed.text("output"), !parsed.on("stdin"))?;
     let user = user(&parsed)?;
     let mut values = match parsed.text("values-file") {
         "" => Values::default(),
@@ -96,6 +98,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         user,
         profile,
         output,
+        destination,
     };
     run.evaluate(sources)
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::condition::{always_hold, conditions};
 use super::template::{query, source, template};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays, not_a_list};
+use crate::ir::generate::{Described, Generation, GenerationLoop};
+use crate::ir::mutate::{Change, Json, Merge, Mutation, MutationTarget, Patch, PatchLoop};
 use crate::ir::rule::{Binding, BindingSource, Body, Message, Properties};
 use crate::ir::{Conditions, Rule, Template};
 use crate::value::Value;
@@ -19,6 +21,8 @@ pub fn rule(rule: Rule) -> Rule {
             Body::Validate { check: c, message: m } => {
                 Body::Validate { check: check(c), message: message(m) }
             }
+            Body::Mutate(m) => Body::Mutate(Box::new(mutation(*m))),
+            Body::Generate(g) => Body::Generate(Box::new(generation(*g))),
             body => body,
         },
         ..rule
@@ -78,6 +82,69 @@ fn for_each(l: ForEach) -> ForEach {
         check: check(l.check),
         ..l
     }
+}
+
+fn generation(g: Generation) -> Generation {
+    let described = |d: Described| Described { template: template(d.template), ..d };
+    match g {
+        Generation::One(d) => Generation::One(described(d)),
+        Generation::ForEach(loops) => {
+            let each = |l: GenerationLoop| GenerationLoop {
+                list: query(l.list),
+                bindings: bindings(l.bindings),
+                admit: admit(l.admit),
+                described: described(l.described),
+                ..l
+            };
+            Generation::ForEach(loops.into_vec().into_iter().map(each).collect())
+        }
+    }
+}
+
+fn mutation(m: Mutation) -> Mutation {
+    let beside = m.beside.into_vec().into_iter().map(template);
+    Mutation {
+        change: change(m.change),
+        beside: beside.filter(|t| t.as_const().is_none()).collect(),
+        targets: m.targets.map(|list| list.into_vec().into_iter().map(target).collect()),
+    }
+}
+
+fn change(c: Change) -> Change {
+    match c {
+        Change::Patch(p, origin) => Change::Patch(patch(p), origin),
+        Change::ForEach(loops) => Change::ForEach(loops.into_vec().into_iter().map(patch_loop).collect()),
+    }
+}
+
+/// A document that turns out to be constant is lowered once.
+fn patch(p: Patch) -> Patch {
+    match p {
+        Patch::Merge(Merge::Dynamic(t, lower)) => {
+            let t = template(t);
+            let layer = t.as_const().filter(|v| !v.is_null()).and_then(lower);
+            Patch::Merge(match layer {
+                Some(layer) => Merge::Ready(Arc::new(layer)),
+                None => Merge::Dynamic(t, lower),
+            })
+        }
+        Patch::Json(Json::Dynamic(t)) => Patch::Json(Json::Dynamic(template(t))),
+        ready => ready,
+    }
+}
+
+fn patch_loop(l: PatchLoop) -> PatchLoop {
+    PatchLoop {
+        list: query(l.list),
+        bindings: bindings(l.bindings),
+        admit: admit(l.admit),
+        change: change(l.change),
+        ..l
+    }
+}
+
+fn target(t: MutationTarget) -> MutationTarget {
+    MutationTarget { wanted: template(t.wanted), bindings: bindings(t.bindings), admit: admit(t.admit), ..t }
 }
 
 /// A pattern that turns out to be constant is lowered once.

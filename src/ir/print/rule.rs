@@ -48,6 +48,8 @@ fn body(b: &Body) -> Node {
             node
         }
         Body::Expressions(e) => expressions(e),
+        Body::Mutate(m) => super::mutate::mutation(m),
+        Body::Generate(g) => super::generate::generation(g),
         Body::Unsupported(text) => Node::new(format!("unsupported {}", quoted(text))),
     }
 }

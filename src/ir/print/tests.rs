@@ -104,6 +104,48 @@ const CONSTANT: &str = r#"
   validate: {message: m, pattern: {data: {a: "{{ to_upper('x') }}"}}}
 "#;
 
+const CHANGES: &str = r#"
+- name: merge
+  match: {any: [{resources: {kinds: [Pod]}}]}
+  mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}
+- name: anchors
+  match: {any: [{resources: {kinds: [Pod]}}]}
+  mutate: {patchStrategicMerge: {spec: {containers: [{(image): "*:latest", +(imagePullPolicy): Always, <(name): "a*"}]}}}
+- name: variables
+  match: {any: [{resources: {kinds: [Pod]}}]}
+  context: [{name: v, variable: {jmesPath: request.object.metadata.name}}]
+  mutate: {patchStrategicMerge: {metadata: {labels: {name: "{{ v }}"}}}}
+- name: operations
+  match: {any: [{resources: {kinds: [ConfigMap]}}]}
+  mutate: {patchesJson6902: "- {op: add, path: /data/a, value: b}\n- {op: move, from: /data/b, path: /data/c}"}
+- name: loops
+  match: {any: [{resources: {kinds: [Pod]}}]}
+  mutate:
+    foreach:
+    - list: request.object.spec.containers
+      preconditions: {all: [{key: "{{ element.image }}", operator: Equals, value: x}]}
+      patchStrategicMerge: {spec: {containers: [{(name): "{{ element.name }}", tty: true}]}}
+- name: others
+  match: {any: [{resources: {kinds: [ConfigMap]}}]}
+  mutate:
+    targets: [{apiVersion: v1, kind: Secret, namespace: "{{ request.namespace }}", name: "t*"}]
+    patchesJson6902: "- {op: add, path: /metadata/labels/x, value: '{{ target.metadata.name }}'}"
+- name: made
+  match: {any: [{resources: {kinds: [Namespace]}}]}
+  generate:
+    synchronize: true
+    apiVersion: v1
+    kind: ConfigMap
+    name: c
+    namespace: "{{ request.object.metadata.name }}"
+    data: {data: {a: b}}
+"#;
+
+#[test]
+fn prints_what_rules_change_and_make() {
+    insta::assert_snapshot!(shown(CHANGES, optimise::rule));
+}
+
 #[test]
 fn optimised_rules_have_no_constant_work_left() {
     insta::assert_snapshot!(format!(
@@ -115,7 +157,7 @@ fn optimised_rules_have_no_constant_work_left() {
 
 #[test]
 fn optimising_twice_changes_nothing() {
-    for rules in [PATTERN, CONDITIONS, LOOPS, CONSTANT] {
+    for rules in [PATTERN, CONDITIONS, LOOPS, CONSTANT, CHANGES] {
         let once = shown(rules, optimise::rule);
         assert_eq!(shown(rules, |r| optimise::rule(optimise::rule(r))), once);
     }

@@ -1,0 +1,186 @@
+//! Changed and new objects of `apply`: as text between the results, or in files.
+//!
+//! In: the results of one resource. Out: what goes to standard output while resources are worked on,
+//! and what goes to files under `--output`. Every policy with mutate rules shows the object, whether it
+//! changed it or not. Semantics: `docs/cli.md`, "Changed and new objects".
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::engine::Effect;
+use crate::ir::Policy;
+use crate::ir::rule::RuleKind;
+use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
+use crate::report::yaml;
+use crate::value::Value;
+
+use super::results::path;
+
+/// Where objects are written.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// Standard output; with a line that names policy and resource in front, or without.
+    Output {
+        /// Whether there is such a line.
+        named: bool,
+    },
+    /// One file for all objects.
+    File(PathBuf),
+    /// A folder with a file for each resource or policy.
+    Folder(PathBuf),
+}
+
+/// What one resource adds.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// For standard output.
+    pub text: String,
+    /// For files: name of the file in a folder, and what is appended.
+    pub files: Vec<(String, String)>,
+    /// What the reference is silent about, for standard error.
+    pub warnings: Vec<String>,
+}
+
+/// Makes the destination ready that `--output` names: creates it, or empties a file that is there.
+///
+/// # Errors
+/// The reference's text.
+pub fn destination(output: &str, named: bool) -> Result<Destination, String> {
+    if output.is_empty() {
+        return Ok(Destination::Output { named });
+    }
+    let target = Path::new(output);
+    let failed = |e: std::io::Error| format!("failed to create file/folder ({e})");
+    if target.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+        if let Some(parent) = target.parent().filter(|p| !p.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        std::fs::write(target, "")
+            .map_err(|e| format!("failed to truncate the existing file at {output} ({e})"))?;
+        return Ok(Destination::File(target.into()));
+    }
+    std::fs::create_dir_all(target).map_err(failed)?;
+    Ok(Destination::Folder(target.into()))
+}
+
+impl Destination {
+    /// Whether objects go to standard output.
+    fn shows(&self) -> bool {
+        matches!(self, Destination::Output { .. })
+    }
+
+    /// Appends to the files.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn append(&self, files: &[(String, String)]) -> Result<(), String> {
+        for (name, text) in files {
+            let file = match self {
+                Destination::Output { .. } => continue,
+                Destination::File(file) => file.clone(),
+                // A name of an object is not a path, whatever it says.
+                Destination::Folder(folder) => folder.join(name.replace(['/', '\\'], "_")),
+            };
+            let written = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&file)
+                .and_then(|mut f| f.write_all(text.as_bytes()));
+            written.map_err(|e| format!("failed to write {}: {e}", file.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn document(object: &Value) -> String {
+    match object {
+        // A rule that failed lost it.
+        Value::Null => "{}\n".into(),
+        object => yaml::to_string(&object.with_whole_numbers(), yaml::Style::Object),
+    }
+}
+
+/// What the results of a resource add.
+pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destination) -> Changes {
+    let mut changes = Changes::default();
+    let of = |policy: &Arc<Policy>, kind: RuleKind| {
+        let is_phase =
+            |p: &&PolicyOutcome| Arc::ptr_eq(&p.policy, policy) && p.rules.iter().any(|r| r.kind == kind);
+        outcome.policies.iter().find(is_phase)
+    };
+    let mut current = resource;
+    for policy in set.mutating() {
+        let done = of(policy, RuleKind::Mutation);
+        current = done.and_then(|p| p.object.as_ref()).unwrap_or(current);
+        let effects = done.into_iter().flat_map(|p| &p.rules).filter_map(|r| r.effect.as_deref());
+        let targets = effects.filter_map(|e| match e {
+            Effect::Target(object) => Some(document(object)),
+            _ => None,
+        });
+        changes.mutated(&policy.name, resource, &document(current), &targets.collect::<Vec<_>>(), to);
+    }
+    for done in &outcome.policies {
+        for result in &done.rules {
+            if let Some(Effect::Generated(objects)) = result.effect.as_deref() {
+                for object in objects {
+                    changes.generated(&done.policy.name, resource, &document(object), to);
+                }
+            }
+        }
+        if let Some(why) = &done.failure {
+            changes.warnings.push(format!(
+                "policy {} generates nothing for {}: {why}",
+                done.policy.name,
+                path(resource)
+            ));
+        }
+    }
+    changes
+}
+
+impl Changes {
+    fn heading(&mut self, policy: &str, resource: &Value, to: &Destination) {
+        if matches!(to, Destination::Output { named: true }) {
+            self.text.push_str(&format!("\npolicy {policy} applied to {}:", path(resource)));
+        }
+    }
+
+    fn mutated(
+        &mut self,
+        policy: &str,
+        resource: &Value,
+        object: &str,
+        targets: &[String],
+        to: &Destination,
+    ) {
+        self.heading(policy, resource, to);
+        if to.shows() {
+            self.text.push_str(&format!("\n{object}\n---\n"));
+            if !targets.is_empty() {
+                self.text.push_str("patched targets: \n");
+            }
+            for target in targets {
+                self.text.push_str(&format!("\n{target}\n---\n\n"));
+            }
+        } else {
+            let mut text = format!("{object}\n---\n\n");
+            for target in targets {
+                text.push_str(&format!("{target}\n---\n"));
+            }
+            let name = resource.text_at(&["metadata", "name"]);
+            self.files.push((format!("{name}-mutated.yaml"), text));
+        }
+        self.text.push_str("\n\nMutation:\nMutation has been applied successfully.");
+    }
+
+    fn generated(&mut self, policy: &str, trigger: &Value, object: &str, to: &Destination) {
+        self.heading(policy, trigger, to);
+        if to.shows() {
+            self.text.push_str(&format!("\n{object}\n---\n"));
+        } else {
+            self.files.push((format!("{policy}-generated.yaml"), format!("{object}\n---\n\n")));
+        }
+        self.text.push_str("\n\nGenerate:\nGeneration completed successfully.");
+    }
+}

@@ -1,0 +1,99 @@
+//! A request whose object was changed by a rule.
+
+use crate::engine::images::Images;
+use crate::matching::Target;
+use crate::value::{Str, Value};
+
+use super::Request;
+
+impl Request {
+    /// For the next rule of the same policy: variables see the changed object with its integers, the
+    /// images stay those of the object before.
+    pub fn with_object(&self, object: Value) -> Request {
+        let shown = put(self.later_root.as_ref().unwrap_or(&self.root), &[("object", object.clone())]);
+        Request {
+            target: self.target_of(&object),
+            root: shown,
+            later_root: None,
+            images: self.images.clone(),
+            ..self.on(object)
+        }
+    }
+
+    /// For the next policy: as if the request had been made with the changed object.
+    pub fn of_changed(&self, object: Value) -> Request {
+        let namespace = Value::from(object.text_at(&["metadata", "namespace"]));
+        let mut entries = vec![("object", object.clone())];
+        // A request as an API server sends it keeps everything else.
+        if self.later_root.is_none() {
+            entries.push(("namespace", namespace));
+            entries.extend(self.unchanged.then(|| ("oldObject", object.clone())));
+        }
+        let copied = self.unchanged && self.later_root.is_none();
+        let shown = put(self.later_root.as_ref().unwrap_or(&self.root), &entries);
+        Request {
+            target: self.target_of(&object),
+            root: if self.doubles { shown.with_float_numbers() } else { shown.clone() },
+            later_root: self.later_root.as_ref().map(|_| shown),
+            images: Images::of(object.clone(), &self.functions),
+            old_object: if copied { object.clone() } else { self.old_object.clone() },
+            ..self.on(object)
+        }
+    }
+
+    /// As if the former object were the one of the request.
+    pub fn of_former(&self) -> Request {
+        let object = self.old_object.clone();
+        Request {
+            target: self.target_of(&object),
+            root: put(&self.root, &[("object", object.clone())]),
+            images: Images::of(object.clone(), &self.functions),
+            ..self.on(object)
+        }
+    }
+
+    /// After a rule that lost the object: what is left to match is the former one of an update.
+    pub fn without_object(&self) -> Request {
+        Request { target: self.target_of(&self.old_object), ..self.on(Value::Null) }
+    }
+
+    fn on(&self, object: Value) -> Request {
+        Request {
+            object,
+            old_object: self.old_object.clone(),
+            target: self.target.clone(),
+            root: self.root.clone(),
+            later_root: self.later_root.clone(),
+            images: self.images.clone(),
+            pod: Default::default(),
+            strict_root: Default::default(),
+            functions: self.functions.clone(),
+            details: self.details,
+            doubles: self.doubles,
+            unchanged: self.unchanged,
+        }
+    }
+
+    fn target_of(&self, object: &Value) -> Target {
+        Target {
+            operation: self.target.operation.clone(),
+            subresource: self.target.subresource.clone(),
+            namespace_labels: self.target.namespace_labels.clone(),
+            user: self.target.user.clone(),
+            ..Target::of(object)
+        }
+    }
+}
+
+/// The root with other members of `request`.
+fn put(root: &Value, entries: &[(&str, Value)]) -> Value {
+    let mut root = root.clone();
+    if let Value::Map(m) = &mut root
+        && let Some(Value::Map(request)) = m.get_mut("request")
+    {
+        for (key, value) in entries {
+            request.insert(Str::from(*key), value.clone());
+        }
+    }
+    root
+}

@@ -1,0 +1,46 @@
+//! What a rule makes.
+
+use std::sync::Arc;
+
+use super::matcher::Selector;
+use super::rule::Binding;
+use super::{Conditions, Origin, Query, Template};
+use crate::value::Value;
+
+/// The body of a rule that makes objects.
+#[derive(Clone, Debug)]
+pub enum Generation {
+    /// Objects of one description.
+    One(Described),
+    /// Objects for each element of lists.
+    ForEach(Box<[GenerationLoop]>),
+}
+
+/// A description of objects: where they are to be, and what they hold or which objects they are copies
+/// of. It is filled in as a whole.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Where it is written.
+    pub origin: Origin,
+    /// API version, kind, namespace and name of the object; `data`, `clone` or `cloneList`.
+    pub template: Template,
+    /// Reads a selector once it is filled in.
+    pub selector: fn(&Value) -> Option<Selector>,
+    /// Whether an object that exists is kept in step.
+    pub synchronize: bool,
+}
+
+/// Objects for the elements of a list.
+#[derive(Clone, Debug)]
+pub struct GenerationLoop {
+    /// Where it is written.
+    pub origin: Origin,
+    /// The list.
+    pub list: Query,
+    /// Data of the loop, loaded anew for each element.
+    pub bindings: Box<[Arc<Binding>]>,
+    /// Which elements count.
+    pub admit: Option<Conditions>,
+    /// What is made for each element.
+    pub described: Described,
+}

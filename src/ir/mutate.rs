@@ -1,0 +1,171 @@
+//! What a rule changes.
+//!
+//! A mutation is a patch, or loops of patches, for the object of the request or for other objects.
+//! Patches are laid ready as far as they do not depend on the request: an overlay without anchors is a
+//! plain document, conditions are compiled patterns, JSON patches are decoded operations.
+
+use std::sync::Arc;
+
+use crate::patch::JsonPatch;
+use crate::value::{Map, Str, Value};
+
+use super::matcher::Selector;
+use super::rule::Binding;
+use super::shape::{Anchor, Pattern};
+use super::{Conditions, Origin, Query, Template};
+
+/// The body of a rule that changes objects.
+#[derive(Clone, Debug)]
+pub struct Mutation {
+    /// The change.
+    pub change: Change,
+    /// Other parts of the rule that hold variables: they are filled in with the patch and can fail.
+    pub beside: Box<[Template]>,
+    /// The objects that are changed instead of that of the request.
+    pub targets: Option<Box<[MutationTarget]>>,
+}
+
+/// A patch, or loops of patches.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// One patch.
+    Patch(Patch, Origin),
+    /// A patch for each element of lists.
+    ForEach(Box<[PatchLoop]>),
+}
+
+/// How an object is changed.
+#[derive(Clone, Debug)]
+pub enum Patch {
+    /// A document is laid over it.
+    Merge(Merge),
+    /// A JSON patch is run.
+    Json(Json),
+    /// In no way: an error.
+    Empty,
+}
+
+/// A document to be laid over an object.
+#[derive(Clone, Debug)]
+pub enum Merge {
+    /// Without variables.
+    Ready(Arc<Layer>),
+    /// With variables: filled in for each request, then lowered.
+    Dynamic(Template, LowerLayer),
+}
+
+/// Makes a layer of a document that is known only at run time; `None` when it nests too deeply.
+pub type LowerLayer = fn(&Value) -> Option<Layer>;
+
+/// A JSON patch.
+#[derive(Clone, Debug)]
+pub enum Json {
+    /// Without variables: decoded, or why it cannot be.
+    Ready(Result<Arc<JsonPatch>, Str>),
+    /// With variables: filled in for each request, then decoded.
+    Dynamic(Template),
+}
+
+/// A document that is laid over objects.
+#[derive(Clone, Debug)]
+pub enum Layer {
+    /// Without anchors: merged as it is.
+    Plain(Value),
+    /// With anchors, or no object at all: they are decided for each object.
+    Anchored(Node),
+}
+
+/// A document with anchors.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// A scalar.
+    Scalar(Value),
+    /// A list.
+    List(Vec<Node>),
+    /// An object, ascending by its keys as written; a key may come twice once its anchor is gone.
+    Map(Vec<Member>),
+}
+
+/// A member of an object with anchors.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The key without its anchor.
+    pub key: Str,
+    /// The key as written.
+    pub raw: Str,
+    /// The anchor: none, a condition, a global condition, or add-if-absent. Others mean nothing here.
+    pub anchor: Anchor,
+    /// What the object must look like there, for conditions.
+    pub test: Option<Arc<Pattern>>,
+    /// The value.
+    pub value: Node,
+}
+
+impl Node {
+    /// Whether this is null or a collection without anything in it.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Node::Scalar(v) => v.is_null(),
+            Node::List(items) => items.is_empty(),
+            Node::Map(members) => members.is_empty(),
+        }
+    }
+
+    /// The document as it is written now; of keys that come twice the first counts.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Node::Scalar(v) => v.clone(),
+            Node::List(items) => Value::list(items.iter().map(Node::to_value).collect()),
+            Node::Map(members) => {
+                let mut map = Map::new();
+                for m in members {
+                    if !map.contains_key(&m.raw) {
+                        map.insert(m.raw.clone(), m.value.to_value());
+                    }
+                }
+                Value::Map(map)
+            }
+        }
+    }
+}
+
+impl Member {
+    /// Takes the anchor away.
+    pub fn lose_anchor(&mut self) {
+        self.raw = self.key.clone();
+        self.anchor = Anchor::None;
+        self.test = None;
+    }
+}
+
+/// Patches for the elements of a list.
+#[derive(Clone, Debug)]
+pub struct PatchLoop {
+    /// Where it is written.
+    pub origin: Origin,
+    /// The list.
+    pub list: Query,
+    /// Whether the last element comes first.
+    pub descending: bool,
+    /// Data of the loop, loaded anew for each element.
+    pub bindings: Box<[Arc<Binding>]>,
+    /// Which elements count.
+    pub admit: Option<Conditions>,
+    /// What is done for each element.
+    pub change: Change,
+}
+
+/// Objects to be changed.
+#[derive(Clone, Debug)]
+pub struct MutationTarget {
+    /// Where it is written.
+    pub origin: Origin,
+    /// API version, kind, namespace, name, selector.
+    pub wanted: Template,
+    /// Reads the selector once it is filled in.
+    pub selector: fn(&Value) -> Option<Selector>,
+    /// Data, loaded for each object.
+    pub bindings: Box<[Arc<Binding>]>,
+    /// Which objects are changed.
+    pub admit: Option<Conditions>,
+}

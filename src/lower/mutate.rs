@@ -1,0 +1,162 @@
+//! Mutate bodies → [`Mutation`]s.
+//!
+//! The reference fills in the whole rule before it patches, so a variable anywhere in it can fail: the
+//! rule is lowered as one document, and what is not the patch is kept beside it. Loops fill in only
+//! their own patches. What is constant is decoded and compiled here.
+
+use std::sync::Arc;
+
+use crate::ir::mutate::{Change, Json, Merge, Mutation, MutationTarget, Patch, PatchLoop};
+use crate::ir::{Origin, Template};
+use crate::patch::operation;
+use crate::pattern::layer;
+use crate::value::{Map, Str, Value};
+
+use super::binding::bindings;
+use super::condition::conditions;
+use super::matcher::selector;
+use super::query;
+use super::template::document;
+
+const MERGE: &str = "patchStrategicMerge";
+const JSON: &str = "patchesJson6902";
+
+/// Lowers the mutate body of a rule; `names` are the bindings in its scope.
+pub fn mutation(rule: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Mutation {
+    let body = rule.get("mutate").unwrap_or(&Value::Null);
+    let origin = origin.key("mutate");
+    let targets = body.get("targets").and_then(Value::as_list).filter(|l| !l.is_empty());
+    let targets = targets.map(|list| {
+        let list = list.iter().enumerate();
+        list.map(|(i, t)| target(t, names, origin.key("targets").index(i))).collect()
+    });
+    if let Some(loops) = written_loops(body) {
+        let change = Change::ForEach(loops_of(loops, names, &origin.key("foreach")));
+        return Mutation { change, beside: Box::default(), targets };
+    }
+    let (patch, beside) = match document(rule, names) {
+        Template::Object(pairs) => {
+            let (mut patch, mut beside) = (Patch::Empty, Vec::new());
+            for (key, value) in pairs.into_vec() {
+                match (&key, value) {
+                    (Template::Const(Value::Str(k)), value) if &**k == "mutate" => {
+                        let (found, others) = of_body(value);
+                        patch = found;
+                        beside.extend(others);
+                    }
+                    (_, value) => beside.extend(Some(value).filter(|v| v.as_const().is_none())),
+                }
+            }
+            (patch, beside)
+        }
+        Template::Const(v) => of_body(Template::Const(v.get("mutate").cloned().unwrap_or_default())),
+        failed => (Patch::Merge(Merge::Dynamic(failed, layer::lower)), Vec::new()),
+    };
+    let key = if matches!(patch, Patch::Json(_)) { JSON } else { MERGE };
+    let change = Change::Patch(patch, origin.key(key).with_inserted(inserted));
+    Mutation { change, beside: beside.into(), targets }
+}
+
+fn written_loops(body: &Value) -> Option<&[Value]> {
+    body.get("foreach").and_then(Value::as_list)
+}
+
+/// The patch of a body, or of a loop, and its other parts that hold variables.
+fn of_body(body: Template) -> (Patch, Vec<Template>) {
+    let pairs: Vec<(Str, Template)> = match body {
+        Template::Const(v) => {
+            let entries = v.as_map().into_iter().flat_map(Map::iter);
+            entries.map(|(k, v)| (k.clone(), Template::Const(v.clone()))).collect()
+        }
+        Template::Object(pairs) => pairs
+            .into_vec()
+            .into_iter()
+            .filter_map(|(k, v)| match k {
+                Template::Const(Value::Str(k)) => Some((k, v)),
+                _ => None,
+            })
+            .collect(),
+        failed => return (Patch::Merge(Merge::Dynamic(failed, layer::lower)), Vec::new()),
+    };
+    let (mut merge, mut json, mut beside) = (None, None, Vec::new());
+    for (key, value) in pairs {
+        match &*key {
+            MERGE if !matches!(value, Template::Const(Value::Null)) => merge = Some(value),
+            JSON if value.as_const().is_none_or(|v| v.as_str().is_some_and(|s| !s.is_empty())) => {
+                json = Some(value);
+            }
+            _ => beside.extend(Some(value).filter(|v| v.as_const().is_none())),
+        }
+    }
+    let patch = match (merge, json) {
+        (Some(template), other) => {
+            beside.extend(other.filter(|t| t.as_const().is_none()));
+            Patch::Merge(merged(template))
+        }
+        (None, Some(template)) => Patch::Json(decoded(template)),
+        (None, None) => Patch::Empty,
+    };
+    (patch, beside)
+}
+
+/// Makes a layer of a template that is constant.
+pub fn merged(template: Template) -> Merge {
+    match template.as_const().and_then(layer::lower) {
+        Some(layer) => Merge::Ready(Arc::new(layer)),
+        None => Merge::Dynamic(template, layer::lower),
+    }
+}
+
+fn decoded(template: Template) -> Json {
+    match &template {
+        Template::Const(Value::Str(text)) => {
+            Json::Ready(operation::decode(text).map(Arc::new).map_err(Str::from))
+        }
+        _ => Json::Dynamic(template),
+    }
+}
+
+fn loops_of(loops: &[Value], names: &Arc<[Str]>, origin: &Origin) -> Box<[PatchLoop]> {
+    loops.iter().enumerate().map(|(i, l)| patch_loop(l, names, origin.index(i))).collect()
+}
+
+fn patch_loop(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> PatchLoop {
+    let (bindings, names) = bindings(v.get("context"), outer, &origin.key("context"));
+    let merges = v.get(MERGE).is_some_and(|p| !p.is_null());
+    let change = match written_loops(v) {
+        Some(inner) => Change::ForEach(loops_of(inner, &names, &origin.key("foreach"))),
+        None => {
+            let of_patch = |key: &str| Some((Str::from(key), v.get(key)?.clone()));
+            let own: Map = [MERGE, JSON].into_iter().filter_map(of_patch).collect();
+            let (patch, _) = of_body(document(&Value::Map(own), &names));
+            let key = if matches!(patch, Patch::Json(_)) { JSON } else { MERGE };
+            Change::Patch(patch, origin.key(key))
+        }
+    };
+    PatchLoop {
+        list: query::plain(v.text_at(&["list"]), outer),
+        // Merged items go to the front, so the last element has to come first.
+        descending: match v.text_at(&["order"]) {
+            "" => merges,
+            order => order == "Descending",
+        },
+        bindings,
+        admit: conditions(v.get("preconditions"), &names, origin.key("preconditions")),
+        change,
+        origin,
+    }
+}
+
+fn target(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> MutationTarget {
+    let (bindings, names) = bindings(v.get("context"), outer, &origin.key("context"));
+    let of_object = |key: &str| Some((Str::from(key), v.get(key)?.clone()));
+    let wanted: Map =
+        ["apiVersion", "kind", "namespace", "name", "selector"].into_iter().filter_map(of_object).collect();
+    MutationTarget {
+        wanted: document(&Value::Map(wanted), outer),
+        selector,
+        bindings,
+        admit: conditions(v.get("preconditions"), &names, origin.key("preconditions")),
+        origin,
+    }
+}

@@ -1,0 +1,389 @@
+//! Running JSON patches.
+//!
+//! In: a document and operations. Out: the changed document, or the text of the first operation that
+//! failed; nothing of a failed patch is kept. Beyond RFC 6902, as the reference's library is set up:
+//! negative indices count from the end, removing what is not there is no failure, and adding creates
+//! the containers above.
+
+use crate::value::number::parse_int;
+use crate::value::{List, Map, Str, Value};
+
+use super::operation::{Action, Operation};
+
+/// Lists are not padded with nulls beyond this length.
+const MAX_PADDED: usize = 100_000;
+
+const MISSING: &str = "missing value";
+const BAD_STATE: &str = "invalid state detected";
+
+/// Why an operation on a container failed.
+enum Fault {
+    /// The member is not there.
+    Missing(String),
+    /// Anything else.
+    Other(String),
+}
+
+impl Fault {
+    fn text(self) -> String {
+        match self {
+            Fault::Missing(text) | Fault::Other(text) => text,
+        }
+    }
+}
+
+/// Runs the operations on a document.
+///
+/// # Errors
+/// The text of the first failure.
+pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, String> {
+    let mut document = Document { now: document.clone(), behind: Some(document.clone()) };
+    for operation in operations {
+        run(&mut document, operation)?;
+    }
+    Ok(document.now)
+}
+
+/// A document, and the one that an empty first token leads to: the document as it came in, whose
+/// changes nobody sees (the reference's behaviour).
+struct Document {
+    now: Value,
+    behind: Option<Value>,
+}
+
+fn run(document: &mut Document, operation: &Operation) -> Result<(), String> {
+    let path = &operation.path;
+    match &operation.action {
+        Action::Add(value) => run_add(document, path, value),
+        Action::Remove => match find(document, path) {
+            None => Ok(()),
+            Some((container, key)) => remove(container, &key)
+                .map_err(|e| format!("error in remove for path: '{path}': {}", e.text())),
+        },
+        Action::Replace(value) => run_replace(document, path, value),
+        Action::Move(from) => run_move(document, from, path),
+        Action::Copy(from) => run_copy(document, from, path),
+        Action::Test(value) => run_test(document, path, value),
+    }
+}
+
+fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
+    if path.is_empty() {
+        return replace_root(document, value, Some(value.clone()));
+    }
+    create_parents(document, path)?;
+    let Some((container, key)) = find(document, path) else {
+        return Err(format!("add operation does not apply: doc is missing path: \"{path}\": {MISSING}"));
+    };
+    add(container, &key, value.clone()).map_err(|e| format!("error in add for path: '{path}': {}", e.text()))
+}
+
+fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -> Result<(), String> {
+    if !matches!(value, Value::Map(_) | Value::List(_)) {
+        return Err(format!("replace operation value must be object or array: {BAD_STATE}"));
+    }
+    *document = Document { now: value.clone(), behind };
+    Ok(())
+}
+
+fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
+    if path.is_empty() {
+        return replace_root(document, value, None);
+    }
+    let lacks =
+        |what: &str| format!("replace operation does not apply: doc is missing {what}: {path}: {MISSING}");
+    let Some((container, key)) = find(document, path) else { return Err(lacks("path")) };
+    if get(container, &key).is_err() {
+        return Err(lacks("key"));
+    }
+    match container {
+        Value::Map(m) => {
+            m.insert(&*key, value.clone());
+        }
+        Value::List(l) => {
+            let at = index(&key, l.len())
+                .map_err(|e| format!("error in remove for path: '{path}': {}", e.text()))?;
+            if let Some(slot) = l.make_mut().get_mut(at) {
+                *slot = value.clone();
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), String> {
+    if from.is_empty() {
+        return Err(format!("unable to move entire document to another path: {BAD_STATE}"));
+    }
+    let Some((container, key)) = find(document, from) else {
+        return Err(format!("move operation does not apply: doc is missing from path: {from}: {MISSING}"));
+    };
+    let failed = |place: &str, e: Fault| format!("error in move for path: '{place}': {}", e.text());
+    let value = get(container, &key).map_err(|e| failed(&key, e))?.cloned();
+    let value = value.or_else(|| document.root(from)).unwrap_or_default();
+    let Some((container, key)) = find(document, from) else { return Ok(()) };
+    remove(container, &key).map_err(|e| failed(&key, e))?;
+    let Some((container, key)) = find(document, path) else {
+        return Err(format!(
+            "move operation does not apply: doc is missing destination path: {path}: {MISSING}"
+        ));
+    };
+    add(container, &key, value).map_err(|e| failed(path, e))
+}
+
+fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), String> {
+    let Some((container, key)) = find(document, from) else {
+        return Err(format!(
+            "copy operation does not apply: doc is missing from path: \"{from}\": {MISSING}"
+        ));
+    };
+    let value =
+        get(container, &key).map_err(|e| format!("error in copy for from: '{from}': {}", e.text()))?.cloned();
+    let value = value.or_else(|| document.root(from)).unwrap_or_default();
+    let Some((container, key)) = find(document, path) else {
+        return Err(format!(
+            "copy operation does not apply: doc is missing destination path: {path}: {MISSING}"
+        ));
+    };
+    add(container, &key, value).map_err(|e| format!("error while adding value during copy: {}", e.text()))
+}
+
+fn run_test(document: &mut Document, path: &str, value: &Value) -> Result<(), String> {
+    let failed = || Err(format!("testing value {path} failed: test failed"));
+    if path.is_empty() {
+        return if document.now.strict_eq(value) { Ok(()) } else { failed() };
+    }
+    let Some((container, key)) = find(document, path) else {
+        return Err(format!("test operation does not apply: is missing path: {path}: {MISSING}"));
+    };
+    let found = match get(container, &key) {
+        Ok(found) => found.cloned(),
+        Err(Fault::Missing(_)) => None,
+        Err(Fault::Other(text)) => return Err(format!("error in test for path: '{path}': {text}")),
+    };
+    let found = found.or_else(|| document.root(path)).unwrap_or_default();
+    if found.strict_eq(value) { Ok(()) } else { failed() }
+}
+
+/// The tokens of a path; `None` where there is no `/`. What stands before the first one is ignored.
+fn tokens(path: &str) -> Option<Vec<&str>> {
+    path.contains('/').then(|| path.split('/').skip(1).collect())
+}
+
+/// A token without its escapes.
+fn unescape(token: &str) -> String {
+    let mut out = String::with_capacity(token.len());
+    let mut chars = token.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('~', Some('1')) => {
+                chars.next();
+                out.push('/');
+            }
+            ('~', Some('0')) => {
+                chars.next();
+                out.push('~');
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+impl Document {
+    /// What the path `/` reads: the document behind.
+    fn root(&self, path: &str) -> Option<Value> {
+        if tokens(path)? == [""] { self.behind.clone() } else { None }
+    }
+
+    /// Where these tokens begin, and those that are left.
+    fn start<'d, 't, 'p>(&'d mut self, tokens: &'t [&'p str]) -> Option<(&'d mut Value, &'t [&'p str])> {
+        match tokens {
+            ["", rest @ ..] => self.behind.as_mut().map(|v| (v, rest)),
+            all => Some((&mut self.now, all)),
+        }
+    }
+}
+
+/// The container that holds the last token of a path, and that token. Nulls and scalars are no
+/// containers, and an empty token further down leads nowhere.
+fn find<'d>(document: &'d mut Document, path: &str) -> Option<(&'d mut Value, String)> {
+    let mut tokens = tokens(path)?;
+    let last = unescape(tokens.pop()?);
+    let (mut at, tokens) = document.start(&tokens)?;
+    for token in tokens {
+        at = child(at, &unescape(token))?;
+    }
+    matches!(at, Value::Map(_) | Value::List(_)).then_some((at, last))
+}
+
+fn child<'d>(container: &'d mut Value, token: &str) -> Option<&'d mut Value> {
+    let found = match container {
+        Value::Map(m) => m.get_mut(token).filter(|_| !token.is_empty()),
+        Value::List(l) => {
+            let at = index(token, l.len()).ok()?;
+            l.make_mut().get_mut(at)
+        }
+        _ => None,
+    };
+    found.filter(|v| !v.is_null())
+}
+
+/// The position that a token means in a list of this length.
+fn index(token: &str, len: usize) -> Result<usize, Fault> {
+    let wanted = number(token)?;
+    let beyond =
+        || Fault::Other(format!("Unable to access invalid index: {wanted}: invalid index referenced"));
+    let at = if wanted < 0 { from_end(wanted, len) } else { usize::try_from(wanted).ok() };
+    at.filter(|at| *at < len).ok_or_else(beyond)
+}
+
+fn number(token: &str) -> Result<i64, Fault> {
+    parse_int(token).ok_or_else(|| {
+        let digits = token.strip_prefix(['+', '-']).unwrap_or(token);
+        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let why = if is_number { "value out of range" } else { "invalid syntax" };
+        Fault::Other(format!("strconv.Atoi: parsing \"{token}\": {why}"))
+    })
+}
+
+fn from_end(wanted: i64, len: usize) -> Option<usize> {
+    i64::try_from(len).ok()?.checked_add(wanted).and_then(|at| usize::try_from(at).ok())
+}
+
+/// The member of a container; `Ok(None)` for the empty token, which names nothing that could be read.
+fn get<'d>(container: &'d Value, token: &str) -> Result<Option<&'d Value>, Fault> {
+    if token.is_empty() {
+        return Ok(None);
+    }
+    match container {
+        Value::Map(m) => m
+            .get(token)
+            .map(Some)
+            .ok_or_else(|| Fault::Missing(format!("unable to get nonexistent key: {token}: {MISSING}"))),
+        Value::List(l) => Ok(l.get(index(token, l.len())?)),
+        _ => Err(Fault::Other(BAD_STATE.into())),
+    }
+}
+
+fn add(container: &mut Value, token: &str, value: Value) -> Result<(), Fault> {
+    match container {
+        Value::Map(m) => {
+            m.insert(token, value);
+            Ok(())
+        }
+        Value::List(l) => insert(l, token, value),
+        _ => Err(Fault::Other(BAD_STATE.into())),
+    }
+}
+
+fn insert(list: &mut List, token: &str, value: Value) -> Result<(), Fault> {
+    if token == "-" {
+        list.make_mut().push(value);
+        return Ok(());
+    }
+    let improper =
+        |e: Fault| Fault::Other(format!("value was not a proper array index: '{token}': {}", e.text()));
+    number(token).map_err(improper)?;
+    let at = index(token, list.len() + 1)?;
+    list.make_mut().insert(at, value);
+    Ok(())
+}
+
+fn remove(container: &mut Value, token: &str) -> Result<(), Fault> {
+    match container {
+        Value::Map(m) => {
+            m.remove(token);
+        }
+        Value::List(l) => {
+            number(token)?;
+            if let Ok(at) = index(token, l.len()) {
+                l.make_mut().remove(at);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Creates what is missing above the last token: a list where the next token is an index or `-`, else
+/// an object.
+fn create_parents(document: &mut Document, path: &str) -> Result<(), String> {
+    let Some(tokens) = tokens(path) else { return Ok(()) };
+    // A single empty token is the key that is written.
+    let start =
+        if tokens.len() > 1 { document.start(&tokens) } else { Some((&mut document.now, &tokens[..])) };
+    let Some((mut at, tokens)) = start else { return Ok(()) };
+    for pair in tokens.windows(2) {
+        let [token, next] = pair else { break };
+        if child(at, &unescape(token)).is_none() {
+            create(at, token, next)?;
+            // What is created gets the token as written, so an escaped one is not found again.
+            match own(at, token) {
+                Some(made) => at = made,
+                None => return Ok(()),
+            }
+            continue;
+        }
+        match child(at, &unescape(token)) {
+            Some(found @ (Value::Map(_) | Value::List(_))) => at = found,
+            _ => return Err(BAD_STATE.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The member that was just created.
+fn own<'d>(container: &'d mut Value, token: &str) -> Option<&'d mut Value> {
+    match container {
+        Value::Map(m) => m.get_mut(token),
+        list => child(list, token),
+    }
+}
+
+fn create(container: &mut Value, token: &str, next: &str) -> Result<(), String> {
+    if let (Value::List(l), Some(wanted)) = (&mut *container, parse_int(token))
+        && let Ok(wanted) = usize::try_from(wanted)
+    {
+        pad(l.make_mut(), wanted)?;
+    }
+    let made = match parse_int(next) {
+        Some(n) if n < -1 => {
+            return Err(format!(
+                "Unable to ensure path for negative index other than -1: {n}: invalid index referenced"
+            ));
+        }
+        Some(n) => {
+            let mut items = Vec::new();
+            pad(&mut items, usize::try_from(n).unwrap_or(0))?;
+            Value::list(items)
+        }
+        None if next == "-" => Value::list(Vec::new()),
+        None => Value::Map(Map::new()),
+    };
+    match container {
+        Value::Map(m) => {
+            m.insert(Str::from(token), made);
+        }
+        // A token that is no index creates nothing; the path is then found missing.
+        Value::List(l) => {
+            let _ = insert(l, token, made);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn pad(items: &mut Vec<Value>, len: usize) -> Result<(), String> {
+    if len > MAX_PADDED {
+        return Err(format!("a list is not padded to {len} items"));
+    }
+    if items.len() < len {
+        items.resize(len, Value::Null);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

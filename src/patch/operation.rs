@@ -1,0 +1,193 @@
+//! JSON patches: texts → operations, and operations → documents.
+//!
+//! A text that begins with `[` is JSON, every other one YAML. All operations are checked before the
+//! first one is run. Texts of errors are the reference's.
+
+use crate::document;
+use crate::value::print::json;
+use crate::value::{Map, Str, Value};
+
+/// A list of operations.
+#[derive(Clone, Debug, Default)]
+pub struct JsonPatch {
+    /// The operations in order.
+    pub operations: Box<[Operation]>,
+    /// Whether a value may be written otherwise than the same value in a document: the patch was given
+    /// as JSON, with characters that documents escape.
+    pub spelled: bool,
+}
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Where, as a JSON pointer.
+    pub path: Str,
+    /// What.
+    pub action: Action,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Sets a member or inserts an item.
+    Add(Value),
+    /// Removes a member or an item.
+    Remove,
+    /// Sets what is there.
+    Replace(Value),
+    /// Takes a value from the place it names to the path.
+    Move(Str),
+    /// Copies a value from the place it names.
+    Copy(Str),
+    /// Fails unless the value is there.
+    Test(Value),
+}
+
+impl Action {
+    /// The name of the operation.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Action::Add(_) => "add",
+            Action::Remove => "remove",
+            Action::Replace(_) => "replace",
+            Action::Move(_) => "move",
+            Action::Copy(_) => "copy",
+            Action::Test(_) => "test",
+        }
+    }
+}
+
+impl Operation {
+    /// The operation as a JSON object.
+    pub fn to_value(&self) -> Value {
+        let mut m = Map::new();
+        m.insert("op", Value::from(self.action.name()));
+        match &self.action {
+            Action::Move(from) | Action::Copy(from) => {
+                m.insert("from", Value::Str(from.clone()));
+            }
+            _ => {}
+        }
+        m.insert("path", Value::Str(self.path.clone()));
+        match &self.action {
+            Action::Add(v) | Action::Replace(v) | Action::Test(v) => {
+                m.insert("value", v.clone());
+            }
+            _ => {}
+        }
+        Value::Map(m)
+    }
+}
+
+/// Reads a patch.
+///
+/// # Errors
+/// The text does not parse, is no list of operations, or an operation lacks something.
+pub fn decode(text: &str) -> Result<JsonPatch, String> {
+    let failed = |cause: String| format!("failed to decode patches: {cause}");
+    let is_json = text.starts_with('[');
+    let parsed = if is_json {
+        document::json::parse(text).map_err(|_| failed("invalid state detected".into()))?
+    } else {
+        document::yaml_value(text)
+            .map_err(|cause| format!("failed to convert patchesJSON6902 to JSON: {cause}"))?
+    };
+    let items: &[Value] = match &parsed {
+        Value::List(items) => items,
+        Value::Null => &[],
+        other => {
+            return Err(failed(format!("{CANNOT} {} into Go value of type jsonpatch.Patch", kind(other))));
+        }
+    };
+    if let Some(other) = items.iter().find(|item| !matches!(item, Value::Map(_) | Value::Null)) {
+        return Err(failed(format!("{CANNOT} {} into Go value of type jsonpatch.Operation", kind(other))));
+    }
+    let operations: Result<Box<[Operation]>, String> = items.iter().map(operation).collect();
+    let operations = operations.map_err(failed)?;
+    // Text that came through YAML was written anew, with documents' escapes.
+    let special = |o: &Operation| match &o.action {
+        Action::Add(v) | Action::Replace(v) => v.any_text(&|s| s.contains(['<', '>', '&'])),
+        _ => false,
+    };
+    let spelled = is_json && operations.iter().any(special);
+    Ok(JsonPatch { operations, spelled })
+}
+
+const CANNOT: &str = "json: cannot unmarshal";
+
+/// Reads an operation.
+///
+/// # Errors
+/// `invalid operation OPERATION: CAUSE`.
+pub fn operation(v: &Value) -> Result<Operation, String> {
+    let broken = |cause: &str| format!("invalid operation {}: {cause}", json(v));
+    let name = v.get("op").and_then(Value::as_str).unwrap_or_default();
+    if !matches!(name, "add" | "remove" | "replace" | "move" | "copy" | "test") {
+        return Err(broken("unsupported operation"));
+    }
+    let text = |field: &str, missing: &str| match v.get(field) {
+        Some(Value::Str(s)) => Ok(s.clone()),
+        None => Err(broken(&format!("failed to decode '{field}': {missing}: missing value"))),
+        Some(other) => {
+            let kind = kind(other);
+            Err(broken(&format!("failed to decode '{field}': {CANNOT} {kind} into Go value of type string")))
+        }
+    };
+    let path = text("path", "operation missing path field")?;
+    let value = v.get("value").map(Value::with_whole_numbers);
+    let needed = || {
+        value
+            .clone()
+            .ok_or_else(|| broken("failed to decode 'value': operation, missing value field: missing value"))
+    };
+    let from = || text("from", "operation, missing from field");
+    let action = match name {
+        "add" => Action::Add(needed()?),
+        "replace" => Action::Replace(needed()?),
+        "remove" => Action::Remove,
+        "move" => Action::Move(from()?),
+        "copy" => Action::Copy(from()?),
+        _ => Action::Test(value.unwrap_or_default()),
+    };
+    Ok(Operation { path, action })
+}
+
+/// What JSON calls the kind of a value.
+pub fn kind(value: &Value) -> &'static str {
+    value.json_type()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_read_from_json_and_yaml_alike() {
+        let json =
+            decode(r#"[{"op":"add","path":"/a","value":{"n":1}},{"op":"move","from":"/a","path":"/b"}]"#);
+        let yaml = decode("- {op: add, path: /a, value: {n: 1}}\n- {op: move, from: /a, path: /b}\n");
+        let shown = |p: Result<JsonPatch, String>| {
+            p.map(|p| p.operations.iter().map(|o| super::json(&o.to_value())).collect::<Vec<_>>())
+        };
+        let wanted = vec![
+            r#"{"op":"add","path":"/a","value":{"n":1}}"#.to_string(),
+            r#"{"from":"/a","op":"move","path":"/b"}"#.to_string(),
+        ];
+        assert_eq!(shown(json), Ok(wanted.clone()));
+        assert_eq!(shown(yaml), Ok(wanted));
+    }
+
+    #[test]
+    fn whatever_an_operation_lacks_is_named() {
+        let cause = |text: &str| decode(text).err().unwrap_or_default();
+        assert!(cause("- {op: bogus, path: /a}").ends_with("unsupported operation"));
+        assert!(cause("- {op: add, path: /a}").ends_with("missing value field: missing value"));
+        assert!(cause("- {op: copy, path: /a}").ends_with("missing from field: missing value"));
+        assert!(cause("- {op: remove}").ends_with("operation missing path field: missing value"));
+        assert_eq!(cause("[{"), "failed to decode patches: invalid state detected");
+        assert_eq!(
+            cause("{a: 1}"),
+            "failed to decode patches: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! Documents to be laid over objects: anchors told apart, conditions compiled.
+//!
+//! In: the document of a strategic merge, its variables filled in. Out: a [`Layer`]. A document
+//! without anchors is cleaned of empty objects here, once; one with anchors becomes a tree whose
+//! conditions are patterns. Semantics: `docs/mutate.md`, "Anchors".
+
+use std::sync::Arc;
+
+use crate::ir::mutate::{Layer, Member, Node};
+use crate::ir::pattern::Leaf;
+use crate::ir::shape::{Anchor, Pattern, Shape};
+use crate::value::{Value, print};
+
+use super::{MAX_DEPTH, strip};
+
+/// Lowers a document; `None` when it nests too deeply.
+pub fn lower(document: &Value) -> Option<Layer> {
+    let document = document.with_whole_numbers();
+    let node = node(&document, 0)?;
+    if matches!(node, Node::Map(_)) && !holds_anchor(&node, Which::Any) {
+        let mut clean = node.clone();
+        // A failure is told where there is an object to tell it of.
+        if strip::finish(&mut clean).is_ok() {
+            return Some(Layer::Plain(clean.to_value()));
+        }
+    }
+    Some(Layer::Anchored(node))
+}
+
+/// The anchor of a key as far as it means something in a patch.
+fn anchor(raw: &str) -> (Anchor, &str) {
+    match Anchor::parse(raw) {
+        found @ (Anchor::Condition | Anchor::Global | Anchor::AddIfAbsent, _) => found,
+        _ => (Anchor::None, raw),
+    }
+}
+
+/// Which anchors are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Any that means something in a patch.
+    Any,
+    /// Global conditions.
+    Global,
+}
+
+/// Whether an anchor, or a text that reads as a condition, occurs anywhere inside.
+pub fn holds_anchor(node: &Node, which: Which) -> bool {
+    match node {
+        Node::Map(members) => members.iter().any(|m| {
+            let counts = match which {
+                Which::Any => m.anchor != Anchor::None,
+                Which::Global => m.anchor == Anchor::Global,
+            };
+            counts || (!m.value.is_empty() && holds_anchor(&m.value, which))
+        }),
+        Node::List(items) => items.iter().any(|item| holds_anchor(item, which)),
+        Node::Scalar(Value::Str(s)) => {
+            matches!(Anchor::parse(s).0, Anchor::Condition | Anchor::Global)
+        }
+        Node::Scalar(_) => false,
+    }
+}
+
+fn node(v: &Value, depth: usize) -> Option<Node> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    Some(match v {
+        Value::Map(m) => Node::Map(
+            m.sorted()
+                .into_iter()
+                .map(|(raw, value)| {
+                    let (anchor, key) = anchor(raw);
+                    let test = match anchor {
+                        Anchor::Condition | Anchor::Global => Some(Arc::new(test(value)?)),
+                        _ => None,
+                    };
+                    let value = node(value, depth + 1)?;
+                    Some(Member { key: key.into(), raw: raw.clone(), anchor, test, value })
+                })
+                .collect::<Option<Vec<Member>>>()?,
+        ),
+        Value::List(l) => Node::List(l.iter().map(|v| node(v, depth + 1)).collect::<Option<Vec<Node>>>()?),
+        scalar => Node::Scalar(scalar.clone()),
+    })
+}
+
+/// What an object must look like for a condition. Scalars are compared as texts, numbers inside of
+/// collections as doubles.
+fn test(v: &Value) -> Option<Pattern> {
+    match v {
+        Value::Map(_) | Value::List(_) => super::lower(&v.with_float_numbers()),
+        scalar => {
+            let leaf = Leaf::new(Value::from(scalar_text(scalar)));
+            Some(Pattern { root: Shape::Leaf(Box::new(leaf)), anchors: 0 })
+        }
+    }
+}
+
+/// The text of a scalar as it is written.
+pub fn scalar_text(v: &Value) -> String {
+    match v {
+        Value::Str(s) => s.to_string(),
+        other => print::json(other),
+    }
+}

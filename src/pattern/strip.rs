@@ -1,0 +1,92 @@
+//! Cleaning a layer once its anchors are decided.
+//!
+//! Conditions go; what they hold besides further conditions is kept and merged. Empty objects and what
+//! becomes empty without them go. Items are removed at their original position from a list that gets
+//! shorter, so with several of them the wrong ones go: policies depend on the reference's results.
+
+use crate::ir::mutate::{Member, Node};
+use crate::ir::shape::Anchor;
+
+use super::layer::{Which, holds_anchor};
+
+/// A list got too short for what was to be removed from it. The reference ends here altogether.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooShort;
+
+impl std::fmt::Display for TooShort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("more items with anchors than the list can lose")
+    }
+}
+
+fn is_condition(m: &Member) -> bool {
+    matches!(m.anchor, Anchor::Condition | Anchor::Global)
+}
+
+/// Keeps the members for which `goes` is false.
+fn retain(
+    members: &mut Vec<Member>,
+    goes: impl Fn(&mut Member) -> Result<bool, TooShort>,
+) -> Result<(), TooShort> {
+    let mut kept = Vec::with_capacity(members.len());
+    for mut m in members.drain(..) {
+        if !goes(&mut m)? {
+            kept.push(m);
+        }
+    }
+    *members = kept;
+    Ok(())
+}
+
+/// Cleans a whole document: its members one by one, their own anchors stay as text.
+///
+/// # Errors
+/// See [`TooShort`].
+pub fn finish(document: &mut Node) -> Result<(), TooShort> {
+    let Node::Map(members) = document else { return Ok(()) };
+    retain(members, |m| {
+        let condition = is_condition(m);
+        strip(&mut m.value, condition)
+    })
+}
+
+/// Cleans a node; whether it should go. `condition`: it is the value of one.
+///
+/// # Errors
+/// See [`TooShort`].
+pub fn strip(node: &mut Node, condition: bool) -> Result<bool, TooShort> {
+    match node {
+        Node::Scalar(_) => Ok(condition),
+        Node::Map(members) => {
+            retain(members, |m| Ok(is_condition(m) && strip(&mut m.value, true)?))?;
+            members.iter_mut().filter(|m| is_condition(m)).for_each(Member::lose_anchor);
+            retain(members, |m| strip(&mut m.value, false))?;
+            Ok(members.is_empty())
+        }
+        Node::List(items) => {
+            let (was_empty, count) = (items.is_empty(), items.len());
+            // Items with their original positions; those that went keep deciding about others.
+            let mut left: Vec<(usize, Node)> = items.drain(..).enumerate().collect();
+            let mut gone: Vec<(usize, Node)> = Vec::new();
+            for original in 0..count {
+                let place = |list: &[(usize, Node)]| list.iter().position(|(i, _)| *i == original);
+                let item = match place(&left) {
+                    Some(at) => left.get_mut(at),
+                    None => place(&gone).and_then(|at| gone.get_mut(at)),
+                };
+                let goes = match item {
+                    Some((_, item)) => holds_anchor(item, Which::Any) || strip(item, false)?,
+                    None => false,
+                };
+                if goes {
+                    if original >= left.len() {
+                        return Err(TooShort);
+                    }
+                    gone.push(left.remove(original));
+                }
+            }
+            items.extend(left.into_iter().map(|(_, item)| item));
+            Ok(items.is_empty() && !was_empty)
+        }
+    }
+}

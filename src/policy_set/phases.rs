@@ -1,0 +1,119 @@
+//! Sets with mutate or generate rules: all mutate rules first, each policy on what the former one
+//! left, then the rules that give verdicts, on the changed object, then the generate rules.
+
+use std::sync::Arc;
+
+use crate::engine::{Request, RuleOutcome, generate, mutate};
+use crate::ir::rule::RuleKind;
+use crate::ir::{Policy, Rule};
+use crate::value::Value;
+
+use super::{Engine, Outcome, PolicyOutcome, PolicySet};
+
+/// Which policies of a set change or make objects, by their position.
+#[derive(Clone, Debug, Default)]
+pub struct Phases {
+    mutating: Vec<u32>,
+    generating: Vec<u32>,
+}
+
+impl Phases {
+    /// Looks at all rules.
+    pub fn of(policies: &[Arc<Policy>]) -> Phases {
+        let having = |kind: RuleKind| {
+            let has = |p: &Policy| p.rules.iter().any(|r| r.kind == kind);
+            (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
+        };
+        Phases { mutating: having(RuleKind::Mutation), generating: having(RuleKind::Generation) }
+    }
+}
+
+impl PolicySet {
+    /// Whether some rule changes or makes objects.
+    pub fn has_phases(&self) -> bool {
+        !self.phases.mutating.is_empty() || !self.phases.generating.is_empty()
+    }
+
+    /// The policies with mutate rules, in order.
+    pub fn mutating(&self) -> impl Iterator<Item = &Arc<Policy>> {
+        self.phases.mutating.iter().filter_map(|at| self.policies.get(*at as usize))
+    }
+}
+
+/// Makes the request of a policy that has values of its own: by the policy's position, for an object.
+pub type OwnRequest<'r> = dyn Fn(usize, &Value) -> Option<Request> + 'r;
+
+impl Engine {
+    /// Evaluates all rules that match the request, phase by phase.
+    pub fn evaluate_phases(&self, request: &Request, own: &OwnRequest<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let changed = self.mutate(request, own, &mut outcome);
+        if outcome.object.as_ref().is_some_and(Value::is_null) {
+            // A rule lost the object: there is nothing left that could match.
+            return outcome;
+        }
+        let request = changed.as_ref().unwrap_or(request);
+        let object = if request.object.is_null() { &request.old_object } else { &request.object };
+        for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
+            let Some((at, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
+            let own = own(at, object);
+            let request = own.as_ref().unwrap_or(request);
+            let all = policy.rules_for(&request.target.kind);
+            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
+            let rules = self.run(policy, rules, request);
+            if !rules.is_empty() {
+                outcome.policies.push(PolicyOutcome::of(policy, rules));
+            }
+        }
+        for (at, policy) in self.set.phases.generating.iter().filter_map(|at| self.policy(*at)) {
+            let own = own(at, object);
+            let request = own.as_ref().unwrap_or(request);
+            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
+            let made = generate::policy(policy, rules_of(policy, request), request, self.around(&values));
+            if !made.rules.is_empty() {
+                let failure = made.failure;
+                outcome.policies.push(PolicyOutcome { failure, ..PolicyOutcome::of(policy, made.rules) });
+            }
+        }
+        outcome
+    }
+
+    fn policy(&self, at: u32) -> Option<(usize, &Arc<Policy>)> {
+        let at = at as usize;
+        self.set.policies.get(at).map(|p| (at, p))
+    }
+
+    /// Runs the mutate rules; the request with the object that they leave, when it is another one.
+    fn mutate(&self, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) -> Option<Request> {
+        let mut current: Option<Request> = None;
+        for (at, policy) in self.set.phases.mutating.iter().filter_map(|at| self.policy(*at)) {
+            let request = current.as_ref().unwrap_or(request);
+            let own = own(at, &request.object);
+            let request = own.as_ref().unwrap_or(request);
+            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
+            let done = mutate::policy(policy, rules_of(policy, request), request, self.around(&values));
+            let left = done.object.clone();
+            let next = left.as_ref().map(|object| request.of_changed(object.clone()));
+            if !done.rules.is_empty() {
+                outcome.policies.push(changed(policy, done.rules, done.object));
+            }
+            if let Some(next) = next {
+                outcome.object = left;
+                if next.object.is_null() {
+                    break;
+                }
+                current = Some(next);
+            }
+        }
+        current
+    }
+}
+
+fn changed(policy: &Arc<Policy>, rules: Vec<RuleOutcome>, object: Option<Value>) -> PolicyOutcome {
+    PolicyOutcome { object, ..PolicyOutcome::of(policy, rules) }
+}
+
+/// The rules for the kind of the request's object.
+fn rules_of<'p>(policy: &'p Policy, request: &Request) -> impl Iterator<Item = &'p Rule> {
+    policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref)
+}
