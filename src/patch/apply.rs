@@ -192,9 +192,9 @@ fn unescape(token: &str) -> String {
 }
 
 impl Document {
-    /// What the path `/` reads: the document behind.
+    /// What the path `/`, or none at all, reads: the document behind.
     fn root(&self, path: &str) -> Option<Value> {
-        if tokens(path)? == [""] { self.behind.clone() } else { None }
+        if path.is_empty() || tokens(path)? == [""] { self.behind.clone() } else { None }
     }
 
     /// Where these tokens begin, and those that are left.
@@ -209,13 +209,19 @@ impl Document {
 /// The container that holds the last token of a path, and that token. Nulls and scalars are no
 /// containers, and an empty token further down leads nowhere.
 fn find<'d>(document: &'d mut Document, path: &str) -> Option<(&'d mut Value, String)> {
+    if path.is_empty() {
+        return Some((&mut document.now, String::new()));
+    }
     let mut tokens = tokens(path)?;
     let last = unescape(tokens.pop()?);
     let (mut at, tokens) = document.start(&tokens)?;
+    let is_root = tokens.is_empty();
     for token in tokens {
         at = child(at, &unescape(token))?;
     }
-    matches!(at, Value::Map(_) | Value::List(_)).then_some((at, last))
+    // An object that is lost is null; as a container it has nothing and takes nothing.
+    let is_container = matches!(at, Value::Map(_) | Value::List(_)) || (is_root && at.is_null());
+    is_container.then_some((at, last))
 }
 
 fn child<'d>(container: &'d mut Value, token: &str) -> Option<&'d mut Value> {
@@ -263,7 +269,7 @@ fn get<'d>(container: &'d Value, token: &str) -> Result<Option<&'d Value>, Fault
             .map(Some)
             .ok_or_else(|| Fault::Missing(format!("unable to get nonexistent key: {token}: {MISSING}"))),
         Value::List(l) => Ok(l.get(index(token, l.len())?)),
-        _ => Err(Fault::Other(BAD_STATE.into())),
+        _ => Err(Fault::Missing(format!("unable to get nonexistent key: {token}: {MISSING}"))),
     }
 }
 
@@ -274,7 +280,7 @@ fn add(container: &mut Value, token: &str, value: Value) -> Result<(), Fault> {
             Ok(())
         }
         Value::List(l) => insert(l, token, value),
-        _ => Err(Fault::Other(BAD_STATE.into())),
+        _ => Err(Fault::Other("invalid value, expected object".into())),
     }
 }
 

@@ -90,13 +90,13 @@ mod tests {
     #[test]
     fn changes_come_before_removals_and_lists_are_compared_by_position() {
         assert_eq!(
-            operations("{a: 1, b: {x: 1}, l: [1, 2, 3]}", "{b: {x: 2, 'y/z': 3}, l: [1, 9], n: null}"),
+            operations("{a: 1, b: {x: 1}, l: [1, 2, 3]}", "{b: {x: 2, 'q/z': 3}, l: [1, 9], m: null}"),
             [
+                r#"{"op":"add","path":"/b/q~1z","value":3}"#,
                 r#"{"op":"replace","path":"/b/x","value":2}"#,
-                r#"{"op":"add","path":"/b/y~1z","value":3}"#,
                 r#"{"op":"remove","path":"/l/2"}"#,
                 r#"{"op":"replace","path":"/l/1","value":9}"#,
-                r#"{"op":"add","path":"/n","value":null}"#,
+                r#"{"op":"add","path":"/m","value":null}"#,
                 r#"{"op":"remove","path":"/a"}"#,
             ]
         );

@@ -87,6 +87,7 @@ fn told(patch: &List) -> Result<Option<(Directive, List)>, String> {
 /// Items are the same when their texts are; that of the object counts, in the place of the patch's. An
 /// item that is no scalar fails as soon as another one is put beside it.
 fn united(dest: &List, patch: Option<&List>) -> Result<Value, String> {
+    let counts = |v: &&Value| !dropped(v) && !is_directive(v);
     let mut items: Vec<Value> = Vec::new();
     let mut put = |item: &Value| -> Result<(), String> {
         if let Some(other) = items.iter().find(|v| matches!(v, Value::Map(_) | Value::List(_))) {
@@ -99,15 +100,20 @@ fn united(dest: &List, patch: Option<&List>) -> Result<Value, String> {
         Ok(())
     };
     let mut seen: Vec<String> = Vec::new();
-    for item in patch.into_iter().flat_map(|p| p.iter()).chain(dest.iter()).filter(|v| !v.is_null()) {
+    for item in patch.into_iter().flat_map(|p| p.iter()).chain(dest.iter()).filter(counts) {
         let text = text(item);
         if !seen.contains(&text) {
             put(item)?;
             seen.push(text);
         }
     }
-    dest.iter().filter(|v| !v.is_null()).try_for_each(put)?;
+    dest.iter().filter(counts).try_for_each(put)?;
     Ok(Value::list(items))
+}
+
+/// An object that is nothing but a directive.
+fn is_directive(v: &Value) -> bool {
+    v.as_map().is_some_and(|m| m.len() == 1 && m.get(DIRECTIVE).is_some_and(|w| directive(w).is_ok()))
 }
 
 /// Whether all items are objects that have all keys and differ in them: the merge leaves them as they

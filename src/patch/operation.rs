@@ -164,13 +164,13 @@ mod tests {
     #[test]
     fn operations_are_read_from_json_and_yaml_alike() {
         let json =
-            decode(r#"[{"op":"add","path":"/a","value":{"n":1}},{"op":"move","from":"/a","path":"/b"}]"#);
-        let yaml = decode("- {op: add, path: /a, value: {n: 1}}\n- {op: move, from: /a, path: /b}\n");
+            decode(r#"[{"op":"add","path":"/a","value":{"m":1}},{"op":"move","from":"/a","path":"/b"}]"#);
+        let yaml = decode("- {op: add, path: /a, value: {m: 1}}\n- {op: move, from: /a, path: /b}\n");
         let shown = |p: Result<JsonPatch, String>| {
             p.map(|p| p.operations.iter().map(|o| super::json(&o.to_value())).collect::<Vec<_>>())
         };
         let wanted = vec![
-            r#"{"op":"add","path":"/a","value":{"n":1}}"#.to_string(),
+            r#"{"op":"add","path":"/a","value":{"m":1}}"#.to_string(),
             r#"{"from":"/a","op":"move","path":"/b"}"#.to_string(),
         ];
         assert_eq!(shown(json), Ok(wanted.clone()));

@@ -48,8 +48,8 @@ impl Engine {
     pub fn evaluate_phases(&self, request: &Request, own: &OwnRequest<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         let changed = self.mutate(request, own, &mut outcome);
-        if outcome.object.as_ref().is_some_and(Value::is_null) {
-            // A rule lost the object: there is nothing left that could match.
+        if outcome.object.as_ref().is_some_and(Value::is_null) && request.unchanged {
+            // A rule lost the object, and nothing else is known of it: nothing is left that could match.
             return outcome;
         }
         let request = changed.as_ref().unwrap_or(request);
@@ -93,16 +93,20 @@ impl Engine {
             let values = |rule: &str| self.values.for_rule(&policy.name, rule);
             let done = mutate::policy(policy, rules_of(policy, request), request, self.around(&values));
             let left = done.object.clone();
-            let next = left.as_ref().map(|object| request.of_changed(object.clone()));
+            let next = left.as_ref().map(|object| match object {
+                Value::Null => request.without_object(),
+                object => request.of_changed(object.clone()),
+            });
             if !done.rules.is_empty() {
                 outcome.policies.push(changed(policy, done.rules, done.object));
             }
             if let Some(next) = next {
                 outcome.object = left;
-                if next.object.is_null() {
+                let ends = next.object.is_null() && next.unchanged;
+                current = Some(next);
+                if ends {
                     break;
                 }
-                current = Some(next);
             }
         }
         current

@@ -230,12 +230,12 @@ impl<'s> Parser<'s> {
             Tok::Exclam => {
                 let count = self.operators(Tok::Exclam);
                 let inner = self.member()?;
-                Ok(if count % 2 == 0 { inner } else { Node::call(first.at, "!_", vec![inner]) })
+                Ok(if count.is_multiple_of(2) { inner } else { Node::call(first.at, "!_", vec![inner]) })
             }
             Tok::Minus if !matches!(self.peek_at(1).kind, Tok::Int | Tok::Float) => {
                 let count = self.operators(Tok::Minus);
                 let inner = self.member()?;
-                Ok(if count % 2 == 0 { inner } else { Node::call(first.at, "-_", vec![inner]) })
+                Ok(if count.is_multiple_of(2) { inner } else { Node::call(first.at, "-_", vec![inner]) })
             }
             _ => self.member(),
         }

@@ -226,7 +226,9 @@ impl<'s> Store<'s> {
         }
         let mut meta = object.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
         meta.insert("name", Value::from(place.name));
-        if !place.namespace.is_empty() {
+        if place.namespace.is_empty() {
+            meta.remove("namespace");
+        } else {
             meta.insert("namespace", Value::from(place.namespace));
         }
         let mut labels = meta.get("labels").and_then(Value::as_map).cloned().unwrap_or_default();

@@ -17,11 +17,11 @@ fn adding_creates_the_containers_above_and_pads_lists() {
     assert_eq!(patched("{}", "- {op: add, path: /a/2, value: 1}").unwrap(), r#"{"a":[null,null,1]}"#);
     assert_eq!(patched("{}", "- {op: add, path: /a/-, value: 1}").unwrap(), r#"{"a":[1]}"#);
     assert_eq!(
-        patched("{c: [x]}", "- {op: add, path: /c/3/name, value: n}").unwrap(),
-        r#"{"c":["x",null,null,{"name":"n"}]}"#
+        patched("{c: [x]}", "- {op: add, path: /c/3/name, value: q}").unwrap(),
+        r#"{"c":["x",null,null,{"name":"q"}]}"#
     );
     assert_eq!(
-        patched("{}", "- {op: add, path: /x/-/name, value: n}").unwrap_err(),
+        patched("{}", "- {op: add, path: /x/-/name, value: q}").unwrap_err(),
         r#"add operation does not apply: doc is missing path: "/x/-/name": missing value"#
     );
 }

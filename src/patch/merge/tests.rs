@@ -31,13 +31,13 @@ fn objects_are_merged_key_by_key_and_null_removes() {
 
 #[test]
 fn keys_keep_their_order_and_new_ones_follow_in_the_order_of_the_patch() {
-    let object = yaml_value("{z: 1, b: {y: 1, c: 2}, a: 1}").unwrap();
-    let patch = yaml_value("{q: 1, b: {x: 1, y: 2}, d: 1}").unwrap();
+    let object = yaml_value("{z: 1, b: {w: 1, c: 2}, a: 1}").unwrap();
+    let patch = yaml_value("{q: 1, b: {x: 1, w: 2}, d: 1}").unwrap();
     let patched = merge(&object, &patch).unwrap();
     let keys =
         |v: &crate::value::Value| v.as_map().unwrap().keys().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(keys(&patched), ["z", "b", "a", "q", "d"]);
-    assert_eq!(keys(patched.get("b").unwrap()), ["y", "c", "x"]);
+    assert_eq!(keys(patched.get("b").unwrap()), ["w", "c", "x"]);
 }
 
 #[test]
