@@ -33,6 +33,7 @@ pub mod explain;
 pub mod functions;
 pub mod ir;
 pub mod jmespath;
+pub mod kubernetes;
 pub mod load;
 pub mod lower;
 pub mod matching;

@@ -106,6 +106,9 @@ pub fn never_matching(loaded: &LoadedPolicy) -> Vec<String> {
 }
 
 fn why_never(when: &crate::ir::Matcher) -> Option<String> {
+    if matches!(when, crate::ir::Matcher::Constraints(_)) {
+        return None;
+    }
     let reasons: Vec<Option<String>> = when
         .filters()
         .iter()

@@ -5,12 +5,12 @@
 
 use crate::functions::Context;
 use crate::ir::expressions::{Expressions, Program, Source, Verdict};
+use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::value::{Fault, Map, Object, Str, Value};
 
 use super::Request;
 use super::eval::{Env, eval};
 use super::outcome::Status;
-use super::request::plural;
 use super::strict::{Lazies, Meter};
 
 /// What one expression may cost.

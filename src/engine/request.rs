@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::functions;
+use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::matching::{Target, User};
 use crate::value::{Map, Str, Value};
 
@@ -153,6 +154,9 @@ impl Request {
             root.at(&["request", "operation"]).and_then(Value::as_str).unwrap_or(&operation).into();
         target.subresource = parts.subresource;
         target.namespace_labels = parts.namespace_labels;
+        if !deleting && !old_object.is_null() {
+            target.old_labels = Some(Target::of(&old_object).labels);
+        }
         target.user = parts.user.map(|u| Arc::new(user(&u)));
         // An object that is deleted shows no images (the reference looks at the new object alone).
         let images = Images::of(object.clone(), functions);
@@ -271,21 +275,6 @@ fn full(
     m.insert("dryRun", Value::Bool(dry_run));
     m.insert("options", Value::Null);
     m
-}
-
-/// The resource name that a kind has as a rule.
-pub fn plural(kind: &str) -> String {
-    let lower = kind.to_lowercase();
-    if lower.ends_with("endpoints") {
-        return lower;
-    }
-    if lower.ends_with('s') {
-        return format!("{lower}es");
-    }
-    match lower.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None => format!("{lower}s"),
-    }
 }
 
 /// The plural of a kind with its group, as errors of an API server name it.

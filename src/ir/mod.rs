@@ -10,6 +10,7 @@
 
 pub mod check;
 pub mod condition;
+pub mod constraints;
 pub mod expr;
 pub mod expressions;
 pub mod generate;

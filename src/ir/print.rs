@@ -8,6 +8,7 @@
 
 mod check;
 mod condition;
+mod constraints;
 mod expr;
 mod generate;
 mod matcher;

@@ -6,6 +6,7 @@
 
 pub mod binding;
 pub mod condition;
+pub mod constraints;
 mod expressions;
 pub mod generate;
 pub mod matcher;

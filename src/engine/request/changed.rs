@@ -80,6 +80,8 @@ impl Request {
             subresource: self.target.subresource.clone(),
             namespace_labels: self.target.namespace_labels.clone(),
             user: self.target.user.clone(),
+            old_labels: self.target.old_labels.clone(),
+            kinds: self.target.kinds.clone(),
             ..Target::of(object)
         }
     }
