@@ -16,6 +16,9 @@ use crate::value::{Fault, Object, Str, Value};
 
 use super::eval::{Env, Evaluated, eval};
 
+/// What a value under a name may cost that has a budget of its own.
+const PER_VALUE: u64 = 1_000_000;
+
 /// What evaluations are charged on.
 #[derive(Debug)]
 pub struct Meter {
@@ -48,13 +51,20 @@ impl Meter {
 /// Values under names: each is computed when it is first read, and then kept, its fault too.
 pub struct Lazies<'a> {
     programs: &'a [Lazy],
+    /// Faults are told as they are, and each value has a budget of its own.
+    bare: bool,
     cells: Vec<OnceCell<Result<Value, Fault>>>,
 }
 
 impl<'a> Lazies<'a> {
     /// Nothing is computed yet.
     pub fn new(programs: &'a [Lazy]) -> Lazies<'a> {
-        Lazies { programs, cells: programs.iter().map(|_| OnceCell::new()).collect() }
+        Lazies { programs, bare: false, cells: programs.iter().map(|_| OnceCell::new()).collect() }
+    }
+
+    /// The same, but their faults are told as if they were those of the expression that reads them.
+    pub fn bare(programs: &'a [Lazy]) -> Lazies<'a> {
+        Lazies { bare: true, ..Lazies::new(programs) }
     }
 
     /// The value at a position.
@@ -70,6 +80,14 @@ impl<'a> Lazies<'a> {
             return Err(Fault::new("no such variable"));
         };
         env.charge(1)?;
+        if self.bare {
+            let compute = || {
+                let expr = lazy.program.as_ref().map_err(|text| Fault::new(text.to_string()))?;
+                let meter = Meter::new(PER_VALUE);
+                eval(expr, env.without_locals().with_meter(&meter)).map(Cow::into_owned)
+            };
+            return cell.get_or_init(compute).as_ref().map_err(Clone::clone);
+        }
         let compute = || match &lazy.program {
             Err(text) => {
                 let name = &lazy.name;
@@ -136,14 +154,11 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             }
         }
         Expr::OrElse { sides, unwrap } => {
-            let left = match eval(&sides[0], env) {
-                Err(Fault::Budget) => return Err(Fault::Budget),
-                Err(_) if env.functions.cel_level == CelLevel::V30 => return eval(&sides[1], env),
-                left => left?,
-            };
+            let left = eval(&sides[0], env)?;
             match left.as_optional() {
                 Some(None) => eval(&sides[1], env),
                 Some(Some(v)) if *unwrap => Ok(Cow::Owned(v.clone())),
+                None if env.functions.cel_level == CelLevel::V30 => Err(overload()),
                 _ => Ok(left),
             }
         }

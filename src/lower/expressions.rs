@@ -50,12 +50,20 @@ fn list(v: Option<&Value>) -> &[Value] {
 struct Compiler {
     env: Env,
     cx: Context,
+    /// Names of the values so far, with their types; the last of one name counts.
     fields: Vec<(Str, Type)>,
+    /// Names of the values by position.
+    names: Vec<Str>,
 }
 
 impl Compiler {
     fn new(choice: Admission) -> Compiler {
-        let mut compiler = Compiler { env: admission(choice), cx: Context::default(), fields: Vec::new() };
+        let mut compiler = Compiler {
+            env: admission(choice),
+            cx: Context::default(),
+            fields: Vec::new(),
+            names: Vec::new(),
+        };
         compiler.env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
         compiler.declare();
         compiler
@@ -77,9 +85,8 @@ impl Compiler {
     }
 
     fn program(&self, text: &str, wanted: Option<&Type>) -> Program {
-        let named: Vec<Str> = self.fields.iter().map(|(name, _)| name.clone()).collect();
         match self.compiled(text, wanted) {
-            Ok(program) => Ok(cel::lower::with_lazies(program.expr, &named)),
+            Ok(program) => Ok(cel::lower::with_lazies(program.expr, &self.names)),
             Err(text) => Err(text.into()),
         }
     }
@@ -96,6 +103,7 @@ impl Compiler {
         let lazy = Lazy { name: name.into(), program: self.program(text, None) };
         self.fields.retain(|(known, _)| **known != *name);
         self.fields.push((name.into(), ty));
+        self.names.push(name.into());
         self.declare();
         lazy
     }

@@ -14,5 +14,6 @@ pub mod mutate;
 pub mod policy;
 pub mod query;
 pub mod reference;
+pub mod review;
 pub mod rule;
 pub mod template;

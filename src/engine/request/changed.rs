@@ -67,6 +67,7 @@ impl Request {
             images: self.images.clone(),
             pod: Default::default(),
             strict_root: Default::default(),
+            review_root: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,
