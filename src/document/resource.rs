@@ -13,6 +13,7 @@ use super::intern::Interner;
 use super::scope::{group_of, is_cluster_scoped};
 use super::split::{Part, split};
 use super::{Document, Duplicates, LoadError, yaml};
+use crate::value::print::json_kind;
 use crate::value::{Map, Value};
 
 /// Choices of the profile that concern loading.
@@ -80,7 +81,7 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
         Err(format!("couldn't get version/kind; json parse error: json: cannot unmarshal {what}"))
     };
     if !matches!(value, Value::Map(_) | Value::Null) {
-        return refused(format!("{} into Go value of type {TARGET}", json_type(value)));
+        return refused(format!("{} into Go value of type {TARGET}", json_kind(value)));
     }
     for (key, name) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
         match value.get(key) {
@@ -89,7 +90,7 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
                 return Err(format!("Object '{name}' is missing in '{text}'"));
             }
             Some(other) => {
-                return refused(format!("{} into Go struct field .{key} of type string", json_type(other)));
+                return refused(format!("{} into Go struct field .{key} of type string", json_kind(other)));
             }
         }
     }
@@ -98,17 +99,6 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
         return Err(format!("unexpected GroupVersion string: {version}"));
     }
     Ok(())
-}
-
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
-        Value::Str(_) => "string",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-    }
 }
 
 /// The version and kind that the items of a typed list may leave out.

@@ -96,6 +96,18 @@ pub fn json_pretty(v: &Value, indent: usize) -> String {
     out
 }
 
+/// What JSON calls the kind of a value.
+pub fn json_kind(v: &Value) -> &'static str {
+    match v {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
+        Value::Str(_) => "string",
+        Value::List(_) => "array",
+        Value::Map(_) => "object",
+    }
+}
+
 /// The first number in `v` that JSON cannot express, if there is one.
 pub fn first_non_finite(v: &Value) -> Option<f64> {
     match v {

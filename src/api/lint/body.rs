@@ -6,6 +6,7 @@ use super::generate::is_loop;
 use super::{Finding, Outcome, Rule};
 use crate::api::read::{Body, entries, is_unwritten, listed, member};
 use crate::value::place::{self, Path, PathPart};
+use crate::value::print::json_kind;
 use crate::value::{Value, wildcard};
 
 /// Where below the body something is wrong in the words of messages, what, and the place.
@@ -251,15 +252,4 @@ fn modifier(key: &str) -> Option<&str> {
     let is_anchor =
         inner.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).is_some_and(|k| !k.is_empty());
     is_anchor.then(|| key.get(..key.len() - inner.len()).unwrap_or(""))
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
-        Value::Str(_) => "string",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-    }
 }

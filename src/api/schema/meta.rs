@@ -8,6 +8,7 @@ use super::check::Walk;
 use super::shape::Kind::{self, *};
 use super::shape::{Object, field, object, text, texts};
 use crate::api::labels;
+use crate::value::print::json_kind;
 use crate::value::{Map, Value, print};
 
 static META: Object = object(&[
@@ -59,7 +60,7 @@ pub fn malformed(document: &Map) -> Option<Problem> {
     let mut walk = Walk::default();
     let meta = document.get("metadata").filter(|meta| !meta.is_null())?;
     let Value::Map(fields) = meta else {
-        let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", found(meta));
+        let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", json_kind(meta));
         return Some(Problem { path: crate::value::place::parse("metadata"), text });
     };
     walk.in_key("metadata", |walk| object_types(walk, &META, "ObjectMeta", fields));
@@ -105,19 +106,8 @@ fn types(walk: &mut Walk, kind: &Kind, target: &str, value: &Value) {
 
 fn refuse(walk: &mut Walk, value: &Value, target: &str, wanted: &str) {
     let text =
-        format!("json: cannot unmarshal {} into Go struct field {target} of type {wanted}", found(value));
+        format!("json: cannot unmarshal {} into Go struct field {target} of type {wanted}", json_kind(value));
     walk.problems.push(Problem { path: walk.path.clone(), text });
-}
-
-fn found(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
-        Value::Str(_) => "string",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-    }
 }
 
 fn decoded_type(kind: &Kind) -> &'static str {
