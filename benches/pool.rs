@@ -36,6 +36,7 @@ fn main() {
         Ok("parse") => return println!("{}", parse_only(&files, &pool)),
         Ok("load") => return println!("{}", load::argument(&read(&files)).policies.len()),
         Ok("all") => return println!("{}", run(&files, &pool)),
+        Ok("policies") => return slowest(&files, &pool),
         _ => {}
     }
     let parse = best(|| parse_only(&files, &pool));
@@ -106,6 +107,34 @@ fn run(files: &[PathBuf], pool: &Path) -> usize {
         |_, n| results += n.unwrap_or(0),
     );
     results
+}
+
+/// The policies that take longest, with their results and the time for one.
+fn slowest(files: &[PathBuf], pool: &Path) {
+    let loaded = load::argument(&read(files));
+    let policies = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
+    let engine = Engine::new(PolicySet::new(policies, loaded.exceptions));
+    let requests: Vec<Request> = resources(pool)
+        .into_iter()
+        .filter_map(|d| {
+            let parts = Parts { object: d.value, ..Parts::default() };
+            Request::new(parts, Profile::kyverno_cli(), engine.functions()).ok()
+        })
+        .collect();
+    let mut times: Vec<(Duration, usize, String)> = (0..engine.set().policies().len())
+        .map(|at| {
+            let (took, n) = best(|| requests.iter().map(|r| engine.evaluate_policy(at, r).len()).sum());
+            (took, n, engine.set().policies().get(at).map_or(String::new(), |p| p.key()))
+        })
+        .collect();
+    times.sort_by_key(|t| std::cmp::Reverse(t.0));
+    for (took, n, name) in times {
+        println!(
+            "{:>8.3} ms {n:>6} results {:>8.0} ns each  {name}",
+            ms(took),
+            took.as_nanos() as f64 / n.max(1) as f64
+        );
+    }
 }
 
 /// Files whose documents are all kyverno.io policies with validate rules that are not CEL.

@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod cel;
 pub mod cli;
 pub mod conformance;
 pub mod document;
@@ -40,6 +41,7 @@ pub mod pattern;
 pub mod policy_set;
 pub mod report;
 pub mod scan;
+pub mod search;
 pub mod sources;
 pub mod value;
 

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
+use crate::ir::policy::Cleanup;
 use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::sources::files::SourceText;
@@ -69,6 +70,8 @@ pub struct Policies {
     pub policies: Vec<LoadedPolicy>,
     /// Exceptions found among the policies.
     pub exceptions: Vec<Exception>,
+    /// Cleanup policies, in order.
+    pub cleanups: Vec<Cleanup>,
     /// Deprecation warnings, one a document, with the file.
     pub deprecations: Vec<String>,
     /// What was left out.
@@ -136,6 +139,7 @@ fn why_never(when: &crate::ir::Matcher) -> Option<String> {
 enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),
+    Cleanup(Box<Cleanup>, String),
     Left(Problem),
 }
 
@@ -157,6 +161,10 @@ pub fn argument(sources: &[SourceText]) -> Policies {
                 out.deprecations.push(deprecation);
                 out.exceptions.push(*e);
             }
+            Item::Cleanup(c, deprecation) => {
+                out.deprecations.push(deprecation);
+                out.cleanups.push(*c);
+            }
         }
     }
     out
@@ -167,6 +175,7 @@ impl Policies {
     pub fn extend(&mut self, other: Policies) {
         self.policies.extend(other.policies);
         self.exceptions.extend(other.exceptions);
+        self.cleanups.extend(other.cleanups);
         self.deprecations.extend(other.deprecations);
         self.problems.extend(other.problems);
     }
@@ -261,7 +270,7 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
             )
         }
         "PolicyException" => Item::Exception(Box::new(lower::policy::exception(&doc)), deprecation),
-        _ => left(d, &[], format!("{kind} objects are not supported yet"), false),
+        _ => Item::Cleanup(Box::new(lower::policy::cleanup(&doc)), deprecation),
     }
 }
 

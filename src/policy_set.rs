@@ -5,11 +5,14 @@
 
 use std::sync::Arc;
 
+use crate::engine::cleanup::{NO_IMAGES, Sweep};
+use crate::engine::data::World;
 use crate::engine::run::{self, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::functions;
+use crate::ir::policy::Cleanup;
 use crate::ir::{Exception, Policy};
-use crate::matching::index::Index;
+use crate::matching::index::{Index, Slot};
 use crate::sources::{Nothing, Sources};
 use crate::value::{Str, Value};
 use crate::{api, document, lower};
@@ -122,7 +125,7 @@ pub struct PolicyOutcome {
 
 impl PolicyOutcome {
     /// Results of rules that changed nothing.
-    fn of(policy: &Arc<Policy>, rules: Vec<RuleOutcome>) -> PolicyOutcome {
+    pub fn of(policy: &Arc<Policy>, rules: Vec<RuleOutcome>) -> PolicyOutcome {
         PolicyOutcome { policy: policy.clone(), rules, object: None, failure: None }
     }
 }
@@ -266,17 +269,44 @@ impl Engine {
         let slots = self.set.index.candidates(&request.target);
         let mut outcome = Outcome::default();
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
-            let Some(policy) = group.first().and_then(|(p, _)| self.set.policies.get(*p as usize)) else {
-                continue;
-            };
-            let all = policy.rules_for(&request.target.kind);
-            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
-            let rules = self.run(policy, rules, request);
-            if !rules.is_empty() {
-                outcome.policies.push(PolicyOutcome::of(policy, rules));
-            }
+            self.evaluate_group(group, request, &mut outcome);
         }
         outcome
+    }
+
+    /// The outcomes of [`Engine::evaluate`] for many requests, policy by policy: a policy's rules stay
+    /// in the processor's cache for all of them.
+    pub fn evaluate_all(&self, requests: &[&Request]) -> Vec<Outcome> {
+        if self.set.has_phases() {
+            return requests.iter().map(|r| self.evaluate(r)).collect();
+        }
+        let slots: Vec<Vec<Slot>> = requests.iter().map(|r| self.set.index.candidates(&r.target)).collect();
+        let mut left: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
+        let mut outcomes: Vec<Outcome> = requests.iter().map(|_| Outcome::default()).collect();
+        while let Some(next) = left.iter().filter_map(|s| Some(s.first()?.0)).min() {
+            for ((left, request), outcome) in left.iter_mut().zip(requests).zip(&mut outcomes) {
+                let own = left.iter().take_while(|(p, _)| *p == next).count();
+                if own > 0 {
+                    let (group, rest) = left.split_at(own);
+                    *left = rest;
+                    self.evaluate_group(group, request, outcome);
+                }
+            }
+        }
+        outcomes
+    }
+
+    /// Evaluates rules of one policy and adds their results.
+    fn evaluate_group(&self, group: &[Slot], request: &Request, outcome: &mut Outcome) {
+        let Some(policy) = group.first().and_then(|(p, _)| self.set.policies.get(*p as usize)) else {
+            return;
+        };
+        let all = policy.rules_for(&request.target.kind);
+        let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
+        let rules = self.run(policy, rules, request);
+        if !rules.is_empty() {
+            outcome.policies.push(PolicyOutcome::of(policy, rules));
+        }
     }
 
     /// Evaluates all rules of one policy, by its position in the set.
@@ -298,6 +328,20 @@ impl Engine {
 
     fn around<'r>(&'r self, rule_values: &'r dyn Fn(&str) -> &'r [run::Placed]) -> Surroundings<'r> {
         Surroundings { sources: &*self.sources, exceptions: &self.set.exceptions, rule_values }
+    }
+
+    /// Begins a run of a cleanup policy.
+    pub fn sweep<'e>(&'e self, cleanup: &'e Cleanup) -> Sweep<'e> {
+        let world = World {
+            functions: &self.functions,
+            sources: &*self.sources,
+            deleting: false,
+            images: &NO_IMAGES,
+            policy_namespace: cleanup.policy.namespace.as_deref(),
+            injected: &[],
+            sorted: None,
+        };
+        Sweep::new(cleanup, world)
     }
 
     /// Evaluates the creation of one object given as YAML or JSON.

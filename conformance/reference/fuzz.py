@@ -30,19 +30,25 @@ COMPARED = ("rule", "type", "status", "message", "policy", "properties", "except
 
 
 def ask_reference(cases):
-    """Answers of the reference by id; cases on which it crashes are missing."""
-    answers, todo = {}, [cases]
+    """Answers of the reference by id; cases on which it crashes, or never ends, are missing."""
+    answers, todo = {}, [cases[at:at + 300] for at in range(0, len(cases), 300)]
     while todo:
         part = todo.pop()
         text = "".join(json.dumps(c) + "\n" for c in part)
-        run = subprocess.run([GOLD], input=text, capture_output=True, text=True)
-        for line in run.stdout.splitlines():
+        # Much more than it needs: a variable that contains itself keeps it busy for ever.
+        try:
+            run = subprocess.run([GOLD], input=text, capture_output=True, text=True, timeout=40)
+            out, ended = run.stdout, run.returncode == 0
+        except subprocess.TimeoutExpired as stopped:
+            out, ended = (stopped.stdout or b"").decode(), False
+        lines = out.split("\n")[:-1]
+        for line in lines:
             answer = json.loads(line)
             if "crash" not in answer and "panic" not in answer:
                 answers[answer["id"]] = answer
-        if run.returncode != 0 and len(part) > 1:
-            half = len(part) // 2
-            todo += [part[:half], part[half:]]
+        # It answers in order: the first case without an answer ended it.
+        if not ended and len(part) > len(lines) + 1:
+            todo.append(part[len(lines) + 1:])
     return answers
 
 
@@ -89,28 +95,41 @@ def refused(case, answer):
     return answer is None or "loadError" in answer or "error" in answer
 
 
-def compare(cases):
-    """Cases that differ, as (case, expected, got), and how many rule outcomes were compared."""
+def topic_of(case):
+    return re.match(r"[a-z-]*[a-z]", case["id"]).group()
+
+
+def compare(cases, times=30, seen=None):
+    """Cases that differ, as (case, expected, got), and the reference's answers.
+
+    `seen` counts by topic what was compared: pairs of a policy and an object, and outcomes of rules.
+    """
     answers = ask_reference(cases)
     usable = [c for c in cases if not refused(c, answers.get(c["id"]))]
     expected = {c["id"]: recorded(c, answers[c["id"]]) for c in usable}
     wrong = ask_ephor(usable, expected)
-    outcomes = sum(len(e.get("rules", [])) for e in expected.values() if "policyError" not in e)
+    for c in usable if seen is not None else ():
+        e = expected[c["id"]]
+        pairs, outcomes = seen.get(topic_of(c), (0, 0))
+        seen[topic_of(c)] = (pairs + 1, outcomes + (0 if "policyError" in e else len(e.get("rules", []))))
     suspects = [c for c in usable if c["id"] in wrong]
     # The order of keys is random in the reference: an answer counts when it comes every time.
-    again = ask_reference([{**c, "id": f"{c['id']}~{n}"} for c in suspects for n in range(30)])
+    again = ask_reference([{**c, "id": f"{c['id']}~{n}"} for c in suspects for n in range(times)])
     same = lambda c, n: recorded(c, again.get(f"{c['id']}~{n}", {})) == expected[c["id"]]
-    suspects = [c for c in suspects if all(same(c, n) for n in range(30))]
-    return [(c, expected[c["id"]], wrong[c["id"]]) for c in suspects], outcomes, answers
+    suspects = [c for c in suspects if all(same(c, n) for n in range(times))]
+    return [(c, expected[c["id"]], wrong[c["id"]]) for c in suspects], answers
 
 
 # ---------------------------------------------------------------------------- generating
 
+# No text ends in a character of several bytes: the reference cannot read a variable right behind one.
 TEXTS = ["", "abc", "ABC", "a*", "?b", "b", "ab", "5", "10", "-3", "05", "1.5", "10.0", "1e3", "1h", "30m", "90s", "60m",
          "1d", "1Gi", "1024Mi", "500m", "0.5", "true", "false", "null", "1.2.3", "v1.2.3", "1.10.0", ">=1.2.3",
          "5-10", "1-5", "10-20", "1h-2h", "1Mi-1Gi", "5!-10", "!5", "!abc", ">5", "<10", ">=5", "<=1Gi", "a|b", "a | abc",
-         "> 4 & < 11", "a&b", "*", "?*", "**", " abc ", "2024-05-01T00:00:00Z", "h\u00e9\u00e9", "x y", "a.b", "a-b",
-         "0", "0s", "-1h", "+5", "1k", "1000", "5Mi", ".5", "5.", "0x10", "1_000", "a\nb", "\u00e9", "nginx:1.25"]
+         "> 4 & < 11", "a&b", "*", "?*", "**", " abc ", "2024-05-01T00:00:00Z", "h\u00e9\u00e9x", "x y", "a.b", "a-b",
+         "0", "0s", "-1h", "+5", "1k", "1000", "5Mi", ".5", "5.", "0x10", "1_000", "a\nb", "\u00e9a", "nginx:1.25",
+         "1E3", "1Ki", "100m-1", "> 5 | < 1", ">= 1h", "!10-20", "1h30m", "1d12h", "~1.2", "^1.2.0", "1.x", "<2.0.0", "v1", "2024-05-01",
+         "yes", "0.1s", "1us", "5e-1", "-0", "1.50", "!", "!!a", ">", "|", "&", "10Mi-5Gi", "1h!-2h", "*b*", "a?*", "\\*", "[a]", "(a)"]
 NUMBERS = [0, 1, 5, 10, -3, 7, 100, 1.5, 2.25, -0.5, 1000000, 1500000, 3600, 9007199254740993, 12345678, 0.00001]
 OPERATORS = ["Equal", "Equals", "NotEqual", "NotEquals", "In", "AnyIn", "AllIn", "NotIn", "AnyNotIn", "AllNotIn",
              "GreaterThan", "GreaterThanOrEquals", "LessThan", "LessThanOrEquals", "DurationGreaterThan",
@@ -177,7 +196,8 @@ def reference(r, roots):
     text = "{{" + r.choice(["", " "]) + query(r, roots) + r.choice(["", " "]) + "}}"
     if r.chance(0.07):
         text = "{{ request.object.spec.{{ request.object.spec.ptr }} }}"
-    elif r.chance(0.04):
+    elif r.chance(0.04) and "request." in text:
+        # An entry whose value holds its own name, escaped, keeps the reference busy for ever.
         text = "\\" + text
     if r.chance(0.2):
         text = r.choice(["pre-", "", "x "]) + text + r.choice(["-post", " y", "*", "{{ request.object.metadata.name }}"])
@@ -247,7 +267,9 @@ def overlay(r, value, depth=0, anchored=0.35):
                     inner = [inner if isinstance(inner, dict) else {"name": "one"}]
                 key = anchor.format(key)
             out[key] = inner
-        return out
+        # For a reference to an object the reference program takes any of its keys.
+        objects = {k.strip("^<=X()") for k, v in out.items() if isinstance(v, dict)}
+        return {k: "?*" if isinstance(v, str) and any(f"./../{o})" in v for o in objects) else v for k, v in out.items()}
     if isinstance(value, list):
         if r.chance(0.15):
             return leaf(r, value[0]) if value and not isinstance(value[0], (dict, list)) else r.choice(["*", "?*", "!abc"])
@@ -398,7 +420,9 @@ def kind_filter(r, kinds=("Widget", "*", "example.com/v1/Widget", "*/Widget", "v
     made = {}
     some = lambda options, n=2: r.sample(options, r.randint(1, n))
     if r.chance(0.85):
-        made["kinds"] = some(list(kinds))
+        # The policy check lets a wildcard kind stand only alone.
+        chosen = some(list(kinds))
+        made["kinds"] = [k for k in chosen if set(k) <= set("*/")][:1] or chosen
     if r.chance(0.25):
         made["names"] = some(["w1", "w*", "*-1", "abc", "?", "zz"])
     if r.chance(0.25):
@@ -597,7 +621,7 @@ def kinds_of(case, expected, got):
     return kinds or {("other", "other", json.dumps(sorted(expected)), json.dumps(sorted(got)))}
 
 
-def single_rules(case, expected, got):
+def single_rules(case):
     """The case for each of its rules alone."""
     for i, one in enumerate(case["policy"]["spec"]["rules"]):
         made = copy.deepcopy(case)
@@ -606,33 +630,53 @@ def single_rules(case, expected, got):
         yield made
 
 
-def shrink(differing, rounds=60):
+def shrink(differing, rounds=40):
     """The smallest case that still differs, for each."""
-    best = list(differing)
-    open_ = set(range(len(best)))
+    best, open_ = list(differing), set(range(len(differing)))
+
+    def still(tries):
+        """Tries that differ as before, by their origin; an answer that varies shows in the end."""
+        cases = [{**made, "id": f"{n}.{i}"} for n, (i, made) in enumerate(tries)]
+        by_id = {c["id"]: i for c, (i, _) in zip(cases, tries)}
+        for one in compare(cases, times=4)[0]:
+            i = by_id[one[0]["id"]]
+            if kinds_of(*one) & kinds_of(*best[i]):
+                yield i, one
+
+    size = lambda one: len(json.dumps(one[0]))
     for _ in range(rounds):
-        tries, origin = [], {}
-        for i in open_:
-            for j, made in enumerate(smaller(best[i][0])):
-                made["id"] = f"{i}.{j}"
-                origin[made["id"]] = i
-                tries.append(made)
-        if not tries:
-            break
-        found, _, _ = compare(tries)
-        better = {}
-        for one in found:
-            i = origin[one[0]["id"]]
-            size = len(json.dumps(one[0]))
-            same = kinds_of(*one) & kinds_of(*best[i]) or len(kinds_of(*one)) == 1
-            if same and (i not in better or size < len(json.dumps(better[i][0]))):
-                better[i] = one
-        for i, one in better.items():
-            best[i] = one
-        open_ = set(better)
+        # What can go alone, largest first; then as much of it at once as possible.
+        single = {}
+        for i, one in still([(i, made) for i in open_ for made in smaller(best[i][0])]):
+            single.setdefault(i, []).append(one)
+        open_ = set(single)
         if not open_:
             break
-    return best
+        together = []
+        for i, ones in single.items():
+            ones.sort(key=size)
+            for share in (len(ones), len(ones) // 2, len(ones) // 4, len(ones) // 8):
+                if share > 1:
+                    made = best[i][0]
+                    for one in ones[:share]:
+                        made = common(made, one[0])
+                    together.append((i, made))
+            best[i] = ones[0]
+        for i, one in still(together):
+            if size(one) < size(best[i]):
+                best[i] = one
+    return [(was, one) for was, one in zip(differing, best) if compare([one[0]])[0]]
+
+
+def common(a, b):
+    """What two shrunk cases both kept."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return {k: common(v, b[k]) for k, v in a.items() if k in b}
+    if isinstance(a, list) and isinstance(b, list) and len(a) != len(b):
+        return min(a, b, key=len)
+    if isinstance(a, list) and isinstance(b, list):
+        return [common(x, y) for x, y in zip(a, b)]
+    return a
 
 
 def as_document(case, expected, name):
@@ -654,18 +698,17 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--show", type=int, default=12, help="how many kinds of differences to shrink in a batch")
     options = parser.parse_args()
-    topics, total, seen = options.topics.split(","), 0, set()
+    topics, counted, seen = options.topics.split(","), {}, set()
     for batch in range(options.batches):
         seed = options.seed + batch
         r = Random(seed)
         cases = [case(r, topics[i % len(topics)], f"{topics[i % len(topics)]}-{seed}-{i}") for i in range(options.cases)]
-        found, outcomes, answers = compare(cases)
+        found, answers = compare(cases, seen=counted)
         # A policy that is refused hides its rules: they are asked one by one.
         hidden = [c for c in cases if "policyError" in answers.get(c["id"], {}) or c["id"] not in answers]
-        alone = [x for c in hidden for x in single_rules(c, None, None)]
-        more, others, _ = compare(alone) if alone else ([], 0, {})
-        total += outcomes + others
-        split = [x for c, e, g in found for x in single_rules(c, e, g)]
+        alone = [x for c in hidden for x in single_rules(c)]
+        more = compare(alone, seen=counted)[0] if alone else []
+        split = [x for c, _, _ in found for x in single_rules(c)]
         differing = more + (compare(split)[0] if split else [])
         lone = {x[0]["id"].rsplit("-", 1)[0] for x in differing}
         differing += [x for x in found if x[0]["id"] not in lone]
@@ -675,9 +718,10 @@ def main():
             if not kinds <= seen:
                 seen |= kinds
                 fresh.append(one)
-        print(f"seed {seed}: {outcomes + others} outcomes, {len(differing)} differing rules, {len(fresh)} new kinds; {total} outcomes in all", flush=True)
-        for n, (c, e, g) in enumerate(shrink(fresh[:options.show])):
-            name = f"{fresh[n][0]['id']}"
+        pairs, outcomes = (sum(n[i] for n in counted.values()) for i in (0, 1))
+        print(f"seed {seed}: {len(differing)} differ, {len(fresh)} in a new way; {pairs} pairs, {outcomes} outcomes so far", flush=True)
+        for was, (c, e, g) in shrink(fresh[:options.show]):
+            name = was[0]["id"]
             print(f"--- {name}")
             print(json.dumps({k: v for k, v in c.items() if k != "id"}, ensure_ascii=False))
             print("  expected", json.dumps({k: v for k, v in e.items() if k != "ruleNames"}, ensure_ascii=False)[:600])
@@ -685,6 +729,10 @@ def main():
             if options.out:
                 text = yaml.safe_dump(as_document(c, e, name), sort_keys=False, allow_unicode=True, width=120)
                 (Path(options.out) / f"{name}.yaml").write_text(text)
+    for topic, (pairs, outcomes) in sorted(counted.items()):
+        print(f"{topic}: {pairs} pairs, {outcomes} outcomes")
+    pairs, outcomes = (sum(n[i] for n in counted.values()) for i in (0, 1))
+    print(f"total: {pairs} pairs, {outcomes} outcomes, {len(seen)} kinds of differences")
     return 1 if seen else 0
 
 

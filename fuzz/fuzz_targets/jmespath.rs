@@ -12,8 +12,10 @@ fuzz_target!(|text: &str| {
     )
     .unwrap_or_default()
     .with_float_numbers();
-    let _ = ephor::conformance::jmespath::search(text, &input);
-    if let Ok(ast) = ephor::jmespath::parse(text) {
-        let _ = ast.tree();
+    if let Ok(expression) = ephor::search::Expression::compile(text) {
+        let _ = expression.ast().tree();
+        if let Ok(value) = expression.search(&input) {
+            let _ = ephor::search::json(&value);
+        }
     }
 });

@@ -6,7 +6,7 @@
 //! [`autogen`] derives the rules for pod controllers. The meaning of expressions and rule bodies is known elsewhere.
 
 pub mod autogen;
-pub mod labels;
+pub use crate::value::names as labels;
 pub mod lint;
 mod read;
 pub mod schema;

@@ -5,14 +5,10 @@
 //! there as one `warning: …` line each.
 
 pub mod apply;
-pub mod changes;
-mod conformance;
-pub mod exceptions;
+pub mod conformance;
 pub mod explain;
 pub mod flags;
-mod gather;
-pub mod inputs;
-pub mod results;
+pub mod jp;
 
 use crate::report::diagnostic::did_you_mean;
 
@@ -35,6 +31,7 @@ const COMMANDS: &[Command] = &[
         about: "Shows the rules of policies as the engine sees them.",
         run: explain::run,
     },
+    Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
     Command { name: "help", about: "Help about any command.", run: help },
     Command { name: "version", about: "Shows the version of the program.", run: version },
 ];

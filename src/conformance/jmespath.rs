@@ -2,28 +2,17 @@
 
 use std::path::Path;
 
-use crate::engine::eval::{Env, eval};
-use crate::functions::Context;
 use crate::jmespath;
+use crate::search::{self, Expression};
 use crate::value::Value;
-use crate::value::print::first_non_finite;
 
 use super::{Failure, Report, lines, object};
 
-/// Evaluates an expression on a document, as `jp query` does.
-///
-/// # Errors
-/// The text of the compile or evaluation error.
-pub fn search(expression: &str, input: &Value) -> Result<Value, String> {
-    let ast = jmespath::parse(expression.trim()).map_err(|e| e.to_string())?;
-    let expr = crate::ir::optimise::expression(jmespath::lower::lower(&ast));
-    let context = Context::default();
-    let env = Env::new(input, &context);
-    let value = eval(&expr, env).map_err(|e| e.to_string())?.into_owned();
-    match first_non_finite(&value) {
-        Some(f) => Err(format!("json: unsupported value: {}", crate::value::number::float_v(f))),
-        None => Ok(value),
-    }
+/// Searches a document as the reference's library does, which trims expressions.
+fn search(expression: &str, input: &Value) -> Result<Value, String> {
+    let value =
+        Expression::compile(expression.trim()).and_then(|e| e.search(input)).map_err(|e| e.to_string())?;
+    search::json(&value).map(|_| value)
 }
 
 fn shown(result: &Result<Value, String>) -> Value {
@@ -33,13 +22,13 @@ fn shown(result: &Result<Value, String>) -> Value {
     }
 }
 
-/// Runs `cases.jsonl` of the dialect.
+/// Runs a file of the dialect's cases: `expression`, `input`, and `result` or `error`.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn dialect(dir: &Path) -> std::io::Result<Report> {
-    let mut report = Report::new("jmespath-kyverno/cases");
-    for case in lines(&dir.join("cases.jsonl"))? {
+pub fn dialect(name: &str, file: &Path) -> std::io::Result<Report> {
+    let mut report = Report::new(name);
+    for case in lines(file)? {
         let input = case.get("input").cloned().unwrap_or_default().with_float_numbers();
         let got = search(case.text_at(&["expression"]), &input);
         let right = match (&got, case.get("result"), case.get("error")) {

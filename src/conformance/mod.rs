@@ -7,6 +7,7 @@
 pub mod cases;
 pub mod engine;
 pub mod jmespath;
+pub mod kubernetes_cel;
 pub mod verdicts;
 
 use std::path::Path;
@@ -71,12 +72,18 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
         Ok::<(), std::io::Error>(())
     };
     one("jmespath", &dir.join("jmespath"), &jmespath::compliance)?;
-    one("jmespath-kyverno/cases", &dir.join("jmespath-kyverno"), &jmespath::dialect)?;
+    for (name, file) in [
+        ("jmespath-kyverno/cases", "jmespath-kyverno/cases.jsonl"),
+        ("jmespath-random", "jmespath-random.jsonl"),
+    ] {
+        one(name, &dir.join(file), &|file| jmespath::dialect(name, file))?;
+    }
     one("jmespath-kyverno/parse", &dir.join("jmespath-kyverno"), &jmespath::parse)?;
     for file in engine::files(&dir.join("engine"))? {
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         one(&format!("engine/{stem}"), &file, &engine::run)?;
     }
+    one("kubernetes-cel", &dir.join("kubernetes-cel/cases.jsonl"), &kubernetes_cel::run)?;
     let own = dir.join("cases");
     if own.is_dir() {
         for topic in cases::topics(&own)? {

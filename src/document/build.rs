@@ -15,6 +15,7 @@ use std::collections::{HashMap, HashSet};
 use super::intern::Interner;
 use super::scalar::{Scalar, decode_binary};
 use super::{Duplicates, MAX_DEPTH};
+use crate::value::quote::quote;
 use crate::value::{Map, Str, Value, number, print};
 
 /// See the module page.
@@ -272,7 +273,7 @@ impl<'s> Builder<'s> {
                     if let Some(keys) = typed_keys
                         && !keys.insert((is_text, name.clone()))
                     {
-                        let shown = if is_text { go_quote(&name) } else { name.to_string() };
+                        let shown = if is_text { quote(&name) } else { name.to_string() };
                         self.duplicate_keys
                             .push(format!("line {}: key {shown} already set in map", line + 1));
                         return;
@@ -286,7 +287,7 @@ impl<'s> Builder<'s> {
                     let refused = aliased && value.as_list().is_some();
                     match merge(entries, typed_keys.as_mut(), &value).filter(|_| !refused) {
                         Some(repeated) => self.duplicate_keys.extend(repeated.iter().map(|name| {
-                            format!("line {}: key {} already set in map", line + 1, go_quote(name))
+                            format!("line {}: key {} already set in map", line + 1, quote(name))
                         })),
                         None => self.fatal(|| {
                             "yaml: map merge requires map or sequence of maps as the value".to_string()
@@ -344,7 +345,7 @@ impl<'s> Builder<'s> {
                 self.bad_key("unsupported map key of type: %!s(<nil>), key: <nil>".to_string());
                 Key::Named("".into(), false)
             }
-            Value::List(_) | Value::Map(_) => {
+            _ => {
                 self.fatal(|| format!("yaml: invalid map key: {}", go_syntax(value)));
                 Key::Named("".into(), false)
             }
@@ -437,37 +438,18 @@ fn float_key(f: f64) -> String {
     number::float_v(format!("{single:e}").parse().unwrap_or(f))
 }
 
-/// A string in the quotes of a Go program.
-fn go_quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
 /// A key as the reference's error text shows it.
 fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_string(),
-        Value::Str(s) => go_quote(s),
+        Value::Str(s) => quote(s),
         Value::UInt(u) => format!("{u:#x}"),
         Value::List(l) => {
             format!("[]interface {{}}{{{}}}", l.iter().map(go_syntax).collect::<Vec<_>>().join(", "))
         }
         Value::Map(m) => {
             let entries: Vec<_> =
-                m.sorted().into_iter().map(|(k, v)| format!("{}:{}", go_quote(k), go_syntax(v))).collect();
+                m.sorted().into_iter().map(|(k, v)| format!("{}:{}", quote(k), go_syntax(v))).collect();
             format!("map[interface {{}}]interface {{}}{{{}}}", entries.join(", "))
         }
         other => print::display(other),

@@ -50,6 +50,7 @@ pub fn to_serde(value: &Value) -> Json {
         Value::Str(s) => Json::from(&**s),
         Value::List(l) => Json::Array(l.iter().map(to_serde).collect()),
         Value::Map(m) => Json::Object(m.iter().map(|(k, v)| (k.to_string(), to_serde(v))).collect()),
+        Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => Json::Null,
     }
 }
 

@@ -13,7 +13,6 @@ use super::intern::Interner;
 use super::scope::{group_of, is_cluster_scoped};
 use super::split::{Part, split};
 use super::{Document, Duplicates, LoadError, yaml};
-use crate::value::print::json_kind;
 use crate::value::{Map, Value};
 
 /// Choices of the profile that concern loading.
@@ -81,7 +80,7 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
         Err(format!("couldn't get version/kind; json parse error: json: cannot unmarshal {what}"))
     };
     if !matches!(value, Value::Map(_) | Value::Null) {
-        return refused(format!("{} into Go value of type {TARGET}", json_kind(value)));
+        return refused(format!("{} into Go value of type {TARGET}", value.json_type()));
     }
     for (key, name) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
         match value.get(key) {
@@ -90,7 +89,7 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
                 return Err(format!("Object '{name}' is missing in '{text}'"));
             }
             Some(other) => {
-                return refused(format!("{} into Go struct field .{key} of type string", json_kind(other)));
+                return refused(format!("{} into Go struct field .{key} of type string", other.json_type()));
             }
         }
     }

@@ -33,26 +33,31 @@ pub fn evaluate(conditions: &Conditions, data: &mut Data<'_>) -> Result<Verdict,
         for c in any {
             if one(c, data)? {
                 any_holds = true;
-                met.push(&c.message);
+                tell(&mut met, &c.message);
                 break;
             }
-            unmet.push(&c.message);
+            tell(&mut unmet, &c.message);
         }
     }
     let mut all_hold = true;
     for c in &conditions.all {
         if one(c, data)? {
-            met.push(&c.message);
+            tell(&mut met, &c.message);
         } else {
             all_hold = false;
-            unmet.push(&c.message);
+            tell(&mut unmet, &c.message);
             break;
         }
     }
     let holds = any_holds && all_hold;
-    let messages = if holds { met } else { unmet };
-    let told: Vec<&str> = messages.into_iter().map(|m| &**m).filter(|m| !m.is_empty()).collect();
+    let told = if holds { met } else { unmet };
     Ok(Verdict { holds, message: told.join("; ") })
+}
+
+fn tell<'c>(told: &mut Vec<&'c str>, message: &'c str) {
+    if !message.is_empty() {
+        told.push(message);
+    }
 }
 
 fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {

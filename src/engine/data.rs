@@ -16,6 +16,7 @@ use crate::value::print::{display_s, json};
 use crate::value::{Fault, Map, Str, Value};
 
 use super::eval::{Env, eval};
+use super::sorted::Sorted;
 
 /// Why a query has no value.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct World<'r> {
     pub policy_namespace: Option<&'r str>,
     /// Values put in each time a scope's bindings are registered: path and value.
     pub injected: &'r [(Vec<Str>, Value)],
+    /// Lists that expressions of the policy have sorted, where that is of interest.
+    pub sorted: Option<&'r Sorted>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,8 @@ pub struct Snapshot {
     overlay: Vec<(Str, Value)>,
     states: Vec<State>,
     images: bool,
+    /// What [`Data::replaced_from`] was for the snapshot around this one.
+    outer: usize,
 }
 
 /// The data of one rule.
@@ -81,6 +86,8 @@ pub struct Data<'r> {
     root: &'r Value,
     /// Top-level names that were added; the last of equal names counts.
     overlay: Vec<(Str, Value)>,
+    /// The first position of `overlay` that was replaced since the last snapshot was taken or gone back to.
+    replaced_from: usize,
     entries: Vec<Entry>,
     /// Only entries before this position may be loaded now.
     limit: usize,
@@ -94,6 +101,7 @@ impl<'r> Data<'r> {
             world,
             root,
             overlay: Vec::new(),
+            replaced_from: usize::MAX,
             entries: Vec::new(),
             limit: usize::MAX,
             images_loaded: false,
@@ -124,8 +132,11 @@ impl<'r> Data<'r> {
 
     /// Sets a top-level name, replacing what was there.
     pub fn set(&mut self, name: &Str, value: Value) {
-        match self.overlay.iter_mut().find(|(k, _)| k == name) {
-            Some(slot) => slot.1 = value,
+        match self.overlay.iter_mut().enumerate().find(|(_, (k, _))| k == name) {
+            Some((at, slot)) => {
+                slot.1 = value;
+                self.replaced_from = self.replaced_from.min(at);
+            }
             None => self.overlay.push((name.clone(), value)),
         }
     }
@@ -151,8 +162,10 @@ impl<'r> Data<'r> {
     }
 
     /// The state as it is now.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&mut self) -> Snapshot {
+        let outer = std::mem::replace(&mut self.replaced_from, usize::MAX);
         Snapshot {
+            outer,
             overlay: self.overlay.clone(),
             states: self.entries.iter().map(|e| e.state).collect(),
             images: self.images_loaded,
@@ -162,8 +175,13 @@ impl<'r> Data<'r> {
     /// Goes back to a snapshot. Entries that were loaded since are loaded again; one that fails now
     /// counts as loaded and has no value (the reference's behaviour).
     pub fn reset(&mut self, to: &Snapshot) {
-        self.overlay.clear();
-        self.overlay.extend_from_slice(&to.overlay);
+        if self.replaced_from < to.overlay.len() {
+            self.overlay.clear();
+            self.overlay.extend_from_slice(&to.overlay);
+        } else {
+            self.overlay.truncate(to.overlay.len());
+        }
+        self.replaced_from = usize::MAX;
         self.entries.truncate(to.states.len());
         self.images_loaded = to.images;
         for at in 0..to.states.len() {
@@ -182,6 +200,11 @@ impl<'r> Data<'r> {
         }
     }
 
+    /// Gives up a snapshot that was just gone back to.
+    pub fn release(&mut self, snapshot: Snapshot) {
+        self.replaced_from = self.replaced_from.min(snapshot.outer);
+    }
+
     /// Runs a query on the data; loads first what it mentions.
     ///
     /// # Errors
@@ -196,14 +219,23 @@ impl<'r> Data<'r> {
         }
         let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
         let env = Env::new(self.root, self.world.functions).with_overlay(&self.overlay);
+        let env = self.sorting(query, env);
         eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
     }
 
     /// Runs a query on a value instead of the data; its failure is told without introduction.
     fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
         let expr = query.expr.as_ref().map_err(ToString::to_string)?;
-        let env = Env::new(input, self.world.functions);
+        let env = self.sorting(query, Env::new(input, self.world.functions));
         eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|fault| fault.to_string())
+    }
+
+    /// Has an expression see lists that were sorted, and others those that it sorts.
+    fn sorting<'f>(&'f self, query: &Query, env: Env<'f, 'f>) -> Env<'f, 'f> {
+        match self.world.sorted {
+            Some(sorted) if query.sorts || sorted.any() => env.sorting(sorted),
+            _ => env,
+        }
     }
 
     fn ensure(&mut self, needs: &Needs) -> Result<(), Trouble> {

@@ -8,8 +8,11 @@ use std::borrow::Cow;
 
 use crate::functions::{self, Arg, Higher};
 use crate::ir::expr::{Access, Expr, Faults, Over};
-use crate::ir::ops::{compare, flatten, item, slice, truth, truthy, walk};
+use crate::ir::ops::{compare, flatten, flatten_into, item, slice, truth, truthy, walk};
 use crate::value::{Fault, List, Map, Str, Value};
+
+use super::sorted::Sorted;
+use super::strict::{Lazies, Meter, strict};
 
 /// The result of an expression.
 pub type Evaluated<'a> = Result<Cow<'a, Value>, Fault>;
@@ -27,19 +30,82 @@ pub struct Env<'f, 'a> {
     overlay: &'a [(Str, Value)],
     /// What functions may know of the world.
     pub functions: &'a functions::Context,
+    /// Where lists are noted that get sorted; without it nobody but the caller of `sort_by` sees the order.
+    sorted: Option<&'f Sorted>,
     locals: Option<&'f Frame<'f, 'a>>,
+    meter: Option<&'a Meter>,
+    lazies: Option<&'a Lazies<'a>>,
 }
 
 /// The value of a binder and the binders around it.
 struct Frame<'f, 'a> {
     value: &'a Value,
+    /// Why there is no value.
+    fault: Option<&'f Fault>,
     outer: Option<&'f Frame<'f, 'a>>,
 }
 
 impl<'f, 'a> Env<'f, 'a> {
     /// An environment without binders.
     pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
-        Env { root, overlay: &[], functions, locals: None }
+        Env { root, overlay: &[], functions, sorted: None, locals: None, meter: None, lazies: None }
+    }
+
+    /// With a meter on which strict nodes are charged.
+    #[must_use]
+    pub fn with_meter(mut self, meter: &'a Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// With values under names.
+    #[must_use]
+    pub fn with_lazies(mut self, lazies: &'a Lazies<'a>) -> Self {
+        self.lazies = Some(lazies);
+        self
+    }
+
+    /// The n-th value under a name.
+    ///
+    /// # Errors
+    /// Its fault.
+    pub fn lazy(&self, n: u32) -> Result<&'a Value, Fault> {
+        let lazies = self.lazies.ok_or_else(|| Fault::new("no such variable"))?;
+        lazies.get(n, *self)
+    }
+
+    /// The same without binders.
+    #[must_use]
+    pub fn without_locals<'g>(self) -> Env<'g, 'a> {
+        Env { locals: None, sorted: None, ..self }
+    }
+
+    /// Adds a charge.
+    ///
+    /// # Errors
+    /// The meter's limit is exceeded.
+    pub fn charge(&self, amount: u64) -> Result<(), Fault> {
+        self.meter.map_or(Ok(()), |m| m.charge(amount))
+    }
+
+    /// Whether there is a meter.
+    pub fn is_metered(&self) -> bool {
+        self.meter.is_some()
+    }
+
+    /// Where everything that holds a list sees it sorted once `sort_by` has sorted it.
+    #[must_use]
+    pub fn sorting(mut self, sorted: &'f Sorted) -> Self {
+        self.sorted = Some(sorted);
+        self
+    }
+
+    /// A value that was held while others were evaluated, as it is by now.
+    fn settle(&self, value: Cow<'a, Value>) -> Cow<'a, Value> {
+        match self.sorted {
+            Some(sorted) => sorted.settle(value),
+            None => value,
+        }
     }
 
     /// With top-level names on top of the root.
@@ -70,21 +136,43 @@ impl<'f, 'a> Env<'f, 'a> {
         read_path(Cow::Borrowed(self.root), keys, access)
     }
 
-    fn local(&self, n: u32) -> Option<&'a Value> {
-        let mut frame = self.locals?;
+    fn local(&self, n: u32) -> Result<&'a Value, Fault> {
+        let unbound = || Fault::new("unbound local");
+        let mut frame = self.locals.ok_or_else(unbound)?;
         for _ in 0..n {
-            frame = frame.outer?;
+            frame = frame.outer.ok_or_else(unbound)?;
         }
-        Some(frame.value)
+        frame.fault.map_or(Ok(frame.value), |fault| Err(fault.clone()))
     }
 
     /// Evaluates `body` with `value` as the innermost local.
-    fn bind(&self, value: &'a Value, body: &'a Expr) -> Evaluated<'a> {
-        let frame = Frame { value, outer: self.locals };
+    pub fn bind(&self, value: &'a Value, body: &'a Expr) -> Evaluated<'a> {
+        if let Expr::Path { base, keys, access } = body
+            && matches!(**base, Expr::Local(0))
+        {
+            return read_path(Cow::Borrowed(value), keys, *access).map(|v| self.settle(v));
+        }
+        let frame = Frame { value, fault: None, outer: self.locals };
+        self::value(body, &Env { locals: Some(&frame), ..*self })
+    }
+
+    /// Evaluates `body` with a fault in the place of the innermost local.
+    pub fn bind_fault(&self, fault: &Fault, body: &'a Expr) -> Evaluated<'a> {
+        let frame = Frame { value: &NULL, fault: Some(fault), outer: self.locals };
         eval(body, Env { locals: Some(&frame), ..*self })
     }
 
-    /// As [`Env::bind`] for a value that does not live as long as the root.
+    /// Evaluates `body` with two locals, the second one innermost.
+    pub fn bind_two<'b>(&self, first: &'b Value, second: &'b Value, body: &'b Expr) -> Result<Value, Fault>
+    where
+        'a: 'b,
+    {
+        let env: Env<'_, 'b> = *self;
+        let outer = Frame { value: first, fault: None, outer: env.locals };
+        let inner = Frame { value: second, fault: None, outer: Some(&outer) };
+        eval(body, Env { locals: Some(&inner), ..env }).map(Cow::into_owned)
+    }
+
     fn bind_cow(&self, value: Cow<'a, Value>, body: &'a Expr) -> Evaluated<'a> {
         match value {
             Cow::Borrowed(v) => self.bind(v, body),
@@ -92,7 +180,8 @@ impl<'f, 'a> Env<'f, 'a> {
         }
     }
 
-    fn bind_short<'b>(&self, value: &'b Value, body: &'b Expr) -> Result<Value, Fault>
+    /// As [`Env::bind`] for a value that does not live as long as the root.
+    pub fn bind_short<'b>(&self, value: &'b Value, body: &'b Expr) -> Result<Value, Fault>
     where
         'a: 'b,
     {
@@ -107,50 +196,77 @@ fn constant<'a>(b: bool) -> Cow<'a, Value> {
 
 /// Evaluates `expr`.
 pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
-    match expr {
+    value(expr, &env)
+}
+
+/// Evaluates the nodes of which most expressions consist; the others are a call away, so that the stack
+/// and the registers that they need are no burden here.
+fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    let found = match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
-        Expr::Root => Ok(env.root()),
-        Expr::Local(n) => env.local(*n).map(Cow::Borrowed).ok_or_else(|| Fault::new("unbound local")),
+        Expr::Local(n) => env.local(*n).map(Cow::Borrowed),
         Expr::Path { base, keys, access } => match &**base {
             Expr::Root => env.read_root(keys, *access),
-            base => read_path(eval(base, env)?, keys, *access),
+            Expr::Local(n) => read_path(Cow::Borrowed(env.local(*n)?), keys, *access),
+            base => read_path(value(base, env)?, keys, *access),
         },
-        Expr::Index { base, index } => Ok(match eval(base, env)? {
+        Expr::Rescue { expr, faults } => match (value(expr, env), faults) {
+            (Err(Fault::NotFound(_)), Faults::MissingAsNull | Faults::AllAsNull) => Ok(Cow::Borrowed(&NULL)),
+            (Err(fault), Faults::AllAsNull) if !fault.is_final() => Ok(Cow::Borrowed(&NULL)),
+            (result, _) => result,
+        },
+        Expr::Compare { op, rule, sides } => {
+            let (left, right) = (value(&sides[0], env)?, value(&sides[1], env)?);
+            let left = env.settle(left);
+            Ok(compare(*op, *rule, &left, &right)?.map_or(Cow::Borrowed(&NULL), constant))
+        }
+        other => node(other, env),
+    };
+    match env.sorted {
+        None => found,
+        Some(sorted) => found.map(|v| sorted.settle(v)),
+    }
+}
+
+#[inline(never)]
+fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    match expr {
+        Expr::Root => Ok(env.root()),
+        Expr::Index { base, index } => Ok(match value(base, env)? {
             Cow::Borrowed(v) => item(v, *index).map_or(Cow::Borrowed(&NULL), Cow::Borrowed),
             Cow::Owned(v) => Cow::Owned(item(&v, *index).cloned().unwrap_or_default()),
         }),
         Expr::Slice { base, bounds } => {
-            let base = eval(base, env)?;
+            let base = value(base, env)?;
             match base.as_list() {
                 Some(items) => slice(items, bounds).map(Cow::Owned),
                 None => Ok(Cow::Borrowed(&NULL)),
             }
         }
-        Expr::Let { value, body } => env.bind_cow(eval(value, env)?, body),
-        Expr::Rescue { expr, faults } => match (eval(expr, env), faults) {
-            (Err(Fault::NotFound(_)), Faults::MissingAsNull | Faults::AllAsNull)
-            | (Err(_), Faults::AllAsNull) => Ok(Cow::Borrowed(&NULL)),
-            (result, _) => result,
-        },
-        Expr::Not { expr, truth: rule } => Ok(constant(!truth(&*eval(expr, env)?, *rule)?)),
+        Expr::Let { value: bound, body } => env.bind_cow(value(bound, env)?, body),
+        Expr::Not { expr, truth: rule } => Ok(constant(!truth(&*value(expr, env)?, *rule)?)),
         Expr::Or { sides, truth: rule } => {
-            let left = eval(&sides[0], env)?;
-            if truth(&left, *rule)? { Ok(left) } else { eval(&sides[1], env) }
+            let left = value(&sides[0], env)?;
+            if truth(&left, *rule)? { Ok(left) } else { value(&sides[1], env) }
         }
         Expr::And { sides, truth: rule } => {
-            let left = eval(&sides[0], env)?;
-            if truth(&left, *rule)? { eval(&sides[1], env) } else { Ok(left) }
-        }
-        Expr::Compare { op, rule, sides } => {
-            let (left, right) = (eval(&sides[0], env)?, eval(&sides[1], env)?);
-            Ok(compare(*op, *rule, &left, &right)?.map_or(Cow::Borrowed(&NULL), constant))
+            let left = value(&sides[0], env)?;
+            if truth(&left, *rule)? { value(&sides[1], env) } else { Ok(left) }
         }
         Expr::Project { over, source, keep, body } => {
-            let source = eval(source, env)?;
+            let source = value(source, env)?;
             project(*over, source, keep.as_deref(), body.as_deref(), env)
         }
+        Expr::Flatten(source) if matches!(**source, Expr::List(_)) && env.sorted.is_none() => {
+            let Expr::List(items) = &**source else { return Ok(Cow::Borrowed(&NULL)) };
+            let mut out = Vec::new();
+            for e in items {
+                flatten_into(&mut out, value(e, env)?);
+            }
+            Ok(Cow::Owned(Value::list(out)))
+        }
         Expr::Flatten(source) => {
-            let source = eval(source, env)?;
+            let source = value(source, env)?;
             Ok(match source.as_list() {
                 Some(items) => Cow::Owned(flatten(items)),
                 None => Cow::Borrowed(&NULL),
@@ -158,23 +274,29 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
         }
         Expr::List(items) => {
             let values: Result<Vec<Value>, Fault> =
-                items.iter().map(|e| Ok(eval(e, env)?.into_owned())).collect();
+                items.iter().map(|e| Ok(value(e, env)?.into_owned())).collect();
             Ok(Cow::Owned(Value::list(values?)))
         }
         Expr::Object(pairs) => {
             let entries: Result<Map, Fault> =
-                pairs.iter().map(|(k, e)| Ok((k.clone(), eval(e, env)?.into_owned()))).collect();
+                pairs.iter().map(|(k, e)| Ok((k.clone(), value(e, env)?.into_owned()))).collect();
             Ok(Cow::Owned(Value::Map(entries?)))
         }
         Expr::UnlessNull(pair) => {
-            if eval(&pair[0], env)?.is_null() {
+            if value(&pair[0], env)?.is_null() {
                 return Ok(Cow::Borrowed(&NULL));
             }
-            eval(&pair[1], env)
+            value(&pair[1], env)
         }
         Expr::Call { function, args } => {
-            let args = arguments(args, env)?;
-            functions::call(function, env.functions, &args).map(Cow::Owned)
+            let made = match &**args {
+                [one] => functions::call(function, env.functions, &[argument(one, env)?]),
+                [one, two] if env.sorted.is_none() => {
+                    functions::call(function, env.functions, &[argument(one, env)?, argument(two, env)?])
+                }
+                args => functions::call(function, env.functions, &arguments(args, env)?),
+            };
+            made.map(Cow::Owned)
         }
         Expr::Higher { kind, function, args } => {
             let values = arguments(args, env)?;
@@ -192,6 +314,20 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
                 _ => Err(Fault::new("invalid node value type")),
             }
         }
+        Expr::Const(_) | Expr::Local(_) | Expr::Path { .. } | Expr::Rescue { .. } | Expr::Compare { .. } => {
+            value(expr, env)
+        }
+        Expr::Walk(_)
+        | Expr::Test(_)
+        | Expr::Cond(_)
+        | Expr::Decide { .. }
+        | Expr::Invoke(_)
+        | Expr::Lazy(_)
+        | Expr::OneOf { .. }
+        | Expr::Make(_)
+        | Expr::Loop(_)
+        | Expr::Bind(_)
+        | Expr::OrElse { .. } => strict(expr, *env),
         // An expression reference that is no argument has no value of its own.
         Expr::Lambda { .. } => Ok(Cow::Owned(Value::Map(Map::new()))),
         Expr::Fail { args, text } => {
@@ -201,13 +337,21 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
     }
 }
 
-fn arguments<'a>(args: &'a [Expr], env: Env<'_, 'a>) -> Result<Vec<Arg<'a>>, Fault> {
-    args.iter()
-        .map(|arg| match arg {
-            Expr::Lambda { text, .. } => Ok(Arg::Expref(text)),
-            arg => eval(arg, env).map(Arg::Value),
-        })
-        .collect()
+fn arguments<'a>(args: &'a [Expr], env: &Env<'_, 'a>) -> Result<Vec<Arg<'a>>, Fault> {
+    let values: Vec<Arg<'a>> = args.iter().map(|arg| argument(arg, env)).collect::<Result<_, _>>()?;
+    let Some(sorted) = env.sorted else { return Ok(values) };
+    let settled = |arg| match arg {
+        Arg::Value(v) => Arg::Value(sorted.settle(v)),
+        other => other,
+    };
+    Ok(values.into_iter().map(settled).collect())
+}
+
+fn argument<'a>(arg: &'a Expr, env: &Env<'_, 'a>) -> Result<Arg<'a>, Fault> {
+    match arg {
+        Expr::Lambda { text, .. } => Ok(Arg::Expref(text)),
+        arg => value(arg, env).map(Arg::Value),
+    }
 }
 
 fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], access: Access) -> Evaluated<'a> {
@@ -222,9 +366,13 @@ fn project<'a>(
     source: Cow<'a, Value>,
     keep: Option<&'a Expr>,
     body: Option<&'a Expr>,
-    env: Env<'_, 'a>,
+    env: &Env<'_, 'a>,
 ) -> Evaluated<'a> {
     match (over, &source) {
+        // Where lists are sorted, a projection is another list than its source.
+        (Over::Items, _) if keep.is_none() && body.is_none() && env.sorted.is_none() && is_full(&source) => {
+            Ok(source)
+        }
         (Over::Items, Cow::Borrowed(Value::List(l))) => {
             project_items(l.iter(), keep, body, env).map(Cow::Owned)
         }
@@ -235,11 +383,16 @@ fn project<'a>(
     }
 }
 
+/// A plain list without nulls: what a projection that does nothing else leaves as it is.
+fn is_full(source: &Value) -> bool {
+    matches!(source, Value::List(l) if !l.is_opaque() && l.iter().all(|v| !v.is_null()))
+}
+
 fn project_values<'b>(
     map: &'b Map,
     keep: Option<&'b Expr>,
     body: Option<&'b Expr>,
-    env: Env<'_, 'b>,
+    env: &Env<'_, 'b>,
 ) -> Result<Value, Fault> {
     let nulls = map.iter().map(|_| &NULL);
     let values = map.sorted().into_iter().map(|(_, v)| v);
@@ -250,9 +403,9 @@ fn project_items<'b>(
     items: impl Iterator<Item = &'b Value>,
     keep: Option<&'b Expr>,
     body: Option<&'b Expr>,
-    env: Env<'_, 'b>,
+    env: &Env<'_, 'b>,
 ) -> Result<Value, Fault> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(if keep.is_none() { items.size_hint().0 } else { 0 });
     for v in items {
         if let Some(keep) = keep {
             match env.bind(v, keep) {
@@ -276,7 +429,7 @@ fn project_items<'b>(
     Ok(Value::list(out))
 }
 
-fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: Env<'_, 'a>) -> Result<Value, Fault> {
+fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: &Env<'_, 'a>) -> Result<Value, Fault> {
     let Value::List(items) = list.into_owned() else { return Ok(Value::Null) };
     let run = |v: &Value| match env.bind_short(v, body) {
         Err(Fault::NotFound(_)) if kind != Higher::SortBy => Ok(Value::Null),
@@ -284,7 +437,13 @@ fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: Env<'_, '
     };
     match kind {
         Higher::Map => Ok(Value::List(items.iter().map(run).collect::<Result<List, Fault>>()?)),
-        Higher::SortBy => sort_by(&items, run),
+        Higher::SortBy => {
+            let sorted = sort_by(&items, run)?;
+            if let Some(table) = env.sorted {
+                table.note(&items, &sorted);
+            }
+            Ok(Value::List(sorted))
+        }
         Higher::MaxBy => best_by(&items, run, std::cmp::Ordering::Greater),
         Higher::MinBy => best_by(&items, run, std::cmp::Ordering::Less),
     }
@@ -292,9 +451,10 @@ fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: Env<'_, '
 
 const BAD_KEY: &str = "invalid type, must be number of string";
 
-fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result<Value, Fault> {
+fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result<List, Fault> {
+    let as_it_is = || if items.is_opaque() { items.iter().cloned().collect() } else { items.clone() };
     if items.len() < 2 {
-        return Ok(Value::List(items.iter().cloned().collect()));
+        return Ok(as_it_is());
     }
     let mut keyed = Vec::with_capacity(items.len());
     for (i, v) in items.iter().enumerate() {
@@ -316,8 +476,11 @@ fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result
         }
         keyed.push((key, v.clone()));
     }
+    if keyed.is_sorted_by(|(a, _), (b, _)| order(a, b).is_le()) {
+        return Ok(as_it_is());
+    }
     keyed.sort_by(|(a, _), (b, _)| order(a, b));
-    Ok(Value::List(keyed.into_iter().map(|(_, v)| v).collect()))
+    Ok(keyed.into_iter().map(|(_, v)| v).collect())
 }
 
 fn order(a: &Value, b: &Value) -> std::cmp::Ordering {

@@ -4,8 +4,10 @@
 //! the first failure. A text whose results bring in new variables is resolved in rounds until none
 //! is left. The semantics' source is `docs/variables.md`.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::ir::template::{Hole, Part, Rounds, Text};
@@ -152,25 +154,24 @@ impl Data<'_> {
     }
 
     fn rounds(&mut self, rounds: &Rounds, source: &str, path: &str, depth: usize) -> Result<Value, String> {
-        let mut text = source.to_string();
+        let mut text = Cow::Borrowed(source);
         for _ in 0..MAX_ROUNDS {
-            let before = text.clone();
-            let found = find_variables(&before);
-            let mut shallow = false;
-            if found.is_empty() {
+            let round = round(rounds, &text);
+            let Some(last) = round.last() else {
                 return Ok(Value::from(text.replace("\\{{", "{{")));
-            }
-            for range in found {
-                let prefix = before.get(..range.start).and_then(|s| s.chars().next_back());
-                let Some(variable) = before.get(range) else { continue };
-                let mut expr = expression(variable);
-                shallow = false;
-                if let Some(rest) = expr.strip_prefix('-') {
-                    shallow = true;
-                    expr = rest.trim().to_string();
-                }
-                let query = compiled(rounds, if expr == "@" { &rounds.current } else { &expr });
-                let value = self.resolve(&query, path)?;
+            };
+            let before = text.clone();
+            for Found { at, behind, expr, shallow, query } in round.iter() {
+                let Some(variable) = before.get(at.clone()) else { continue };
+                let current;
+                let query = match query {
+                    Some(query) => query,
+                    None => {
+                        current = (rounds.compile)(&rounds.current, &rounds.names);
+                        &current
+                    }
+                };
+                let value = self.resolve(query, path)?;
                 if before == variable {
                     return match &value {
                         Value::List(_) | Value::Map(_) => self.revisit(&value, rounds, path, depth + 1),
@@ -179,19 +180,24 @@ impl Data<'_> {
                 }
                 let mut embedded = String::new();
                 push(&mut embedded, &value);
-                if shallow {
+                if *shallow {
                     embedded = embedded.replace("{{", "\\{{");
                 }
-                // The character before belongs to what is replaced, so an escaped twin is left alone.
-                text = match prefix {
+                text = match behind {
+                    _ if round.len() == 1 => {
+                        let (head, tail) = (before.get(..at.start), before.get(at.end..));
+                        [head.unwrap_or_default(), &*embedded, tail.unwrap_or_default()].concat()
+                    }
+                    // The character before belongs to what is replaced, so an escaped twin is left alone.
                     Some(c) => text.replacen(&format!("{c}{variable}"), &format!("{c}{embedded}"), 1),
                     None => text.replacen(variable, &embedded, 1),
-                };
+                }
+                .into();
                 if text.len() > MAX_TEXT {
                     return Err(format!("failed to resolve {expr} at path {path}: the text grows too large"));
                 }
             }
-            if shallow {
+            if last.shallow {
                 return Ok(Value::from(text.replace("\\{{", "{{")));
             }
         }
@@ -199,32 +205,65 @@ impl Data<'_> {
     }
 }
 
-/// Queries by the address of the names they were made for and the text.
-type Compiled = HashMap<(usize, String), (Arc<[Str]>, Arc<Query>)>;
-
-thread_local! {
-    /// Queries of texts that are put together at run time: the same ones come again and again.
-    static COMPILED: RefCell<Compiled> = RefCell::default();
+/// A variable of a text that is resolved in rounds.
+struct Found {
+    /// Where it is, braces included.
+    at: Range<usize>,
+    /// The character before it.
+    behind: Option<char>,
+    /// Its expression.
+    expr: String,
+    /// Its result is not looked through for variables.
+    shallow: bool,
+    /// What to run; `None` = what a lone `@` stands for.
+    query: Option<Query>,
 }
 
-/// How many of them are kept.
-const MAX_COMPILED: usize = 1024;
+fn found(rounds: &Rounds, text: &str) -> Arc<[Found]> {
+    let one = |at: Range<usize>| {
+        let whole = expression(text.get(at.clone()).unwrap_or_default());
+        let (shallow, expr) = match whole.strip_prefix('-') {
+            Some(rest) => (true, rest.trim().to_string()),
+            None => (false, whole),
+        };
+        let behind = text.get(..at.start).and_then(|s| s.chars().next_back());
+        let query = (expr != "@").then(|| (rounds.compile)(&expr, &rounds.names));
+        Found { at, behind, expr, shallow, query }
+    };
+    find_variables(text).into_iter().map(one).collect()
+}
 
-/// The query of a text. The names it was made for are kept with it, so that their address stays
-/// theirs.
-fn compiled(rounds: &Rounds, text: &str) -> Arc<Query> {
-    let key = (Arc::as_ptr(&rounds.names).cast::<u8>() as usize, text.to_string());
-    COMPILED.with_borrow_mut(|known| {
-        if let Some((_, query)) = known.get(&key) {
-            return query.clone();
+/// What was found in texts, by the address of the names in scope; the names are kept, so that their
+/// address stays theirs.
+type Texts = HashMap<usize, (Arc<[Str]>, HashMap<Box<str>, Arc<[Found]>>)>;
+
+thread_local! {
+    /// Texts that are put together at run time: the same ones come again and again.
+    static TEXTS: RefCell<Texts> = RefCell::default();
+}
+
+/// How many of them are kept for the same names, and for how many names.
+const MAX_TEXTS: usize = 1024;
+
+/// The variables of a text.
+fn round(rounds: &Rounds, text: &str) -> Arc<[Found]> {
+    let names = Arc::as_ptr(&rounds.names).cast::<u8>() as usize;
+    let known = TEXTS.with_borrow(|all| all.get(&names)?.1.get(text).cloned());
+    if let Some(known) = known {
+        return known;
+    }
+    let new = found(rounds, text);
+    TEXTS.with_borrow_mut(|all| {
+        if all.len() >= MAX_TEXTS {
+            all.clear();
         }
-        let query = Arc::new((rounds.compile)(text, &rounds.names));
-        if known.len() >= MAX_COMPILED {
-            known.clear();
+        let (_, texts) = all.entry(names).or_insert_with(|| (rounds.names.clone(), HashMap::new()));
+        if texts.len() >= MAX_TEXTS {
+            texts.clear();
         }
-        known.insert(key, (rounds.names.clone(), query.clone()));
-        query
-    })
+        texts.insert(text.into(), new.clone());
+    });
+    new
 }
 
 /// Whether a text holds `{{`; most texts have no brace at all.

@@ -41,7 +41,7 @@ pub fn matches(leaf: &Leaf, value: &Value) -> bool {
             Value::Int(i) => *i == 0,
             Value::UInt(u) => *u == 0,
             Value::Float(f) => *f == 0.0,
-            Value::List(_) | Value::Map(_) => false,
+            _ => false,
         },
         (Value::Str(p), v) => {
             if let Value::Str(s) = v
@@ -52,7 +52,7 @@ pub fn matches(leaf: &Leaf, value: &Value) -> bool {
             leaf.any.iter().any(|all| all.iter().all(|t| term(t, v)))
         }
         (Value::Map(_), Value::Map(_)) => true,
-        (Value::Map(_) | Value::List(_), _) => false,
+        _ => false,
     }
 }
 

@@ -5,9 +5,11 @@
 //! is match, exclude, data, preconditions, exceptions, body.
 
 pub mod action;
+pub mod cleanup;
 pub mod condition;
 pub mod data;
 pub mod eval;
+mod expressions;
 pub mod fill;
 pub mod generate;
 pub mod images;
@@ -19,6 +21,8 @@ pub mod profile;
 pub mod request;
 pub mod run;
 pub mod shape;
+pub mod sorted;
+pub mod strict;
 pub mod validate;
 
 pub use outcome::{Effect, RuleOutcome, Status};

@@ -27,6 +27,10 @@ pub struct Request {
     pub later_root: Option<Value>,
     /// The image references of the object.
     pub images: Images,
+    /// The object as the Pod Security checks see it.
+    pub pod: super::pod_security::seen::Cache,
+    /// What expressions see that know only objects and the request; made when the first rule asks.
+    pub strict_root: std::sync::OnceLock<Value>,
     /// What functions may know of the world.
     pub functions: functions::Context,
     /// Whether results carry what only reports show.
@@ -164,6 +168,8 @@ impl Request {
             root: floating,
             later_root,
             images,
+            pod: Default::default(),
+            strict_root: Default::default(),
             functions,
             details,
             doubles,
@@ -198,6 +204,8 @@ impl Request {
             root,
             later_root: None,
             images: Images::of(self.old_object.clone(), &self.functions),
+            pod: Default::default(),
+            strict_root: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,

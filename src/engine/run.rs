@@ -10,6 +10,7 @@ use super::Request;
 use super::condition;
 use super::data::{Data, World};
 use super::outcome::{RuleOutcome, Status};
+use super::sorted::Sorted;
 use super::validate::{self, Subject};
 
 /// A value and the path at which it is put in.
@@ -39,13 +40,22 @@ pub fn policy<'p>(
         return out;
     }
     let mut matched = 0usize;
+    let sorted = Sorted::default();
     for rule in rules.filter(|r| !matches!(r.kind, RuleKind::Mutation | RuleKind::Generation)) {
         if !applies(rule, request) {
             continue;
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        out.extend(one(policy, rule, request, later.unwrap_or(&request.root), around));
+        if let Some(result) =
+            one(policy, rule, request, later.unwrap_or(&request.root), around, Some(&sorted))
+        {
+            // Most policies give one result.
+            if out.is_empty() {
+                out.reserve_exact(1);
+            }
+            out.push(result);
+        }
         if policy.apply_one && out.iter().any(|o| matches!(o.status, Status::Pass | Status::Fail)) {
             break;
         }
@@ -85,6 +95,7 @@ pub(super) fn world<'d, 'r: 'd>(
     rule: &Rule,
     request: &'d Request,
     around: Surroundings<'r>,
+    sorted: Option<&'d Sorted>,
 ) -> World<'d> {
     World {
         functions: &request.functions,
@@ -93,6 +104,7 @@ pub(super) fn world<'d, 'r: 'd>(
         images: &request.images,
         policy_namespace: policy.namespace.as_deref(),
         injected: (around.rule_values)(&rule.name),
+        sorted,
     }
 }
 
@@ -103,13 +115,14 @@ pub(super) fn enter<'d, 'r: 'd>(
     request: &'d Request,
     root: &'d Value,
     around: Surroundings<'r>,
+    sorted: Option<&'d Sorted>,
 ) -> Result<Entered<'d>, Box<RuleOutcome>> {
     let outcome =
         |status, message: Str| Err(Box::new(RuleOutcome::new(&rule.name, rule.kind, status, message)));
     if let Some(why) = policy.broken.as_ref().or(rule.broken.as_ref()) {
         return outcome(Status::Error, why.clone());
     }
-    let mut data = Data::new(root, world(policy, rule, request, around));
+    let mut data = Data::new(root, world(policy, rule, request, around, sorted));
     data.register(&rule.bindings);
     if let Some(admit) = &rule.admit {
         match condition::evaluate(admit, &mut data) {
@@ -145,15 +158,21 @@ fn one(
     request: &Request,
     root: &Value,
     around: Surroundings<'_>,
+    sorted: Option<&Sorted>,
 ) -> Option<RuleOutcome> {
     let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
-    let Entered { mut data, properties, exceptions } = match enter(policy, rule, request, root, around) {
+    let entered = enter(policy, rule, request, root, around, sorted);
+    let Entered { mut data, properties, exceptions } = match entered {
         Ok(entered) => entered,
         Err(result) => return Some(*result),
     };
     let mut result = match &rule.body {
         Body::PodSecurity(check) => super::pod_security::rule(check, rule, request, &exceptions),
         _ if !exceptions.is_empty() => Some(excepted(rule, &exceptions)),
+        Body::Expressions(expressions) => {
+            let (status, text) = super::expressions::run(expressions, request);
+            Some(outcome(status, text))
+        }
         Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
         // These have phases of their own.
         Body::Mutate(_) | Body::Generate(_) => None,
@@ -228,5 +247,5 @@ fn failed_before(policy: &Policy, rule: &Rule, request: &Request, around: Surrou
     if !applies(rule, &former) {
         return false;
     }
-    one(policy, rule, &former, &former.root, around).is_some_and(|o| o.status == Status::Fail)
+    one(policy, rule, &former, &former.root, around, None).is_some_and(|o| o.status == Status::Fail)
 }

@@ -66,23 +66,25 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     fn text(&self) -> String {
-        let mut steps = Vec::new();
-        let mut at = Some(self);
-        while let Some(place) = at {
-            steps.extend(place.step);
-            at = place.parent;
-        }
-        let mut out = String::from("/");
-        for step in steps.into_iter().rev() {
-            match step {
-                Step::Key(k) => out.push_str(k),
-                Step::Index(i) => {
-                    let _ = write!(out, "{i}");
-                }
-            }
-            out.push('/');
-        }
+        let mut out = String::with_capacity(64);
+        out.push('/');
+        self.write(&mut out);
         out
+    }
+
+    /// Appends the steps; patterns limit how many there can be.
+    fn write(&self, out: &mut String) {
+        if let Some(parent) = self.parent {
+            parent.write(out);
+        }
+        match self.step {
+            None => return,
+            Some(Step::Key(k)) => out.push_str(k),
+            Some(Step::Index(i)) => {
+                let _ = write!(out, "{i}");
+            }
+        }
+        out.push('/');
     }
 }
 

@@ -3,7 +3,7 @@
 //! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing when
 //! there was nothing to check. Texts and their order are those of `docs/validate.md`.
 
-use std::sync::OnceLock;
+use std::cell::OnceCell;
 
 use crate::ir::Conditions;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
@@ -85,15 +85,28 @@ fn own_message(s: Subject<'_>, data: &mut Data<'_>) -> Result<Value, String> {
     data.fill(&(s.message.lower)(&s.message.text, &names))
 }
 
-/// The rule's message, filled in, with a full stop; `Ok("")` without a message.
-fn stated(s: Subject<'_>, data: &mut Data<'_>) -> Result<String, ()> {
+/// The rule's message, filled in.
+fn stated(s: Subject<'_>, data: &mut Data<'_>) -> Result<Stated, ()> {
     if s.message.text.is_empty() {
-        return Ok(String::new());
+        return Ok(Stated(None));
     }
     match own_message(s, data) {
-        Ok(Value::Str(text)) if text.ends_with('.') => Ok(format!("{text} ")),
-        Ok(Value::Str(text)) => Ok(format!("{text}. ")),
+        Ok(Value::Str(text)) => Ok(Stated(Some(text))),
         _ => Err(()),
+    }
+}
+
+/// A message as it stands before what failed.
+struct Stated(Option<Str>);
+
+impl Stated {
+    /// The message with a full stop and a blank, nothing without a message.
+    fn parts(&self) -> [&str; 2] {
+        match &self.0 {
+            None => ["", ""],
+            Some(text) if text.ends_with('.') => [text, " "],
+            Some(text) => [text, ". "],
+        }
     }
 }
 
@@ -138,11 +151,14 @@ fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 (if path.is_empty() { Status::Error } else { Status::Fail }, text.into())
             }
             Ok(stated) if path.is_empty() => {
-                let text = format!("validation error: {stated}rule {rule} execution error: {}", why.text());
+                let [own, end] = stated.parts();
+                let text = format!("validation error: {own}{end}rule {rule} execution error: {}", why.text());
                 (Status::Error, text.into())
             }
             Ok(stated) => {
-                let text = format!("validation error: {stated}rule {rule} failed at path {path}");
+                let [own, end] = stated.parts();
+                let text =
+                    ["validation error: ", own, end, "rule ", rule, " failed at path ", &path].concat();
                 (Status::Fail, text.into())
             }
         },
@@ -184,7 +200,9 @@ fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> Verd
             Outcome::Fail { path, why } if path.is_empty() => {
                 failed.push(format!("rule {rule}[{i}] failed: {}", why.text()));
             }
-            Outcome::Fail { path, .. } => failed.push(format!("rule {rule}[{i}] failed at path {path}")),
+            Outcome::Fail { path, .. } => {
+                failed.push(["rule ", rule, "[", &i.to_string(), "] failed at path ", &path].concat());
+            }
         }
     }
     if failed.is_empty() {
@@ -192,7 +210,10 @@ fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> Verd
     }
     let failed = failed.join(" ");
     let text = match stated(s, data) {
-        Ok(stated) => format!("validation error: {stated}{failed}"),
+        Ok(stated) => {
+            let [own, end] = stated.parts();
+            ["validation error: ", own, end, &failed].concat()
+        }
         Err(()) => {
             format!("validation error: variables substitution error in rule {rule} execution error: {failed}")
         }
@@ -234,11 +255,13 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 Element::Ignored => {}
                 Element::Ends(status, text) => {
                     data.reset(&before);
+                    data.release(before);
                     return Some((status, text));
                 }
             }
         }
         data.reset(&before);
+        data.release(before);
     }
     if counted {
         return Some((Status::Pass, "rule passed".into()));
@@ -248,7 +271,9 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
 
 /// The names under which an element and its position are seen at a nesting depth.
 fn element_names(depth: usize) -> [Str; 4] {
-    static OUTER: OnceLock<[Str; 4]> = OnceLock::new();
+    thread_local! {
+        static OUTER: OnceCell<[Str; 4]> = const { OnceCell::new() };
+    }
     let names = |depth: usize| {
         [
             "element".into(),
@@ -258,7 +283,8 @@ fn element_names(depth: usize) -> [Str; 4] {
         ]
     };
     match depth {
-        0 => OUTER.get_or_init(|| names(0)).clone(),
+        // One for each thread: counting references to the same text from all threads is slow.
+        0 => OUTER.with(|outer| outer.get_or_init(|| names(0)).clone()),
         depth => names(depth),
     }
 }
@@ -271,13 +297,18 @@ pub(super) fn elements(list: &Value) -> &[Value] {
     }
 }
 
+/// An element as expressions see it: numbers are doubles.
+fn shown_element(item: &Value) -> Value {
+    match item {
+        Value::Int(_) | Value::UInt(_) => item.with_float_numbers(),
+        item => item.clone(),
+    }
+}
+
 /// Shows an element and its position under their names at a nesting depth.
 pub(super) fn bind_element(depth: usize, index: usize, item: &Value, data: &mut Data<'_>) {
     let position = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
-    let shown = match item {
-        Value::Int(_) | Value::UInt(_) => item.with_float_numbers(),
-        item => item.clone(),
-    };
+    let shown = shown_element(item);
     let names = element_names(depth);
     data.set(&names[0], shown.clone());
     data.set(&names[1], position.clone());
@@ -290,11 +321,11 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
     let is_map = item.as_map().is_some();
     let scoped = l.element_scope.unwrap_or(is_map);
     if scoped && !is_map {
-        let found = type_name(item);
         return Element::Ends(
             Status::Error,
             format!(
-                "failed to process foreach: cannot use elementScope=true foreach rules for elements that are not maps, expected type=map got type={found}"
+                "failed to process foreach: cannot use elementScope=true foreach rules for elements that are not maps, expected type=map got type={}",
+                type_name(&shown_element(item))
             )
             .into(),
         );

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use super::args::{failure, list, number, object, text, value};
 use super::strings::number_text;
-use super::{Arg, Context, Ty, type_fault};
+use super::{Arg, Context, Ty, limits, type_fault};
 use crate::value::{Fault, List, Map, Str, Value, number::float_v, number::parse_float, print};
 
 type Answer = Result<Value, Fault>;
@@ -160,7 +160,11 @@ pub(super) fn to_string(_: &Context, args: &[Arg<'_>]) -> Answer {
     }
     match print::first_non_finite(&v) {
         Some(f) => Err(Fault::new(format!("json: unsupported value: {}", float_v(f)))),
-        None => Ok(print::json(&v).into()),
+        None => {
+            let text = print::json(&v);
+            limits::text_of(text.len())?;
+            Ok(text.into())
+        }
     }
 }
 

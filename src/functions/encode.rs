@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 use super::args::text;
-use super::{Arg, Context};
+use super::{Arg, Context, limits};
 use crate::value::{Fault, Value};
 
 type Answer = Result<Value, Fault>;
@@ -19,7 +19,9 @@ pub fn base64_text(bytes: &[u8]) -> String {
 }
 
 pub(super) fn base64_encode(_: &Context, args: &[Arg<'_>]) -> Answer {
-    Ok(base64_text(text(args, 0).as_bytes()).into())
+    let bytes = text(args, 0).as_bytes();
+    limits::text_of(bytes.len().saturating_mul(4) / 3)?;
+    Ok(base64_text(bytes).into())
 }
 
 pub(super) fn base64_decode(_: &Context, args: &[Arg<'_>]) -> Answer {

@@ -2,15 +2,20 @@
 //!
 //! In: evaluated arguments. Out: a value or a fault with the text that users see. The evaluator
 //! looks a function up once, when an expression is lowered, and calls it through [`call`], which
-//! checks the number and the types of the arguments first.
+//! checks the number and the types of the arguments first. [`page`] makes `docs/functions.md` of the
+//! registry.
 
+mod address;
 mod args;
 mod arithmetic;
+pub mod cel;
 pub mod collections;
 pub mod encode;
 pub mod go_syntax;
 pub mod json;
+mod limits;
 mod misc;
+pub mod page;
 mod random;
 pub mod regex;
 mod strings;
@@ -24,6 +29,7 @@ use std::borrow::Cow;
 use crate::value::{Fault, Value, print};
 
 pub use json::decode_json;
+pub use limits::BOUNDED;
 pub use regex::go_regex;
 
 /// Argument types as the JMESPath dialect names them.
@@ -69,8 +75,35 @@ pub enum Cost {
     Heavy,
 }
 
+/// The level of CEL's runtime, whose texts and charges differ in a few points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CelLevel {
+    /// 0.26, of the API server.
+    V26,
+    /// 0.30, of Kyverno.
+    #[default]
+    V30,
+}
+
+/// Who answers the questions of expressions to the authorizer.
+pub trait Authorizer: Send + Sync {
+    /// The answer to a question about a verb.
+    fn decide(&self, check: &crate::value::object::Check, verb: &str) -> crate::value::object::Decision;
+}
+
+impl Cost {
+    /// The class in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cost::Constant => "constant",
+            Cost::Linear => "linear",
+            Cost::Heavy => "heavy",
+        }
+    }
+}
+
 /// What the functions may know of the world.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Context {
     /// The moment that `time_now` and its like see: nanoseconds since 1970 in UTC; `None` = the clock.
     pub now: Option<i128>,
@@ -78,11 +111,27 @@ pub struct Context {
     pub default_registry: String,
     /// Whether the default registry stays visible in normalised image references.
     pub mutate_registry: bool,
+    /// The level of CEL's runtime.
+    pub cel_level: CelLevel,
+    /// Who answers questions to the authorizer; without one nothing is allowed.
+    pub authorizer: Option<std::sync::Arc<dyn Authorizer>>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("now", &self.now).finish_non_exhaustive()
+    }
 }
 
 impl Default for Context {
     fn default() -> Self {
-        Context { now: None, default_registry: "docker.io".into(), mutate_registry: true }
+        Context {
+            now: None,
+            default_registry: "docker.io".into(),
+            mutate_registry: true,
+            cel_level: CelLevel::V26,
+            authorizer: None,
+        }
     }
 }
 
@@ -142,6 +191,8 @@ pub struct Function {
     pub kyverno: bool,
     /// One sentence for the reader of the documentation.
     pub note: &'static str,
+    /// Expressions with the JSON of their results, or with `error: ` and the text; tests run them.
+    pub examples: &'static [(&'static str, &'static str)],
     /// The body.
     pub run: Run,
 }

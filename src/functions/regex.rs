@@ -11,7 +11,7 @@ use regex::{Captures, Regex, RegexBuilder};
 use super::args::{failure, text};
 use super::go_syntax::{Dialect, translate};
 use super::strings::text_or_number;
-use super::{Arg, Context};
+use super::{Arg, Context, limits};
 use crate::value::{Fault, Value};
 
 type Answer = Result<Value, Fault>;
@@ -78,25 +78,46 @@ pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> Answer {
 pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
     let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all", e))?;
     let template = text_or_number(args, 2);
-    let source = text_or_number(args, 1);
-    let out = pattern.regex.replace_all(&source, |captures: &Captures<'_>| {
-        let mut out = String::new();
-        expand(&mut out, &template, captures, &pattern.names);
-        out
-    });
-    Ok(out.into_owned().into())
+    replace(&pattern.regex, &text_or_number(args, 1), |out, captures| {
+        expand(out, &template, captures, &pattern.names)
+    })
 }
 
 pub(super) fn regex_replace_all_literal(_: &Context, args: &[Arg<'_>]) -> Answer {
     let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all_literal", e))?;
     let replacement = text_or_number(args, 2);
-    let source = text_or_number(args, 1);
-    let out = pattern.regex.replace_all(&source, regex::NoExpand(&replacement));
-    Ok(out.into_owned().into())
+    replace(&pattern.regex, &text_or_number(args, 1), |out, _| {
+        out.push_str(&replacement);
+        Ok(())
+    })
+}
+
+/// Replaces every match by what `put` appends for it.
+fn replace(
+    regex: &Regex,
+    source: &str,
+    put: impl Fn(&mut String, &Captures<'_>) -> Result<(), Fault>,
+) -> Answer {
+    let mut out = String::new();
+    let mut done = 0;
+    for captures in regex.captures_iter(source) {
+        let Some(found) = captures.get(0) else { continue };
+        out.push_str(source.get(done..found.start()).unwrap_or_default());
+        put(&mut out, &captures)?;
+        limits::text_of(out.len())?;
+        done = found.end();
+    }
+    out.push_str(source.get(done..).unwrap_or_default());
+    Ok(out.into())
 }
 
 /// Appends the template with its `$1`, `$name` and `${name}` filled in.
-fn expand(out: &mut String, template: &str, captures: &Captures<'_>, names: &[Option<String>]) {
+fn expand(
+    out: &mut String,
+    template: &str,
+    captures: &Captures<'_>,
+    names: &[Option<String>],
+) -> Result<(), Fault> {
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('$') {
         out.push_str(before);
@@ -108,6 +129,7 @@ fn expand(out: &mut String, template: &str, captures: &Captures<'_>, names: &[Op
         match reference(after) {
             Some((name, after_name)) => {
                 out.push_str(group(name, captures, names));
+                limits::text_of(out.len())?;
                 rest = after_name;
             }
             None => {
@@ -117,6 +139,7 @@ fn expand(out: &mut String, template: &str, captures: &Captures<'_>, names: &[Op
         }
     }
     out.push_str(rest);
+    Ok(())
 }
 
 /// The name after a `$` and what follows it.

@@ -4,7 +4,7 @@
 //! counts code points.
 
 use super::args::{cut, failure, list, number, text, value};
-use super::{Arg, Context};
+use super::{Arg, Context, limits};
 use crate::value::{Fault, Value, print, wildcard};
 
 type Answer = Result<Value, Fault>;
@@ -61,12 +61,18 @@ pub(super) fn to_lower(_: &Context, args: &[Arg<'_>]) -> Answer {
 
 pub(super) fn replace(_: &Context, args: &[Arg<'_>]) -> Answer {
     let count = usize::try_from(cut(number(args, 3))).unwrap_or(usize::MAX);
-    // Patterns include the empty one, which stands before each character and at the end.
-    Ok(text(args, 0).replacen(text(args, 1), text(args, 2), count).into())
+    replace_first(text(args, 0), text(args, 1), text(args, 2), count)
 }
 
 pub(super) fn replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
-    Ok(text(args, 0).replace(text(args, 1), text(args, 2)).into())
+    replace_first(text(args, 0), text(args, 1), text(args, 2), usize::MAX)
+}
+
+/// Replaces up to `count` occurrences. The empty text occurs before each character and at the end.
+fn replace_first(s: &str, old: &str, new: &str, count: usize) -> Answer {
+    let found = s.matches(old).take(count).count();
+    limits::text_of(limits::replaced(s.len(), found, old.len(), new.len()))?;
+    Ok(s.replacen(old, new, count).into())
 }
 
 pub(super) fn trim(_: &Context, args: &[Arg<'_>]) -> Answer {
@@ -81,6 +87,8 @@ pub(super) fn trim_prefix(_: &Context, args: &[Arg<'_>]) -> Answer {
 
 pub(super) fn split(_: &Context, args: &[Arg<'_>]) -> Answer {
     let (s, separator) = (text(args, 0), text(args, 1));
+    let count = if separator.is_empty() { s.chars().count() } else { s.matches(separator).count() };
+    limits::items_of(count)?;
     let parts = if separator.is_empty() {
         s.chars().map(|c| Value::from(&*c.encode_utf8(&mut [0; 4]))).collect()
     } else {
@@ -143,6 +151,8 @@ pub(super) fn ends_with(_: &Context, args: &[Arg<'_>]) -> Answer {
 
 pub(super) fn join(_: &Context, args: &[Arg<'_>]) -> Answer {
     let parts: Vec<&str> = list(args, 1).iter().filter_map(Value::as_str).collect();
+    let separators = text(args, 0).len().saturating_mul(parts.len());
+    limits::text_of(parts.iter().fold(separators, |n, part| n.saturating_add(part.len())))?;
     Ok(parts.join(text(args, 0)).into())
 }
 

@@ -31,7 +31,7 @@ fn now(cx: &Context) -> Time {
 }
 
 pub(super) fn time_now(cx: &Context, _: &[Arg<'_>]) -> Answer {
-    show(now(cx))
+    show(now(cx).local())
 }
 
 pub(super) fn time_now_utc(cx: &Context, _: &[Arg<'_>]) -> Answer {

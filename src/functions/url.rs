@@ -163,13 +163,12 @@ fn host_name(host: &str) -> Result<String, String> {
         };
         check_host_text(address)?;
         let zone = zone.map(unescape_zone).transpose()?;
-        if address.parse::<std::net::Ipv6Addr>().is_err() {
-            return Err("invalid IP-literal".into());
-        }
-        return Ok(match zone {
+        let literal = match zone {
             Some(zone) => format!("{address}%{zone}"),
             None => address.to_string(),
-        });
+        };
+        super::address::check(&literal)?;
+        return Ok(literal);
     }
     let (name, port) = match host.find(':') {
         // With several colons the reference reports from the first one.
@@ -223,6 +222,24 @@ fn check_escapes(s: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The path as it stands in the URL: as written where that is well-formed.
+pub(super) fn escaped_path(parts: &Parts<'_>) -> String {
+    let well_formed = |b: u8| b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@[]%/".contains(&b);
+    if !parts.raw_path.is_empty() && parts.raw_path.bytes().all(well_formed) {
+        return parts.raw_path.into();
+    }
+    if parts.path == "*" {
+        return "*".into();
+    }
+    percent_encode(parts.path.as_bytes())
+}
+
+/// A key or value of a query, unescaped; `None` when an escape is malformed.
+pub(super) fn unescaped_query(text: &str) -> Option<String> {
+    check_escapes(text).ok()?;
+    Some(super::encode::lossy(&percent_decode(&text.replace('+', " "))))
 }
 
 fn percent_decode(s: &str) -> Vec<u8> {

@@ -7,6 +7,8 @@
 use crate::functions::{Function, Higher};
 use crate::value::{Str, Value};
 
+pub use super::strict::{Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
+
 /// What reading a key or an index does when there is nothing to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
@@ -200,6 +202,44 @@ pub enum Expr {
         body: Box<Expr>,
         /// How type errors show it.
         text: Str,
+    },
+    /// Strict: reads steps from a value.
+    Walk(Box<Walk>),
+    /// Strict: whether a walk's last step finds something.
+    Test(Box<Test>),
+    /// Strict: the second part when the first is true, else the third.
+    Cond(Box<[Expr; 3]>),
+    /// Strict: whether both (`all`) or one of the sides are true. A fault of one side is forgotten when
+    /// the other side decides.
+    Decide {
+        /// Both, or one of them.
+        all: bool,
+        /// Both sides.
+        sides: Box<[Expr; 2]>,
+    },
+    /// Strict: the n-th value under a name, computed when it is first read.
+    Lazy(u32),
+    /// Strict: a call.
+    Invoke(Box<Invoke>),
+    /// Strict: whether a value is one of some scalars.
+    OneOf {
+        /// The value.
+        value: Box<Expr>,
+        /// The scalars.
+        set: Box<[Value]>,
+    },
+    /// Strict: a literal.
+    Make(Box<Make>),
+    /// Strict: a loop.
+    Loop(Box<Loop>),
+    /// Strict: binds a value, or its fault, for the body.
+    Bind(Box<[Expr; 2]>),
+    /// Strict: an optional value, or else another one; `unwrap` gives what is inside.
+    OrElse {
+        /// Both.
+        sides: Box<[Expr; 2]>,
+        /// Whether the content of the first is wanted.
+        unwrap: bool,
     },
     /// Evaluates the arguments, then fails with the text.
     Fail {

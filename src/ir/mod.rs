@@ -11,7 +11,9 @@
 pub mod check;
 pub mod condition;
 pub mod expr;
+pub mod expressions;
 pub mod generate;
+pub mod guard;
 pub mod matcher;
 pub mod mutate;
 pub mod operator;
@@ -23,6 +25,7 @@ pub mod policy;
 pub mod print;
 pub mod rule;
 pub mod shape;
+pub mod strict;
 pub mod template;
 
 pub use condition::{Condition, Conditions, Operator};

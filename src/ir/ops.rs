@@ -4,6 +4,8 @@
 //! evaluator runs nodes with them, the optimiser computes nodes whose operands are constant: there
 //! is one meaning of each. Nothing here knows of expressions.
 
+use std::borrow::Cow;
+
 use crate::value::{Fault, Str, Value};
 
 use super::expr::{Access, Cmp, CmpRule, Missing, Truth};
@@ -91,12 +93,17 @@ pub fn slice(items: &[Value], bounds: &[Option<i64>; 3]) -> Result<Value, Fault>
 pub fn flatten(items: &[Value]) -> Value {
     let mut out = Vec::with_capacity(items.len());
     for v in items {
-        match v {
-            Value::List(inner) => out.extend(inner.iter().cloned()),
-            v => out.push(v.clone()),
-        }
+        flatten_into(&mut out, Cow::Borrowed(v));
     }
     Value::list(out)
+}
+
+/// Appends a value, or its items when it is a list.
+pub fn flatten_into(out: &mut Vec<Value>, v: Cow<'_, Value>) {
+    match &*v {
+        Value::List(inner) => out.extend(inner.iter().cloned()),
+        _ => out.push(v.into_owned()),
+    }
 }
 
 /// The result of a comparison; `None` is null.

@@ -1,11 +1,10 @@
 //! Policies: rules and what they have in common.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::value::{Str, Value};
 
-use super::rule::ActionOverride;
+use super::rule::{ActionOverride, Binding};
 use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
 
@@ -37,7 +36,7 @@ pub struct Policy {
     /// Rules for kinds that have none of their own in `by_kind`.
     pub rules: Arc<[Arc<Rule>]>,
     /// Rules for pod controllers, generated ones included.
-    pub by_kind: HashMap<Str, Arc<[Arc<Rule>]>>,
+    pub by_kind: Vec<(Str, Arc<[Arc<Rule>]>)>,
     /// How many rules there are, generated ones included.
     pub rule_count: usize,
     /// Names of all rules, generated ones included.
@@ -55,8 +54,30 @@ impl Policy {
 
     /// The rules for objects of a kind.
     pub fn rules_for(&self, kind: &str) -> &[Arc<Rule>] {
-        self.by_kind.get(kind).unwrap_or(&self.rules)
+        self.own_rules_for(kind).unwrap_or(&self.rules)
     }
+
+    /// The rules that only objects of a kind have.
+    pub fn own_rules_for(&self, kind: &str) -> Option<&[Arc<Rule>]> {
+        self.by_kind.iter().find(|(k, _)| **k == *kind).map(|(_, rules)| &**rules)
+    }
+}
+
+/// A cleanup policy, lowered: which objects its runs delete.
+#[derive(Clone, Debug)]
+pub struct Cleanup {
+    /// What reports say about it; it has no rules.
+    pub policy: Arc<Policy>,
+    /// Objects it selects.
+    pub when: Matcher,
+    /// Objects it spares.
+    pub unless: Option<Matcher>,
+    /// It has an exclusion that says nothing, which spares every object.
+    pub spares_all: bool,
+    /// Data that the conditions may read.
+    pub bindings: Box<[Arc<Binding>]>,
+    /// Conditions that must hold, in the order in which they are asked.
+    pub admit: Box<[Conditions]>,
 }
 
 /// An exception from rules.

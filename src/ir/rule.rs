@@ -82,6 +82,8 @@ pub enum Body {
         /// Told on failure; filled in only then.
         message: Message,
     },
+    /// Checks with expressions.
+    Expressions(Box<super::expressions::Expressions>),
     /// Checks a pod against the Pod Security Standards.
     PodSecurity(PodSecurity),
     /// Changes the object, or others.

@@ -138,5 +138,6 @@ pub fn type_name(v: &Value) -> &'static str {
         Value::Str(_) => "string",
         Value::List(_) => "[]interface {}",
         Value::Map(_) => "map[string]interface {}",
+        other => other.json_type(),
     }
 }

@@ -12,6 +12,8 @@ use super::Expr;
 /// An expression of a template or of the policy's data section.
 #[derive(Clone, Debug)]
 pub struct Query {
+    /// Whether the expression sorts lists, which others may see.
+    pub sorts: bool,
     /// The text, as errors show it.
     pub text: Str,
     /// What to evaluate, or why the text is no expression.

@@ -39,11 +39,12 @@ impl Comparator {
     }
 }
 
-/// A node of the syntax tree. Pairs are (left, right).
+/// A node of the syntax tree. Pairs are (left, right). Nodes that can fail on their own know the byte of
+/// the expression at which they stand.
 #[derive(Clone, Debug)]
 pub enum Ast {
     /// What a broken index at the start of an expression leaves behind; fails when evaluated.
-    Empty,
+    Empty(usize),
     /// `a == b` and its like.
     Comparator(Comparator, Box<[Ast; 2]>),
     /// `@`
@@ -51,9 +52,9 @@ pub enum Ast {
     /// `&expr`
     Expref(Box<Ast>),
     /// `name(args)`; without a name when the callee was no name.
-    Function(Option<String>, Vec<Ast>),
+    Function(Option<String>, Vec<Ast>, usize),
     /// A key.
-    Field(String),
+    Field(String, usize),
     /// `left[?condition].right`: left, right, condition.
     Filter(Box<[Ast; 3]>),
     /// `expr[]`
@@ -83,7 +84,7 @@ pub enum Ast {
     /// `a.b`
     Subexpression(Box<[Ast; 2]>),
     /// `a:b:c`
-    Slice([Option<i64>; 3]),
+    Slice([Option<i64>; 3], usize),
     /// `left.*.right`
     ValueProjection(Box<[Ast; 2]>),
 }
@@ -91,12 +92,12 @@ pub enum Ast {
 impl Ast {
     fn name(&self) -> (&'static str, u8) {
         match self {
-            Ast::Empty => ("ASTEmpty", 0),
+            Ast::Empty(_) => ("ASTEmpty", 0),
             Ast::Comparator(..) => ("ASTComparator", 1),
             Ast::Current => ("ASTCurrentNode", 2),
             Ast::Expref(_) => ("ASTExpRef", 3),
             Ast::Function(..) => ("ASTFunctionExpression", 4),
-            Ast::Field(_) => ("ASTField", 5),
+            Ast::Field(..) => ("ASTField", 5),
             Ast::Filter(_) => ("ASTFilterProjection", 6),
             Ast::Flatten(_) => ("ASTFlatten", 7),
             Ast::Identity => ("ASTIdentity", 8),
@@ -111,7 +112,7 @@ impl Ast {
             Ast::Pipe(_) => ("ASTPipe", 18),
             Ast::Projection(_) => ("ASTProjection", 19),
             Ast::Subexpression(_) => ("ASTSubexpression", 20),
-            Ast::Slice(_) => ("ASTSlice", 21),
+            Ast::Slice(..) => ("ASTSlice", 21),
             Ast::ValueProjection(_) => ("ASTValueProjection", 22),
         }
     }
@@ -129,7 +130,7 @@ impl Ast {
             | Ast::ValueProjection(p) => p.iter().collect(),
             Ast::Filter(p) => p.iter().collect(),
             Ast::Expref(e) | Ast::Flatten(e) | Ast::Not(e) => vec![e],
-            Ast::Function(_, args) => args.iter().collect(),
+            Ast::Function(_, args, _) => args.iter().collect(),
             Ast::MultiSelectList(items) => items.iter().collect(),
             Ast::MultiSelectHash(pairs) => pairs.iter().map(|(_, v)| v).collect(),
             _ => Vec::new(),
@@ -146,12 +147,12 @@ impl Ast {
     fn write_tree(&self, out: &mut String, indent: usize) {
         let value = match self {
             Ast::Comparator(c, _) => Some(c.token().name().to_string()),
-            Ast::Function(name, _) => name.as_deref().map(quote),
-            Ast::Field(name) => Some(quote(name)),
+            Ast::Function(name, ..) => name.as_deref().map(quote),
+            Ast::Field(name, _) => Some(quote(name)),
             Ast::Index(i) => Some(i.to_string()),
             Ast::Literal(Value::Null) => None,
             Ast::Literal(v) => Some(go_syntax(v)),
-            Ast::Slice(_) => Some("[]*int".to_string()),
+            Ast::Slice(bounds, _) => Some(slice_bounds(bounds)),
             _ => None,
         };
         if let Ast::MultiSelectHash(pairs) = self {
@@ -176,7 +177,7 @@ impl Ast {
         let value = match self {
             // The number of the token among all of them.
             Ast::Comparator(c, _) => (c.token() as u8).to_string(),
-            Ast::Function(Some(name), _) | Ast::Field(name) => name.clone(),
+            Ast::Function(Some(name), ..) | Ast::Field(name, _) => name.clone(),
             Ast::Index(i) => i.to_string(),
             Ast::Literal(v) => display(v),
             _ => "<nil>".to_string(),
@@ -204,6 +205,12 @@ fn open(out: &mut String, indent: usize, name: &str, value: Option<&str>, childr
 
 fn close(out: &mut String, indent: usize) {
     let _ = writeln!(out, "{}}}", " ".repeat(indent));
+}
+
+/// The bounds of a slice. The reference shows the addresses at which it keeps them.
+fn slice_bounds(bounds: &[Option<i64>; 3]) -> String {
+    let shown = bounds.map(|b| b.map_or("(*int)(nil)".to_string(), |n| n.to_string()));
+    format!("[]*int{{{}}}", shown.join(", "))
 }
 
 /// A literal in Go syntax (`%#v`).

@@ -171,10 +171,12 @@ pub fn tokenize(text: &str) -> Result<Vec<Token>, SyntaxError> {
                 let raw = delimited(&mut chars, c)
                     .ok_or_else(|| SyntaxError::at(text.len(), format!("Unclosed delimiter: {c}")))?;
                 let (kind, content) = match c {
-                    '"' => (Kind::QuotedIdentifier, json_string(&raw)?),
+                    '"' => (Kind::QuotedIdentifier, json_string(at, &raw)?),
                     '\'' => (Kind::String, raw.replace("\\'", "'")),
                     _ => (Kind::Json, raw.replace("\\`", "`")),
                 };
+                // The reference takes these to begin behind their quote.
+                let at = if kind == Kind::QuotedIdentifier { at } else { at + 1 };
                 tokens.push(Token { kind, text: content, at });
             }
             other => {
@@ -203,10 +205,10 @@ fn delimited(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>, end: ch
     }
 }
 
-fn json_string(raw: &str) -> Result<String, SyntaxError> {
+fn json_string(at: usize, raw: &str) -> Result<String, SyntaxError> {
     match crate::functions::json::decode_json(&format!("\"{raw}\"")) {
         Ok(v) => Ok(v.as_str().unwrap_or_default().to_string()),
-        Err(text) => Err(SyntaxError::raw(text)),
+        Err(text) => Err(SyntaxError::raw(at, text)),
     }
 }
 

@@ -6,7 +6,8 @@
 
 use crate::functions::{self, Run};
 use crate::ir::expr::{Access, Cmp, CmpRule, Expr, Faults, Missing, Over, Truth};
-use crate::value::Str;
+use crate::ir::guard::guard;
+use crate::value::{Str, Value};
 
 use super::{Ast, Comparator};
 
@@ -15,6 +16,11 @@ const ACCESS: Access = Access { key: Missing::Fault, scalar: Missing::Null };
 
 /// Lowers an expression that starts at the root.
 pub fn lower(ast: &Ast) -> Expr {
+    guard(node(ast, &Expr::Root))
+}
+
+/// Lowers a part of an expression for a current node that is given when it is run: the root is that node.
+pub fn lower_part(ast: &Ast) -> Expr {
     node(ast, &Expr::Root)
 }
 
@@ -22,12 +28,12 @@ pub fn lower(ast: &Ast) -> Expr {
 /// innermost binder. JMESPath cannot name an outer node, so nothing else ever occurs.
 fn node(ast: &Ast, current: &Expr) -> Expr {
     match ast {
-        Ast::Empty => Expr::fail("Unknown AST node: ASTEmpty"),
+        Ast::Empty(_) => Expr::fail("Unknown AST node: ASTEmpty"),
         Ast::Current | Ast::Identity => current.clone(),
         Ast::Literal(v) => Expr::Const(v.clone()),
-        Ast::Field(name) => Expr::get(current.clone(), Str::from(name.as_str()), ACCESS),
+        Ast::Field(name, _) => Expr::get(current.clone(), Str::from(name.as_str()), ACCESS),
         Ast::Index(i) => Expr::Index { base: Box::new(current.clone()), index: *i },
-        Ast::Slice(bounds) => Expr::Slice { base: Box::new(current.clone()), bounds: *bounds },
+        Ast::Slice(bounds, _) => Expr::Slice { base: Box::new(current.clone()), bounds: *bounds },
         Ast::Subexpression(p) | Ast::IndexExpression(p) => {
             let left = node(&p[0], current);
             follow(left, &p[1])
@@ -37,6 +43,10 @@ fn node(ast: &Ast, current: &Expr) -> Expr {
             let right = follow(left, &p[1]);
             Expr::rescue(right, Faults::MissingAsNull)
         }
+        // An expression reference is true; of keys, items and entries it has none.
+        Ast::Or(p) if is_reference(&p[0]) => node(&p[0], current),
+        Ast::And(p) if is_reference(&p[0]) => node(&p[1], current),
+        Ast::Not(e) if is_reference(e) => Expr::Const(false.into()),
         Ast::Or(p) => {
             let sides = p.each_ref().map(|side| missing_as_null(side, current));
             Expr::Or { sides: Box::new(sides), truth: Truth::NonEmpty }
@@ -78,8 +88,12 @@ fn node(ast: &Ast, current: &Expr) -> Expr {
             Expr::UnlessNull(Box::new([current.clone(), Expr::Object(pairs.into())]))
         }
         Ast::Expref(e) => lambda(e),
-        Ast::Function(name, args) => call(name.as_deref(), args, current),
+        Ast::Function(name, args, _) => call(name.as_deref(), args, current),
     }
+}
+
+fn is_reference(ast: &Ast) -> bool {
+    matches!(ast, Ast::Expref(_))
 }
 
 fn missing_as_null(ast: &Ast, current: &Expr) -> Expr {
@@ -93,9 +107,12 @@ fn all_as_null(ast: &Ast, current: &Expr) -> Expr {
 /// Evaluates `right` on the result of `left`. A chain of keys and indexes needs no binder.
 fn follow(left: Expr, right: &Ast) -> Expr {
     match right {
-        Ast::Field(name) => Expr::get(left, Str::from(name.as_str()), ACCESS),
+        Ast::Field(..) | Ast::Index(_) | Ast::Slice(..) if matches!(left, Expr::Lambda { .. }) => {
+            Expr::Const(Value::Null)
+        }
+        Ast::Field(name, _) => Expr::get(left, Str::from(name.as_str()), ACCESS),
         Ast::Index(i) => Expr::Index { base: Box::new(left), index: *i },
-        Ast::Slice(bounds) => Expr::Slice { base: Box::new(left), bounds: *bounds },
+        Ast::Slice(bounds, _) => Expr::Slice { base: Box::new(left), bounds: *bounds },
         Ast::Identity | Ast::Current => left,
         _ if matches!(left, Expr::Root | Expr::Local(_)) => node(right, &left),
         _ => {
@@ -107,6 +124,7 @@ fn follow(left: Expr, right: &Ast) -> Expr {
 
 fn projection(over: Over, source: Expr, keep: Option<&Ast>, right: &Ast) -> Expr {
     let item = Expr::Local(0);
+    let keep = keep.filter(|k| !is_reference(k));
     let keep = keep.map(|k| Box::new(missing_as_null(k, &item)));
     let body = match right {
         Ast::Identity => None,

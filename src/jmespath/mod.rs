@@ -18,26 +18,28 @@ pub use parser::parse;
 pub struct SyntaxError {
     /// The reference's text, for example `SyntaxError: Incomplete expression`.
     pub text: String,
-    /// Byte offset in the expression; `None` for errors of the JSON and integer decoders, which
-    /// have no place.
-    pub offset: Option<usize>,
+    /// Byte offset in the expression.
+    pub offset: usize,
+    /// Whether the reference shows the place: errors of its JSON and integer decoders have none.
+    pub marked: bool,
 }
 
 impl SyntaxError {
     fn at(offset: usize, text: impl AsRef<str>) -> Self {
-        SyntaxError { text: format!("SyntaxError: {}", text.as_ref()), offset: Some(offset) }
+        SyntaxError { text: format!("SyntaxError: {}", text.as_ref()), offset, marked: true }
     }
 
-    fn raw(text: impl Into<String>) -> Self {
-        SyntaxError { text: text.into(), offset: None }
+    fn raw(offset: usize, text: impl Into<String>) -> Self {
+        SyntaxError { text: text.into(), offset, marked: false }
     }
 
-    /// The error as `jp parse` prints it: the text and, where there is a place, the expression with a
-    /// caret under it.
+    /// The error as `jp parse` prints it: the text and, where the reference knows the place, the expression
+    /// with a caret behind as many blanks as there are bytes before.
     pub fn with_caret(&self, expression: &str) -> String {
-        match self.offset {
-            Some(offset) => format!("{}\n{expression}\n{}^", self.text, " ".repeat(offset)),
-            None => self.text.clone(),
+        if self.marked {
+            format!("{}\n{expression}\n{}^", self.text, " ".repeat(self.offset))
+        } else {
+            self.text.clone()
         }
     }
 }

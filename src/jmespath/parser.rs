@@ -73,6 +73,7 @@ impl Parser {
             return Err(self.error("expression nests too deeply"));
         }
         let entered = self.depth;
+        let start = self.token(0).at;
         let token = self.advance();
         let mut left = self.prefix(token)?;
         while power < self.current().binding_power() {
@@ -82,7 +83,7 @@ impl Parser {
                 return Err(self.error("expression nests too deeply"));
             }
             let token = self.advance();
-            left = self.infix(token, left)?;
+            left = self.infix(token, left, start)?;
         }
         self.depth = entered - 1;
         Ok(left)
@@ -94,13 +95,15 @@ impl Parser {
 
     fn prefix(&mut self, token: Token) -> Parsed {
         match token.kind {
-            Kind::Json => decode_json(&token.text).map(Ast::Literal).map_err(SyntaxError::raw),
+            Kind::Json => {
+                decode_json(&token.text).map(Ast::Literal).map_err(|e| SyntaxError::raw(token.at, e))
+            }
             Kind::String => Ok(Ast::Literal(Value::from(token.text))),
-            Kind::Identifier => Ok(Ast::Field(token.text)),
+            Kind::Identifier => Ok(Ast::Field(token.text, token.at)),
             Kind::QuotedIdentifier if self.current() == Kind::LParen => {
                 Err(SyntaxError::at(token.at, "Can't have quoted identifier as function Name."))
             }
-            Kind::QuotedIdentifier => Ok(Ast::Field(token.text)),
+            Kind::QuotedIdentifier => Ok(Ast::Field(token.text, token.at)),
             Kind::Star => {
                 let right = match self.current() {
                     Kind::RBracket => Ast::Identity,
@@ -119,7 +122,7 @@ impl Parser {
                 // The reference drops this error and goes on with a node that cannot be evaluated.
                 Kind::Number | Kind::Colon => match self.index() {
                     Ok(right) => self.project_if_slice(Ast::Identity, right),
-                    Err(_) => Ok(Ast::Empty),
+                    Err(_) => Ok(Ast::Empty(token.at)),
                 },
                 Kind::Star if self.token(1).kind == Kind::RBracket => {
                     self.at += 2;
@@ -141,7 +144,8 @@ impl Parser {
         }
     }
 
-    fn infix(&mut self, token: Token, left: Ast) -> Parsed {
+    /// `start` is where `left` begins.
+    fn infix(&mut self, token: Token, left: Ast, start: usize) -> Parsed {
         let power = token.kind.binding_power();
         let comparator = match token.kind {
             Kind::Eq => Some(Comparator::Eq),
@@ -166,7 +170,7 @@ impl Parser {
             Kind::Pipe => Ok(Ast::Pipe(Box::new([left, self.expression(power)?]))),
             Kind::Or => Ok(Ast::Or(Box::new([left, self.expression(power)?]))),
             Kind::And => Ok(Ast::And(Box::new([left, self.expression(power)?]))),
-            Kind::LParen => self.call(left),
+            Kind::LParen => self.call(left, start),
             Kind::Filter => self.filter(left),
             Kind::Flatten => {
                 let left = Ast::Flatten(Box::new(left));
@@ -185,14 +189,15 @@ impl Parser {
                     Ok(Ast::Projection(Box::new([left, right])))
                 }
             },
-            other => Err(SyntaxError::at(token.at, format!("Unexpected token: {}", other.name()))),
+            // The reference names the token and points behind it.
+            other => Err(self.error(format!("Unexpected token: {}", other.name()))),
         }
     }
 
     /// The callee's name is the value of whatever stands before the parenthesis (reference bug).
-    fn call(&mut self, callee: Ast) -> Parsed {
+    fn call(&mut self, callee: Ast, start: usize) -> Parsed {
         let name = match callee {
-            Ast::Field(name) | Ast::Function(Some(name), _) => Some(name),
+            Ast::Field(name, _) | Ast::Function(Some(name), ..) => Some(name),
             Ast::Literal(v) => v.as_str().map(str::to_string),
             _ => None,
         };
@@ -204,7 +209,7 @@ impl Parser {
             }
         }
         self.expect(Kind::RParen)?;
-        Ok(Ast::Function(name, args))
+        Ok(Ast::Function(name, args, start))
     }
 
     fn dot_right(&mut self, power: u8) -> Parsed {
@@ -248,7 +253,7 @@ impl Parser {
         if self.current() == Kind::Colon || self.token(1).kind == Kind::Colon {
             return self.slice();
         }
-        let n = integer(&self.token(0).text)?;
+        let n = integer(self.token(0))?;
         self.at += 1;
         self.expect(Kind::RBracket)?;
         Ok(Ast::Index(n))
@@ -256,12 +261,13 @@ impl Parser {
 
     fn slice(&mut self) -> Parsed {
         let mut parts = [None; 3];
+        let start = self.token(0).at;
         let mut part = 0;
         while self.current() != Kind::RBracket && part < 3 {
             match self.current() {
                 Kind::Colon => part += 1,
                 Kind::Number => {
-                    let n = integer(&self.token(0).text)?;
+                    let n = integer(self.token(0))?;
                     if let Some(slot) = parts.get_mut(part) {
                         *slot = Some(n);
                     }
@@ -273,11 +279,11 @@ impl Parser {
             self.at += 1;
         }
         self.expect(Kind::RBracket)?;
-        Ok(Ast::Slice(parts))
+        Ok(Ast::Slice(parts, start))
     }
 
     fn project_if_slice(&mut self, left: Ast, right: Ast) -> Parsed {
-        let is_slice = matches!(right, Ast::Slice(_));
+        let is_slice = matches!(right, Ast::Slice(..));
         let indexed = Ast::IndexExpression(Box::new([left, right]));
         if !is_slice {
             return Ok(indexed);
@@ -320,12 +326,13 @@ impl Parser {
     }
 }
 
-fn integer(text: &str) -> Result<i64, SyntaxError> {
+fn integer(token: &Token) -> Result<i64, SyntaxError> {
+    let text = &token.text;
     text.parse().map_err(|e: std::num::ParseIntError| {
         let why = match e.kind() {
             std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => "value out of range",
             _ => "invalid syntax",
         };
-        SyntaxError::raw(format!("strconv.Atoi: parsing \"{text}\": {why}"))
+        SyntaxError::raw(token.at, format!("strconv.Atoi: parsing \"{text}\": {why}"))
     })
 }

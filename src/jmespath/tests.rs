@@ -19,6 +19,8 @@ fn commas_between_arguments_are_optional_and_one_may_trail() {
 #[test]
 fn errors_stand_under_their_token() {
     assert_eq!(error("a["), "SyntaxError: Expected tStar, received: tEOF\na[\n  ^");
+    assert_eq!(error("a.'b'"), "SyntaxError: Expected identifier, lbracket, or lbrace\na.'b'\n   ^");
+    assert_eq!(error("a!b"), "SyntaxError: Unexpected token: tNot\na!b\n  ^");
     assert_eq!(error("'a"), "SyntaxError: Unclosed delimiter: '\n'a\n  ^");
     assert_eq!(error("a é"), "SyntaxError: Unknown char: '\\u00e9'\na é\n   ^");
     assert_eq!(

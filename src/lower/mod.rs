@@ -6,6 +6,7 @@
 
 pub mod binding;
 pub mod condition;
+mod expressions;
 pub mod generate;
 pub mod matcher;
 pub mod mutate;

@@ -1,13 +1,14 @@
 //! ClusterPolicies, Policies and PolicyExceptions → the IR.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
+use crate::ir::policy::Cleanup;
 use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
-use crate::value::{Str, Value};
+use crate::value::{Map, Str, Value};
 
+use super::binding::bindings;
 use super::condition::conditions;
 use super::matcher::matcher;
 use super::rule::{overrides, rule};
@@ -41,11 +42,7 @@ pub fn policy(doc: &Value) -> Policy {
         kind: text(&["kind"]),
         name: text(&["metadata", "name"]),
         namespace: (!is_cluster).then(|| text(&["metadata", "namespace"])),
-        annotations: doc
-            .at(&["metadata", "annotations"])
-            .and_then(Value::as_map)
-            .cloned()
-            .unwrap_or_default(),
+        annotations: annotations(doc),
         apply_one: doc.text_at(&["spec", "applyRules"]) == "One",
         background: flag("background"),
         admission: flag("admission"),
@@ -68,9 +65,9 @@ fn by_kind(
     base: &[Arc<Rule>],
     all: &[Computed],
     finished: &dyn Fn(&Computed) -> Arc<Rule>,
-) -> HashMap<Str, Arc<[Arc<Rule>]>> {
+) -> Vec<(Str, Arc<[Arc<Rule>]>)> {
     let kinds = controllers(doc, written_rules(doc));
-    let mut by_kind = HashMap::new();
+    let mut by_kind = Vec::new();
     let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
     for group in [cron, others] {
         let Some(first) = group.first() else { continue };
@@ -86,7 +83,7 @@ fn by_kind(
             })
             .collect();
         for kind in group {
-            by_kind.insert(Str::from(kind), rules.clone());
+            by_kind.push((Str::from(kind), rules.clone()));
         }
     }
     by_kind
@@ -96,6 +93,51 @@ fn by_kind(
 fn shared<'c>(one: &'c Computed, all: &'c [Computed]) -> &'c Computed {
     let name = one.rule.text_at(&["name"]);
     all.iter().find(|c| c.rule.text_at(&["name"]) == name).unwrap_or(one)
+}
+
+/// Lowers a CleanupPolicy or ClusterCleanupPolicy.
+pub fn cleanup(doc: &Value) -> Cleanup {
+    let part = |key: &str| doc.at(&["spec", key]).filter(|v| !v.is_null());
+    let text = |path: &[&str]| Str::from(doc.text_at(path));
+    let none: Arc<[Str]> = Arc::from([]);
+    let (bindings, names) = bindings(part("context"), &none, &Origin::new("spec.context"));
+    let admit = conditions(part("conditions"), &names, Origin::new("spec.conditions"));
+    // Unlike in rules, `all` is asked before `any`, and an empty `any` asks for nothing.
+    let admit = admit.into_iter().flat_map(|c| {
+        let any = c.any.clone().filter(|any| !any.is_empty());
+        let any = any.map(|any| Conditions { any: Some(any), all: Box::default(), ..c.clone() });
+        [Some(Conditions { any: None, ..c }), any].into_iter().flatten()
+    });
+    let exclude = part("exclude");
+    let says = |v: &Value| v.get("any").is_some() || v.get("all").is_some();
+    Cleanup {
+        policy: Arc::new(Policy {
+            kind: text(&["kind"]),
+            name: text(&["metadata", "name"]),
+            namespace: (doc.text_at(&["kind"]) == "CleanupPolicy").then(|| text(&["metadata", "namespace"])),
+            annotations: annotations(doc),
+            apply_one: false,
+            background: false,
+            admission: false,
+            action: "".into(),
+            overrides: Box::default(),
+            fail_closed: true,
+            broken: None,
+            rules: Arc::from([]),
+            by_kind: Vec::new(),
+            rule_count: 0,
+            rule_names: Box::default(),
+        }),
+        when: matcher(part("match"), &Origin::new("spec.match")),
+        unless: exclude.map(|_| matcher(exclude, &Origin::new("spec.exclude"))),
+        spares_all: exclude.is_some_and(|v| !says(v)),
+        bindings,
+        admit: admit.collect(),
+    }
+}
+
+fn annotations(doc: &Value) -> Map {
+    doc.at(&["metadata", "annotations"]).and_then(Value::as_map).cloned().unwrap_or_default()
 }
 
 /// Lowers a PolicyException of group `kyverno.io`.

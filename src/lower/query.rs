@@ -25,7 +25,8 @@ pub fn plain(text: &str, names: &[Str]) -> Query {
         Ok(ast) => Ok(jmespath::lower::lower(&ast)),
         Err(e) => Err(format!("incorrect query {text}: {e}").into()),
     };
-    Query { text: text.into(), expr, needs: needs(text, names), on_delete: None }
+    let sorts = expr.as_ref().is_ok_and(crate::ir::optimise::sorts);
+    Query { sorts, text: text.into(), expr, needs: needs(text, names), on_delete: None }
 }
 
 fn needs(text: &str, names: &[Str]) -> Needs {

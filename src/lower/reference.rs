@@ -65,15 +65,15 @@ fn one(reference: &str, root: &Value, path: &[String]) -> Result<String, String>
     let inner = reference.strip_prefix("$(").and_then(|r| r.strip_suffix(')')).unwrap_or(reference);
     let (operator, target) =
         OPERATORS.iter().find_map(|op| inner.strip_prefix(op).map(|rest| (*op, rest))).unwrap_or(("", inner));
-    if target.is_empty() {
-        return Err(format!(
-            "failed to resolve {reference} at path {place}: expected path, found empty reference"
-        ));
-    }
-    let nil = || format!("got nil resolved variable {reference} at path {place}: <nil>");
-    let found = lookup(root, &clean(target, path)).ok_or_else(nil)?;
+    let found = match lookup(root, &clean(target, path)).filter(|_| !target.is_empty()) {
+        // For an object the reference takes any of its keys; nothing can rely on that.
+        None | Some(Value::Map(_) | Value::List(_)) => &Value::Null,
+        Some(found) => found,
+    };
     match (operator, found) {
-        (_, Value::Null | Value::Map(_) | Value::List(_)) => Err(nil()),
+        (op, Value::Null) if op.is_empty() || target.is_empty() => {
+            Err(format!("got nil resolved variable {reference} at path {place}: <nil>"))
+        }
         ("", Value::Str(s)) => Ok(s.to_string()),
         ("", _) => Err(format!("NotResolvedReferenceErr,reference {reference} not resolved at path {place}")),
         (op, Value::Str(s)) => Ok(format!("{op}{s}")),

@@ -95,13 +95,23 @@ fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> (R
         return (RuleKind::ImageVerification, unsupported("verifyImages"));
     }
     let body = match doc.get("validate") {
-        Some(v) => validate(v, doc.text_at(&["name"]), names, &origin, inserted),
+        Some(v) => {
+            let admit = doc.get("celPreconditions");
+            validate(v, doc.text_at(&["name"]), names, &origin, inserted, admit)
+        }
         None => Body::Validate { check: Check::Nothing, message: message("", "", names, &origin) },
     };
     (RuleKind::Validation, body)
 }
 
-fn validate(v: &Value, name: &str, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Body {
+fn validate(
+    v: &Value,
+    name: &str,
+    names: &Arc<[Str]>,
+    origin: &Origin,
+    inserted: usize,
+    admit: Option<&Value>,
+) -> Body {
     let attestors = v.at(&["manifests", "attestors"]);
     if present(attestors).is_some() {
         return Body::Unsupported("validate.manifests rules are not supported yet".into());
@@ -113,8 +123,9 @@ fn validate(v: &Value, name: &str, names: &Arc<[Str]>, origin: &Origin, inserted
             exclude: p.get("exclude").cloned().unwrap_or_default(),
         });
     }
-    if present(v.get("cel")).is_some() {
-        return Body::Unsupported("validate.cel rules are not supported yet".into());
+    if let Some(cel) = present(v.get("cel")) {
+        let message = v.text_at(&["message"]);
+        return Body::Expressions(Box::new(super::expressions::expressions(cel, admit, message, name)));
     }
     let message = message(v.text_at(&["message"]), name, names, origin);
     Body::Validate { check: check(v, names, origin, inserted), message }

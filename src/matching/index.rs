@@ -78,7 +78,7 @@ impl Index {
         }
         literal.sort_unstable();
         literal.dedup();
-        for kind in literal.iter().filter(|k| !policy.by_kind.contains_key(*k)) {
+        for kind in literal.iter().filter(|k| policy.own_rules_for(k).is_none()) {
             self.file(kind, slot, &rule.when);
         }
     }

@@ -20,7 +20,7 @@ pub fn text(v: &Value) -> String {
         Value::Float(f) => float_json(*f),
         Value::Bool(b) => b.to_string(),
         Value::Null => "null".into(),
-        Value::List(_) | Value::Map(_) => String::new(),
+        _ => String::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! first one is run. Texts of errors are the reference's.
 
 use crate::document;
-use crate::value::print::{json, json_kind};
+use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
 /// A list of operations.
@@ -98,14 +98,14 @@ pub fn decode(text: &str) -> Result<JsonPatch, String> {
         other => {
             return Err(failed(format!(
                 "{CANNOT} {} into Go value of type jsonpatch.Patch",
-                json_kind(other)
+                other.json_type()
             )));
         }
     };
     if let Some(other) = items.iter().find(|item| !matches!(item, Value::Map(_) | Value::Null)) {
         return Err(failed(format!(
             "{CANNOT} {} into Go value of type jsonpatch.Operation",
-            json_kind(other)
+            other.json_type()
         )));
     }
     let operations: Result<Box<[Operation]>, String> = items.iter().map(operation).collect();
@@ -135,7 +135,7 @@ pub fn operation(v: &Value) -> Result<Operation, String> {
         Some(Value::Str(s)) => Ok(s.clone()),
         None => Err(broken(&format!("failed to decode '{field}': {missing}: missing value"))),
         Some(other) => {
-            let kind = json_kind(other);
+            let kind = other.json_type();
             Err(broken(&format!("failed to decode '{field}': {CANNOT} {kind} into Go value of type string")))
         }
     };

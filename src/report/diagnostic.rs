@@ -95,6 +95,19 @@ impl fmt::Display for Diagnostic<'_> {
             Severity::Warning => "warning",
         };
         writeln!(f, "{word}: {}", self.message)?;
+        f.write_str(&self.frame())
+    }
+}
+
+impl Diagnostic<'_> {
+    /// Everything but the message: the file, the source line with the place marked, the hint.
+    pub fn frame(&self) -> String {
+        let mut out = String::new();
+        let _ = self.write_frame(&mut out);
+        out
+    }
+
+    fn write_frame(&self, f: &mut impl fmt::Write) -> fmt::Result {
         let marked = self.place.and_then(|p| Some((p, self.text.lines().nth(p.line.checked_sub(1)?)?)));
         if let Some(file) = self.file {
             match self.place {

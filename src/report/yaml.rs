@@ -108,6 +108,10 @@ impl Emitter<'_> {
             Value::Int(i) => self.integer(*i),
             Value::UInt(u) => self.integer(*u),
             Value::Float(f) => self.float(*f),
+            // No document holds values of other kinds.
+            Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => {
+                self.atom("null")
+            }
         }
     }
 

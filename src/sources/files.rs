@@ -211,10 +211,14 @@ impl Loaded {
     }
 
     fn file(&mut self, path: &Path) {
-        let name = path.to_string_lossy();
+        self.file_as(&path.to_string_lossy(), path);
+    }
+
+    /// Reads a file that is shown under another name.
+    pub(super) fn file_as(&mut self, name: &str, path: &Path) {
         match fs::read(path) {
-            Ok(bytes) => self.text(&name, bytes),
-            Err(e) => self.note(&name, Cause::Unreadable, format!("open {name}: {}", reason(&e))),
+            Ok(bytes) => self.text(name, bytes),
+            Err(e) => self.note(name, Cause::Unreadable, format!("open {name}: {}", reason(&e))),
         }
     }
 
@@ -234,7 +238,7 @@ impl Loaded {
 }
 
 /// An operating system's error in the reference's words.
-fn reason(e: &io::Error) -> String {
+pub(super) fn reason(e: &io::Error) -> String {
     match e.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_string(),
         io::ErrorKind::PermissionDenied => "permission denied".to_string(),

@@ -5,7 +5,9 @@
 
 pub mod download;
 pub mod files;
+pub mod git;
 pub mod offline;
+pub mod payload;
 
 use crate::value::Value;
 

@@ -13,12 +13,30 @@ pub enum Fault {
     NotFound(Str),
     /// Every other failure, with its text as the user sees it.
     Error(Box<str>),
+    /// The evaluation costs too much. Nothing absorbs it.
+    Budget,
 }
 
 impl Fault {
+    /// The text of a result that is larger than any sensible one; see [`Fault::is_final`].
+    pub const TOO_LARGE: &str = "result is too large";
+
+    /// Whether no part of an expression absorbs it: where a bound is hit, null would be a wrong answer.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Fault::Error(text) if **text == *Fault::TOO_LARGE)
+    }
+
     /// A failure with this text.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Fault::Error(text.into())
+    }
+
+    /// The text as CEL shows it.
+    pub fn cel_text(&self) -> String {
+        match self {
+            Fault::NotFound(key) => format!("no such key: {key}"),
+            other => other.to_string(),
+        }
     }
 
     /// Whether this is a missing key.
@@ -32,6 +50,7 @@ impl std::fmt::Display for Fault {
         match self {
             Fault::NotFound(key) => write!(f, "Unknown key \"{key}\" in path"),
             Fault::Error(text) => f.write_str(text),
+            Fault::Budget => f.write_str("operation cancelled: actual cost limit exceeded"),
         }
     }
 }

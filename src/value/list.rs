@@ -26,6 +26,16 @@ impl List {
         self.opaque
     }
 
+    /// Where the items are. Two lists that live have the same address when they are one list, shared.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.items).addr()
+    }
+
+    /// Other items in a list of the same kind.
+    pub fn with_items(&self, items: Vec<Value>) -> List {
+        List { items: Arc::new(items), opaque: self.opaque }
+    }
+
     /// The items for changing; copied first when they are shared.
     pub fn make_mut(&mut self) -> &mut Vec<Value> {
         Arc::make_mut(&mut self.items)

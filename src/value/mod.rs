@@ -13,8 +13,11 @@ pub mod duration;
 pub mod fault;
 pub mod image;
 pub mod list;
+mod local_zone;
 pub mod map;
+pub mod names;
 pub mod number;
+pub mod object;
 pub mod path;
 pub mod place;
 pub mod print;
@@ -33,6 +36,7 @@ use std::sync::Arc;
 pub use fault::Fault;
 pub use list::List;
 pub use map::Map;
+pub use object::Object;
 
 /// A shared immutable string.
 pub type Str = Arc<str>;
@@ -57,6 +61,14 @@ pub enum Value {
     List(List),
     /// An object with its keys in the order in which they were written.
     Map(Map),
+    /// Bytes (CEL).
+    Bytes(Arc<[u8]>),
+    /// A signed number of nanoseconds (CEL).
+    Duration(i64),
+    /// A point in time (CEL).
+    Timestamp(time::Time),
+    /// A value of a kind that only expressions know (CEL).
+    Object(Arc<Object>),
 }
 
 impl Value {
@@ -99,6 +111,18 @@ impl Value {
         match self {
             Value::Map(m) => Some(m),
             _ => None,
+        }
+    }
+
+    /// The type's name in the texts of JSON decoders.
+    pub fn json_type(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
+            Value::List(_) => "array",
+            Value::Map(_) | Value::Object(_) => "object",
+            Value::Str(_) | Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) => "string",
         }
     }
 

@@ -41,6 +41,9 @@ pub fn write_display(out: &mut String, v: &Value) {
 fn scalar(out: &mut String, v: &Value) {
     match v {
         Value::Null | Value::List(_) | Value::Map(_) => out.push_str("<nil>"),
+        Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => {
+            out.push_str(v.cel_type())
+        }
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => {
             let _ = write!(out, "{i}");
@@ -96,18 +99,6 @@ pub fn json_pretty(v: &Value, indent: usize) -> String {
     out
 }
 
-/// What JSON calls the kind of a value.
-pub fn json_kind(v: &Value) -> &'static str {
-    match v {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
-        Value::Str(_) => "string",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-    }
-}
-
 /// The first number in `v` that JSON cannot express, if there is one.
 pub fn first_non_finite(v: &Value) -> Option<f64> {
     match v {
@@ -127,6 +118,8 @@ fn line_break(out: &mut String, indent: Option<usize>, level: usize) {
 
 fn write_json(out: &mut String, v: &Value, indent: Option<usize>, level: usize) {
     match v {
+        // No document holds values of these kinds.
+        Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => out.push_str("null"),
         Value::Null => out.push_str("null"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => {

@@ -14,13 +14,54 @@ use regex::Regex;
 
 use super::quote::quote;
 
-/// A version; build data is dropped.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A version. Build data takes no part in the order and in equality.
+#[derive(Clone, Debug, Default)]
 pub struct Version {
     major: u64,
     minor: u64,
     patch: u64,
     pre: PreRelease,
+    build: Box<str>,
+}
+
+impl Version {
+    fn key(&self) -> (u64, u64, u64, &PreRelease) {
+        (self.major, self.minor, self.patch, &self.pre)
+    }
+}
+
+impl PartialEq for Version {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Version {}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
+        for (i, part) in self.pre.0.iter().enumerate() {
+            f.write_str(if i == 0 { "-" } else { "." })?;
+            match part {
+                Identifier::Number(n) => write!(f, "{n}")?,
+                Identifier::Word(w) => f.write_str(w)?,
+            }
+        }
+        if self.build.is_empty() { Ok(()) } else { write!(f, "+{}", self.build) }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,7 +120,13 @@ impl Version {
                 return Err(format!("Invalid character(s) found in build meta data {}", quote(part)));
             }
         }
-        Ok(Version { major, minor, patch, pre: PreRelease(identifiers) })
+        let build = build.unwrap_or_default().into();
+        Ok(Version { major, minor, patch, pre: PreRelease(identifiers), build })
+    }
+
+    /// Major, minor and patch.
+    pub fn numbers(&self) -> [u64; 3] {
+        [self.major, self.minor, self.patch]
     }
 
     /// Reads a version; `None` when `text` is none.

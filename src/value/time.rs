@@ -84,6 +84,11 @@ impl Time {
         i128::from(self.secs) * NANOS + i128::from(self.nanos)
     }
 
+    /// The same instant shown in the zone of the machine.
+    pub fn local(self) -> Time {
+        Time { offset: super::local_zone::offset_at(self.secs), ..self }
+    }
+
     /// The same instant shown in UTC.
     pub fn utc(self) -> Time {
         Time { offset: 0, ..self }

@@ -1,8 +1,9 @@
 //! Runs the program on files of a temporary folder.
 #![allow(dead_code, clippy::expect_used)]
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A temporary folder with files.
 pub struct Files {
@@ -31,12 +32,29 @@ impl Files {
 
     /// Runs `ephor` in the folder.
     pub fn run(&self, args: &[&str]) -> Ran {
-        let output = Command::new(env!("CARGO_BIN_EXE_ephor"))
-            .args(args)
-            .current_dir(self.dir.path())
-            .output()
-            .expect("the program starts");
-        Ran::new(output)
+        Ran::new(self.program(args).output().expect("the program starts"))
+    }
+
+    /// Runs `ephor` with a text on its standard input.
+    pub fn run_on(&self, input: &str, args: &[&str]) -> Ran {
+        let mut program = self.program(args);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = program.spawn().expect("the program starts");
+        // A program that refuses its arguments does not read.
+        let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+        Ran::new(child.wait_with_output().expect("the program ends"))
+    }
+
+    /// The program in the folder, which is also its home; no cluster and no proxy is set up.
+    pub fn program(&self, args: &[&str]) -> Command {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_ephor"));
+        program.args(args).current_dir(self.dir.path()).env("HOME", self.dir.path());
+        for name in
+            ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
+        {
+            program.env_remove(name);
+        }
+        program
     }
 }
 

@@ -6,7 +6,6 @@ use super::generate::is_loop;
 use super::{Finding, Outcome, Rule};
 use crate::api::read::{Body, entries, is_unwritten, listed, member};
 use crate::value::place::{self, Path, PathPart};
-use crate::value::print::json_kind;
 use crate::value::{Value, wildcard};
 
 /// Where below the body something is wrong in the words of messages, what, and the place.
@@ -122,7 +121,7 @@ fn validate(rule: &Value, body: &Value) -> Result<(), Problem> {
             }
         }
         Some(other) => {
-            let found = json_kind(other);
+            let found = other.json_type();
             let detail = format!(
                 "failed to deserialize anyPattern, expect array: json: cannot unmarshal {found} into Go value of type []interface {{}}"
             );

@@ -162,6 +162,7 @@ fn kind(value: &Value) -> &'static str {
         Value::Str(_) => "string",
         Value::List(_) => "slice",
         Value::Map(_) => "map",
+        other => other.json_type(),
     }
 }
 

@@ -8,6 +8,9 @@ use crate::value::variables::{expression, find_all_variables};
 /// Checks that a rule uses loop variables only below a `foreach`.
 pub fn check(rule: &Rule<'_>) -> Outcome {
     each_text(rule.value, &mut |text, below| {
+        if !text.contains("{{") {
+            return Ok(());
+        }
         let place = slashed(below);
         if place.contains("/foreach/") {
             return Ok(());

@@ -5,7 +5,6 @@
 use super::{Finding, Outcome, Rule, Subject};
 use crate::patch::operation;
 use crate::value::Value;
-use crate::value::print::json_kind;
 use crate::value::variables::find_all_variables;
 
 /// Stands for a variable while a patch is decoded.
@@ -37,7 +36,7 @@ const SLASH: &str = "path must begin with a forward slash";
 
 fn problem(subject: &Subject<'_>, patches: &str) -> Option<Problem> {
     let refuse = |found: &Value, wanted: &str| {
-        let found = json_kind(found);
+        let found = found.json_type();
         Some((SLASH, format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{wanted}")))
     };
     let operations = match (subject.checks.parse_yaml)(&with_placeholders(patches)) {

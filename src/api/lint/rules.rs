@@ -129,6 +129,10 @@ fn warn_of_partial_autogen(subject: &Subject<'_>, rule: &Rule<'_>, warnings: &mu
 /// Scale and status are subresources: a rule about them that does not select them sees less than its
 /// author thinks. Deny conditions are left out of the search.
 fn warn_of_subresources(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
+    let is_telling = |text: &str| text.contains("replicas") || text.contains("status");
+    if !rule.value.any_text(&is_telling) {
+        return;
+    }
     let mut body: Map = ["mutate", "validate"]
         .iter()
         .filter_map(|name| rule.value.get(name).map(|value| ((*name).into(), value.clone())))

@@ -102,6 +102,9 @@ pub fn slashed(path: &[PathPart]) -> String {
 }
 
 fn variables(text: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), Failure> {
+    if !text.contains("{{") {
+        return Ok(());
+    }
     let mut text = text.to_owned();
     loop {
         let found: Vec<String> = find_variables(&text)
@@ -135,6 +138,9 @@ fn resolve_one(query: &str, path: &Path, allowed: &Allowed<'_>) -> Result<(), St
 }
 
 fn references(document: &Value, text: &str, path: &Path) -> Result<(), Failure> {
+    if !text.contains("$(") {
+        return Ok(());
+    }
     for range in find_references(text) {
         let Some(reference) = text.get(range) else { continue };
         reference_resolves(document, reference, path).map_err(|cause| (cause, path.clone()))?;
@@ -148,18 +154,24 @@ fn reference_resolves(document: &Value, reference: &str, path: &Path) -> Result<
     let target = inner.get(operator.len()..).unwrap_or("");
     let place = slashed(path);
     let steps = if target.starts_with('/') { cleaned("", target) } else { cleaned(&place, target) };
+    let unfit = |value: &str| {
+        Err(format!(
+            "failed to resolve {reference} at path {place}: incorrect expression: operator {operator} does not \
+             match with value {value}"
+        ))
+    };
     match leaf(document, &steps).filter(|_| !target.is_empty()) {
-        None | Some(Value::Null | Value::Map(_) | Value::List(_)) => {
-            Err(format!("got nil resolved variable {reference} at path {place}: <nil>"))
-        }
         Some(Value::Str(_)) => Ok(()),
+        None | Some(Value::Null | Value::Map(_) | Value::List(_)) => {
+            if operator.is_empty() || target.is_empty() {
+                return Err(format!("got nil resolved variable {reference} at path {place}: <nil>"));
+            }
+            unfit("<nil>")
+        }
         Some(_) if operator.is_empty() => {
             Err(format!("NotResolvedReferenceErr,reference {reference} not resolved at path {place}"))
         }
-        Some(Value::Bool(b)) => Err(format!(
-            "failed to resolve {reference} at path {place}: incorrect expression: operator {operator} does not \
-             match with value {b}"
-        )),
+        Some(Value::Bool(b)) => unfit(&b.to_string()),
         Some(_) => Ok(()),
     }
 }

@@ -272,5 +272,6 @@ pub fn type_name(value: &Value) -> &'static str {
         Value::Str(_) => "string",
         Value::List(_) => "array",
         Value::Map(_) => "object",
+        other => other.json_type(),
     }
 }

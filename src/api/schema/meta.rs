@@ -8,7 +8,6 @@ use super::check::Walk;
 use super::shape::Kind::{self, *};
 use super::shape::{Object, field, object, text, texts};
 use crate::api::labels;
-use crate::value::print::json_kind;
 use crate::value::{Map, Value, print};
 
 static META: Object = object(&[
@@ -60,7 +59,7 @@ pub fn malformed(document: &Map) -> Option<Problem> {
     let mut walk = Walk::default();
     let meta = document.get("metadata").filter(|meta| !meta.is_null())?;
     let Value::Map(fields) = meta else {
-        let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", json_kind(meta));
+        let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", meta.json_type());
         return Some(Problem { path: crate::value::place::parse("metadata"), text });
     };
     walk.in_key("metadata", |walk| object_types(walk, &META, "ObjectMeta", fields));
@@ -105,8 +104,10 @@ fn types(walk: &mut Walk, kind: &Kind, target: &str, value: &Value) {
 }
 
 fn refuse(walk: &mut Walk, value: &Value, target: &str, wanted: &str) {
-    let text =
-        format!("json: cannot unmarshal {} into Go struct field {target} of type {wanted}", json_kind(value));
+    let text = format!(
+        "json: cannot unmarshal {} into Go struct field {target} of type {wanted}",
+        value.json_type()
+    );
     walk.problems.push(Problem { path: walk.path.clone(), text });
 }
 

@@ -80,7 +80,8 @@ struct Ran {
 
 fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Surroundings<'_>) -> Ran {
     let unchanged = |result: RuleOutcome| Ran { results: vec![result], left: Left::Same };
-    let Entered { mut data, properties, exceptions } = match enter(policy, rule, request, root, around) {
+    let Entered { mut data, properties, exceptions } = match enter(policy, rule, request, root, around, None)
+    {
         Ok(entered) => entered,
         Err(result) => return unchanged(*result),
     };

@@ -6,12 +6,15 @@
 //! comes out there and fits the entry takes away one error of the original findings. The semantics'
 //! source is `docs/validate.md`, "podSecurity" (exclusions).
 
+use std::borrow::Cow;
+
 use crate::value::Value;
 use crate::value::wildcard;
 
 use super::checks::{self, Minor};
 use super::finding::{FieldError, Finding};
 use super::pod::Pod;
+use super::seen::Shown;
 
 /// What the checks are run with.
 #[derive(Clone, Copy)]
@@ -23,30 +26,29 @@ pub struct Standard<'a> {
 }
 
 /// The findings that are left after `entries`.
-pub fn apply(
-    mut findings: Vec<Finding>,
+pub fn apply<'f>(
+    mut findings: Vec<Cow<'f, Shown>>,
     entries: &Value,
     pod: &Pod<'_>,
     standard: Standard<'_>,
-) -> Vec<Finding> {
+) -> Vec<Cow<'f, Shown>> {
     for entry in entries.as_list().unwrap_or_default() {
         if findings.is_empty() {
             break;
         }
         let Entry { control, images, field, values } = Entry::new(entry);
         let by_image = !images.is_empty();
-        for found in part(pod, images, standard).into_iter().filter(|f| f.control == control) {
-            let Some(original) = findings.iter_mut().find(|f| f.id == found.id) else { continue };
+        for found in part(pod, images, control, standard) {
+            let Some(original) = findings.iter_mut().find(|f| f.finding.id == found.id) else { continue };
             for error in &found.errors {
-                let general = without_digits(&error.field);
-                let fits = (field.is_empty() || field == general)
+                let fits = (field.is_empty() || general(field.bytes(), error.field.bytes()))
                     && (values.is_empty() || error.bad.all(|v| any_matches(values, v)));
                 if fits {
-                    remove_one(&mut original.errors, error, &general, by_image);
+                    remove_one(original, error, by_image);
                 }
             }
             let id = found.id;
-            findings.retain(|f| f.id != id || !f.errors.is_empty());
+            findings.retain(|f| f.finding.id != id || !f.finding.errors.is_empty());
         }
     }
     findings
@@ -77,10 +79,11 @@ fn any_matches(patterns: &[Value], text: &str) -> bool {
 }
 
 /// What the checks find in the part of the pod that an entry is about.
-fn part(pod: &Pod<'_>, images: &[Value], standard: Standard<'_>) -> Vec<Finding> {
+fn part(pod: &Pod<'_>, images: &[Value], control: &str, standard: Standard<'_>) -> Vec<Finding> {
+    let Standard { level, version } = standard;
     if images.is_empty() {
         let lists: [&[Value]; 3] = [&[], &[Value::Null], &[]];
-        return checks::run(&Pod { lists, ..*pod }, standard.level, standard.version);
+        return checks::of_control(control, &Pod { lists, ..*pod }, level, version);
     }
     let named = |items: &[Value]| -> Vec<Value> {
         items.iter().filter(|c| any_matches(images, c.text_at(&["image"]))).cloned().collect()
@@ -88,32 +91,37 @@ fn part(pod: &Pod<'_>, images: &[Value], standard: Standard<'_>) -> Vec<Finding>
     let lists = pod.lists.map(named);
     let [init, ordinary, ephemeral] = &lists;
     let part = Pod { spec: &Value::Null, annotations: None, lists: [init, ordinary, ephemeral] };
-    checks::run(&part, standard.level, standard.version)
+    checks::of_control(control, &part, level, version)
 }
 
-/// The path with `*` for every run of digits, in names too.
-fn without_digits(field: &str) -> String {
-    let mut out = String::with_capacity(field.len());
+/// Whether a path with `*` for every run of digits (in names too) is `wanted`.
+fn general(mut wanted: impl Iterator<Item = u8>, field: impl Iterator<Item = u8>) -> bool {
+    generalised(field).all(|b| wanted.next() == Some(b)) && wanted.next().is_none()
+}
+
+fn generalised(field: impl Iterator<Item = u8>) -> impl Iterator<Item = u8> {
     let mut in_digits = false;
-    for c in field.chars() {
-        let digit = c.is_ascii_digit();
-        if !digit {
-            out.push(c);
-        } else if !in_digits {
-            out.push('*');
+    field.filter_map(move |b| {
+        let follows = std::mem::replace(&mut in_digits, b.is_ascii_digit());
+        match (in_digits, follows) {
+            (false, _) => Some(b),
+            (true, false) => Some(b'*'),
+            (true, true) => None,
         }
-        in_digits = digit;
-    }
-    out
+    })
 }
 
 /// Removes the first error of the same field; of the same container when images are named. The last
 /// error takes its place, which decides about the next removal (the reference's behaviour).
-fn remove_one(errors: &mut Vec<FieldError>, error: &FieldError, general: &str, by_image: bool) {
-    let at = errors
-        .iter()
-        .position(|e| without_digits(&e.field) == general && (!by_image || e.container == error.container));
+fn remove_one(shown: &mut Cow<'_, Shown>, error: &FieldError, by_image: bool) {
+    let errors = &shown.finding.errors;
+    let at = errors.iter().position(|e| {
+        general(generalised(error.field.bytes()), e.field.bytes())
+            && (!by_image || e.container == error.container)
+    });
     if let Some(at) = at {
-        errors.swap_remove(at);
+        let shown = shown.to_mut();
+        shown.finding.errors.swap_remove(at);
+        shown.text = None;
     }
 }

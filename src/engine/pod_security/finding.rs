@@ -3,6 +3,7 @@
 //! In: what the checks of [`super::checks`] saw. Out: the texts that messages and reports show. The
 //! semantics' source is `docs/validate.md`, "podSecurity" (messages, field rewriting).
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// A check that does not allow the pod.
@@ -75,13 +76,16 @@ pub enum Origin {
 impl Origin {
     /// The path as shown for an object of this kind. Every occurrence of `spec` is replaced, and
     /// `metadata` is rewritten for pods too (the reference's behaviour).
-    fn rewritten(self, field: &str) -> String {
-        let field = match self {
-            Origin::Pod => field.to_string(),
-            Origin::Template => field.replace("spec", "spec.template.spec"),
-            Origin::CronJob => field.replace("spec", "spec.jobTemplate.spec.template.spec"),
+    fn rewritten(self, field: &str) -> Cow<'_, str> {
+        let field: Cow<'_, str> = match self {
+            Origin::Pod => field.into(),
+            Origin::Template => field.replace("spec", "spec.template.spec").into(),
+            Origin::CronJob => field.replace("spec", "spec.jobTemplate.spec.template.spec").into(),
         };
-        field.replace("metadata", "spec.template.metadata")
+        if !field.contains("metadata") {
+            return field;
+        }
+        field.replace("metadata", "spec.template.metadata").into()
     }
 }
 
@@ -123,7 +127,13 @@ pub fn named_containers(detail: &str) -> Vec<String> {
 
 /// `"a", "b"`.
 pub fn quoted<S: AsRef<str>>(items: &[S]) -> String {
-    items.iter().map(|s| format!("\"{}\"", s.as_ref())).collect::<Vec<_>>().join(", ")
+    let mut out = String::with_capacity(items.iter().map(|s| s.as_ref().len() + 4).sum());
+    for (i, item) in items.iter().enumerate() {
+        out.push_str(if i > 0 { ", \"" } else { "\"" });
+        out.push_str(item.as_ref());
+        out.push('"');
+    }
+    out
 }
 
 /// Sorted, each once.

@@ -6,7 +6,7 @@
 //! `docs/validate.md`, "podSecurity".
 //!
 //! The object is decoded as a typed Kubernetes object ([`decode`], [`types`]), seen as a [`pod::Pod`],
-//! put to the [`checks`]; what they find is thinned by the exclusions ([`exclude`]) and worded
+//! put to the [`checks`], once for all rules ([`seen`]); what they find is thinned by the exclusions ([`exclude`]) and worded
 //! ([`finding`], [`report`]).
 
 pub mod checks;
@@ -15,27 +15,17 @@ pub mod exclude;
 pub mod finding;
 pub mod pod;
 pub mod report;
+pub mod seen;
 pub mod types;
+
+use std::borrow::Cow;
 
 use crate::ir::check::PodSecurity;
 use crate::ir::{Exception, Rule};
-use crate::value::{Str, Value};
+use crate::value::Str;
 
-use super::images::pod_spec_path;
 use super::{Request, RuleOutcome, Status};
 use exclude::Standard;
-use finding::Origin;
-use pod::Pod;
-
-/// Where the annotations of the pod are for each kind. For a CronJob it is not the pod template (the
-/// reference's behaviour).
-fn placed(kind: &str) -> (Origin, &'static [&'static str]) {
-    match kind {
-        "Pod" => (Origin::Pod, &["metadata", "annotations"]),
-        "CronJob" => (Origin::CronJob, &["spec", "jobTemplate", "metadata", "annotations"]),
-        _ => (Origin::Template, &["spec", "template", "metadata", "annotations"]),
-    }
-}
 
 /// Runs a podSecurity rule.
 pub fn rule(
@@ -55,27 +45,17 @@ pub fn rule(
             ..outcome(Status::Skip, text.into())
         });
     }
-    let kind = request.object.text_at(&["kind"]);
-    let (Some(path), Some(shape)) = (pod_spec_path(kind), types::of_kind(kind)) else {
-        let text = "Error while getting new resource: could not find correct resource type";
-        return Some(outcome(Status::Error, text.into()));
-    };
-    let object = match decode::decode(&request.object, shape) {
-        Ok(object) => object,
-        Err(cause) => {
-            let text = format!("Error while getting new resource: {cause}");
-            return Some(outcome(Status::Error, text.into()));
-        }
+    let seen = match request.pod.get(&request.object) {
+        Ok(seen) => seen,
+        Err(text) => return Some(outcome(Status::Error, text.into())),
     };
     let Some(version) = checks::version(&check.version) else {
         let text = "failed to parse pod security api version: must be \"latest\" or \"v1.x\"";
         return Some(outcome(Status::Error, text.into()));
     };
-    let (origin, annotations) = placed(kind);
-    let spec = object.at(path).unwrap_or(&Value::Null);
-    let pod = Pod::new(spec, object.at(annotations).and_then(Value::as_map));
+    let pod = seen.pod();
     let standard = Standard { level: &check.level, version };
-    let found = checks::run(&pod, &check.level, version);
+    let found = seen.found(&check.level, version).into_iter().map(Cow::Borrowed).collect();
     let mut found = exclude::apply(found, &check.exclude, &pod, standard);
     if found.is_empty() {
         return Some(outcome(Status::Pass, format!("Validation rule '{}' passed.", rule.name).into()));
@@ -95,8 +75,11 @@ pub fn rule(
         "Validation rule '{}' failed. It violates PodSecurity \"{}:{}\": ",
         rule.name, check.level, check.version
     );
-    for finding in &found {
-        finding::write(&mut text, finding, origin);
+    for shown in &found {
+        match &shown.text {
+            Some(known) => text.push_str(known),
+            None => finding::write(&mut text, &shown.finding, seen.origin),
+        }
     }
     Some(RuleOutcome {
         pod_security: request.details.then(|| report::value(check, &found, request)),

@@ -78,8 +78,9 @@ impl<'a> Container<'a> {
 
     /// An error of the field `tail` below the container.
     pub fn error(&self, tail: &str, bad: Bad) -> FieldError {
+        let index = self.index.to_string();
         FieldError {
-            field: format!("spec.{}[{}].{tail}", self.list, self.index),
+            field: ["spec.", self.list, "[", &index, "].", tail].concat(),
             container: Some(self.name().into()),
             bad,
         }

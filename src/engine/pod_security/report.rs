@@ -3,13 +3,16 @@
 //! In: findings. Out: the value that a result carries, and the report properties made of it. The
 //! semantics' source is `docs/validate.md`, "podSecurity" (report properties).
 
+use std::borrow::Cow;
+
 use crate::engine::Request;
 use crate::engine::RuleOutcome;
 use crate::ir::check::PodSecurity;
 use crate::value::print::json;
 use crate::value::{Str, Value};
 
-use super::finding::{Finding, named_containers};
+use super::finding::named_containers;
+use super::seen::Shown;
 
 fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
@@ -17,8 +20,8 @@ fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
 
 /// The findings as a value: `level`, `version`, and `checks` with `id`, `name`, `allowed`, `reason`,
 /// `detail` and, where the detail names containers, `images`.
-pub fn value(check: &PodSecurity, findings: &[Finding], request: &Request) -> Value {
-    let checks = findings.iter().map(|f| {
+pub fn value(check: &PodSecurity, findings: &[Cow<'_, Shown>], request: &Request) -> Value {
+    let checks = findings.iter().map(|f| &f.finding).map(|f| {
         let Value::Map(mut m) = object([
             ("id", Value::from(f.id)),
             ("name", Value::from(f.control)),

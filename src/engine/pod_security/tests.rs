@@ -4,6 +4,7 @@ use super::*;
 use crate::engine::Profile;
 use crate::engine::request::Parts;
 use crate::functions;
+use crate::value::Value;
 
 /// The result of a rule on an object written as JSON.
 fn judged_with(level: &str, exclude: &str, object: &str, exceptions: &[Value]) -> Option<RuleOutcome> {

@@ -75,6 +75,8 @@ impl Request {
             root: self.root.clone(),
             later_root: self.later_root.clone(),
             images: self.images.clone(),
+            pod: Default::default(),
+            strict_root: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,

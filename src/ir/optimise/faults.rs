@@ -65,6 +65,18 @@ pub fn may(expr: &Expr) -> May {
         Expr::Higher { .. } => own(false, true),
         // No function gives a missing key; see `functions::call`.
         Expr::Call { .. } | Expr::Fail { .. } => own(false, true),
+        // Strict nodes may fail in every way.
+        Expr::Walk(_)
+        | Expr::Test(_)
+        | Expr::Cond(_)
+        | Expr::Decide { .. }
+        | Expr::Invoke(_)
+        | Expr::Lazy(_)
+        | Expr::OneOf { .. }
+        | Expr::Make(_)
+        | Expr::Loop(_)
+        | Expr::Bind(_)
+        | Expr::OrElse { .. } => own(true, true),
         Expr::Const(_)
         | Expr::Root
         | Expr::Local(_)

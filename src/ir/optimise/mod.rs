@@ -18,11 +18,12 @@ mod fuse;
 mod rescue;
 mod rule;
 mod template;
-mod walk;
+pub(super) mod walk;
 
 pub use rule::rule;
 
 use super::Expr;
+use crate::functions::Higher;
 
 /// A pass over expressions.
 pub struct Pass {
@@ -46,10 +47,21 @@ pub const PASSES: &[Pass] = &[
 /// A pass can open work for one that ran before it; more rounds find next to nothing.
 const ROUNDS: usize = 2;
 
-/// Runs all passes.
+/// Runs all passes. An expression that sorts stays as it is: other parts of it may see the new order of a
+/// list, constants included, which the passes would read too early.
 pub fn expression(expr: Expr) -> Expr {
+    if sorts(&expr) {
+        return expr;
+    }
     let once = |e: Expr| PASSES.iter().fold(e, |e, pass| (pass.run)(e));
     (0..ROUNDS).fold(expr, |e, _| once(e))
+}
+
+/// Whether an expression sorts lists by a key.
+pub fn sorts(expr: &Expr) -> bool {
+    let mut found = matches!(expr, Expr::Higher { kind: Higher::SortBy, .. });
+    walk::operands(expr, &mut |e, _| found = found || sorts(e));
+    found
 }
 
 #[cfg(test)]

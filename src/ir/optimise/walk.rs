@@ -21,6 +21,10 @@ fn pair(sides: [Expr; 2], f: &mut dyn FnMut(Expr, u32) -> Expr) -> Box<[Expr; 2]
 pub fn map_operands(expr: Expr, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Expr {
     match expr {
         Expr::Const(_) | Expr::Root | Expr::Local(_) => expr,
+        // What a strict node is charged depends on its form: it is left as it is.
+        Expr::Walk(_) | Expr::Test(_) | Expr::Cond(_) | Expr::Decide { .. } | Expr::Invoke(_) => expr,
+        Expr::OneOf { .. } | Expr::Make(_) | Expr::Loop(_) | Expr::Bind(_) | Expr::OrElse { .. } => expr,
+        Expr::Lazy(_) => expr,
         Expr::Path { base, keys, access } => Expr::Path { base: boxed(*base, 0, f), keys, access },
         Expr::Index { base, index } => Expr::Index { base: boxed(*base, 0, f), index },
         Expr::Slice { base, bounds } => Expr::Slice { base: boxed(*base, 0, f), bounds },
@@ -63,6 +67,9 @@ pub fn bottom_up(expr: Expr, f: &mut dyn FnMut(Expr) -> Expr) -> Expr {
 pub fn operands<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr, u32)) {
     match expr {
         Expr::Const(_) | Expr::Root | Expr::Local(_) => {}
+        Expr::Walk(_) | Expr::Test(_) | Expr::Cond(_) | Expr::Decide { .. } | Expr::Invoke(_) => {}
+        Expr::OneOf { .. } | Expr::Make(_) | Expr::Loop(_) | Expr::Bind(_) | Expr::OrElse { .. } => {}
+        Expr::Lazy(_) => {}
         Expr::Path { base: e, .. }
         | Expr::Index { base: e, .. }
         | Expr::Slice { base: e, .. }

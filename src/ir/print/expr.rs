@@ -7,7 +7,7 @@
 use super::{Node, quoted};
 use crate::functions::Higher;
 use crate::ir::Expr;
-use crate::ir::expr::{Access, Cmp, CmpRule, Faults, Missing, Over, Truth};
+use crate::ir::expr::{Access, Cmp, CmpRule, Faults, LoopKind, Make, Missing, Over, Step, Truth, Walk};
 use crate::value::Value;
 
 /// An expression.
@@ -108,6 +108,17 @@ fn form(expr: &Expr) -> Form<'_> {
             plain(format!("higher[{name}]"), &**args)
         }
         Expr::Lambda { body, text } => plain(format!("lambda[{}]", quoted(text)), [&**body]),
+        Expr::Walk(_)
+        | Expr::Test(_)
+        | Expr::Cond(_)
+        | Expr::Decide { .. }
+        | Expr::Invoke(_)
+        | Expr::Lazy(_)
+        | Expr::OneOf { .. }
+        | Expr::Make(_)
+        | Expr::Loop(_)
+        | Expr::Bind(_)
+        | Expr::OrElse { .. } => strict(expr),
         Expr::Fail { args, text } => plain(format!("fail[{}]", quoted(text)), &**args),
     }
 }
@@ -172,4 +183,77 @@ pub fn literal(v: &Value) -> String {
         Value::Str(s) => quoted(s),
         other => crate::value::print::json(other),
     }
+}
+
+/// Strict nodes: `walk[.spec.size](root.object)`, `decide[all](a, b)`, `invoke[size](x)`.
+fn strict(expr: &Expr) -> Form<'_> {
+    match expr {
+        Expr::Walk(walk) => {
+            let mut operands = vec![("", &walk.base)];
+            let head = format!("walk[{}]", steps(walk, &mut operands));
+            Form { head, operands, postfix: false }
+        }
+        Expr::Test(test) => {
+            let mut operands = vec![("", &test.walk.base)];
+            let head = format!("has[{}{}]", steps(&test.walk, &mut operands), key(&test.key));
+            Form { head, operands, postfix: false }
+        }
+        Expr::Cond(parts) => plain("cond", &**parts),
+        Expr::Decide { all, sides } => plain(if *all { "decide[all]" } else { "decide[any]" }, &**sides),
+        Expr::Invoke(invoke) => plain(format!("invoke[{}]", invoke.function.name), &*invoke.args),
+        Expr::OneOf { value, set } => {
+            let shown: Vec<String> = set.iter().map(literal).collect();
+            plain(format!("one-of[{}]", shown.join(", ")), [&**value])
+        }
+        Expr::Make(make) => match &**make {
+            Make::List(items, _) => plain("make[list]", items.iter()),
+            Make::Map(entries) => plain("make[map]", entries.iter().flat_map(|(k, v, _)| [k, v])),
+            Make::Struct(name, fields) => {
+                let names: Vec<&str> = fields.iter().map(|(f, ..)| &**f).collect();
+                plain(format!("make[{name}: {}]", names.join(", ")), fields.iter().map(|(_, v, _)| v))
+            }
+        },
+        Expr::Loop(l) => {
+            let kind = match l.kind {
+                LoopKind::All => "all",
+                LoopKind::Exists => "exists",
+                LoopKind::One => "one",
+                LoopKind::List => "list",
+                LoopKind::Map => "map",
+                LoopKind::Entries => "entries",
+            };
+            let mut operands = vec![("", &l.range)];
+            operands.extend(l.keep.as_ref().map(|k| ("keep", k)));
+            operands.push(("body", &l.body));
+            let two = if l.two { ", two" } else { "" };
+            Form { head: format!("loop[{kind}{two}]"), operands, postfix: false }
+        }
+        Expr::Lazy(n) => plain(format!("lazy{n}"), []),
+        Expr::Bind(parts) => plain("bind", &**parts),
+        Expr::OrElse { sides, unwrap } => plain(if *unwrap { "or-else[value]" } else { "or-else" }, &**sides),
+        _ => plain("?", []),
+    }
+}
+
+/// The steps of a walk; computed ones become operands.
+fn steps<'e>(walk: &'e Walk, operands: &mut Vec<(&'static str, &'e Expr)>) -> String {
+    let mut out = String::new();
+    for step in &walk.steps {
+        match step {
+            Step::Key { key: Value::Str(k), optional } => {
+                out.push_str(if *optional { ".?" } else { "." });
+                out.push_str(&key(k));
+            }
+            Step::Key { key, optional } => {
+                out.push_str(if *optional { "[?" } else { "[" });
+                out.push_str(&literal(key));
+                out.push(']');
+            }
+            Step::At { index, optional } => {
+                out.push_str(if *optional { "[?_]" } else { "[_]" });
+                operands.push(("at", index));
+            }
+        }
+    }
+    out
 }

@@ -1,8 +1,9 @@
 //! Reading times by a layout: the element scanner and the parser behind [`Time::parse`].
 //!
 //! In: layout and text. Out: a [`Time`] or the reference's error text. Semantics: Go's `time.Parse`
-//! with UTC as the local zone; names match without regard to case, a fraction directly after seconds
-//! is taken even when the layout has none, an unknown zone abbreviation has the offset 0.
+//! with UTC where the text names no zone; names match without regard to case, a fraction directly after seconds
+//! is taken even when the layout has none, an abbreviation of the machine's zone has its offset,
+//! an unknown one the offset 0.
 
 mod element;
 
@@ -50,6 +51,7 @@ struct Fields {
     utc: bool,
     offset: Option<i64>,
     zone: Option<i64>,
+    zone_name: String,
 }
 
 /// Reads `text` by `layout`; see [`Time::parse`].
@@ -168,6 +170,7 @@ impl Fields {
                     let zone = take(value, zone_name_len(value).ok_or(Bad::Syntax)?)?;
                     let hours = zone.strip_prefix(b"GMT").and_then(|h| signed(h).ok()).unwrap_or(0);
                     self.zone = Some(hours * 3600);
+                    self.zone_name = String::from_utf8_lossy(zone).into_owned();
                 }
             }
             Element::Fraction(digits) => self.nanos = fraction(take(value, digits + 1)?)?,
@@ -210,6 +213,12 @@ impl Fields {
         let days = days_from_date(self.year, month, day);
         let small = |offset| i32::try_from(offset).unwrap_or(0);
         let time = Time::from_civil(days, clock, self.nanos, small(offset));
+        if !self.utc && self.offset.is_none() && self.zone.is_some() {
+            let as_utc = days * 86_400 + clock;
+            if let Some(offset) = super::local_zone::offset_of(&self.zone_name, as_utc) {
+                return Ok(Time::from_civil(days, clock, self.nanos, offset).local());
+            }
+        }
         // The hours of `GMT-7` change only how the time is shown: the clock was read as UTC.
         let named = self.zone.filter(|_| !self.utc && self.offset.is_none());
         Ok(named.map_or(time, |zone| time.with_offset(small(zone))))

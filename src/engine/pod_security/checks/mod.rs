@@ -76,11 +76,29 @@ fn unless_windows(pod: &Pod<'_>, run: Run) -> Option<Violation> {
     if pod.is_windows() { None } else { run(pod) }
 }
 
-impl Check {
-    fn run(&self, pod: &Pod<'_>, version: Minor) -> Option<Finding> {
-        let newest = self.forms.iter().rfind(|(since, _)| *since <= version).or(self.forms.first());
-        let Violation { reason, detail, errors } = newest.and_then(|(_, run)| run(pod))?;
-        Some(Finding { id: self.id, control: self.control, reason, detail, errors })
+/// How many forms the checks have together.
+pub const FORMS: usize = {
+    let (mut sum, mut i) = (0, 0);
+    while i < CHECKS.len() {
+        sum += CHECKS[i].forms.len();
+        i += 1;
+    }
+    sum
+};
+
+/// A check in the form of a version.
+pub struct Form {
+    /// Its position among all forms of all checks.
+    pub position: usize,
+    check: &'static Check,
+    run: Run,
+}
+
+impl Form {
+    /// What the check finds.
+    pub fn run(&self, pod: &Pod<'_>) -> Option<Finding> {
+        let Violation { reason, detail, errors } = (self.run)(pod)?;
+        Some(Finding { id: self.check.id, control: self.check.control, reason, detail, errors })
     }
 }
 
@@ -94,9 +112,24 @@ pub fn version(text: &str) -> Option<Minor> {
     (canonical && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
 }
 
-/// What the checks of a level find. Every level but `baseline` runs all checks, `privileged` too (the
-/// reference's behaviour).
-pub fn run(pod: &Pod<'_>, level: &str, version: Minor) -> Vec<Finding> {
+/// The checks of a level, in the order of the table. Every level but `baseline` has all checks,
+/// `privileged` too (the reference's behaviour).
+pub fn of_level(level: &str, version: Minor) -> impl Iterator<Item = Form> {
     let all = level != "baseline";
-    CHECKS.iter().filter(|c| all || c.baseline).filter_map(|c| c.run(pod, version)).collect()
+    let mut first = 0;
+    CHECKS.iter().filter_map(move |check| {
+        let start = first;
+        first += check.forms.len();
+        if !all && !check.baseline {
+            return None;
+        }
+        let newest = check.forms.iter().rposition(|(since, _)| *since <= version).unwrap_or(0);
+        let (_, run) = check.forms.get(newest)?;
+        Some(Form { position: start + newest, check, run: *run })
+    })
+}
+
+/// What the checks of a control find at a level.
+pub fn of_control(control: &str, pod: &Pod<'_>, level: &str, version: Minor) -> Vec<Finding> {
+    of_level(level, version).filter(|f| f.check.control == control).filter_map(|f| f.run(pod)).collect()
 }

@@ -26,7 +26,7 @@ pub struct Values {
     rules: HashMap<(String, String), Vec<Placed>>,
     /// Labels of namespaces.
     pub namespaces: HashMap<String, Map>,
-    /// Subresources by their kind: group, version, kind → parent kind and subresource.
+    /// Kinds of objects that stand for subresources of others.
     pub subresources: Vec<Subresource>,
 }
 
@@ -35,10 +35,6 @@ pub struct Values {
 pub struct Subresource {
     /// Kind of the object that is sent.
     pub kind: String,
-    /// Kind of the object it belongs to.
-    pub parent: String,
-    /// Group and version of the parent.
-    pub parent_version: (String, String),
     /// Name of the subresource.
     pub name: String,
 }
@@ -141,11 +137,6 @@ impl Values {
             let name = s.text_at(&["subresource", "name"]);
             values.subresources.push(Subresource {
                 kind: s.text_at(&["subresource", "kind"]).into(),
-                parent: s.text_at(&["parentResource", "kind"]).into(),
-                parent_version: (
-                    s.text_at(&["parentResource", "group"]).into(),
-                    s.text_at(&["parentResource", "version"]).into(),
-                ),
                 name: name.rsplit('/').next().unwrap_or_default().into(),
             });
         }

@@ -75,7 +75,8 @@ fn is_word(text: &str) -> bool {
     ends && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-fn is_lower_label(text: &str) -> bool {
+/// Whether a text is a label in lower case, without limit of its length.
+pub fn is_lower_label(text: &str) -> bool {
     let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.starts_with(is_end)
         && text.ends_with(is_end)

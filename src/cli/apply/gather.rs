@@ -8,36 +8,60 @@ use crate::document::{self, Document, ResourceOptions};
 use crate::engine::Profile;
 use crate::ir::Exception;
 use crate::load::{self, Policies};
+use crate::sources::download::is_url;
 use crate::sources::files::{self, Cause, Loaded};
+use crate::sources::git::Access;
 use crate::value::Value;
 
-use super::flags::Parsed;
-use super::{inputs, results, warn};
+use crate::cli::flags::Parsed;
+use crate::cli::{print, warn};
+
+use super::{inputs, results};
 
 /// The policies that the arguments mean.
-pub(super) fn load_policies(arguments: &[String]) -> Policies {
+///
+/// # Errors
+/// An address at which there are none.
+pub(super) fn load_policies(parsed: &Parsed) -> Result<Policies, String> {
+    let text = |flag: &str| parsed.text(flag).to_owned();
+    let access =
+        Access { branch: text("git-branch"), username: text("username"), password: text("password") };
     let mut all = Policies::default();
-    for argument in arguments {
-        let Loaded { sources, notices } = files::policies(std::slice::from_ref(argument));
+    for argument in &parsed.arguments {
+        let is_git = access.means_repository(argument);
+        let Loaded { sources, notices } = match is_git {
+            true => access.policies(argument)?,
+            false => files::policies(std::slice::from_ref(argument)),
+        };
+        if let Some(n) = notices.iter().find(|n| is_url(&n.place) && n.cause == Cause::Unreadable) {
+            return Err(n.text.clone());
+        }
         for n in &notices {
             warn(&n.to_string());
-        }
-        let loaded = load::argument(&sources);
-        for p in &loaded.problems {
-            let what = if p.fatal { format!("all of `{argument}` is left out") } else { "left out".into() };
-            warn(&format!("{p} ({what})"));
         }
         if sources.is_empty() && notices.is_empty() {
             warn(&format!("{argument}: no policy file"));
         }
-        all.extend(loaded);
+        // A file of a repository falls away alone, other arguments as a whole.
+        for part in sources.chunks(if is_git { 1 } else { sources.len().max(1) }) {
+            let loaded = load::argument(part);
+            for p in &loaded.problems {
+                let what = match (p.fatal, is_git) {
+                    (true, false) => format!("all of `{argument}` is left out"),
+                    (true, true) => "the file is left out".into(),
+                    (false, _) => "left out".into(),
+                };
+                warn(&format!("{p} ({what})"));
+            }
+            all.extend(loaded);
+        }
     }
     for p in &all.policies {
         for text in load::never_matching(p) {
             warn(&text);
         }
     }
-    all
+    Ok(all)
 }
 
 /// Tells that kinds are deprecated.
@@ -51,7 +75,7 @@ pub(super) fn deprecations(lines: &[String], fatal: bool) -> Result<(), String> 
         text.push_str(line);
         text.push('\n');
     }
-    super::print(&text);
+    print(&text);
     match told.count() {
         n if n > 0 && fatal => {
             Err(format!("found {n} deprecation warning(s) and --warnings-as-errors is set"))
@@ -78,7 +102,7 @@ pub(super) fn load_resources(
             }
             Cause::Missing | Cause::Unreadable if !quiet => {
                 let line = "-".repeat(70);
-                super::print(&format!(
+                print(&format!(
                     "\n{line}\nfailed to load resources: {}. \nerror: {}\n{line}\n",
                     n.place, n.text
                 ));

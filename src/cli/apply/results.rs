@@ -32,6 +32,7 @@ pub enum Output {
 }
 
 /// What rendering needs to know.
+#[derive(Clone, Copy)]
 pub struct Style<'s> {
     /// The output.
     pub output: Output,
@@ -136,7 +137,8 @@ fn audits(policy: &Policy, target: &Target) -> bool {
 fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, audit_warns: bool) {
     for r in &p.rules {
         counts.add(match (r.kind, r.status) {
-            (RuleKind::Validation | RuleKind::ImageVerification, status) => {
+            // A cleanup policy has no rules; whether it is scored does not count.
+            (RuleKind::Validation | RuleKind::ImageVerification, status) if !p.policy.rules.is_empty() => {
                 shown_status(status, facts, audit_warns)
             }
             (_, status) => status,
@@ -208,7 +210,7 @@ fn rows(
         let mut row = vec![
             String::new(),
             name(&facts.key),
-            name(&r.rule),
+            if p.policy.rules.is_empty() { String::new() } else { name(&r.rule) },
             place.clone(),
             coloured(word, code, style.colour),
             String::new(),

@@ -1,0 +1,154 @@
+//! The syntax tree of CEL after macro expansion.
+//!
+//! Every node knows the place that messages point to: the operator of an operation, the opening
+//! parenthesis of a call, the dot of a selection, the first character of everything else.
+
+use crate::value::{Str, Value};
+
+/// A byte offset into the source.
+pub type Place = u32;
+
+/// A node and its place.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Where messages about it point to.
+    pub at: Place,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A literal.
+    Const(Value),
+    /// A name; a leading dot is kept.
+    Ident(Str),
+    /// A field of an operand; `test` asks whether it is there.
+    Select {
+        /// What it is read from.
+        operand: Box<Node>,
+        /// The field.
+        field: Str,
+        /// `has(operand.field)`.
+        test: bool,
+    },
+    /// A call of a function or operator, with the receiver before the dot.
+    Call {
+        /// Name: `size`, `_+_`, `_[_]`.
+        function: Str,
+        /// The receiver.
+        target: Option<Box<Node>>,
+        /// The arguments without the receiver.
+        args: Vec<Node>,
+    },
+    /// A list literal.
+    List {
+        /// Its items.
+        items: Vec<Node>,
+        /// Positions of the items that are optional (`[?x]`), ascending.
+        optional: Vec<usize>,
+    },
+    /// A map literal.
+    Map(Vec<Entry<Node>>),
+    /// A message literal, `Type{field: value}`.
+    Struct {
+        /// The type's name as written.
+        name: Str,
+        /// Its fields.
+        fields: Vec<Entry<Str>>,
+    },
+    /// A loop that a macro makes.
+    Fold(Box<Fold>),
+}
+
+/// An entry of a map or message literal.
+#[derive(Clone, Debug)]
+pub struct Entry<K> {
+    /// The colon.
+    pub at: Place,
+    /// The key, or the field's name.
+    pub key: K,
+    /// The value.
+    pub value: Node,
+    /// `?key: value`: left out when the value is none.
+    pub optional: bool,
+}
+
+/// A loop over a range with an accumulator.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// What the macro was, which decides how the loop is run and charged.
+    pub shape: Shape,
+    /// What is walked.
+    pub range: Node,
+    /// The variable for items, keys or positions.
+    pub var: Str,
+    /// The second variable, for items or values.
+    pub var2: Option<Str>,
+    /// The accumulator before the first round.
+    pub init: Node,
+    /// The loop goes on while this is true.
+    pub condition: Node,
+    /// The accumulator after a round.
+    pub step: Node,
+    /// The value of the whole.
+    pub result: Node,
+}
+
+/// The macro that a loop comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `all`
+    All,
+    /// `exists`
+    Exists,
+    /// `exists_one`, `existsOne`
+    ExistsOne,
+    /// `map`, `filter`, `transformList`
+    List,
+    /// `transformMap`
+    Map,
+    /// `transformMapEntry`
+    Entries,
+    /// A name for a value: the range is empty, the accumulator is the value.
+    Bind,
+}
+
+/// The name of a loop's accumulator.
+pub const ACCUMULATOR: &str = "__result__";
+
+impl Node {
+    /// A node.
+    pub fn new(at: Place, kind: Kind) -> Node {
+        Node { at, kind }
+    }
+
+    /// A literal.
+    pub fn constant(at: Place, value: Value) -> Node {
+        Node { at, kind: Kind::Const(value) }
+    }
+
+    /// A name.
+    pub fn ident(at: Place, name: &str) -> Node {
+        Node { at, kind: Kind::Ident(name.into()) }
+    }
+
+    /// A call without receiver.
+    pub fn call(at: Place, function: &str, args: Vec<Node>) -> Node {
+        Node { at, kind: Kind::Call { function: function.into(), target: None, args } }
+    }
+
+    /// A call with receiver.
+    pub fn method(at: Place, function: &str, target: Node, args: Vec<Node>) -> Node {
+        Node { at, kind: Kind::Call { function: function.into(), target: Some(Box::new(target)), args } }
+    }
+
+    /// The name that the node is, if it is one.
+    pub fn as_ident(&self) -> Option<&Str> {
+        match &self.kind {
+            Kind::Ident(name) => Some(name),
+            _ => None,
+        }
+    }
+}

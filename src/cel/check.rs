@@ -1,0 +1,593 @@
+//! Type checking.
+//!
+//! In: a syntax tree and an environment. Out: the tree with the type of every node, names resolved and
+//! the forms of functions that fit, or the issues in the reference's words.
+
+use std::collections::HashMap;
+
+use super::ast::{Entry, Fold, Kind, Node, Place, Shape};
+use super::env::{Env, Overload};
+use super::infer::{Unknowns, instantiate, most_general};
+use super::issue::Issue;
+use super::types::{Type, applied};
+use crate::value::{Str, Value};
+
+/// A checked node.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    /// Where messages about it point to.
+    pub at: Place,
+    /// Its type.
+    pub ty: Type,
+    /// What it is.
+    pub kind: TypedKind,
+}
+
+/// What a checked node is.
+#[derive(Clone, Debug)]
+pub enum TypedKind {
+    /// A literal.
+    Const(Value),
+    /// A variable by its full name, of a loop or of the environment.
+    Variable(Str),
+    /// The name of a type.
+    TypeName(Type),
+    /// A field.
+    Select {
+        /// What it is read from.
+        operand: Box<Typed>,
+        /// The field.
+        field: Str,
+        /// `has(operand.field)`.
+        test: bool,
+    },
+    /// A call.
+    Call {
+        /// The function.
+        function: Str,
+        /// The arguments, the receiver first.
+        args: Vec<Typed>,
+        /// Whether there is a receiver.
+        member: bool,
+        /// Which forms of the function fit.
+        overloads: Vec<usize>,
+    },
+    /// A list.
+    List {
+        /// Its items.
+        items: Vec<Typed>,
+        /// Positions of optional items.
+        optional: Vec<usize>,
+    },
+    /// A map.
+    Map(Vec<TypedEntry<Typed>>),
+    /// A message.
+    Struct {
+        /// The type's name.
+        name: Str,
+        /// Its fields.
+        fields: Vec<TypedEntry<Str>>,
+    },
+    /// A loop.
+    Fold(Box<TypedFold>),
+}
+
+/// An entry of a map or message.
+#[derive(Clone, Debug)]
+pub struct TypedEntry<K> {
+    /// The key or the field's name.
+    pub key: K,
+    /// The value.
+    pub value: Typed,
+    /// Whether it is left out when the value is none.
+    pub optional: bool,
+}
+
+/// A loop; see [`Fold`].
+#[derive(Clone, Debug)]
+pub struct TypedFold {
+    /// The macro.
+    pub shape: Shape,
+    /// What is walked.
+    pub range: Typed,
+    /// The variable.
+    pub var: Str,
+    /// The second variable; of [`Shape::Bind`] the name of the value.
+    pub var2: Option<Str>,
+    /// The accumulator at first.
+    pub init: Typed,
+    /// The accumulator after a round.
+    pub step: Typed,
+    /// The value of the whole.
+    pub result: Typed,
+}
+
+/// Checks an expression.
+///
+/// # Errors
+/// All issues.
+pub fn check(node: &Node, env: &Env) -> Result<Typed, Vec<Issue>> {
+    let mut checker = Checker { env, scopes: Vec::new(), unknowns: Unknowns::default(), issues: Vec::new() };
+    let mut typed = checker.node(node);
+    if !checker.issues.is_empty() {
+        return Err(checker.issues);
+    }
+    settle(&mut typed, &checker.unknowns);
+    Ok(typed)
+}
+
+/// Writes the final types.
+fn settle(t: &mut Typed, unknowns: &Unknowns) {
+    t.ty = unknowns.resolve(&t.ty, true);
+    match &mut t.kind {
+        TypedKind::Const(_) | TypedKind::Variable(_) => {}
+        TypedKind::TypeName(ty) => *ty = unknowns.resolve(ty, true),
+        TypedKind::Select { operand, .. } => settle(operand, unknowns),
+        TypedKind::Call { args, .. } | TypedKind::List { items: args, .. } => {
+            args.iter_mut().for_each(|a| settle(a, unknowns));
+        }
+        TypedKind::Map(entries) => entries.iter_mut().for_each(|e| {
+            settle(&mut e.key, unknowns);
+            settle(&mut e.value, unknowns);
+        }),
+        TypedKind::Struct { fields, .. } => fields.iter_mut().for_each(|f| settle(&mut f.value, unknowns)),
+        TypedKind::Fold(fold) => {
+            for part in [&mut fold.range, &mut fold.init, &mut fold.step, &mut fold.result] {
+                settle(part, unknowns);
+            }
+        }
+    }
+}
+
+struct Checker<'e> {
+    env: &'e Env,
+    scopes: Vec<(Str, Type)>,
+    unknowns: Unknowns,
+    issues: Vec<Issue>,
+}
+
+impl Checker<'_> {
+    fn issue(&mut self, at: Place, text: impl Into<String>) -> Type {
+        self.issues.push(Issue::new(at, text));
+        Type::Error
+    }
+
+    fn known(&self, t: &Type) -> Type {
+        self.unknowns.resolve(t, false)
+    }
+
+    /// As messages show it.
+    fn shown(&self, t: &Type) -> Type {
+        self.unknowns.resolve(t, true)
+    }
+
+    fn node(&mut self, node: &Node) -> Typed {
+        let at = node.at;
+        let (ty, kind) = match &node.kind {
+            Kind::Const(v) => (literal_type(v), TypedKind::Const(v.clone())),
+            Kind::Ident(name) => self.ident(at, name),
+            Kind::Select { operand, field, test } => self.select(node, operand, field, *test),
+            Kind::Call { function, target, args } => self.call(at, function, target.as_deref(), args),
+            Kind::List { items, optional } => self.list(items, optional),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Struct { name, fields } => self.message(at, name, fields),
+            Kind::Fold(fold) => self.fold(at, fold),
+        };
+        Typed { at, ty, kind }
+    }
+
+    fn ident(&mut self, at: Place, name: &Str) -> (Type, TypedKind) {
+        match self.lookup(name) {
+            Some(found) => found,
+            None => (self.undeclared(at, name), TypedKind::Variable(name.clone())),
+        }
+    }
+
+    fn undeclared(&mut self, at: Place, name: &str) -> Type {
+        let container = &self.env.container;
+        let text = format!("undeclared reference to '{name}' (in container '{container}')");
+        self.issue(at, text)
+    }
+
+    /// The names under which `name` is looked up, most specific first.
+    fn candidates(&self, name: &str) -> Vec<String> {
+        if let Some(absolute) = name.strip_prefix('.') {
+            return vec![absolute.into()];
+        }
+        let mut container = &*self.env.container;
+        let mut out = Vec::new();
+        while !container.is_empty() {
+            out.push(format!("{container}.{name}"));
+            container = container.rsplit_once('.').map_or("", |(head, _)| head);
+        }
+        out.push(name.into());
+        out
+    }
+
+    fn lookup(&self, name: &str) -> Option<(Type, TypedKind)> {
+        if let Some((full, ty)) = self.scopes.iter().rev().find(|(n, _)| **n == *name) {
+            return Some((ty.clone(), TypedKind::Variable(full.clone())));
+        }
+        for candidate in self.candidates(name) {
+            if let Some(ty) = self.env.variables.get(&*candidate) {
+                return Some((ty.clone(), TypedKind::Variable(candidate.into())));
+            }
+            if let Some(ty) = type_named(&candidate, self.env) {
+                let of = Type::Type(Some(std::sync::Arc::new(ty.clone())));
+                return Some((of, TypedKind::TypeName(ty)));
+            }
+        }
+        None
+    }
+
+    fn select(&mut self, node: &Node, operand: &Node, field: &Str, test: bool) -> (Type, TypedKind) {
+        if !test
+            && let Some(name) = qualified(node)
+            && let Some(found) = self.lookup(&name)
+        {
+            return found;
+        }
+        let operand = self.node(operand);
+        let ty = self.field(node.at, &operand.ty, field, false);
+        let ty = if test { Type::Bool } else { ty };
+        (ty, TypedKind::Select { operand: Box::new(operand), field: field.clone(), test })
+    }
+
+    fn field(&mut self, at: Place, target: &Type, field: &str, optional: bool) -> Type {
+        let target = self.known(target);
+        let (target, was_optional) = match target.as_optional() {
+            Some(inner) => (self.known(inner), true),
+            None => (target, false),
+        };
+        let found = match &target {
+            Type::Map(_, value) => (**value).clone(),
+            Type::Struct(name) => match self.env.messages.get(name).and_then(|m| m.field(field)) {
+                Some(ty) => ty,
+                None => self.issue(at, format!("undefined field '{field}'")),
+            },
+            Type::Param(_) => {
+                self.unknowns.assign(&target, &Type::Dyn);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Error => Type::Dyn,
+            other => {
+                let shown = self.shown(other);
+                self.issue(at, format!("type '{shown}' does not support field selection"));
+                Type::Dyn
+            }
+        };
+        if optional || was_optional { Type::optional(found) } else { found }
+    }
+
+    fn call(&mut self, at: Place, function: &Str, target: Option<&Node>, args: &[Node]) -> (Type, TypedKind) {
+        if &**function == "_?._"
+            && let [operand, Node { kind: Kind::Const(Value::Str(field)), .. }] = args
+        {
+            let field = field.clone();
+            let operand = self.node(operand);
+            let ty = self.field(at, &operand.ty, &field, true);
+            let name = Typed { at, ty: Type::String, kind: TypedKind::Const(Value::Str(field)) };
+            let kind = TypedKind::Call {
+                function: function.clone(),
+                args: vec![operand, name],
+                member: false,
+                overloads: Vec::new(),
+            };
+            return (ty, kind);
+        }
+        let mut typed: Vec<Typed> = args.iter().map(|a| self.node(a)).collect();
+        if matches!(&**function, "_&&_" | "_||_") && target.is_none() {
+            typed.iter().for_each(|side| self.expect(side, &Type::Bool));
+            let function = function.clone();
+            return (
+                Type::Bool,
+                TypedKind::Call { function, args: typed, member: false, overloads: vec![0] },
+            );
+        }
+        let (name, member) = match target {
+            None => (self.function_name(function), false),
+            Some(target) => {
+                let whole = qualified(target).map(|q| format!("{q}.{function}"));
+                match whole.and_then(|w| self.function_name(&w)) {
+                    Some(name) => (Some(name), false),
+                    None => {
+                        let receiver = self.node(target);
+                        typed.insert(0, receiver);
+                        (self.env.functions.get_key_value(&**function).map(|(k, _)| *k), true)
+                    }
+                }
+            }
+        };
+        let Some(name) = name else {
+            let ty = self.undeclared(at, function);
+            let function = function.clone();
+            return (ty, TypedKind::Call { function, args: typed, member, overloads: Vec::new() });
+        };
+        let (ty, overloads) = self.resolve(at, name, &typed, member);
+        (ty, TypedKind::Call { function: name.into(), args: typed, member, overloads })
+    }
+
+    fn function_name(&self, name: &str) -> Option<&'static str> {
+        let found = |c: String| self.env.functions.get_key_value(&*c).map(|(k, _)| *k);
+        self.candidates(name).into_iter().find_map(found)
+    }
+
+    /// The result of the forms of a function that fit the arguments.
+    fn resolve(&mut self, at: Place, name: &str, args: &[Typed], member: bool) -> (Type, Vec<usize>) {
+        let env = self.env;
+        let forms: &[Overload] = env.functions.get(name).map(Vec::as_slice).unwrap_or_default();
+        let given: Vec<Type> = args.iter().map(|a| a.ty.clone()).collect();
+        let (mut result, mut fitting) = (None, Vec::new());
+        for (i, form) in forms.iter().enumerate().filter(|(_, f)| f.member == member) {
+            let fresh: HashMap<Str, Type> =
+                form.type_params.iter().map(|p| (p.clone(), self.unknowns.fresh())).collect();
+            let wanted: Vec<Type> = form.params.iter().map(|p| instantiate(p, &fresh)).collect();
+            if !self.unknowns.assign_all(&given, &wanted) {
+                continue;
+            }
+            fitting.push(i);
+            let own = self.known(&instantiate(&form.result, &fresh));
+            result = Some(match result {
+                None => own,
+                Some(Type::Dyn) => Type::Dyn,
+                Some(former) if former == own => former,
+                Some(_) => Type::Dyn,
+            });
+        }
+        match result {
+            Some(ty) => (ty, fitting),
+            None => {
+                let given: Vec<Type> = given.iter().map(|t| self.shown(t)).collect();
+                let text = format!(
+                    "found no matching overload for '{name}' applied to '{}'",
+                    applied(&given, member)
+                );
+                (self.issue(at, text), fitting)
+            }
+        }
+    }
+
+    /// The type of an optional entry's value.
+    fn unwrapped(&mut self, value: &Typed, optional: bool) -> Type {
+        if !optional {
+            return value.ty.clone();
+        }
+        let known = self.known(&value.ty);
+        match known.as_optional() {
+            Some(inner) => inner.clone(),
+            None if known.is_dyn_or_error() => known,
+            None => {
+                let (wanted, found) = (Type::optional(self.shown(&known)), self.shown(&known));
+                self.issue(value.at, format!("expected type '{wanted}' but found '{found}'"));
+                known
+            }
+        }
+    }
+
+    /// What items of two types have in common.
+    fn join(&mut self, before: Option<Type>, now: Type) -> Type {
+        match before {
+            None => now,
+            Some(before) if self.unknowns.assign(&before, &now) => most_general(&before, &now),
+            Some(_) => Type::Dyn,
+        }
+    }
+
+    fn list(&mut self, items: &[Node], optional: &[usize]) -> (Type, TypedKind) {
+        let mut item_type = None;
+        let mut typed = Vec::with_capacity(items.len());
+        for (i, item) in items.iter().enumerate() {
+            let item = self.node(item);
+            let own = self.unwrapped(&item, optional.contains(&i));
+            item_type = Some(self.join(item_type, own));
+            typed.push(item);
+        }
+        let item_type = item_type.unwrap_or_else(|| self.unknowns.fresh());
+        (Type::list(item_type), TypedKind::List { items: typed, optional: optional.to_vec() })
+    }
+
+    fn map(&mut self, entries: &[Entry<Node>]) -> (Type, TypedKind) {
+        let (mut keys, mut values) = (None, None);
+        let mut typed = Vec::with_capacity(entries.len());
+        for e in entries {
+            let key = self.node(&e.key);
+            keys = Some(self.join(keys, key.ty.clone()));
+            let value = self.node(&e.value);
+            let own = self.unwrapped(&value, e.optional);
+            values = Some(self.join(values, own));
+            typed.push(TypedEntry { key, value, optional: e.optional });
+        }
+        let key = keys.unwrap_or_else(|| self.unknowns.fresh());
+        let value = values.unwrap_or_else(|| self.unknowns.fresh());
+        (Type::map(key, value), TypedKind::Map(typed))
+    }
+
+    fn message(&mut self, at: Place, name: &Str, fields: &[Entry<Str>]) -> (Type, TypedKind) {
+        let looked_up = self.lookup(name);
+        let is_type = matches!(looked_up, Some((_, TypedKind::TypeName(_))));
+        let found = match looked_up {
+            None => {
+                self.undeclared(at, name);
+                None
+            }
+            Some((_, TypedKind::TypeName(ty))) => match &ty {
+                Type::Struct(full) => Some((ty.clone(), full.clone())),
+                Type::Wrapper(_) | Type::Timestamp | Type::Duration | Type::Any => Some((ty, name.clone())),
+                _ => {
+                    self.issue(at, format!("'{name}' is not a message type"));
+                    None
+                }
+            },
+            Some(_) => {
+                self.issue(at, format!("'{name}' is not a type"));
+                None
+            }
+        };
+        let message = found.as_ref().and_then(|(_, full)| self.env.messages.get(full));
+        let mut typed = Vec::with_capacity(fields.len());
+        for f in fields {
+            let value = self.node(&f.value);
+            let own = self.unwrapped(&value, f.optional);
+            if found.is_some() || is_type {
+                let wanted = match message.as_ref().and_then(|m| m.field(&f.key)) {
+                    Some(ty) => ty,
+                    None => self.issue(f.at, format!("undefined field '{}'", f.key)),
+                };
+                if !self.unknowns.assign(&wanted, &own) {
+                    let (wanted, own) = (self.shown(&wanted), self.shown(&own));
+                    let key = &f.key;
+                    let text =
+                        format!("expected type of field '{key}' is '{wanted}' but provided type is '{own}'");
+                    self.issue(f.at, text);
+                }
+            }
+            typed.push(TypedEntry { key: f.key.clone(), value, optional: f.optional });
+        }
+        let (ty, name) = found.unwrap_or((Type::Error, name.clone()));
+        (ty, TypedKind::Struct { name, fields: typed })
+    }
+
+    fn fold(&mut self, at: Place, fold: &Fold) -> (Type, TypedKind) {
+        let Fold { shape, range, var, var2, init, condition, step, result } = fold;
+        let range = self.node(range);
+        let init = self.node(init);
+        let depth = self.scopes.len();
+        if *shape == Shape::Bind {
+            let name = var2.clone().unwrap_or_else(|| var.clone());
+            self.scopes.push((name, init.ty.clone()));
+            let result = self.node(result);
+            self.scopes.truncate(depth);
+            let step = init.clone();
+            let ty = result.ty.clone();
+            let (shape, var, var2) = (*shape, var.clone(), var2.clone());
+            return (
+                ty,
+                TypedKind::Fold(Box::new(TypedFold { shape, range, var, var2, init, step, result })),
+            );
+        }
+        let (first, second) = self.range_types(&range);
+        let accumulator = init.ty.clone();
+        self.scopes.push((super::ast::ACCUMULATOR.into(), accumulator.clone()));
+        let (first, second) = match var2 {
+            None => (first.0, None),
+            Some(var2) => (first.1, Some((var2.clone(), second))),
+        };
+        self.scopes.push((var.clone(), first));
+        self.scopes.extend(second);
+        let condition = self.node(condition);
+        self.expect(&condition, &Type::Bool);
+        let step = self.node(step);
+        self.expect(&step, &accumulator);
+        self.scopes.truncate(depth + 1);
+        let result = self.node(result);
+        self.scopes.truncate(depth);
+        let ty = result.ty.clone();
+        let _ = at;
+        let (shape, var, var2) = (*shape, var.clone(), var2.clone());
+        (ty, TypedKind::Fold(Box::new(TypedFold { shape, range, var, var2, init, step, result })))
+    }
+
+    /// The types of a loop's variables: the only one or, of two, the first; and the second.
+    fn range_types(&mut self, range: &Typed) -> ((Type, Type), Type) {
+        let known = self.known(&range.ty);
+        let inner = known.as_optional().cloned().unwrap_or_else(|| known.clone());
+        match self.known(&inner) {
+            Type::List(item) => (((*item).clone(), Type::Int), (*item).clone()),
+            Type::Map(key, value) => (((*key).clone(), (*key).clone()), (*value).clone()),
+            Type::Dyn | Type::Error => ((Type::Dyn, Type::Dyn), Type::Dyn),
+            unknown @ Type::Param(_) => {
+                self.unknowns.assign(&Type::Dyn, &unknown);
+                ((Type::Dyn, Type::Dyn), Type::Dyn)
+            }
+            _ => {
+                let shown = self.shown(&known);
+                self.issue(
+                    range.at,
+                    format!(
+                        "expression of type '{shown}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                    ),
+                );
+                ((Type::Error, Type::Error), Type::Error)
+            }
+        }
+    }
+
+    fn expect(&mut self, found: &Typed, wanted: &Type) {
+        if !self.unknowns.assign(wanted, &found.ty) {
+            let (wanted, own) = (self.shown(wanted), self.shown(&found.ty));
+            self.issue(found.at, format!("expected type '{wanted}' but found '{own}'"));
+        }
+    }
+}
+
+fn literal_type(v: &Value) -> Type {
+    match v {
+        Value::Null => Type::Null,
+        Value::Bool(_) => Type::Bool,
+        Value::Int(_) => Type::Int,
+        Value::UInt(_) => Type::Uint,
+        Value::Float(_) => Type::Double,
+        Value::Str(_) => Type::String,
+        Value::Bytes(_) => Type::Bytes,
+        _ => Type::Dyn,
+    }
+}
+
+/// `a.b.c` as one name.
+fn qualified(node: &Node) -> Option<String> {
+    match &node.kind {
+        Kind::Ident(name) => Some(name.to_string()),
+        Kind::Select { operand, field, test: false } => Some(format!("{}.{field}", qualified(operand)?)),
+        _ => None,
+    }
+}
+
+/// Types of Kubernetes that have names of their own.
+const OPAQUE: [&str; 11] = [
+    "kubernetes.URL",
+    "kubernetes.Quantity",
+    "kubernetes.Semver",
+    "kubernetes.NamedFormat",
+    "kubernetes.authorization.Authorizer",
+    "kubernetes.authorization.PathCheck",
+    "kubernetes.authorization.GroupCheck",
+    "kubernetes.authorization.ResourceCheck",
+    "kubernetes.authorization.Decision",
+    "net.IP",
+    "net.CIDR",
+];
+
+/// The type that a name stands for.
+pub fn type_named(name: &str, env: &Env) -> Option<Type> {
+    Some(match name {
+        "bool" => Type::Bool,
+        "int" => Type::Int,
+        "uint" => Type::Uint,
+        "double" => Type::Double,
+        "string" => Type::String,
+        "bytes" => Type::Bytes,
+        "null_type" => Type::Null,
+        "type" => Type::Type(None),
+        "list" => Type::list(Type::Dyn),
+        "map" => Type::map(Type::Dyn, Type::Dyn),
+        "optional_type" => Type::Opaque("optional_type".into(), Vec::new()),
+        "google.protobuf.Timestamp" => Type::Timestamp,
+        "google.protobuf.Duration" => Type::Duration,
+        "google.protobuf.Any" => Type::Any,
+        "google.protobuf.Int32Value" | "google.protobuf.Int64Value" => wrapper(Type::Int),
+        "google.protobuf.UInt32Value" | "google.protobuf.UInt64Value" => wrapper(Type::Uint),
+        "google.protobuf.FloatValue" | "google.protobuf.DoubleValue" => wrapper(Type::Double),
+        "google.protobuf.BoolValue" => wrapper(Type::Bool),
+        "google.protobuf.StringValue" => wrapper(Type::String),
+        "google.protobuf.BytesValue" => wrapper(Type::Bytes),
+        _ if OPAQUE.contains(&name) => Type::Opaque(name.into(), Vec::new()),
+        _ => {
+            env.messages.get(name)?;
+            Type::Struct(name.into())
+        }
+    })
+}
+
+fn wrapper(inner: Type) -> Type {
+    Type::Wrapper(std::sync::Arc::new(inner))
+}

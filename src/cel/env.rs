@@ -1,0 +1,129 @@
+//! Environments: what names, functions and messages an expression may use.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::syntax::Options;
+use super::types::{self, Type};
+use crate::value::Str;
+
+/// A form of a function.
+#[derive(Clone, Debug)]
+pub struct Overload {
+    /// The parameters, the receiver first.
+    pub params: Vec<Type>,
+    /// The result.
+    pub result: Type,
+    /// Whether it is called on a receiver.
+    pub member: bool,
+    /// Names of type parameters in it.
+    pub type_params: Vec<Str>,
+}
+
+/// The functions of an environment by name.
+pub type Functions = HashMap<&'static str, Vec<Overload>>;
+
+/// The fields of a message type.
+#[derive(Clone, Debug, Default)]
+pub struct Message {
+    /// In order.
+    pub fields: Vec<(Str, Type)>,
+    /// Whether every other name is a field of type dyn as well.
+    pub open: bool,
+}
+
+impl Message {
+    /// The type of a field.
+    pub fn field(&self, name: &str) -> Option<Type> {
+        let known = self.fields.iter().find(|(n, _)| **n == *name).map(|(_, t)| t.clone());
+        known.or_else(|| self.open.then_some(Type::Dyn))
+    }
+}
+
+/// Where messages are looked up.
+#[derive(Clone, Default)]
+pub struct Messages {
+    known: HashMap<Str, Message>,
+    /// `Object`, `Object.spec` and so on exist, whatever their names.
+    pub objects: bool,
+}
+
+impl Messages {
+    /// Adds a message type.
+    pub fn insert(&mut self, name: impl Into<Str>, message: Message) {
+        self.known.insert(name.into(), message);
+    }
+
+    /// The message type of a name.
+    pub fn get(&self, name: &str) -> Option<Message> {
+        if let Some(known) = self.known.get(name) {
+            return Some(known.clone());
+        }
+        let is_object = self.objects && (name == "Object" || name.starts_with("Object."));
+        is_object.then(|| Message { fields: Vec::new(), open: true })
+    }
+}
+
+/// An environment.
+#[derive(Clone)]
+pub struct Env {
+    /// The syntax.
+    pub syntax: Options,
+    /// Functions.
+    pub functions: Arc<Functions>,
+    /// Variables by their full names.
+    pub variables: HashMap<Str, Type>,
+    /// Message types.
+    pub messages: Messages,
+    /// The namespace in which names are looked up first.
+    pub container: Str,
+    /// Literals must have items of one type, and their texts must be well-formed.
+    pub strict_literals: bool,
+}
+
+/// Reads declarations, one a line: `name(params) result`, or `Receiver.name(params) result`; a name with a
+/// dot is written with `:` before the parenthesis (`sets.contains:(list<T>, list<T>) bool`).
+pub fn declare(into: &mut Functions, table: &'static str) {
+    for line in table.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
+        let Some((head, rest)) = line.split_once('(') else { continue };
+        let Some((params, result)) = rest.rsplit_once(')') else { continue };
+        let (name, receiver) = match head.strip_suffix(':') {
+            Some(name) => (name, None),
+            None => match receiver_end(head) {
+                Some(at) => (head.get(at + 1..).unwrap_or_default(), head.get(..at)),
+                None => (head, None),
+            },
+        };
+        let mut all: Vec<Type> = receiver.into_iter().map(types::parse).collect();
+        all.extend(types::split(params).into_iter().map(types::parse));
+        let result = types::parse(result);
+        let mut type_params = Vec::new();
+        for t in all.iter().chain([&result]) {
+            collect_params(t, &mut type_params);
+        }
+        let overload = Overload { params: all, result, member: receiver.is_some(), type_params };
+        into.entry(name).or_default().push(overload);
+    }
+}
+
+/// The dot between receiver and name: the last one outside of brackets.
+fn receiver_end(head: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut found = None;
+    for (i, c) in head.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            '.' if depth == 0 => found = Some(i),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn collect_params(t: &Type, into: &mut Vec<Str>) {
+    match t {
+        Type::Param(name) if !into.contains(name) => into.push(name.clone()),
+        t => t.parameters().into_iter().for_each(|p| collect_params(p, into)),
+    }
+}

@@ -1,0 +1,63 @@
+//! Issues of expressions, in the reference's words.
+
+use std::fmt::Write;
+
+use super::ast::Place;
+
+/// Something wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Where.
+    pub at: Place,
+    /// What, without place.
+    pub text: String,
+}
+
+impl Issue {
+    /// An issue.
+    pub fn new(at: Place, text: impl Into<String>) -> Issue {
+        Issue { at, text: text.into() }
+    }
+}
+
+/// The issues in the order of their places, each as `ERROR: <input>:1:5: …` with the line and a caret.
+pub fn report(source: &str, issues: &[Issue]) -> String {
+    let mut sorted: Vec<&Issue> = issues.iter().collect();
+    sorted.sort_by_key(|issue| issue.at);
+    let mut out = String::new();
+    for (i, issue) in sorted.into_iter().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        write_one(&mut out, source, issue);
+    }
+    out
+}
+
+/// Line and column of a place, from 1; columns count characters.
+pub fn line_and_column(source: &str, at: Place) -> (usize, usize) {
+    let head = source.get(..at as usize).unwrap_or(source);
+    let start = head.rfind('\n').map_or(0, |n| n + 1);
+    let column = head.get(start..).unwrap_or_default().chars().count() + 1;
+    (head.matches('\n').count() + 1, column)
+}
+
+/// The place of an issue that has none.
+pub const NOWHERE: Place = Place::MAX;
+
+fn write_one(out: &mut String, source: &str, issue: &Issue) {
+    if issue.at == NOWHERE {
+        let _ = write!(out, "ERROR: <input>:-1:0: {}", issue.text);
+        return;
+    }
+    let (line, column) = line_and_column(source, issue.at);
+    let _ = write!(out, "ERROR: <input>:{line}:{column}: {}", issue.text);
+    let shown = source.split('\n').nth(line - 1).unwrap_or_default().replace('\t', " ");
+    let _ = write!(out, "\n | {shown}\n | ");
+    // Characters of several bytes are taken for wide ones.
+    let mut chars = shown.chars();
+    for c in chars.by_ref().take(column - 1) {
+        out.push(if c.len_utf8() > 1 { '．' } else { '.' });
+    }
+    out.push(if chars.next().is_some_and(|c| c.len_utf8() > 1) { '＾' } else { '^' });
+}

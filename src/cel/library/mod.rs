@@ -1,0 +1,148 @@
+//! The function libraries: what each environment declares.
+//!
+//! The tables say which forms a function has; what the functions do is in `functions::cel`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::env::{Env, Functions, Message, Messages, declare};
+use super::syntax::Options;
+use super::types::{self, Type};
+use crate::value::Str;
+
+/// The functions of Kubernetes' environments; those of mutations have [`MUTATION`] too.
+const KUBERNETES: [&str; 7] = [
+    include_str!("standard.txt"),
+    include_str!("extensions.txt"),
+    include_str!("optional.txt"),
+    include_str!("kubernetes.txt"),
+    include_str!("network.txt"),
+    include_str!("authorizer.txt"),
+    include_str!("operators.txt"),
+];
+
+const MUTATION: &str = "jsonpatch.escapeKey:(string) string";
+
+fn functions(with_mutation: bool) -> Arc<Functions> {
+    static PLAIN: OnceLock<Arc<Functions>> = OnceLock::new();
+    static MUTATING: OnceLock<Arc<Functions>> = OnceLock::new();
+    let make = || {
+        let mut all = Functions::new();
+        KUBERNETES.iter().for_each(|table| declare(&mut all, table));
+        if with_mutation {
+            declare(&mut all, MUTATION);
+        }
+        Arc::new(all)
+    };
+    if with_mutation { MUTATING.get_or_init(make).clone() } else { PLAIN.get_or_init(make).clone() }
+}
+
+/// What an expression of an admission policy may see besides its object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Admission {
+    /// `params`
+    pub params: bool,
+    /// `authorizer`
+    pub authorizer: bool,
+    /// `Object…` and `JSONPatch`
+    pub mutation: bool,
+    /// Names in backticks.
+    pub backticks: bool,
+}
+
+/// The environment of admission policies.
+pub fn admission(choice: Admission) -> Env {
+    let mut messages = request_messages();
+    messages.objects = choice.mutation;
+    let mut variables: HashMap<Str, Type> = HashMap::new();
+    variables.insert("object".into(), Type::Dyn);
+    variables.insert("oldObject".into(), Type::Dyn);
+    variables.insert("request".into(), Type::Struct("kubernetes.AdmissionRequest".into()));
+    variables.insert("namespaceObject".into(), Type::Struct("kubernetes.Namespace".into()));
+    if choice.params {
+        variables.insert("params".into(), Type::Dyn);
+    }
+    if choice.authorizer {
+        let of = |name: &str| types::parse(&format!("kubernetes.authorization.{name}"));
+        variables.insert("authorizer".into(), of("Authorizer"));
+        variables.insert("authorizer.requestResource".into(), of("ResourceCheck"));
+    }
+    if choice.mutation {
+        messages.insert("JSONPatch", message("op string, path string, from string, value dyn"));
+    }
+    Env {
+        syntax: Options {
+            optional: true,
+            backticks: choice.backticks,
+            two_variables: true,
+            sort_by: true,
+            bind: false,
+            block: false,
+        },
+        functions: functions(choice.mutation),
+        variables,
+        messages,
+        container: "".into(),
+        strict_literals: true,
+    }
+}
+
+fn message(fields: &str) -> Message {
+    let field = |text: &str| {
+        let (name, ty) = text.trim().split_once(' ')?;
+        let ty = match ty.strip_prefix('$') {
+            Some(name) => Type::Struct(name.into()),
+            None => match ty.strip_prefix("list$") {
+                Some(name) => Type::list(Type::Struct(name.into())),
+                None => types::parse(ty),
+            },
+        };
+        Some((Str::from(name), ty))
+    };
+    Message { fields: types::split(fields).into_iter().filter_map(field).collect(), open: false }
+}
+
+fn request_messages() -> Messages {
+    let mut all = Messages::default();
+    let gvk = "$kubernetes.GroupVersionKind";
+    let gvr = "$kubernetes.GroupVersionResource";
+    all.insert("kubernetes.GroupVersionKind", message("group string, version string, kind string"));
+    all.insert("kubernetes.GroupVersionResource", message("group string, version string, resource string"));
+    all.insert(
+        "kubernetes.UserInfo",
+        message("username string, uid string, groups list<string>, extra map<string, list<string>>"),
+    );
+    all.insert(
+        "kubernetes.AdmissionRequest",
+        message(&format!(
+            "kind {gvk}, resource {gvr}, subResource string, requestKind {gvk}, requestResource {gvr}, \
+             requestSubResource string, name string, namespace string, operation string, \
+             userInfo $kubernetes.UserInfo, dryRun bool, options dyn"
+        )),
+    );
+    all.insert(
+        "kubernetes.Namespace",
+        message(
+            "metadata $kubernetes.NamespaceMetadata, spec $kubernetes.NamespaceSpec, status $kubernetes.NamespaceStatus",
+        ),
+    );
+    all.insert(
+        "kubernetes.NamespaceMetadata",
+        message(
+            "name string, generateName string, namespace string, labels map<string, string>, \
+             annotations map<string, string>, UID string, creationTimestamp timestamp, \
+             deletionGracePeriodSeconds int, deletionTimestamp timestamp, generation int, \
+             resourceVersion string, finalizers list<string>",
+        ),
+    );
+    all.insert("kubernetes.NamespaceSpec", message("finalizers list<string>"));
+    all.insert(
+        "kubernetes.NamespaceStatus",
+        message("conditions list$kubernetes.NamespaceCondition, phase string"),
+    );
+    all.insert(
+        "kubernetes.NamespaceCondition",
+        message("status string, type string, lastTransitionTime timestamp, message string, reason string"),
+    );
+    all
+}

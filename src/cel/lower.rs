@@ -1,0 +1,406 @@
+//! Checked trees → IR.
+//!
+//! In: a checked tree. Out: an expression of strict nodes, or the fault of a part that is computed while
+//! it is made: literals, conversions of literals, constant regular expressions. What is computed here
+//! costs nothing later, as in the reference.
+
+use std::borrow::Cow;
+
+use crate::functions::cel::{self as library, Call};
+use crate::functions::{Context, regex};
+use crate::ir::Expr;
+use crate::ir::expr::{Access, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
+use crate::ir::strict::map_of;
+use crate::value::{Object, Str, Value};
+
+use super::ast::Shape;
+use super::check::{Typed, TypedFold, TypedKind};
+
+/// What makes an expression impossible to plan.
+pub type Impossible = String;
+
+type Lowered = Result<Expr, Impossible>;
+
+/// Lowers a checked tree.
+///
+/// # Errors
+/// The text of a constant part's fault.
+pub fn lower(typed: &Typed, cx: &Context) -> Lowered {
+    Lowering { cx, scope: Vec::new() }.node(typed)
+}
+
+struct Lowering<'c> {
+    cx: &'c Context,
+    /// The names of enclosing binders, outermost first.
+    scope: Vec<Str>,
+}
+
+const CONVERSIONS: [&str; 10] =
+    ["bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "type", "uint"];
+
+impl Lowering<'_> {
+    fn node(&mut self, t: &Typed) -> Lowered {
+        match &t.kind {
+            TypedKind::Const(v) => Ok(Expr::Const(v.clone())),
+            TypedKind::Variable(name) => Ok(walk(self.variable(name), true)),
+            TypedKind::TypeName(ty) => {
+                let name = ty.formal();
+                let bare = name.split('(').next().unwrap_or_default();
+                Ok(Expr::Const(Value::object(Object::Type(bare.into()))))
+            }
+            TypedKind::Select { operand, field, test: false } => {
+                let operand = self.node(operand)?;
+                Ok(step(operand, Step::Key { key: Value::Str(field.clone()), optional: false }))
+            }
+            TypedKind::Select { operand, field, test: true } => {
+                let walk = uncharged(self.node(operand)?);
+                Ok(Expr::Test(Box::new(Test { walk, key: field.clone() })))
+            }
+            TypedKind::Call { function, args, member, overloads } => {
+                self.call(function, args, *member, overloads.len() == 1)
+            }
+            TypedKind::List { items, optional } => {
+                let items = self.all(items)?;
+                match constants(&items).filter(|_| optional.is_empty()) {
+                    Some(values) => Ok(Expr::Const(Value::list(values))),
+                    None => Ok(make(Make::List(items.into(), optional.clone().into()))),
+                }
+            }
+            TypedKind::Map(entries) => {
+                let mut lowered = Vec::with_capacity(entries.len());
+                for e in entries {
+                    lowered.push((self.node(&e.key)?, self.node(&e.value)?, e.optional));
+                }
+                let known: Option<Vec<(Value, Value)>> = lowered
+                    .iter()
+                    .map(|(k, v, optional)| match (k, v) {
+                        (Expr::Const(k), Expr::Const(v)) if !optional => Some((k.clone(), v.clone())),
+                        _ => None,
+                    })
+                    .collect();
+                Ok(match known {
+                    Some(entries) => Expr::Const(map_of(entries)),
+                    None => make(Make::Map(lowered.into())),
+                })
+            }
+            TypedKind::Struct { name, fields } => {
+                let mut lowered = Vec::with_capacity(fields.len());
+                for f in fields {
+                    lowered.push((f.key.clone(), self.node(&f.value)?, f.optional));
+                }
+                Ok(make(Make::Struct(name.clone(), lowered.into())))
+            }
+            TypedKind::Fold(fold) => self.fold(fold),
+        }
+    }
+
+    fn all(&mut self, items: &[Typed]) -> Result<Vec<Expr>, Impossible> {
+        items.iter().map(|i| self.node(i)).collect()
+    }
+
+    fn variable(&self, name: &Str) -> Expr {
+        match self.scope.iter().rev().position(|n| n == name) {
+            Some(n) => Expr::Local(u32::try_from(n).unwrap_or(u32::MAX)),
+            None => Expr::Path {
+                base: Box::new(Expr::Root),
+                keys: Box::new([name.clone()]),
+                access: Access { key: Missing::Fault, scalar: Missing::Fault },
+            },
+        }
+    }
+
+    fn call(&mut self, function: &Str, args: &[Typed], member: bool, one_form: bool) -> Lowered {
+        let mut lowered = self.all(args)?.into_iter();
+        let mut next = || lowered.next().unwrap_or(Expr::Const(Value::Null));
+        match (&**function, member) {
+            ("_&&_", _) => return Ok(Expr::Decide { all: true, sides: Box::new([next(), next()]) }),
+            ("_||_", _) => return Ok(Expr::Decide { all: false, sides: Box::new([next(), next()]) }),
+            ("_?_:_", _) => {
+                let condition = next();
+                let [then, other] = [branch(next()), branch(next())];
+                return Ok(Expr::Cond(Box::new([condition, then, other])));
+            }
+            ("_[_]" | "_[?_]" | "_?._", _) => {
+                let optional = &**function != "_[_]";
+                let base = next();
+                return Ok(step(
+                    base,
+                    match next() {
+                        Expr::Const(key) => Step::Key { key, optional },
+                        index => Step::At { index: branch(index), optional },
+                    },
+                ));
+            }
+            ("or" | "orValue", true) => {
+                let unwrap = &**function == "orValue";
+                return Ok(Expr::OrElse { sides: Box::new([next(), next()]), unwrap });
+            }
+            _ => {}
+        }
+        let args: Vec<Expr> = lowered.collect();
+        if &**function == "@in"
+            && one_form
+            && let Some(expr) = membership(&args)
+        {
+            return Ok(expr);
+        }
+        let Some(function) = library::find(function) else {
+            return Err(format!("no such function: {function}"));
+        };
+        let mut known = Known { one_form, member, prepared: false };
+        if CONVERSIONS.contains(&function.name)
+            && let [Expr::Const(v)] = &args[..]
+        {
+            let values = [Cow::Borrowed(v)];
+            let call = Call { args: &values, known, cx: self.cx };
+            return library::call(function, &call).map(Expr::Const).map_err(|f| f.cel_text());
+        }
+        if matches!(function.name, "matches" | "find" | "findAll")
+            && let Some(Expr::Const(Value::Str(pattern))) = args.get(1)
+        {
+            regex::compiled(pattern)?;
+            known.prepared = true;
+        }
+        Ok(Expr::Invoke(Box::new(Invoke { function, args: args.into(), known })))
+    }
+
+    fn fold(&mut self, fold: &TypedFold) -> Lowered {
+        let depth = self.scope.len();
+        if fold.shape == Shape::Bind {
+            let name = fold.var2.as_ref().unwrap_or(&fold.var);
+            // A value that nobody asks for is not computed.
+            if !mentions(&fold.result, name) {
+                return self.node(&fold.result);
+            }
+            let value = self.node(&fold.init)?;
+            self.scope.push(fold.var2.clone().unwrap_or_else(|| fold.var.clone()));
+            let body = self.node(&fold.result);
+            self.scope.truncate(depth);
+            return Ok(Expr::Bind(Box::new([value, body?])));
+        }
+        let range = self.node(&fold.range)?;
+        self.scope.push(fold.var.clone());
+        self.scope.extend(fold.var2.clone());
+        let parts = self.parts(fold);
+        self.scope.truncate(depth);
+        let (kind, keep, body, wraps) = parts?;
+        Ok(Expr::Loop(Box::new(Loop { kind, range, two: fold.var2.is_some(), keep, body, wraps })))
+    }
+
+    /// What the macro was given, taken out of the step that it was made into.
+    fn parts(&mut self, fold: &TypedFold) -> Result<(LoopKind, Option<Expr>, Expr, bool), Impossible> {
+        let TypedKind::Call { args, .. } = &fold.step.kind else {
+            return Err("a loop without a step".into());
+        };
+        let arg = |args: &[Typed], at: usize| args.get(at).cloned().ok_or("a step without its parts");
+        let simple = match fold.shape {
+            Shape::All => Some((LoopKind::All, 1)),
+            Shape::Exists => Some((LoopKind::Exists, 1)),
+            Shape::ExistsOne => Some((LoopKind::One, 0)),
+            _ => None,
+        };
+        if let Some((kind, at)) = simple {
+            return Ok((kind, None, self.node(&arg(args, at)?)?, false));
+        }
+        let filtered = matches!(&fold.step.kind, TypedKind::Call { function, .. } if &**function == "_?_:_");
+        let keep = if filtered { Some(self.node(&arg(args, 0)?)?) } else { None };
+        let step = if filtered { arg(args, 1)? } else { fold.step.clone() };
+        let TypedKind::Call { args, .. } = &step.kind else { return Err("a loop without a step".into()) };
+        match fold.shape {
+            Shape::List => {
+                let TypedKind::List { items, .. } = &arg(args, 1)?.kind else {
+                    return Err("a list without its item".into());
+                };
+                let body = self.node(&arg(items, 0)?)?;
+                let wraps = !matches!(body, Expr::Const(_));
+                Ok((LoopKind::List, keep, body, wraps))
+            }
+            Shape::Map => Ok((LoopKind::Map, keep, self.node(&arg(args, 2)?)?, false)),
+            _ => Ok((LoopKind::Entries, keep, self.node(&arg(args, 1)?)?, false)),
+        }
+    }
+}
+
+/// Whether a name occurs in a tree.
+fn mentions(t: &Typed, name: &Str) -> bool {
+    let any = |items: &[Typed]| items.iter().any(|i| mentions(i, name));
+    match &t.kind {
+        TypedKind::Variable(n) => n == name,
+        TypedKind::Const(_) | TypedKind::TypeName(_) => false,
+        TypedKind::Select { operand, .. } => mentions(operand, name),
+        TypedKind::Call { args, .. } => any(args),
+        TypedKind::List { items, .. } => any(items),
+        TypedKind::Map(entries) => entries.iter().any(|e| mentions(&e.key, name) || mentions(&e.value, name)),
+        TypedKind::Struct { fields, .. } => fields.iter().any(|f| mentions(&f.value, name)),
+        TypedKind::Fold(f) => [&f.range, &f.init, &f.step, &f.result].into_iter().any(|p| mentions(p, name)),
+    }
+}
+
+fn walk(base: Expr, charged: bool) -> Expr {
+    Expr::Walk(Box::new(Walk { base, steps: Box::default(), charged }))
+}
+
+fn make(make: Make) -> Expr {
+    Expr::Make(Box::new(make))
+}
+
+/// One more step; a choice takes it in both branches.
+fn step(base: Expr, last: Step) -> Expr {
+    match base {
+        Expr::Walk(mut walk) => {
+            let mut steps = std::mem::take(&mut walk.steps).into_vec();
+            steps.push(last);
+            walk.steps = steps.into();
+            Expr::Walk(walk)
+        }
+        Expr::Cond(parts) => {
+            let [condition, then, other] = *parts;
+            let [then, other] = [step(branch_walk(then), last.clone()), step(branch_walk(other), last)];
+            Expr::Cond(Box::new([condition, then, other]))
+        }
+        base => Expr::Walk(Box::new(Walk { base, steps: Box::new([last]), charged: true })),
+    }
+}
+
+/// As a branch of a choice or as an index, what is read is not charged itself.
+fn branch(expr: Expr) -> Expr {
+    match expr {
+        Expr::Walk(mut walk) => {
+            walk.charged = false;
+            Expr::Walk(walk)
+        }
+        other => other,
+    }
+}
+
+fn branch_walk(expr: Expr) -> Expr {
+    match expr {
+        Expr::Walk(_) | Expr::Cond(_) => branch(expr),
+        other => walk(other, false),
+    }
+}
+
+fn uncharged(expr: Expr) -> Walk {
+    match branch_walk(expr) {
+        Expr::Walk(walk) => *walk,
+        other => Walk { base: other, steps: Box::default(), charged: false },
+    }
+}
+
+fn constants(items: &[Expr]) -> Option<Vec<Value>> {
+    let value = |e: &Expr| match e {
+        Expr::Const(v) => Some(v.clone()),
+        _ => None,
+    };
+    items.iter().map(value).collect()
+}
+
+/// `x in [literals]`, where all literals are scalars.
+fn membership(args: &[Expr]) -> Option<Expr> {
+    let [value, Expr::Const(Value::List(items))] = args else { return None };
+    if items.is_empty() {
+        return Some(Expr::Const(Value::Bool(false)));
+    }
+    let is_scalar = |v: &Value| {
+        matches!(v, Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Str(_))
+    };
+    let set: Box<[Value]> = items.iter().cloned().collect();
+    items.iter().all(is_scalar).then(|| Expr::OneOf { value: Box::new(value.clone()), set })
+}
+
+/// Replaces the reading of `variables.x` by the value's position among `names`.
+pub fn with_lazies(expr: Expr, names: &[Str]) -> Expr {
+    let position = |key: &Value| {
+        let at = names.iter().rposition(|n| key.as_str() == Some(n))?;
+        u32::try_from(at).ok()
+    };
+    let is_variables = |base: &Expr| {
+        matches!(base, Expr::Path { base, keys, .. }
+            if matches!(**base, Expr::Root) && matches!(&**keys, [k] if &**k == "variables"))
+    };
+    each(expr, &|walk: &mut Walk| {
+        if !is_variables(&walk.base) {
+            return;
+        }
+        let Some((Step::Key { key, .. }, rest)) = walk.steps.split_first() else { return };
+        let Some(at) = position(key) else { return };
+        let rest: Box<[Step]> = rest.into();
+        walk.base = Expr::Lazy(at);
+        walk.steps = rest;
+    })
+}
+
+/// Changes every walk of an expression, the innermost first.
+fn each(expr: Expr, change: &dyn Fn(&mut Walk)) -> Expr {
+    let go = |e: Expr| each(e, change);
+    let all = |items: Box<[Expr]>| items.into_vec().into_iter().map(go).collect::<Box<[Expr]>>();
+    let pair = |sides: Box<[Expr; 2]>| {
+        let [a, b] = *sides;
+        Box::new([go(a), go(b)])
+    };
+    let walked = |mut walk: Walk| {
+        walk.base = go(std::mem::replace(&mut walk.base, Expr::Root));
+        let steps = std::mem::take(&mut walk.steps).into_vec();
+        walk.steps = steps
+            .into_iter()
+            .map(|step| match step {
+                Step::At { index, optional } => Step::At { index: go(index), optional },
+                step => step,
+            })
+            .collect();
+        change(&mut walk);
+        walk
+    };
+    match expr {
+        Expr::Walk(walk) => Expr::Walk(Box::new(walked(*walk))),
+        Expr::Test(test) => {
+            let test = *test;
+            let (walk, key) = (test.walk, test.key);
+            // `has(variables.x)` computes the value.
+            let mut whole = walk.clone();
+            let mut steps = std::mem::take(&mut whole.steps).into_vec();
+            steps.push(Step::Key { key: Value::Str(key.clone()), optional: false });
+            whole.steps = steps.into();
+            let whole = walked(whole);
+            if matches!(whole.base, Expr::Lazy(_)) && whole.steps.is_empty() {
+                let computed = Expr::Walk(Box::new(whole));
+                let body = Box::new(Expr::Const(Value::Bool(true)));
+                return Expr::Let { value: Box::new(computed), body };
+            }
+            Expr::Test(Box::new(Test { walk: walked(walk), key }))
+        }
+        Expr::Cond(parts) => {
+            let [a, b, c] = *parts;
+            Expr::Cond(Box::new([go(a), go(b), go(c)]))
+        }
+        Expr::Decide { all, sides } => Expr::Decide { all, sides: pair(sides) },
+        Expr::Invoke(invoke) => {
+            let Invoke { function, args, known } = *invoke;
+            Expr::Invoke(Box::new(Invoke { function, args: all(args), known }))
+        }
+        Expr::OneOf { value, set } => Expr::OneOf { value: Box::new(go(*value)), set },
+        Expr::Make(make) => Expr::Make(Box::new(match *make {
+            Make::List(items, optional) => Make::List(all(items), optional),
+            Make::Map(entries) => {
+                Make::Map(entries.into_vec().into_iter().map(|(k, v, o)| (go(k), go(v), o)).collect())
+            }
+            Make::Struct(name, fields) => {
+                Make::Struct(name, fields.into_vec().into_iter().map(|(k, v, o)| (k, go(v), o)).collect())
+            }
+        })),
+        Expr::Loop(l) => {
+            let Loop { kind, range, two, keep, body, wraps } = *l;
+            Expr::Loop(Box::new(Loop {
+                kind,
+                range: go(range),
+                two,
+                keep: keep.map(go),
+                body: go(body),
+                wraps,
+            }))
+        }
+        Expr::Bind(parts) => Expr::Bind(pair(parts)),
+        Expr::OrElse { sides, unwrap } => Expr::OrElse { sides: pair(sides), unwrap },
+        other => other,
+    }
+}

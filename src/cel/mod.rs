@@ -1,0 +1,46 @@
+//! CEL, the Common Expression Language: text → syntax tree → checked tree → IR.
+//!
+//! In: an expression and the environment that it may use. Out: an IR expression that the one evaluator
+//! runs, its type, and the issues in the exact words of the reference. Semantics: `docs/cel.md`.
+
+pub mod ast;
+pub mod check;
+pub mod env;
+mod infer;
+pub mod issue;
+pub mod library;
+pub mod lower;
+pub mod syntax;
+pub mod types;
+mod validate;
+
+use crate::functions::Context;
+use crate::ir::Expr;
+use env::Env;
+use types::Type;
+
+/// An expression that can be run.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What to run.
+    pub expr: Expr,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// Compiles an expression.
+///
+/// # Errors
+/// The detail text, beginning `compilation failed: ` or `program instantiation failed: `.
+pub fn compile(source: &str, env: &Env, cx: &Context) -> Result<Program, String> {
+    let failed =
+        |issues: Vec<issue::Issue>| format!("compilation failed: {}", issue::report(source, &issues));
+    let tree = syntax::parse(source, env.syntax).map_err(failed)?;
+    let typed = check::check(&tree, env).map_err(failed)?;
+    let issues = validate::issues(&typed, env);
+    if !issues.is_empty() {
+        return Err(failed(issues));
+    }
+    let expr = lower::lower(&typed, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
+    Ok(Program { expr, ty: typed.ty })
+}

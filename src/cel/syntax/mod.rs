@@ -1,0 +1,8 @@
+//! The syntax of CEL: tokens, grammar, macros.
+
+pub mod lexer;
+mod literal;
+mod macros;
+mod parser;
+
+pub use parser::{Options, parse};

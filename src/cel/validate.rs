@@ -1,0 +1,154 @@
+//! Checks of literals: items of one type, well-formed durations, times, patterns and formats.
+//!
+//! In: a checked tree. Out: the issues of its literals, where the environment asks for such checks.
+
+use super::ast::Place;
+use super::check::{Typed, TypedKind};
+use super::env::Env;
+use super::issue::Issue;
+use crate::functions::cel::format::{clause, refusal};
+use crate::functions::regex;
+use crate::value::time::Time;
+use crate::value::{Value, duration};
+
+/// The issues of literals.
+pub fn issues(typed: &Typed, env: &Env) -> Vec<Issue> {
+    let mut out = Vec::new();
+    if env.strict_literals {
+        walk(typed, false, &mut out);
+    }
+    out
+}
+
+fn walk(t: &Typed, in_format: bool, out: &mut Vec<Issue>) {
+    match &t.kind {
+        TypedKind::Const(_) | TypedKind::Variable(_) | TypedKind::TypeName(_) => {}
+        TypedKind::Select { operand, .. } => walk(operand, in_format, out),
+        TypedKind::Call { function, args, member, .. } => {
+            arguments(t.at, function, args, *member, out);
+            let formats = &**function == "format" && *member;
+            for (i, arg) in args.iter().enumerate() {
+                walk(arg, in_format || formats && i > 0, out);
+            }
+        }
+        TypedKind::List { items, optional } => {
+            if !in_format {
+                let types = items.iter().enumerate().map(|(i, item)| (item, optional.contains(&i)));
+                of_one_type(types, out);
+            }
+            items.iter().for_each(|i| walk(i, in_format, out));
+        }
+        TypedKind::Map(entries) => {
+            if !in_format {
+                of_one_type(entries.iter().map(|e| (&e.key, false)), out);
+                of_one_type(entries.iter().map(|e| (&e.value, e.optional)), out);
+            }
+            for e in entries {
+                walk(&e.key, in_format, out);
+                walk(&e.value, in_format, out);
+            }
+        }
+        TypedKind::Struct { fields, .. } => fields.iter().for_each(|f| walk(&f.value, in_format, out)),
+        TypedKind::Fold(fold) => {
+            for part in [&fold.range, &fold.init, &fold.step, &fold.result] {
+                walk(part, in_format, out);
+            }
+        }
+    }
+}
+
+/// Every item has the type of the first.
+fn of_one_type<'t>(items: impl Iterator<Item = (&'t Typed, bool)>, out: &mut Vec<Issue>) {
+    let mut first = None;
+    for (item, optional) in items {
+        let own = match item.ty.as_optional() {
+            Some(inner) if optional => inner,
+            _ => &item.ty,
+        };
+        match first {
+            None => first = Some(own),
+            Some(first) if first == own => {}
+            Some(first) => {
+                let text = format!("expected type '{first}' but found '{}'", own);
+                out.push(Issue::new(item.at, text));
+            }
+        }
+    }
+}
+
+fn text_of(t: &Typed) -> Option<&str> {
+    match &t.kind {
+        TypedKind::Const(Value::Str(s)) => Some(s),
+        _ => None,
+    }
+}
+
+fn arguments(at: Place, function: &str, args: &[Typed], member: bool, out: &mut Vec<Issue>) {
+    let call = at;
+    let text = |at: usize| args.get(at).and_then(|a| Some((a.at, text_of(a)?)));
+    match function {
+        "duration" => {
+            let bad = match args.first().map(|a| (a.at, &a.kind)) {
+                Some((at, TypedKind::Const(Value::Str(s)))) => duration::parse_ok(s).is_none().then_some(at),
+                Some((at, TypedKind::Const(Value::Int(_)))) => Some(at),
+                _ => None,
+            };
+            out.extend(bad.map(|at| Issue::new(at, "invalid duration argument")));
+        }
+        "timestamp" => {
+            if let Some((at, _)) = text(0).filter(|(_, s)| Time::parse_rfc3339(s).is_err()) {
+                out.push(Issue::new(at, "invalid timestamp argument"));
+            }
+        }
+        "matches" if member => {
+            if let Some((at, _)) = text(1).filter(|(_, s)| regex::compiled(s).is_err()) {
+                out.push(Issue::new(at, "invalid matches argument"));
+            }
+        }
+        "format" => format(call, args, out),
+        _ => {}
+    }
+}
+
+/// A literal format: its clauses, and the literal list of its arguments.
+fn format(at_call: Place, args: &[Typed], out: &mut Vec<Issue>) {
+    let (Some(pattern), Some(list)) = (args.first(), args.get(1)) else { return };
+    let (Some(text), TypedKind::List { items, .. }) = (text_of(pattern), &list.kind) else { return };
+    let mut at = 0;
+    let mut used = 0;
+    while let Some(step) = text.get(at..).and_then(|rest| rest.find('%')) {
+        at += step + 1;
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.is_empty() {
+            return out.push(Issue::new(at_call, "unexpected end of string"));
+        }
+        if rest.starts_with('%') {
+            at += 1;
+            continue;
+        }
+        let Some(item) = items.get(used) else {
+            return out.push(Issue::new(at_call, format!("index {used} out of range")));
+        };
+        used += 1;
+        match clause(rest) {
+            Err(e) => {
+                return out.push(Issue::new(at_call, format!("could not parse formatting clause: {e}")));
+            }
+            Ok((len, clause)) => {
+                at += len;
+                let name = item.ty.formal();
+                let bare = name.split('(').next().unwrap_or_default();
+                // A text may write a double that no literal writes.
+                let fits = bare == "dyn" || bare == "string" && clause.takes_doubles();
+                if !fits && let Some(text) = refusal(&clause, bare) {
+                    return out.push(Issue::new(item.at, format!("error during formatting: {text}")));
+                }
+            }
+        }
+    }
+    if used < items.len() {
+        let text =
+            format!("too many arguments supplied to string.format (expected {used}, got {})", items.len());
+        out.push(Issue::new(at_call, text));
+    }
+}

@@ -1,0 +1,215 @@
+//! Evaluating: every resource meets every policy, in parallel; results come in input order.
+//!
+//! In: everything that was loaded. Out: the exit code; results are printed on the way by `finish`.
+
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+
+use crate::cli::flags::Parsed;
+use crate::document::Document;
+use crate::engine::request::{Parts, UserParts};
+use crate::engine::{Profile, Request, Status};
+use crate::ir::Exception;
+use crate::load::Policies;
+use crate::policy_set::{Engine, Outcome, PolicySet};
+use crate::report::policy_report::PolicyFacts;
+use crate::scan::scan;
+use crate::sources::offline::Offline;
+use crate::value::{Str, Value};
+
+use super::changes::{self, Destination};
+use super::finish::Sink;
+use super::inputs::Values;
+use super::results::{self, Output, Style};
+
+/// Everything that was loaded.
+pub(super) struct Run<'r> {
+    pub parsed: &'r Parsed,
+    pub policies: Policies,
+    pub resources: Vec<Document>,
+    pub exceptions: Vec<Exception>,
+    pub values: Arc<Values>,
+    pub user: Option<UserParts>,
+    pub profile: Profile,
+    pub output: Output,
+    pub destination: Destination,
+}
+
+impl Run<'_> {
+    /// Evaluates and prints.
+    ///
+    /// # Errors
+    /// A resource of which no request can be made.
+    pub(super) fn evaluate(self, sources: Offline) -> Result<i32, String> {
+        let lowered: Vec<_> = self.policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
+        let facts: HashMap<String, PolicyFacts> =
+            lowered.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();
+        let set = PolicySet::new(lowered, self.exceptions.clone());
+        let engine = Engine::new(set)
+            .with_profile(self.profile)
+            .with_sources(Arc::new(sources))
+            .with_values(self.values.clone());
+        let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        let mut sink = Sink { holds: engine.set().has_phases(), ..Sink::default() };
+        for _ in self.policies.policies.iter().filter(|p| p.refused.is_some()) {
+            sink.counts.add(Status::Error);
+        }
+        if !sink.holds {
+            let _ = out.write_all(self.refused().as_bytes());
+        }
+        let style = Style {
+            output: self.output,
+            audit_warn: self.parsed.on("audit-warn"),
+            detailed: self.parsed.on("detailed-results"),
+            colour: self.colour(),
+            facts: &facts,
+            seconds: std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |d| d.as_secs()),
+        };
+        let progress = progress(self.resources.len());
+        let goes_on = self.parsed.on("continue-on-fail");
+        scan(
+            &engine,
+            self.resources.len(),
+            |i| self.request(i, None, &engine),
+            |i, request, outcome| self.with_own_values(i, request, outcome, &engine),
+            |i, outcome| {
+                let resource = self.resources.get(i).map(|d| &d.value).unwrap_or(&Value::Null);
+                // Results are told of the changed object; one that was lost is told of as it came.
+                let shown = outcome.object.as_ref().filter(|o| !o.is_null()).unwrap_or(resource);
+                let changes = changes::render(engine.set(), resource, outcome, &self.destination);
+                (results::render(&style, i, shown, outcome), changes)
+            },
+            |i, rendered| {
+                if let Some(p) = &progress {
+                    p.set_position(i as u64 + 1);
+                }
+                match rendered {
+                    Ok((rendered, changes)) if sink.failed.is_none() => {
+                        self.show(&mut sink, changes, &mut out);
+                        if sink.failed.is_none() {
+                            self.take_or_hold(&mut sink, rendered, &mut out);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(_) if goes_on => {}
+                    Err(text) => {
+                        let name =
+                            self.resources.get(i).map_or("", |d| d.value.text_at(&["metadata", "name"]));
+                        sink.failed
+                            .get_or_insert(format!("failed to apply policies on resource {name} ({text})"));
+                    }
+                }
+            },
+        );
+        if let Some(p) = progress {
+            p.finish_and_clear();
+        }
+        if let Some(text) = sink.failed.take() {
+            let _ = out.flush();
+            return Err(text);
+        }
+        if sink.holds {
+            let _ = out.write_all(self.refused().as_bytes());
+            let _ = out.write_all(&std::mem::take(&mut sink.held));
+        }
+        self.clean_up(&engine, &style, &mut sink, &mut out);
+        let counts = self.finish(sink, &mut out);
+        let code = self.exit_code(&counts, &mut out);
+        let _ = out.flush();
+        Ok(code)
+    }
+
+    /// The request for a resource; `policy` names the policy whose own values count.
+    fn request(&self, i: usize, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
+        let object = self.resources.get(i).map(|d| d.value.clone()).unwrap_or_default();
+        self.request_on(object, policy, engine)
+    }
+
+    fn request_on(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
+        let values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
+        let shaped = |op: &&str| matches!(*op, "UPDATE" | "DELETE");
+        let operation = Values::operation(&values).filter(shaped).unwrap_or("CREATE");
+        let labels = self.namespace_labels(&object);
+        let subresource = self
+            .values
+            .subresources
+            .iter()
+            .find(|s| s.kind == object.text_at(&["kind"]))
+            .map_or(Str::from(""), |s| s.name.as_str().into());
+        let parts = Parts {
+            object,
+            old_object: None,
+            operation: operation.into(),
+            subresource,
+            user: self.user.clone(),
+            namespace_labels: labels,
+            values,
+            dry_run: false,
+            details: !matches!(self.output, Output::Plain | Output::Table),
+        };
+        Request::new(parts, self.profile, engine.functions())
+    }
+
+    /// Policies that have values of their own for a resource are evaluated with these.
+    fn with_own_values(&self, i: usize, request: &Request, mut outcome: Outcome, engine: &Engine) -> Outcome {
+        if self.values.resources.is_empty() {
+            return outcome;
+        }
+        let name = self.resources.get(i).map_or("", |d| d.value.text_at(&["metadata", "name"]));
+        if engine.set().has_phases() {
+            // What a policy leaves is what the next one sees, so all of them run again.
+            return engine.evaluate_phases(request, &|at, object| {
+                let policy = &engine.set().policies().get(at)?.name;
+                self.values.resources.get(&(policy.to_string(), name.to_string()))?;
+                self.request_on(object.clone(), Some(policy), engine).ok()
+            });
+        }
+        for (at, policy) in engine.set().policies().iter().enumerate() {
+            if !self.values.resources.contains_key(&(policy.name.to_string(), name.to_string())) {
+                continue;
+            }
+            if let Ok(request) = self.request(i, Some(&policy.name), engine) {
+                outcome.replace(engine, at, engine.evaluate_policy(at, &request));
+            }
+        }
+        outcome
+    }
+
+    fn colour(&self) -> bool {
+        !self.parsed.on("remove-color")
+            && std::io::stdout().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none()
+            && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+    }
+
+    /// The policies that the check refused, in the reference's two groups.
+    fn refused(&self) -> String {
+        let line = "-".repeat(70);
+        let mut out = String::new();
+        let is_invalid = |text: &str| text.starts_with("variable 'element.name'");
+        for (title, invalid) in [("Policies Skipped:", false), ("Invalid Policies:", true)] {
+            let group = self.policies.policies.iter().filter_map(|p| {
+                p.refused.as_ref().filter(|text| is_invalid(text) == invalid).map(|text| (&p.name, text))
+            });
+            let lines: Vec<String> =
+                group.enumerate().map(|(i, (name, text))| format!("{}. {name}: {text}\n", i + 1)).collect();
+            if !lines.is_empty() {
+                out.push_str(&format!("{line}\n{title}\n{}{line}\n", lines.concat()));
+            }
+        }
+        out
+    }
+}
+
+/// A progress bar for long runs on a terminal.
+fn progress(count: usize) -> Option<indicatif::ProgressBar> {
+    const LONG: usize = 2_000;
+    (count >= LONG && std::io::stderr().is_terminal() && !std::io::stdout().is_terminal()).then(|| {
+        let bar = indicatif::ProgressBar::new(count as u64);
+        bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        bar
+    })
+}

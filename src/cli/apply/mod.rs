@@ -1,0 +1,150 @@
+//! `ephor apply`: policies against resource files.
+//!
+//! Flags, order of work, texts and exit codes are the reference's (`docs/cli.md`); what the reference
+//! is silent about goes to standard error, one line each. Here is the order of work until everything
+//! is loaded: `options` checks flags, `inputs` and `gather` load, `evaluate` and `cleanup` evaluate,
+//! `results` and `finish` print.
+
+mod changes;
+mod cleanup;
+mod cluster;
+mod evaluate;
+mod exceptions;
+mod finish;
+mod gather;
+mod inputs;
+mod options;
+mod results;
+
+use std::sync::Arc;
+
+use crate::document::Document;
+use crate::engine::Profile;
+use crate::engine::request::UserParts;
+use crate::load::Policies;
+use crate::sources::offline::Offline;
+use crate::sources::payload;
+
+use super::flags::{self, Parsed};
+use super::{command_help, print, warn};
+use evaluate::Run;
+use gather::{deprecations, is_global, load_exceptions, load_policies, load_resources, without_duplicates};
+use inputs::Values;
+use options::{FLAGS, check_arguments, output_of};
+use results::Output;
+
+const ABOUT: &str = "Applies policies on resources and prints what they say.";
+const EXAMPLES: &str = "  # check manifests against a folder of policies\n  ephor apply policies/ -r deployment.yaml\n\n  # the same as a policy report\n  ephor apply policies/ -r deployment.yaml --policy-report\n";
+
+/// Runs the command; the result is the exit code.
+///
+/// # Errors
+/// The reference's text for whatever ends the run before anything is evaluated.
+pub fn run(args: &[String]) -> Result<i32, String> {
+    let parsed = flags::parse(FLAGS, args)?;
+    if parsed.on("help") {
+        print(&command_help("apply", "<policy source>...", ABOUT, FLAGS, EXAMPLES));
+        return Ok(0);
+    }
+    if parsed.number("threads") > 0 {
+        let threads = usize::try_from(parsed.number("threads")).unwrap_or(1).min(256);
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
+    check_arguments(&parsed)?;
+    let destination = changes::destination(parsed.text("output"), !parsed.on("stdin"))?;
+    let user = user(&parsed)?;
+    let mut values = match parsed.text("values-file") {
+        "" => Values::default(),
+        path => Values::read(path)?,
+    };
+    for text in values.set(parsed.list("set")) {
+        warn(&text);
+    }
+    let policies = load_policies(&parsed)?;
+    deprecations(&policies.deprecations, parsed.on("warnings-as-errors"))?;
+    let profile = if parsed.on("as-cluster") { Profile::cluster() } else { Profile::kyverno_cli() };
+    let load = |flag: &str| load_resources(parsed.list(flag), profile, parsed.on("policy-report"));
+    let (targets, params) = (load("target-resource")?, load("parameter-resource")?);
+    let resources = match parsed.on("cluster") {
+        true => {
+            warn(&format!("no cluster: {}", cluster::absent(&parsed)?));
+            cluster::find(parsed.list("resource"))?;
+            Vec::new()
+        }
+        false => load("resource")?,
+    };
+    let payloads = payloads(&parsed)?;
+    let (globals, resources): (Vec<Document>, Vec<Document>) =
+        resources.into_iter().partition(|d| is_global(&d.value));
+    let resources = without_duplicates(resources);
+    let exceptions = load_exceptions(&parsed, &policies, &resources)?;
+    let output = output_of(&parsed);
+    if !parsed.on("stdin")
+        && !matches!(output, Output::ReportYaml | Output::ReportJson | Output::Exceptions | Output::Other)
+    {
+        print(&progress(&policies, resources.len() + payloads, exceptions.len()));
+    }
+    check_requests(&parsed)?;
+    let sources = Offline {
+        objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
+        globals: globals.into_iter().map(|d| d.value).collect(),
+    };
+    let run = Run {
+        parsed: &parsed,
+        policies,
+        resources,
+        exceptions,
+        values: Arc::new(values),
+        user,
+        profile,
+        output,
+        destination,
+    };
+    run.evaluate(sources)
+}
+
+fn user(parsed: &Parsed) -> Result<Option<UserParts>, String> {
+    let path = parsed.text("userinfo");
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let (user, warning) = inputs::user_info(path)?;
+    if let Some(text) = warning {
+        print(&format!("{text}\n"));
+    }
+    Ok(Some(user))
+}
+
+fn progress(policies: &Policies, resources: usize, exceptions: usize) -> String {
+    let rules: usize = policies.policies.iter().map(|p| p.rule_count).sum();
+    let rules = rules + policies.cleanups.len();
+    let with = match exceptions {
+        0 => String::new(),
+        n => format!(" with {n} exception(s)"),
+    };
+    format!("\nApplying {rules} policy rule(s) to {resources} resource(s){with}...\n")
+}
+
+/// Reads the payloads of any form; returns how many there are. Rules match Kubernetes objects by
+/// kind, so none of them has a result for a payload.
+fn payloads(parsed: &Parsed) -> Result<usize, String> {
+    let paths = parsed.list("json");
+    for path in paths {
+        payload::any_form(path)?;
+    }
+    if !paths.is_empty() {
+        warn("payloads are checked by ValidatingPolicy objects only: other policies give no result for them");
+    }
+    Ok(paths.len())
+}
+
+/// Reads the check requests of proxies, which only CEL policies answer.
+fn check_requests(parsed: &Parsed) -> Result<(), String> {
+    for path in parsed.list("envoy-payload") {
+        payload::envoy_request(path)?;
+    }
+    for path in parsed.list("http-payload") {
+        payload::http_request(path)?;
+    }
+    Ok(())
+}

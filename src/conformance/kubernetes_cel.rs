@@ -1,0 +1,354 @@
+//! Expressions recorded in Kubernetes' own CEL environment: type, value, errors and cost.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine;
+
+use crate::cel::library::{Admission, admission};
+use crate::cel::{self, types::Type};
+use crate::engine::eval::{Env, eval};
+use crate::engine::strict::Meter;
+use crate::functions::{Authorizer, CelLevel, Context};
+use crate::value::object::{Check, Decision};
+use crate::value::{Map, Object, Str, Value};
+
+use super::{Failure, Report, lines, object};
+
+/// What one expression may cost.
+const PER_CALL: u64 = 1_000_000;
+
+/// Runs `cases.jsonl`.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn run(file: &Path) -> std::io::Result<Report> {
+    let mut report = Report::new("kubernetes-cel");
+    let dir = file.parent().unwrap_or(file);
+    let text = std::fs::read_to_string(dir.join("inputs.json"))?;
+    let inputs = crate::document::json::parse(&text).unwrap_or_default();
+    for case in lines(file)? {
+        let expected = case.get("result").cloned().unwrap_or_default();
+        let got = outcome(&case, &inputs);
+        let right = agrees(&expected, &got);
+        report.count(if right {
+            Ok(())
+        } else {
+            Err(Failure { id: case.text_at(&["id"]).into(), expected: case.clone(), got })
+        });
+    }
+    Ok(report)
+}
+
+fn agrees(expected: &Value, got: &Value) -> bool {
+    let keys = ["compileError", "outputType", "runtimeError", "cost"];
+    let same = |key: &&str| match (expected.get(key), got.get(key)) {
+        (Some(Value::Str(a)), Some(Value::Str(b))) if a.starts_with("internal error: ") => {
+            b.starts_with("internal error: ")
+        }
+        (Some(a), Some(b)) => a.json_eq(b),
+        (None, None) => true,
+        // A cost is recorded with most results only.
+        (None, Some(_)) => **key == *"cost",
+        (Some(_), None) => false,
+    };
+    keys.iter().all(same)
+        && match (expected.get("value"), got.get("value")) {
+            (Some(a), Some(b)) => a.json_eq(b),
+            (a, b) => a.is_none() && b.is_none(),
+        }
+}
+
+fn outcome(case: &Value, inputs: &Value) -> Value {
+    let name = case.text_at(&["env"]);
+    if name == "typed" {
+        return object([("unsupported", Value::from("schemas"))]);
+    }
+    let env = admission(Admission {
+        params: name != "policy-noparams",
+        authorizer: name == "policy-authorizer",
+        mutation: name == "mutation",
+        backticks: false,
+    });
+    let input = inputs.get(case.text_at(&["input"])).cloned().unwrap_or_default();
+    let cx = Context { authorizer: authorizer(&input), cel_level: CelLevel::V26, ..Context::default() };
+    let source = case.text_at(&["expression"]);
+    let program = match cel::compile(source, &env, &cx) {
+        Ok(program) => program,
+        Err(text) => return object([("compileError", Value::from(text))]),
+    };
+    if let Some(text) = refused(case.text_at(&["want"]), &program.ty) {
+        return object([("compileError", Value::from(text))]);
+    }
+    let root = root(&input);
+    let meter = Meter::new(PER_CALL);
+    let result = eval(&program.expr, Env::new(&root, &cx).with_meter(&meter));
+    let mut out = Map::new();
+    out.insert("outputType", Value::from(program.ty.formal()));
+    match result {
+        Ok(v) => drop(out.insert("value", tagged(&v))),
+        Err(fault) => drop(out.insert("runtimeError", Value::from(fault.cel_text()))),
+    }
+    out.insert("cost", Value::Int(i64::try_from(meter.spent()).unwrap_or(i64::MAX)));
+    Value::Map(out)
+}
+
+/// Why a result of a type is not wanted.
+fn refused(want: &str, ty: &Type) -> Option<String> {
+    let formal = ty.formal();
+    let (allowed, shown): (&[&str], &str) = match want {
+        "" => return None,
+        "annotation" => (&["string", "null_type"], "one of [string null_type]"),
+        "JSONPatches" => (&["list(JSONPatch)"], "list(JSONPatch)"),
+        other => (&[other], other),
+    };
+    (!allowed.contains(&&*formal)).then(|| format!("must evaluate to {shown} but got {formal}"))
+}
+
+fn root(input: &Value) -> Value {
+    let part = |key: &str| input.get(key).cloned().unwrap_or_default();
+    let mut m = Map::new();
+    for key in ["object", "oldObject", "params"] {
+        m.insert(key, part(key));
+    }
+    m.insert("request", request(&part("request")));
+    m.insert("namespaceObject", namespace(&part("namespaceObject")));
+    m.insert("authorizer", Value::object(Object::Check(Check::default())));
+    let resource = part("request");
+    let text = |path: &[&str]| Str::from(resource.text_at(path));
+    let check = Check {
+        about: crate::value::object::About::Resource,
+        group: text(&["resource", "group"]),
+        resource: text(&["resource", "resource"]),
+        subresource: text(&["subResource"]),
+        namespace: text(&["namespace"]),
+        name: text(&["name"]),
+        ..Check::default()
+    };
+    m.insert("authorizer.requestResource", Value::object(Object::Check(check)));
+    Value::Map(m)
+}
+
+fn is_empty(v: &Value) -> bool {
+    match v {
+        Value::Null => true,
+        Value::Str(s) => s.is_empty(),
+        Value::List(l) => l.is_empty(),
+        Value::Map(m) => m.is_empty(),
+        _ => false,
+    }
+}
+
+/// The members of an object that are not empty, in the order of `keys`.
+fn without_empty(v: &Value, keys: &[&str]) -> Map {
+    let found =
+        keys.iter().filter_map(|k| v.get(k).filter(|v| !is_empty(v)).map(|v| (Str::from(*k), v.clone())));
+    found.collect()
+}
+
+fn request(given: &Value) -> Value {
+    let mut m = Map::new();
+    let id = |key: &str, keys: &[&str]| {
+        let v = given.get(key).cloned().unwrap_or_default();
+        Value::Map(keys.iter().map(|k| (Str::from(*k), Value::from(v.text_at(&[k])))).collect())
+    };
+    let (gvk, gvr) = (["group", "version", "kind"], ["group", "version", "resource"]);
+    m.insert("kind", id("kind", &gvk));
+    m.insert("resource", id("resource", &gvr));
+    let or =
+        |own: &str, other: &str| if given.get(own).is_some() { own.to_string() } else { other.to_string() };
+    m.insert("requestKind", id(&or("requestKind", "kind"), &gvk));
+    m.insert("requestResource", id(&or("requestResource", "resource"), &gvr));
+    for (k, v) in without_empty(given, &["subResource", "name", "namespace", "operation"]).iter() {
+        m.insert(k.clone(), v.clone());
+    }
+    let sub = given.text_at(&[&*or("requestSubResource", "subResource")]);
+    if !sub.is_empty() {
+        m.insert("requestSubResource", Value::from(sub));
+    }
+    let user = given.get("userInfo").cloned().unwrap_or_default();
+    m.insert("userInfo", Value::Map(without_empty(&user, &["username", "uid", "groups", "extra"])));
+    m.insert("dryRun", given.get("dryRun").cloned().unwrap_or(Value::Bool(false)));
+    m.insert("options", given.get("options").cloned().unwrap_or_default());
+    Value::Map(m)
+}
+
+fn namespace(given: &Value) -> Value {
+    if given.is_null() {
+        return Value::Null;
+    }
+    const METADATA: [&str; 12] = [
+        "name",
+        "generateName",
+        "namespace",
+        "labels",
+        "annotations",
+        "uid",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "resourceVersion",
+        "finalizers",
+    ];
+    let part = |key: &str| given.get(key).cloned().unwrap_or_default();
+    let mut m = Map::new();
+    m.insert("metadata", Value::Map(without_empty(&part("metadata"), &METADATA)));
+    m.insert("spec", Value::Map(without_empty(&part("spec"), &["finalizers"])));
+    m.insert("status", Value::Map(without_empty(&part("status"), &["conditions", "phase"])));
+    Value::Map(m)
+}
+
+/// The rules of an input's authorizer: the first that fits decides.
+struct Rules {
+    rules: Vec<Value>,
+    user: Str,
+}
+
+fn authorizer(input: &Value) -> Option<Arc<dyn Authorizer>> {
+    let rules = input.get("authorizer").and_then(Value::as_list).unwrap_or_default().to_vec();
+    Some(Arc::new(Rules { rules, user: input.text_at(&["request", "userInfo", "username"]).into() }))
+}
+
+impl Authorizer for Rules {
+    fn decide(&self, check: &Check, verb: &str) -> Decision {
+        let user = match &check.service_account {
+            Some((ns, name)) => format!("system:serviceaccount:{ns}:{name}").into(),
+            None => self.user.clone(),
+        };
+        let asked: HashMap<&str, &str> = [
+            ("user", &*user),
+            ("verb", verb),
+            ("group", &*check.group),
+            ("resource", &*check.resource),
+            ("subresource", &*check.subresource),
+            ("namespace", &*check.namespace),
+            ("name", &*check.name),
+            ("path", &*check.path),
+        ]
+        .into();
+        let fits = |rule: &&Value| {
+            asked.iter().all(|(key, have)| rule.get(key).and_then(Value::as_str).is_none_or(|v| v == *have))
+        };
+        let Some(rule) = self.rules.iter().find(fits) else { return Decision::default() };
+        let reason: Str = match rule.get("echo").and_then(Value::as_bool) {
+            Some(true) => echo(&asked, check).into(),
+            _ => rule.text_at(&["reason"]).into(),
+        };
+        Decision {
+            reason,
+            allowed: rule.text_at(&["decision"]) == "allow",
+            error: rule.text_at(&["error"]).into(),
+        }
+    }
+}
+
+/// The question as a reason.
+fn echo(asked: &HashMap<&str, &str>, check: &Check) -> String {
+    let of = |key: &str| asked.get(key).copied().unwrap_or_default();
+    let listed = |text: &str| {
+        let parts: Vec<&str> = text.split(',').filter(|p| !p.is_empty()).collect();
+        parts.join(" ")
+    };
+    let about_resource = check.path.is_empty();
+    let mut out = String::new();
+    for key in ["user", "verb", "group"] {
+        out.push_str(&format!("{key}={} ", of(key)));
+    }
+    out.push_str(if about_resource { "version=*" } else { "version=" });
+    for key in ["resource", "subresource", "namespace", "name", "path"] {
+        out.push_str(&format!(" {key}={}", of(key)));
+    }
+    let (fields, labels) = (listed(&check.fields), listed(&check.labels));
+    out.push_str(&format!(
+        " resourceRequest={about_resource} fields=[{fields}](<nil>) labels=[{labels}](<nil>)"
+    ));
+    out
+}
+
+fn entry(key: &str, v: impl Into<Value>) -> Value {
+    object([(key, v.into())])
+}
+
+/// A value as the recordings write it.
+fn tagged(v: &Value) -> Value {
+    match v {
+        Value::Null => entry("null", Value::Null),
+        Value::Bool(b) => entry("bool", *b),
+        Value::Int(i) => entry("int", i.to_string()),
+        Value::UInt(u) => entry("uint", u.to_string()),
+        Value::Float(f) => entry("double", double(*f)),
+        Value::Str(s) => entry("string", &**s),
+        Value::Bytes(b) => entry("bytes", base64::engine::general_purpose::STANDARD.encode(b)),
+        Value::Duration(d) => entry("duration", d.to_string()),
+        Value::Timestamp(t) => entry("timestamp", t.utc().rfc3339_nano()),
+        Value::List(l) => entry("list", l.iter().map(tagged).collect::<Vec<_>>()),
+        Value::Map(m) => {
+            let entries = m.iter().map(|(k, v)| (tagged(&Value::Str(k.clone())), tagged(v)));
+            entry("map", pairs(entries.collect()))
+        }
+        Value::Object(o) => opaque(o),
+    }
+}
+
+/// Message literals inside of another one are shown as maps.
+fn plain(v: &Value) -> Value {
+    match v {
+        Value::List(l) => Value::list(l.iter().map(plain).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), plain(v))).collect()),
+        Value::Object(o) => match &**o {
+            Object::Struct(_, fields) => plain(&Value::Map(fields.clone())),
+            _ => v.clone(),
+        },
+        _ => v.clone(),
+    }
+}
+
+fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
+    entries.sort_by_key(|(k, _)| crate::value::print::json(k));
+    entries.into_iter().map(|(k, v)| Value::list(vec![k, v])).collect::<Vec<_>>().into()
+}
+
+fn double(f: f64) -> String {
+    if f.is_nan() {
+        "NaN".into()
+    } else if f.is_infinite() {
+        if f > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+    } else {
+        crate::value::number::float_v(f)
+    }
+}
+
+fn opaque(o: &Object) -> Value {
+    let text = match o {
+        Object::Optional(None) => return entry("optional", Value::Null),
+        Object::Optional(Some(v)) => return entry("optional", tagged(v)),
+        Object::Type(name) => return entry("type", &**name),
+        Object::Keyed(entries) => {
+            return entry("map", pairs(entries.iter().map(|(k, v)| (tagged(k), tagged(v))).collect()));
+        }
+        Object::Struct(name, fields) if &**name == "JSONPatch" => {
+            let shown = |key: &str| match fields.get(key) {
+                Some(v) if key == "value" => tagged(v),
+                Some(v) => v.clone(),
+                None if key == "value" => Value::Null,
+                None => Value::from(""),
+            };
+            let all = ["op", "path", "from", "value"].map(|k| (k, shown(k)));
+            return entry("jsonPatch", object(all));
+        }
+        Object::Struct(name, fields) => {
+            let fields = Value::Map(fields.iter().map(|(k, v)| (k.clone(), plain(v))).collect());
+            return object([("object", Value::Str(name.clone())), ("fields", tagged(&fields))]);
+        }
+        Object::Quantity(q) => q.to_string(),
+        Object::Url(text) => text.to_string(),
+        Object::Ip(ip) => ip.to_string(),
+        Object::Cidr(ip, bits) => format!("{ip}/{bits}"),
+        Object::Semver(v) => v.to_string(),
+        Object::Format(name) => (*name).into(),
+        Object::Check(_) | Object::Decision(_) => String::new(),
+    };
+    object([("opaque", Value::from(o.type_name())), ("string", Value::from(text))])
+}

@@ -1,0 +1,157 @@
+//! Verdicts of expressions.
+//!
+//! In: a rule's expressions and a request. Out: a status and a message. The first verdict that is false or
+//! fails decides. Semantics: `docs/validate.md`, "cel".
+
+use crate::functions::Context;
+use crate::ir::expressions::{Expressions, Program, Source, Verdict};
+use crate::value::{Fault, Map, Object, Str, Value};
+
+use super::Request;
+use super::eval::{Env, eval};
+use super::outcome::Status;
+use super::request::plural;
+use super::strict::{Lazies, Meter};
+
+/// What one expression may cost.
+const PER_CALL: u64 = 1_000_000;
+
+/// A message that is longer counts as none.
+const MAX_MESSAGE: usize = 5 << 10;
+
+/// Runs a rule's expressions.
+pub fn run(rule: &Expressions, request: &Request) -> (Status, Str) {
+    let root = request.strict_root.get_or_init(|| root(request));
+    let cx = &request.functions;
+    match admitted(rule, root, cx) {
+        Ok(true) => {}
+        Ok(false) => return (Status::Skip, "cel preconditions not met".into()),
+        Err(text) => return (Status::Fail, text.into()),
+    }
+    let lazies = Lazies::new(&rule.lazies);
+    for verdict in &rule.verdicts {
+        match evaluate(&verdict.check.program, root, cx, &lazies) {
+            Ok(Value::Bool(true)) => {}
+            Ok(_) => return (Status::Fail, message(verdict, rule, root, cx)),
+            Err(text) => return (Status::Fail, told(&verdict.check, &text).into()),
+        }
+    }
+    (Status::Pass, rule.passed.clone())
+}
+
+/// Why an expression has no value.
+enum Failure {
+    Compile(Str),
+    Run(Fault),
+}
+
+fn evaluate(program: &Program, root: &Value, cx: &Context, lazies: &Lazies<'_>) -> Result<Value, Failure> {
+    let expr = program.as_ref().map_err(|text| Failure::Compile(text.clone()))?;
+    let meter = Meter::new(PER_CALL);
+    let env = Env::new(root, cx).with_meter(&meter).with_lazies(lazies);
+    eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Failure::Run)
+}
+
+fn told(source: &Source, failure: &Failure) -> String {
+    match failure {
+        Failure::Compile(text) => format!("compilation error: {text}"),
+        Failure::Run(fault) => {
+            format!("expression '{}' resulted in error: {}", source.text, fault.cel_text())
+        }
+    }
+}
+
+/// Whether all conditions are true; a false one wins over faults.
+fn admitted(rule: &Expressions, root: &Value, cx: &Context) -> Result<bool, String> {
+    let lazies = Lazies::new(&rule.lazies);
+    let mut failures = Vec::new();
+    for condition in &rule.admit {
+        match evaluate(&condition.program, root, cx, &lazies) {
+            Ok(Value::Bool(true)) => {}
+            Ok(_) => return Ok(false),
+            Err(failure) => {
+                let text = told(condition, &failure);
+                if !failures.contains(&text) {
+                    failures.push(text);
+                }
+            }
+        }
+    }
+    match &failures[..] {
+        [] => Ok(true),
+        [one] => Err(one.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
+    }
+}
+
+fn message(verdict: &Verdict, rule: &Expressions, root: &Value, cx: &Context) -> Str {
+    let lazies = Lazies::new(&rule.lazies);
+    if let Some(program) = &verdict.message_program
+        && let Ok(Value::Str(text)) = evaluate(program, root, cx, &lazies)
+    {
+        let text = text.trim();
+        if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
+            return text.into();
+        }
+    }
+    match verdict.message.trim() {
+        "" => format!("failed expression: {}", verdict.check.text.trim()).into(),
+        text => text.into(),
+    }
+}
+
+/// What expressions see of a request.
+fn root(request: &Request) -> Value {
+    let target = &request.target;
+    let text = |s: &str| Value::from(s);
+    let ids = |entries: [(&str, &str); 3]| {
+        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), text(v))).collect())
+    };
+    let kind = ids([("group", &target.group), ("version", &target.version), ("kind", &target.kind)]);
+    let plural = plural(&target.kind);
+    let resource = ids([("group", &target.group), ("version", &target.version), ("resource", &plural)]);
+    let mut r = Map::new();
+    r.insert("kind", kind.clone());
+    r.insert("resource", resource.clone());
+    r.insert("requestKind", kind);
+    r.insert("requestResource", resource);
+    for (key, value) in [
+        ("subResource", &target.subresource),
+        ("requestSubResource", &target.subresource),
+        ("name", &target.name),
+        ("namespace", &target.namespace),
+        ("operation", &target.operation),
+    ] {
+        if !value.is_empty() {
+            r.insert(key, Value::Str(value.clone()));
+        }
+    }
+    let user = request.root.at(&["request", "userInfo"]).cloned().unwrap_or(Value::Map(Map::new()));
+    r.insert("userInfo", user);
+    r.insert("dryRun", Value::Bool(false));
+    r.insert("options", Value::Null);
+    let mut m = Map::new();
+    m.insert("object", request.object.clone());
+    m.insert("oldObject", request.old_object.clone());
+    m.insert("request", Value::Map(r));
+    m.insert("params", Value::Null);
+    m.insert("namespaceObject", namespace(request));
+    m.insert("authorizer", Value::object(Object::Check(Default::default())));
+    Value::Map(m)
+}
+
+/// The object's namespace, as far as it is known outside of a cluster.
+fn namespace(request: &Request) -> Value {
+    let target = &request.target;
+    if target.namespace.is_empty() {
+        return Value::Map(Map::new());
+    }
+    let mut metadata = Map::new();
+    metadata.insert("name", Value::Str(target.namespace.clone()));
+    if !target.namespace_labels.is_empty() {
+        metadata.insert("labels", Value::Map(target.namespace_labels.clone()));
+    }
+    let mut m = Map::new();
+    m.insert("metadata", Value::Map(metadata));
+    Value::Map(m)
+}

@@ -1,0 +1,591 @@
+//! Evaluating strict nodes: missing things are faults, every step is charged.
+//!
+//! In: a node and its environment. Out: a value or a fault, and the charge on the environment's meter.
+//! What is charged, also for parts that fail, is the reference's (`docs/cel.md`, "Cost").
+
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+
+use crate::functions::CelLevel;
+use crate::functions::cel::{self, Call, Charge};
+use crate::ir::Expr;
+use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
+use crate::ir::expressions::Lazy;
+use crate::ir::strict::map_of;
+use crate::value::{Fault, Object, Str, Value};
+
+use super::eval::{Env, Evaluated, eval};
+
+/// What evaluations are charged on.
+#[derive(Debug)]
+pub struct Meter {
+    spent: Cell<u64>,
+    limit: u64,
+}
+
+impl Meter {
+    /// A meter with a limit.
+    pub fn new(limit: u64) -> Meter {
+        Meter { spent: Cell::new(0), limit }
+    }
+
+    /// What was charged so far.
+    pub fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    /// Adds a charge.
+    ///
+    /// # Errors
+    /// The limit is exceeded.
+    pub fn charge(&self, amount: u64) -> Result<(), Fault> {
+        let now = self.spent.get().saturating_add(amount);
+        self.spent.set(now);
+        if now > self.limit { Err(Fault::Budget) } else { Ok(()) }
+    }
+}
+
+/// Values under names: each is computed when it is first read, and then kept, its fault too.
+pub struct Lazies<'a> {
+    programs: &'a [Lazy],
+    cells: Vec<OnceCell<Result<Value, Fault>>>,
+}
+
+impl<'a> Lazies<'a> {
+    /// Nothing is computed yet.
+    pub fn new(programs: &'a [Lazy]) -> Lazies<'a> {
+        Lazies { programs, cells: programs.iter().map(|_| OnceCell::new()).collect() }
+    }
+
+    /// The value at a position.
+    ///
+    /// # Errors
+    /// `composited variable "x" fails to evaluate: …`, or the budget.
+    pub fn get<'b>(&'b self, at: u32, env: Env<'_, 'b>) -> Result<&'b Value, Fault>
+    where
+        'a: 'b,
+    {
+        let at = at as usize;
+        let (Some(lazy), Some(cell)) = (self.programs.get(at), self.cells.get(at)) else {
+            return Err(Fault::new("no such variable"));
+        };
+        env.charge(1)?;
+        let compute = || match &lazy.program {
+            Err(text) => {
+                let name = &lazy.name;
+                Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))
+            }
+            Ok(expr) => eval(expr, env.without_locals()).map(Cow::into_owned).map_err(|fault| match fault {
+                Fault::Budget => Fault::Budget,
+                fault => Fault::new(format!(
+                    "composited variable \"{}\" fails to evaluate: {}",
+                    lazy.name,
+                    fault.cel_text()
+                )),
+            }),
+        };
+        cell.get_or_init(compute).as_ref().map_err(Clone::clone)
+    }
+}
+
+const OVERLOAD: &str = "no such overload";
+
+fn overload() -> Fault {
+    Fault::new(OVERLOAD)
+}
+
+/// Evaluates a strict node.
+pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
+    match expr {
+        Expr::Walk(walk) => {
+            let (found, optional) = walked(walk, env)?;
+            Ok(match found {
+                None => Cow::Owned(Value::optional(None)),
+                Some(v) if optional => Cow::Owned(Value::optional(Some(v.into_owned()))),
+                Some(v) => v,
+            })
+        }
+        Expr::Test(test) => tested(test, env).map(|b| Cow::Owned(Value::Bool(b))),
+        Expr::Cond(parts) => {
+            let [condition, then, other] = &**parts;
+            match *eval(condition, env)? {
+                Value::Bool(true) => eval(then, env),
+                Value::Bool(false) => eval(other, env),
+                _ => Err(overload()),
+            }
+        }
+        Expr::Decide { all, sides } => {
+            decided(*all, [&sides[0], &sides[1]].map(|side| move || eval(side, env)))
+                .map(|b| Cow::Owned(Value::Bool(b)))
+        }
+        Expr::Lazy(n) => env.lazy(*n).map(Cow::Borrowed),
+        Expr::Invoke(invoke) => invoked(invoke, env),
+        Expr::OneOf { value, set } => {
+            let v = eval(value, env)?;
+            Ok(Cow::Owned(Value::Bool(set.iter().any(|one| one.cel_eq(&v)))))
+        }
+        Expr::Make(make) => made(make, env).map(Cow::Owned),
+        Expr::Loop(l) => looped(l, env).map(Cow::Owned),
+        Expr::Bind(parts) => {
+            let [value, body] = &**parts;
+            match eval(value, env) {
+                Ok(Cow::Borrowed(v)) => env.bind(v, body),
+                Ok(Cow::Owned(v)) => env.bind_short(&v, body).map(Cow::Owned),
+                Err(Fault::Budget) => Err(Fault::Budget),
+                Err(fault) => env.bind_fault(&fault, body),
+            }
+        }
+        Expr::OrElse { sides, unwrap } => {
+            let left = match eval(&sides[0], env) {
+                Err(Fault::Budget) => return Err(Fault::Budget),
+                Err(_) if env.functions.cel_level == CelLevel::V30 => return eval(&sides[1], env),
+                left => left?,
+            };
+            match left.as_optional() {
+                Some(None) => eval(&sides[1], env),
+                Some(Some(v)) if *unwrap => Ok(Cow::Owned(v.clone())),
+                _ => Ok(left),
+            }
+        }
+        _ => Err(Fault::new("not a strict node")),
+    }
+}
+
+/// Three-valued logic: the deciding value wins over faults, else the first fault.
+fn decided<'a>(all: bool, sides: [impl FnOnce() -> Evaluated<'a>; 2]) -> Result<bool, Fault> {
+    let mut first = None;
+    for side in sides {
+        match side() {
+            Ok(v) => match *v {
+                Value::Bool(b) if b != all => return Ok(b),
+                Value::Bool(_) => {}
+                _ => first = first.or_else(|| Some(overload())),
+            },
+            Err(Fault::Budget) => return Err(Fault::Budget),
+            Err(fault) => first = first.or(Some(fault)),
+        }
+    }
+    first.map_or(Ok(all), Err)
+}
+
+type Walked<'a> = Result<(Option<Cow<'a, Value>>, bool), Fault>;
+
+/// What a walk finds (`None` = an optional step found nothing), and whether it had optional steps.
+fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
+    if walk.charged {
+        env.charge(1)?;
+    }
+    let mut at = eval(&walk.base, env)?;
+    let mut optional = false;
+    if walk.steps.is_empty() {
+        return Ok((Some(at), false));
+    }
+    if let Some(inner) = at.as_optional() {
+        optional = true;
+        at = match inner {
+            None => return Ok((None, true)),
+            Some(v) => Cow::Owned(v.clone()),
+        };
+    }
+    for step in &walk.steps {
+        let computed;
+        let (key, may_miss) = match step {
+            Step::Key { key, optional } => (key, *optional),
+            Step::At { index, optional } => {
+                computed = eval(index, env)?;
+                (&*computed, *optional)
+            }
+        };
+        optional |= may_miss;
+        let found = match &at {
+            Cow::Borrowed(v) => read(v, key).map(|f| f.map(Cow::Borrowed)),
+            Cow::Owned(v) => read(v, key).map(|f| f.map(|v| Cow::Owned(v.clone()))),
+        };
+        at = match found {
+            Ok(Some(found)) => {
+                env.charge(1)?;
+                found
+            }
+            Ok(None) if optional => return Ok((None, true)),
+            Ok(None) => {
+                env.charge(1)?;
+                return Err(missing(&at, key));
+            }
+            Err(fault) => {
+                env.charge(u64::from(!optional))?;
+                return Err(fault);
+            }
+        };
+    }
+    Ok((Some(at), optional))
+}
+
+/// The fault of a key or position that is not there.
+fn missing(base: &Value, key: &Value) -> Fault {
+    if matches!(base, Value::List(_)) {
+        return Fault::new(format!("index out of bounds: {}", shown(key)));
+    }
+    Fault::NotFound(shown(key))
+}
+
+fn shown(key: &Value) -> Str {
+    match key {
+        Value::Str(s) => s.clone(),
+        Value::Bool(b) => b.to_string().into(),
+        Value::Int(i) => i.to_string().into(),
+        Value::UInt(u) => u.to_string().into(),
+        Value::Float(f) => crate::value::number::float_v(*f).into(),
+        other => other.cel_type().into(),
+    }
+}
+
+const NULL: Value = Value::Null;
+
+/// What stands under a key or at a position; `None` when nothing does.
+fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
+    if matches!(key, Value::Null | Value::List(_) | Value::Map(_)) {
+        return Err(Fault::new(format!("invalid qualifier type: {}", cel::go_type(key))));
+    }
+    match base {
+        Value::Map(_) => Ok(base.cel_entry(key).flatten()),
+        Value::List(items) => {
+            let at = match key {
+                Value::Int(i) => usize::try_from(*i).ok(),
+                Value::UInt(u) => usize::try_from(*u).ok(),
+                Value::Float(f) if f.fract() == 0.0 && f.is_finite() => {
+                    if *f < 0.0 {
+                        None
+                    } else {
+                        Some(*f as usize)
+                    }
+                }
+                Value::Float(_) => {
+                    return Err(Fault::new(format!("unsupported index value {} in list", shown(key))));
+                }
+                other => {
+                    let kind = other.cel_type();
+                    return Err(Fault::new(format!("unsupported index type '{kind}' in list")));
+                }
+            };
+            Ok(at.and_then(|i| items.get(i)))
+        }
+        Value::Object(o) => match &**o {
+            Object::Keyed(_) => Ok(base.cel_entry(key).flatten()),
+            // A field that was not set is null.
+            Object::Struct(_, fields) => Ok(key.as_str().map(|k| fields.get(k).unwrap_or(&NULL))),
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
+    let (found, _) = walked(&test.walk, env)?;
+    let Some(v) = found else { return Ok(false) };
+    let inner = match v.as_optional() {
+        Some(None) => return Ok(false),
+        Some(Some(inner)) => inner,
+        None => &*v,
+    };
+    env.charge(1)?;
+    match inner {
+        Value::Object(o) => match &**o {
+            Object::Struct(_, fields) => Ok(fields.contains_key(&test.key)),
+            _ => Ok(read(inner, &Value::Str(test.key.clone()))?.is_some()),
+        },
+        _ => Ok(read(inner, &Value::Str(test.key.clone()))?.is_some()),
+    }
+}
+
+fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
+    match &*invoke.args {
+        [one] => called(invoke, [eval(one, env)], env),
+        [one, two] => called(invoke, [eval(one, env), eval(two, env)], env),
+        args => {
+            // With three arguments and more the first fault ends the call; it is charged when all were tried.
+            let mut results: Vec<Evaluated<'a>> = Vec::with_capacity(args.len());
+            for arg in args {
+                match eval(arg, env) {
+                    Err(fault) if results.len() + 1 < args.len() => return Err(fault),
+                    result => results.push(result),
+                }
+            }
+            called(invoke, results, env)
+        }
+    }
+}
+
+/// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
+fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: Env<'_, 'a>) -> Evaluated<'a> {
+    let results = results.as_ref();
+    if results.iter().any(|r| matches!(r, Err(Fault::Budget))) {
+        return Err(Fault::Budget);
+    }
+    let failed = results.iter().find_map(|r| r.as_ref().err());
+    let outcome = match failed {
+        Some(fault) => Err(fault.clone()),
+        None => {
+            let args: Vec<Cow<'_, Value>> =
+                results.iter().filter_map(|r| r.as_ref().ok()).map(|v| Cow::Borrowed(&**v)).collect();
+            cel::call(invoke.function, &Call { args: &args, known: invoke.known, cx: env.functions })
+        }
+    };
+    let charged_in_spite = env.functions.cel_level == CelLevel::V26 && !invoke.known.prepared;
+    if env.is_metered() && (failed.is_none() || charged_in_spite) {
+        let args: Vec<Option<&Value>> = results.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
+        let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known };
+        env.charge((invoke.function.cost)(&charge))?;
+    }
+    outcome.map(Cow::Owned)
+}
+
+const LIST_COST: u64 = 10;
+const MAP_COST: u64 = 30;
+const STRUCT_COST: u64 = 40;
+
+fn made(make: &Make, env: Env<'_, '_>) -> Result<Value, Fault> {
+    match make {
+        Make::List(items, optional) => {
+            let all = list(items, optional, env);
+            env.charge(LIST_COST)?;
+            all
+        }
+        Make::Map(entries) => {
+            let all = map(entries, env);
+            env.charge(MAP_COST)?;
+            all
+        }
+        Make::Struct(name, fields) => {
+            let all = structure(name, fields, env);
+            env.charge(STRUCT_COST)?;
+            all
+        }
+    }
+}
+
+/// The value of an optional part: `None` leaves it out.
+fn part(v: Value, optional: bool, what: &str) -> Result<Option<Value>, Fault> {
+    if !optional {
+        return Ok(Some(v));
+    }
+    match v.as_optional() {
+        Some(inner) => Ok(inner.cloned()),
+        None => Err(Fault::new(format!("cannot initialize optional {what} from non-optional value"))),
+    }
+}
+
+fn list(items: &[Expr], optional: &[usize], env: Env<'_, '_>) -> Result<Value, Fault> {
+    let mut out = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        let v = eval(item, env)?.into_owned();
+        out.extend(part(v, optional.contains(&i), "list element")?);
+    }
+    Ok(Value::list(out))
+}
+
+fn map(entries: &[(Expr, Expr, bool)], env: Env<'_, '_>) -> Result<Value, Fault> {
+    let mut out = Vec::with_capacity(entries.len());
+    for (key, value, optional) in entries {
+        let key = eval(key, env)?.into_owned();
+        let v = eval(value, env)?.into_owned();
+        if let Some(v) = part(v, *optional, &format!("entry '{}'", shown(&key)))? {
+            out.push((key, v));
+        }
+    }
+    Ok(map_of(out))
+}
+
+fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: Env<'_, '_>) -> Result<Value, Fault> {
+    let mut out = Vec::with_capacity(fields.len());
+    for (field, value, optional) in fields {
+        let v = eval(value, env)?.into_owned();
+        if let Some(v) = part(v, *optional, &format!("field '{field}'"))? {
+            if &**name == "JSONPatch" && &**field != "value" && v.as_str().is_none() {
+                return Err(Fault::new(format!(
+                    "unexpected type {} for JSONPatchType '{field}' field",
+                    cel::native_type(&v)
+                )));
+            }
+            out.push((field.clone(), v));
+        }
+    }
+    if !(&**name == "JSONPatch" || &**name == "Object" || name.starts_with("Object.")) {
+        return Err(Fault::new(format!("unknown type '{name}'")));
+    }
+    Ok(Value::object(Object::Struct(name.clone(), out.into_iter().collect())))
+}
+
+/// What a loop has so far.
+struct State {
+    kind: LoopKind,
+    /// `all`, `exists`: the verdict so far.
+    truth: bool,
+    count: u64,
+    items: Vec<Value>,
+    entries: Vec<(Value, Value)>,
+    /// The fault that stands for the whole, unless a later item decides.
+    fault: Option<Fault>,
+}
+
+fn looped<'a>(l: &'a Loop, env: Env<'_, 'a>) -> Result<Value, Fault> {
+    let range = eval(&l.range, env)?;
+    let mut state = State {
+        kind: l.kind,
+        truth: l.kind == LoopKind::All,
+        count: 0,
+        items: Vec::new(),
+        entries: Vec::new(),
+        fault: None,
+    };
+    match &*range {
+        Value::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                let at = Value::Int(i64::try_from(i).unwrap_or(i64::MAX));
+                if !round(l, &mut state, &at, item, env)? {
+                    break;
+                }
+            }
+        }
+        Value::Map(m) => {
+            for (k, v) in m.iter() {
+                let key = Value::Str(k.clone());
+                if !round(l, &mut state, &key, if l.two { v } else { &key }, env)? {
+                    break;
+                }
+            }
+        }
+        Value::Object(o) if matches!(**o, Object::Keyed(_)) => {
+            let Object::Keyed(entries) = &**o else { return Ok(Value::Null) };
+            for (k, v) in entries {
+                if !round(l, &mut state, k, if l.two { v } else { k }, env)? {
+                    break;
+                }
+            }
+        }
+        other => {
+            let kind = cel::go_type(other);
+            return Err(Fault::new(if l.two {
+                format!("unsupported comprehension range type: {kind}")
+            } else {
+                format!("got '{kind}', expected iterable type")
+            }));
+        }
+    }
+    env.charge(if l.kind == LoopKind::One { 2 } else { 1 })?;
+    if let Some(fault) = state.fault {
+        return Err(fault);
+    }
+    Ok(match l.kind {
+        LoopKind::All | LoopKind::Exists => Value::Bool(state.truth),
+        LoopKind::One => Value::Bool(state.count == 1),
+        LoopKind::List => Value::list(state.items),
+        LoopKind::Map | LoopKind::Entries => map_of(state.entries),
+    })
+}
+
+/// One round of a loop; false when the loop is decided.
+fn round<'a>(
+    l: &'a Loop,
+    state: &mut State,
+    first: &Value,
+    second: &Value,
+    env: Env<'_, 'a>,
+) -> Result<bool, Fault> {
+    let run =
+        |body: &Expr| if l.two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
+    match state.kind {
+        LoopKind::All | LoopKind::Exists => {
+            let all = state.kind == LoopKind::All;
+            env.charge(if all { 2 } else { 3 })?;
+            if state.fault.is_none() && state.truth != all {
+                return Ok(false);
+            }
+            env.charge(1)?;
+            match run(&l.body) {
+                Ok(Value::Bool(b)) if b != all => (state.truth, state.fault) = (b, None),
+                Ok(Value::Bool(_)) => {}
+                Ok(_) => keep_first(state, overload()),
+                Err(Fault::Budget) => return Err(Fault::Budget),
+                Err(fault) => keep_first(state, fault),
+            }
+        }
+        LoopKind::One => match run(&l.body) {
+            Ok(Value::Bool(true)) => {
+                env.charge(2)?;
+                state.count += 1;
+            }
+            Ok(Value::Bool(false)) => {}
+            Ok(_) => state.fault = Some(overload()),
+            Err(Fault::Budget) => return Err(Fault::Budget),
+            Err(fault) => state.fault = Some(fault),
+        },
+        LoopKind::List | LoopKind::Map | LoopKind::Entries => {
+            if let Some(keep) = &l.keep {
+                match run(keep) {
+                    Ok(Value::Bool(true)) => {}
+                    Ok(Value::Bool(false)) => return Ok(true),
+                    Ok(_) => {
+                        state.fault = Some(overload());
+                        return Ok(true);
+                    }
+                    Err(Fault::Budget) => return Err(Fault::Budget),
+                    Err(fault) => {
+                        state.fault = Some(fault);
+                        return Ok(true);
+                    }
+                }
+            }
+            if state.kind != LoopKind::List && state.fault.is_some() {
+                // The accumulator alone is read: it fails.
+                env.charge(1)?;
+                return Ok(true);
+            }
+            env.charge(2 + u64::from(state.kind == LoopKind::Map) + if l.wraps { LIST_COST } else { 0 })?;
+            match run(&l.body) {
+                Ok(v) => collect(state, first, v),
+                Err(Fault::Budget) => return Err(Fault::Budget),
+                Err(fault) => keep_first(state, fault),
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn keep_first(state: &mut State, fault: Fault) {
+    if state.fault.is_none() {
+        state.fault = Some(fault);
+    }
+}
+
+fn collect(state: &mut State, key: &Value, v: Value) {
+    match state.kind {
+        LoopKind::Map => insert(state, key.clone(), v),
+        LoopKind::Entries => match v {
+            Value::Map(m) => {
+                for (k, v) in m.iter() {
+                    insert(state, Value::Str(k.clone()), v.clone());
+                }
+            }
+            Value::Object(o) if matches!(*o, Object::Keyed(_)) => {
+                if let Object::Keyed(entries) = &*o {
+                    for (k, v) in entries {
+                        insert(state, k.clone(), v.clone());
+                    }
+                }
+            }
+            other => {
+                let kind = other.cel_type();
+                keep_first(state, Fault::new(format!("{OVERLOAD}: cel.@mapInsert(map, {kind})")));
+            }
+        },
+        _ => state.items.push(v),
+    }
+}
+
+fn insert(state: &mut State, key: Value, v: Value) {
+    if state.entries.iter().any(|(known, _)| known.cel_eq(&key)) {
+        keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&key))));
+        return;
+    }
+    state.entries.push((key, v));
+}

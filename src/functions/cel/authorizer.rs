@@ -1,0 +1,122 @@
+//! The authorizer: questions put together step by step, and answers.
+
+use super::{Call, Given, fault, given};
+use crate::value::object::{About, Check, Decision};
+use crate::value::{Object, Str, Value};
+
+fn check<'a>(call: &Call<'a>, about: About) -> Option<&'a Check> {
+    match call.arg(0) {
+        Value::Object(o) => match &**o {
+            Object::Check(c) if c.about == about => Some(c),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn asked(check: Check) -> Given {
+    Some(Ok(Value::object(Object::Check(check))))
+}
+
+pub fn path(call: &Call<'_>) -> Given {
+    let (from, path) = (check(call, About::Anything)?, call.text(1)?);
+    if path.trim().is_empty() {
+        return fault("path must not be empty");
+    }
+    asked(Check { about: About::Path, path: path.into(), ..from.clone() })
+}
+
+pub fn group(call: &Call<'_>) -> Given {
+    let (from, group) = (check(call, About::Anything)?, call.text(1)?);
+    asked(Check { about: About::Group, group: group.into(), ..from.clone() })
+}
+
+fn is_label(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    !text.is_empty()
+        && text.len() <= 63
+        && text.bytes().all(|b| inner(b) || b == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+pub fn service_account(call: &Call<'_>) -> Given {
+    let (from, namespace, name) = (check(call, About::Anything)?, call.text(1)?, call.text(2)?);
+    if !(name.len() <= 253 && name.split('.').all(is_label)) {
+        return fault("Invalid service account name");
+    }
+    if !is_label(namespace) {
+        return fault("Invalid service account namespace");
+    }
+    asked(Check { service_account: Some((namespace.into(), name.into())), ..from.clone() })
+}
+
+pub fn resource(call: &Call<'_>) -> Given {
+    let (from, resource) = (check(call, About::Group)?, call.text(1)?);
+    if resource.trim().is_empty() {
+        return fault("resource must not be empty");
+    }
+    asked(Check { about: About::Resource, resource: resource.into(), ..from.clone() })
+}
+
+fn with(call: &Call<'_>, set: fn(&mut Check, Str)) -> Given {
+    let mut changed = check(call, About::Resource)?.clone();
+    set(&mut changed, call.text(1)?.into());
+    asked(changed)
+}
+
+pub fn subresource(call: &Call<'_>) -> Given {
+    with(call, |c, v| c.subresource = v)
+}
+
+pub fn namespace(call: &Call<'_>) -> Given {
+    with(call, |c, v| c.namespace = v)
+}
+
+pub fn name(call: &Call<'_>) -> Given {
+    with(call, |c, v| c.name = v)
+}
+
+pub fn field_selector(call: &Call<'_>) -> Given {
+    with(call, |c, v| c.fields = v)
+}
+
+pub fn label_selector(call: &Call<'_>) -> Given {
+    with(call, |c, v| c.labels = v)
+}
+
+pub fn ask(call: &Call<'_>) -> Given {
+    let about = check(call, About::Resource).or_else(|| check(call, About::Path))?;
+    let verb = call.text(1)?;
+    let decision = match &call.cx.authorizer {
+        Some(authorizer) => authorizer.decide(about, verb),
+        None => Decision::default(),
+    };
+    Some(Ok(Value::object(Object::Decision(decision))))
+}
+
+fn decision<'a>(call: &Call<'a>) -> Option<&'a Decision> {
+    match call.arg(0) {
+        Value::Object(o) => match &**o {
+            Object::Decision(d) => Some(d),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+pub fn allowed(call: &Call<'_>) -> Given {
+    given(decision(call)?.allowed)
+}
+
+pub fn reason(call: &Call<'_>) -> Given {
+    given(&*decision(call)?.reason)
+}
+
+pub fn errored(call: &Call<'_>) -> Given {
+    given(!decision(call)?.error.is_empty())
+}
+
+pub fn error(call: &Call<'_>) -> Given {
+    given(&*decision(call)?.error)
+}

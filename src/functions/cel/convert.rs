@@ -1,0 +1,188 @@
+//! Conversions between kinds.
+
+use super::{Call, Given, fault, given};
+use crate::value::number::parse_float;
+use crate::value::time::Time;
+use crate::value::{Object, Value, duration};
+
+fn from_text(to: &str) -> Given {
+    fault(format!("type conversion error from 'string' to '{to}'"))
+}
+
+pub fn dynamic(call: &Call<'_>) -> Given {
+    Some(Ok(call.arg(0).clone()))
+}
+
+pub fn type_of(call: &Call<'_>) -> Given {
+    Some(Ok(Value::object(Object::Type(call.arg(0).cel_type().into()))))
+}
+
+pub fn boolean(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        v @ Value::Bool(_) => Some(Ok(v.clone())),
+        Value::Str(s) => match &**s {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => given(true),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => given(false),
+            _ => from_text("bool"),
+        },
+        _ => None,
+    }
+}
+
+pub fn bytes(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        v @ Value::Bytes(_) => Some(Ok(v.clone())),
+        Value::Str(s) => Some(Ok(Value::Bytes(s.as_bytes().into()))),
+        _ => None,
+    }
+}
+
+pub fn double(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        v @ Value::Float(_) => Some(Ok(v.clone())),
+        Value::Int(i) => given(*i as f64),
+        Value::UInt(u) => given(*u as f64),
+        Value::Str(s) => match go_float(s) {
+            Some(f) => given(f),
+            None => from_text("double"),
+        },
+        _ => None,
+    }
+}
+
+fn go_float(text: &str) -> Option<f64> {
+    let bare = text.strip_prefix(['+', '-']).unwrap_or(text).to_ascii_lowercase();
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+    match &*bare {
+        "inf" | "infinity" => Some(sign * f64::INFINITY),
+        "nan" => (bare.len() == text.len()).then_some(f64::NAN),
+        _ => parse_float(text).filter(|f| f.is_finite()),
+    }
+}
+
+const OVERFLOW: &str = "integer overflow";
+
+pub fn int(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        v @ Value::Int(_) => Some(Ok(v.clone())),
+        Value::UInt(u) => match i64::try_from(*u) {
+            Ok(i) => given(i),
+            Err(_) => fault(OVERFLOW),
+        },
+        Value::Float(f) => {
+            if f.is_nan() || *f <= i64::MIN as f64 || *f >= i64::MAX as f64 {
+                return fault(OVERFLOW);
+            }
+            given(*f as i64)
+        }
+        Value::Str(s) => match crate::value::number::parse_int(s) {
+            Some(i) => given(i),
+            None => from_text("int"),
+        },
+        Value::Timestamp(t) => given(i64::try_from(t.unix_nanos().div_euclid(1_000_000_000)).ok()?),
+        Value::Duration(d) => given(*d),
+        _ => None,
+    }
+}
+
+pub fn uint(call: &Call<'_>) -> Given {
+    const BAD: &str = "unsigned integer overflow";
+    match call.arg(0) {
+        v @ Value::UInt(_) => Some(Ok(v.clone())),
+        Value::Int(i) => match u64::try_from(*i) {
+            Ok(u) => Some(Ok(Value::UInt(u))),
+            Err(_) => fault(BAD),
+        },
+        Value::Float(f) => {
+            if f.is_nan() || *f < 0.0 || *f >= u64::MAX as f64 {
+                return fault(BAD);
+            }
+            Some(Ok(Value::UInt(*f as u64)))
+        }
+        Value::Str(s) => match s.parse::<u64>() {
+            Ok(u) if !s.starts_with('+') => Some(Ok(Value::UInt(u))),
+            _ => from_text("uint"),
+        },
+        _ => None,
+    }
+}
+
+pub fn string(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        v @ Value::Str(_) => Some(Ok(v.clone())),
+        Value::Bool(b) => given(if *b { "true" } else { "false" }),
+        Value::Int(i) => given(i.to_string()),
+        Value::UInt(u) => given(u.to_string()),
+        Value::Float(f) => given(double_text(*f)),
+        Value::Bytes(b) => match std::str::from_utf8(b) {
+            Ok(s) => given(s),
+            Err(_) => fault("invalid UTF-8 in bytes, cannot convert to string"),
+        },
+        Value::Timestamp(t) => given(t.rfc3339_nano()),
+        Value::Duration(d) => given(duration_text(*d)),
+        Value::Object(o) => match &**o {
+            Object::Ip(ip) => given(ip.to_string()),
+            Object::Cidr(ip, bits) => given(format!("{ip}/{bits}")),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A double as `string()` writes it.
+pub fn double_text(f: f64) -> String {
+    if f.is_nan() {
+        return "NaN".into();
+    }
+    if f.is_infinite() {
+        return if f > 0.0 { "+Inf" } else { "-Inf" }.into();
+    }
+    crate::value::number::float_v(f)
+}
+
+/// A point in time in RFC 3339.
+pub fn timestamp_text(t: &Time) -> String {
+    t.utc().rfc3339_nano()
+}
+
+/// A duration in seconds.
+pub fn duration_text(nanos: i64) -> String {
+    let (sign, n) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
+    let (secs, rest) = (n / 1_000_000_000, n % 1_000_000_000);
+    if rest == 0 {
+        return format!("{sign}{secs}s");
+    }
+    let fraction = format!("{rest:09}");
+    format!("{sign}{secs}.{}s", fraction.trim_end_matches('0'))
+}
+
+pub fn duration_of(call: &Call<'_>) -> Given {
+    const TO: &str = "google.protobuf.Duration";
+    match call.arg(0) {
+        v @ Value::Duration(_) => Some(Ok(v.clone())),
+        Value::Int(_) => fault("type conversion error from 'int' to 'google.protobuf.Duration'"),
+        Value::Str(s) => match duration::parse_ok(s) {
+            Some(n) => Some(Ok(Value::Duration(n))),
+            None => from_text(TO),
+        },
+        _ => None,
+    }
+}
+
+pub fn timestamp(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        v @ Value::Timestamp(_) => Some(Ok(v.clone())),
+        Value::Int(n) => super::operators::timestamp(i128::from(*n) * 1_000_000_000),
+        Value::Str(s) => match Time::parse_rfc3339(s) {
+            Ok(t) => match super::operators::timestamp(t.unix_nanos()) {
+                Some(Ok(_)) => Some(Ok(Value::Timestamp(t))),
+                refused => refused,
+            },
+            Err(_) if call.cx.cel_level == super::super::CelLevel::V30 => {
+                fault(format!("invalid RFC 3339 timestamp {}", crate::value::quote::quote(s)))
+            }
+            Err(_) => from_text("google.protobuf.Timestamp"),
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,220 @@
+//! What calls cost. Semantics: `docs/cel.md`, "Cost".
+
+use crate::ir::expr::Known;
+use crate::value::{Object, Value};
+
+/// What a charge depends on.
+pub struct Charge<'a> {
+    /// The arguments; `None` for one that is a fault.
+    pub args: &'a [Option<&'a Value>],
+    /// The result; `None` for a fault.
+    pub result: Option<&'a Value>,
+    /// What the checker knows.
+    pub known: Known,
+}
+
+impl Charge<'_> {
+    /// The size of an argument: characters, bytes, items; 1 for everything else.
+    fn size(&self, at: usize) -> u64 {
+        size_of(self.args.get(at).copied().flatten())
+    }
+
+    fn text_traversal(&self, at: usize) -> u64 {
+        tenths(self.size(at))
+    }
+}
+
+fn size_of(v: Option<&Value>) -> u64 {
+    let count = match v {
+        Some(Value::Str(s)) => s.chars().count(),
+        Some(Value::Bytes(b)) => b.len(),
+        Some(Value::List(l)) => l.len(),
+        Some(Value::Map(m)) => m.len(),
+        Some(Value::Object(o)) => match &**o {
+            Object::Keyed(entries) => entries.len(),
+            _ => 1,
+        },
+        _ => 1,
+    };
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// A tenth, rounded up.
+fn tenths(n: u64) -> u64 {
+    n.div_ceil(10)
+}
+
+/// A call that does not look at all of its arguments.
+pub fn one(_: &Charge<'_>) -> u64 {
+    1
+}
+
+/// Walks the first argument once.
+pub fn walk(c: &Charge<'_>) -> u64 {
+    c.text_traversal(0)
+}
+
+/// Walks the first argument, and makes a result of its size.
+pub fn walk_twice(c: &Charge<'_>) -> u64 {
+    tenths(c.size(0).saturating_mul(2))
+}
+
+/// Makes a text.
+pub fn join(c: &Charge<'_>) -> u64 {
+    tenths(size_of(c.result).saturating_mul(2))
+}
+
+/// Looks for a regular expression in a text.
+pub fn regex(c: &Charge<'_>) -> u64 {
+    tenths(c.size(0).saturating_add(1)).saturating_mul(c.size(1).div_ceil(4))
+}
+
+/// [`regex`] when it is called on a receiver.
+pub fn matches(c: &Charge<'_>) -> u64 {
+    if c.known.one_form && c.known.member { regex(c) } else { 1 }
+}
+
+/// Compares the bits of a network and of an address.
+pub fn contains_ip(c: &Charge<'_>) -> u64 {
+    let bits = match c.args.first() {
+        Some(Some(Value::Object(o))) => match &**o {
+            Object::Cidr(_, bits) => u64::from(*bits),
+            _ => 8,
+        },
+        _ => 8,
+    };
+    let text = if is_text(c.args.get(1).copied().flatten()) { c.text_traversal(1) } else { 0 };
+    bits.div_ceil(32) + text
+}
+
+/// As [`contains_ip`], and compares the prefixes.
+pub fn contains_cidr(c: &Charge<'_>) -> u64 {
+    let bytes = match c.args.first() {
+        Some(Some(Value::Object(o))) => match &**o {
+            Object::Cidr(_, bits) => u64::from(*bits).div_ceil(8),
+            _ => 1,
+        },
+        _ => 1,
+    };
+    contains_ip(c) + 1 + tenths(bytes)
+}
+
+/// Walks the texts of one form.
+pub fn walk_if_known(c: &Charge<'_>) -> u64 {
+    if c.known.one_form { c.text_traversal(0) } else { 1 }
+}
+
+/// [`walk`] of bytes that are known to be bytes.
+pub fn bytes_to_text(c: &Charge<'_>) -> u64 {
+    let bytes = matches!(c.args.first(), Some(Some(Value::Bytes(_))));
+    if c.known.one_form && bytes { c.text_traversal(0) } else { 1 }
+}
+
+/// Walks a text for another one.
+pub fn contains(c: &Charge<'_>) -> u64 {
+    if c.known.one_form { c.text_traversal(0).saturating_mul(c.text_traversal(1)) } else { 1 }
+}
+
+/// Compares values.
+pub fn equality(c: &Charge<'_>) -> u64 {
+    tenths(c.size(0).min(c.size(1)))
+}
+
+fn is_text(v: Option<&Value>) -> bool {
+    matches!(v, Some(Value::Str(_) | Value::Bytes(_)))
+}
+
+fn some_text(c: &Charge<'_>) -> bool {
+    c.known.one_form && c.args.iter().any(|a| is_text(*a))
+}
+
+/// Orders values.
+pub fn ordering(c: &Charge<'_>) -> u64 {
+    if some_text(c) { equality(c) } else { 1 }
+}
+
+/// Adds values.
+pub fn addition(c: &Charge<'_>) -> u64 {
+    if some_text(c) { tenths(c.size(0).saturating_add(c.size(1))) } else { 1 }
+}
+
+/// Looks for a value in a list or map.
+pub fn membership(c: &Charge<'_>) -> u64 {
+    let is_list = matches!(c.args.get(1), Some(Some(Value::List(_))));
+    if c.known.one_form && is_list { c.size(1) } else { 1 }
+}
+
+/// Walks a list, truncating what a text costs.
+pub fn traversal(c: &Charge<'_>) -> u64 {
+    fn of(v: Option<&Value>) -> u64 {
+        match v {
+            Some(Value::List(l)) => l.iter().map(|v| of(Some(v))).fold(0, u64::saturating_add),
+            Some(Value::Str(s)) => u64::try_from(s.len()).unwrap_or(u64::MAX) / 10,
+            Some(Value::Bytes(_)) => size_of(v) / 10,
+            Some(Value::Map(m)) => {
+                let one =
+                    |k: &str, v: &Value| of(Some(v)).saturating_add(u64::try_from(k.len()).unwrap_or(0) / 10);
+                m.iter().map(|(k, v)| one(k, v)).fold(0, u64::saturating_add)
+            }
+            _ => 1,
+        }
+    }
+    of(c.args.first().copied().flatten())
+}
+
+const LIST: u64 = 10;
+
+/// Makes a list.
+pub fn made_list(c: &Charge<'_>) -> u64 {
+    LIST + 1 + size_of(c.result)
+}
+
+/// Takes lists apart.
+pub fn flatten(c: &Charge<'_>) -> u64 {
+    let depth = match c.args.get(1) {
+        Some(Some(Value::Int(n))) => u64::try_from(*n).unwrap_or(0),
+        _ => 1,
+    };
+    LIST + 1 + c.size(0).saturating_mul(depth)
+}
+
+/// Compares the items of a list with each other.
+pub fn distinct(c: &Charge<'_>) -> u64 {
+    let pairs = c.size(0).saturating_mul(c.size(0));
+    let of_texts = match c.args.first() {
+        Some(Some(Value::List(l))) => l.iter().any(|v| is_text(Some(v))),
+        _ => false,
+    };
+    let texts = if of_texts { pairs / 10 } else { 0 };
+    LIST + 1 + pairs.saturating_mul(2).saturating_add(texts)
+}
+
+/// As [`distinct`] for a list of a known type.
+pub fn sort(c: &Charge<'_>) -> u64 {
+    if c.known.one_form { distinct(c) } else { 1 }
+}
+
+/// Compares the items of two lists.
+pub fn sets(c: &Charge<'_>) -> u64 {
+    1 + c.size(0).saturating_mul(c.size(1))
+}
+
+/// As [`sets`], both ways.
+pub fn sets_twice(c: &Charge<'_>) -> u64 {
+    1 + c.size(0).saturating_mul(c.size(1)).saturating_mul(2)
+}
+
+/// Asks the authorizer.
+pub fn check(_: &Charge<'_>) -> u64 {
+    350_000
+}
+
+/// Parses a selector.
+pub fn selector(c: &Charge<'_>) -> u64 {
+    LIST + c.text_traversal(1) + c.size(1).saturating_add(1).saturating_mul(25)
+}
+
+/// Parses an address; the method of a network costs 1.
+pub fn parse_or_access(c: &Charge<'_>) -> u64 {
+    if c.known.member { 1 } else { walk(c) }
+}

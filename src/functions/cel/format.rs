@@ -1,0 +1,302 @@
+//! `format`: texts with clauses.
+
+use std::fmt::Write;
+
+use super::convert::{double_text, duration_text, timestamp_text};
+use super::{Call, Given, fault, given};
+use crate::value::{Object, Value};
+
+/// A scalar as texts of errors show it.
+pub fn plain(v: &Value) -> String {
+    match v {
+        Value::Null => "null".into(),
+        Value::Bool(b) => b.to_string(),
+        Value::Int(i) => i.to_string(),
+        Value::UInt(u) => u.to_string(),
+        Value::Float(f) => double_text(*f),
+        Value::Str(s) => s.to_string(),
+        other => other.cel_type().into(),
+    }
+}
+
+type Text = Result<String, String>;
+
+pub fn format(call: &Call<'_>) -> Given {
+    let (pattern, args) = (call.text(0)?, call.arg(1).as_list()?);
+    match formatted(pattern, args) {
+        Ok(text) => given(text),
+        Err(e) => fault(e),
+    }
+}
+
+/// The text of a pattern and its arguments.
+fn formatted(pattern: &str, args: &[Value]) -> Text {
+    let mut out = String::new();
+    let mut at = 0;
+    let mut used = 0;
+    while let Some(step) = pattern.get(at..).and_then(|rest| rest.find('%')) {
+        out.push_str(pattern.get(at..at + step).unwrap_or_default());
+        at += step + 1;
+        let rest = pattern.get(at..).unwrap_or_default();
+        if rest.is_empty() {
+            return Err("unexpected end of string".into());
+        }
+        if rest.starts_with('%') {
+            out.push('%');
+            at += 1;
+            continue;
+        }
+        let Some(arg) = args.get(used) else { return Err(format!("index {used} out of range")) };
+        used += 1;
+        let (len, clause) = clause(rest).map_err(|e| format!("could not parse formatting clause: {e}"))?;
+        at += len;
+        out.push_str(&written(&clause, arg).map_err(|e| format!("error during formatting: {e}"))?);
+    }
+    out.push_str(pattern.get(at..).unwrap_or_default());
+    Ok(out)
+}
+
+/// A clause.
+pub struct Clause {
+    verb: char,
+    precision: Option<usize>,
+}
+
+impl Clause {
+    /// Whether it is for doubles.
+    pub fn takes_doubles(&self) -> bool {
+        matches!(self.verb, 'f' | 'e')
+    }
+}
+
+/// The clause behind a `%` and its length.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn clause(rest: &str) -> Result<(usize, Clause), String> {
+    let mut at = 0;
+    let mut precision = None;
+    if let Some(digits) = rest.strip_prefix('.') {
+        let len = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let text = digits.get(..len).unwrap_or_default();
+        if len == digits.len() {
+            return Err("error while parsing precision: could not find end of precision specifier".into());
+        }
+        let bad = |why: &str| {
+            format!(
+                "error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing \"{text}\": {why}"
+            )
+        };
+        let n: usize = match text.parse() {
+            Ok(n) => n,
+            Err(_) if text.is_empty() => return Err(bad("invalid syntax")),
+            Err(_) => return Err(bad("value out of range")),
+        };
+        precision = Some(n);
+        at = 1 + len;
+    }
+    let verb = rest.get(at..).and_then(|r| r.chars().next()).unwrap_or('\0');
+    if !matches!(verb, 's' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o') {
+        return Err(format!("unrecognized formatting clause \"{verb}\""));
+    }
+    Ok((at + verb.len_utf8(), Clause { verb, precision }))
+}
+
+/// The arguments that a clause takes, by the names of their types; `None` when it takes this one.
+pub fn refusal(clause: &Clause, type_name: &str) -> Option<String> {
+    let (fits, text): (&[&str], &str) = match clause.verb {
+        's' => (
+            &[
+                "string",
+                "bool",
+                "bytes",
+                "int",
+                "uint",
+                "double",
+                "map",
+                "list",
+                "type",
+                "google.protobuf.Duration",
+                "google.protobuf.Timestamp",
+                "null_type",
+            ],
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
+        ),
+        'd' => (&["int", "uint"], "decimal clause can only be used on integers"),
+        'f' => (&["double"], "fixed-point clause can only be used on doubles"),
+        'e' => (&["double"], "scientific clause can only be used on doubles"),
+        'b' => (&["int", "uint", "bool"], "only integers and bools can be formatted as binary"),
+        'o' => (&["int", "uint"], "octal clause can only be used on integers"),
+        _ => (
+            &["int", "uint", "string", "bytes"],
+            "only integers, byte buffers, and strings can be formatted as hex",
+        ),
+    };
+    (!fits.contains(&type_name)).then(|| format!("{text}, was given {type_name}"))
+}
+
+fn written(clause: &Clause, v: &Value) -> Text {
+    // Texts stand for the doubles that no literal writes.
+    let special = match (clause.verb, v) {
+        ('f' | 'e', Value::Str(s)) => match &**s {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(f) = special {
+        return Ok(grouped(f, clause.precision.unwrap_or(6)));
+    }
+    if let Some(text) = refusal(clause, v.cel_type()) {
+        return Err(text);
+    }
+    let mut out = String::new();
+    match (clause.verb, v) {
+        ('s', v) => text_of(&mut out, v, false),
+        ('d', v) => text_of(&mut out, v, false),
+        ('f', Value::Float(f)) => out = grouped(*f, clause.precision.unwrap_or(6)),
+        ('e', Value::Float(f)) => out = scientific(*f),
+        ('b', Value::Bool(b)) => out.push(if *b { '1' } else { '0' }),
+        ('x' | 'X', Value::Str(s)) => hex(&mut out, s.as_bytes(), clause.verb),
+        ('x' | 'X', Value::Bytes(b)) => hex(&mut out, b, clause.verb),
+        (verb, Value::Int(i)) => {
+            if *i < 0 {
+                out.push('-');
+            }
+            based(&mut out, i.unsigned_abs(), verb);
+        }
+        (verb, Value::UInt(u)) => based(&mut out, *u, verb),
+        _ => {}
+    }
+    Ok(out)
+}
+
+fn hex(out: &mut String, bytes: &[u8], verb: char) {
+    for b in bytes {
+        let _ = if verb == 'X' { write!(out, "{b:02X}") } else { write!(out, "{b:02x}") };
+    }
+}
+
+fn based(out: &mut String, n: u64, verb: char) {
+    let _ = match verb {
+        'b' => write!(out, "{n:b}"),
+        'o' => write!(out, "{n:o}"),
+        'X' => write!(out, "{n:X}"),
+        _ => write!(out, "{n:x}"),
+    };
+}
+
+/// A value as `%s` shows it; inside of others texts stand in quotation marks.
+fn text_of(out: &mut String, v: &Value, inside: bool) {
+    match v {
+        Value::Str(s) if inside => {
+            let _ = write!(out, "\"{s}\"");
+        }
+        Value::Bytes(b) => {
+            let text = String::from_utf8_lossy(b);
+            let _ = if inside { write!(out, "b\"{text}\"") } else { write!(out, "{text}") };
+        }
+        Value::Float(f) if inside => {
+            let _ = write!(out, "{f:.6}");
+        }
+        Value::Duration(d) if inside => {
+            let _ = write!(out, "duration(\"{}\")", duration_text(*d));
+        }
+        Value::Duration(d) => out.push_str(&duration_text(*d)),
+        Value::Timestamp(t) if inside => {
+            let _ = write!(out, "timestamp(\"{}\")", timestamp_text(t));
+        }
+        Value::Timestamp(t) => out.push_str(&timestamp_text(t)),
+        Value::List(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                out.push_str(if i > 0 { ", " } else { "" });
+                text_of(out, item, true);
+            }
+            out.push(']');
+        }
+        Value::Map(m) => {
+            let entries: Vec<(Value, Value)> =
+                m.iter().map(|(k, v)| (Value::Str(k.clone()), v.clone())).collect();
+            entries_of(out, &entries);
+        }
+        Value::Object(o) => match &**o {
+            Object::Type(name) => out.push_str(name),
+            Object::Keyed(entries) => entries_of(out, entries),
+            other => out.push_str(other.type_name()),
+        },
+        other => out.push_str(&plain(other)),
+    }
+}
+
+/// Entries in the order of their printed keys.
+fn entries_of(out: &mut String, entries: &[(Value, Value)]) {
+    let mut shown: Vec<(String, &Value)> = entries
+        .iter()
+        .map(|(k, v)| {
+            let mut key = String::new();
+            text_of(&mut key, k, true);
+            (key, v)
+        })
+        .collect();
+    shown.sort_by(|a, b| a.0.cmp(&b.0));
+    out.push('{');
+    for (i, (key, value)) in shown.iter().enumerate() {
+        out.push_str(if i > 0 { ", " } else { "" });
+        let _ = write!(out, "{key}:");
+        text_of(out, value, true);
+    }
+    out.push('}');
+}
+
+fn special(f: f64) -> Option<&'static str> {
+    match f {
+        f if f.is_nan() => Some("NaN"),
+        f64::INFINITY => Some("∞"),
+        f64::NEG_INFINITY => Some("-∞"),
+        _ => None,
+    }
+}
+
+/// Fixed point with thousands parted.
+fn grouped(f: f64, precision: usize) -> String {
+    if let Some(text) = special(f) {
+        return text.into();
+    }
+    let text = format!("{:.*}", precision.min(1100), f.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut out = String::new();
+    if f.is_sign_negative() {
+        out.push('-');
+    }
+    for (i, c) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// Six digits and a power of ten; the precision does not count (the reference's behaviour).
+fn scientific(f: f64) -> String {
+    if let Some(text) = special(f) {
+        return text.into();
+    }
+    let text = format!("{f:.6e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => ("⁻", digits),
+        None => ("", exponent),
+    };
+    let padded = format!("{digits:0>2}");
+    let raised: String =
+        padded.chars().filter_map(|c| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(c.to_digit(10)? as usize)).collect();
+    format!("{mantissa}×10{sign}{raised}")
+}

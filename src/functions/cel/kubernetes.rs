@@ -1,0 +1,270 @@
+//! Kubernetes' own types: URLs, quantities, versions.
+
+use super::{Call, Given, fault, given};
+use crate::functions::url::{Parts, escaped_path, split, unescaped_query};
+use crate::value::quantity::Quantity;
+use crate::value::quote::quote;
+use crate::value::semver::Version;
+use crate::value::{Map, Object, Value};
+
+/// What is wrong with a text that should be a URL: an absolute one, or an absolute path.
+pub fn url_problem(text: &str) -> Option<String> {
+    let bad = |why: &str| Some(format!("parse {}: {why}", quote(text)));
+    if text.is_empty() {
+        return bad("empty url");
+    }
+    match split(text) {
+        Err(why) if why.starts_with("first path segment") => bad("invalid URI for request"),
+        Err(why) => bad(&why),
+        Ok(parts) if parts.scheme.is_empty() && !text.starts_with('/') && text != "*" => {
+            bad("invalid URI for request")
+        }
+        Ok(_) => None,
+    }
+}
+
+pub fn url(call: &Call<'_>) -> Given {
+    let text = call.text(0)?;
+    match url_problem(text) {
+        None => Some(Ok(Value::object(Object::Url(text.into())))),
+        Some(why) => fault(format!("URL parse error during conversion from string: {why}")),
+    }
+}
+
+pub fn is_url(call: &Call<'_>) -> Given {
+    given(url_problem(call.text(0)?).is_none())
+}
+
+fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> Given {
+    match call.arg(0) {
+        Value::Object(o) => match &**o {
+            Object::Url(text) => Some(Ok(split(text).map(|p| of(&p)).unwrap_or_default())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+pub fn scheme(call: &Call<'_>) -> Given {
+    url_part(call, |p| Value::from(p.scheme.to_ascii_lowercase()))
+}
+
+pub fn host(call: &Call<'_>) -> Given {
+    url_part(call, |p| Value::from(p.host))
+}
+
+pub fn hostname(call: &Call<'_>) -> Given {
+    url_part(call, |p| Value::from(&*p.host_name))
+}
+
+pub fn port(call: &Call<'_>) -> Given {
+    url_part(call, |p| {
+        let tail = match p.host.rfind(']') {
+            Some(at) => p.host.get(at + 1..).unwrap_or_default(),
+            None => p.host,
+        };
+        Value::from(tail.rsplit_once(':').map_or("", |(_, port)| port))
+    })
+}
+
+pub fn path(call: &Call<'_>) -> Given {
+    url_part(call, |p| Value::from(escaped_path(p)))
+}
+
+pub fn query(call: &Call<'_>) -> Given {
+    url_part(call, |p| {
+        let mut all = Map::new();
+        for pair in p.query.unwrap_or_default().split('&') {
+            if pair.is_empty() || pair.contains(';') {
+                continue;
+            }
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (Some(key), Some(value)) = (unescaped_query(key), unescaped_query(value)) else { continue };
+            let mut values = all.get(&key).and_then(Value::as_list).unwrap_or_default().to_vec();
+            values.push(Value::from(value));
+            all.insert(key, Value::list(values));
+        }
+        Value::Map(all)
+    })
+}
+
+fn quantity_arg<'a>(call: &Call<'a>, at: usize) -> Option<&'a Quantity> {
+    match call.arg(at) {
+        Value::Object(o) => match &**o {
+            Object::Quantity(q) => Some(q),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+const FORM: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+/// Why a text is no quantity.
+fn quantity_problem(text: &str) -> &'static str {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let number = unsigned.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    let (digits, suffix) = unsigned.split_at(number);
+    let letters = suffix.bytes().take_while(|b| b"eEinumkKMGTP".contains(b)).count();
+    let tail = suffix.get(letters..).unwrap_or_default();
+    let exponent = tail.strip_prefix(['+', '-']).unwrap_or(tail);
+    let fits = !digits.is_empty() && exponent.bytes().all(|b| b.is_ascii_digit());
+    if !fits {
+        return FORM;
+    }
+    if Quantity::parse(&format!("0{suffix}")).is_none() {
+        return "unable to parse quantity's suffix";
+    }
+    if digits.matches('.').count() > 1 { FORM } else { "unable to parse numeric part of quantity" }
+}
+
+pub fn quantity(call: &Call<'_>) -> Given {
+    let text = call.text(0)?;
+    match Quantity::parse(text) {
+        Some(q) => Some(Ok(Value::object(Object::Quantity(q)))),
+        None => fault(quantity_problem(text)),
+    }
+}
+
+pub fn is_quantity(call: &Call<'_>) -> Given {
+    given(Quantity::parse(call.text(0)?).is_some())
+}
+
+fn ordered(call: &Call<'_>) -> Option<std::cmp::Ordering> {
+    match (quantity_arg(call, 0), quantity_arg(call, 1)) {
+        (Some(a), Some(b)) => Some(a.cmp(b)),
+        _ => Some(version_arg(call, 0)?.cmp(version_arg(call, 1)?)),
+    }
+}
+
+pub fn is_less_than(call: &Call<'_>) -> Given {
+    given(ordered(call)?.is_lt())
+}
+
+pub fn is_greater_than(call: &Call<'_>) -> Given {
+    given(ordered(call)?.is_gt())
+}
+
+pub fn compare_to(call: &Call<'_>) -> Given {
+    given(ordered(call)? as i64)
+}
+
+pub fn sign(call: &Call<'_>) -> Given {
+    given(quantity_arg(call, 0)?.sign() as i64)
+}
+
+pub fn approximate_float(call: &Call<'_>) -> Given {
+    given(quantity_arg(call, 0)?.approx())
+}
+
+/// The whole number that a quantity is.
+fn integer(q: &Quantity) -> Option<i64> {
+    let n = q.to_i64()?;
+    q.with_value(n).cmp(q).is_eq().then_some(n)
+}
+
+pub fn as_integer(call: &Call<'_>) -> Given {
+    match integer(quantity_arg(call, 0)?) {
+        Some(n) => given(n),
+        None => fault("cannot convert value to integer"),
+    }
+}
+
+pub fn is_integer(call: &Call<'_>) -> Given {
+    given(integer(quantity_arg(call, 0)?).is_some())
+}
+
+fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>) -> Given {
+    let left = quantity_arg(call, 0)?;
+    let right = match call.arg(1) {
+        Value::Int(n) => Quantity::parse(&n.to_string())?,
+        _ => quantity_arg(call, 1)?.clone(),
+    };
+    match with(left, &right) {
+        Some(q) => Some(Ok(Value::object(Object::Quantity(q)))),
+        None => fault("quantity overflow"),
+    }
+}
+
+pub fn add(call: &Call<'_>) -> Given {
+    combined(call, Quantity::add)
+}
+
+pub fn sub(call: &Call<'_>) -> Given {
+    combined(call, Quantity::sub)
+}
+
+fn version_arg<'a>(call: &Call<'a>, at: usize) -> Option<&'a Version> {
+    match call.arg(at) {
+        Value::Object(o) => match &**o {
+            Object::Semver(v) => Some(v),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A short or prefixed version in full.
+fn normalised(text: &str) -> Result<String, String> {
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let trimmed = |part: &str| {
+        let bare = part.trim_start_matches('0');
+        // A zero that stands alone, or before what is no number, stays.
+        if part.len() > 1 {
+            if bare.bytes().next().is_some_and(|b| b.is_ascii_digit()) {
+                bare.into()
+            } else {
+                format!("0{bare}")
+            }
+        } else {
+            part.to_string()
+        }
+    };
+    let mut parts: Vec<String> = text.splitn(3, '.').map(trimmed).collect();
+    if parts.len() < 3 {
+        if parts.last().is_some_and(|p| p.contains(['+', '-'])) {
+            return Err("short version cannot contain PreRelease/Build meta data".into());
+        }
+        while parts.len() < 3 {
+            parts.push("0".into());
+        }
+    }
+    Ok(parts.join("."))
+}
+
+fn read_version(call: &Call<'_>) -> Option<Result<Version, String>> {
+    let text = call.text(0)?;
+    let normalise = match call.args.len() {
+        1 => false,
+        _ => call.arg(1).as_bool()?,
+    };
+    Some(if normalise { normalised(text).and_then(|t| Version::parse(&t)) } else { Version::parse(text) })
+}
+
+pub fn semver(call: &Call<'_>) -> Given {
+    match read_version(call)? {
+        Ok(v) => Some(Ok(Value::object(Object::Semver(v)))),
+        Err(e) => fault(e),
+    }
+}
+
+pub fn is_semver(call: &Call<'_>) -> Given {
+    given(read_version(call)?.is_ok())
+}
+
+fn number(n: u64) -> Given {
+    given(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+pub fn major(call: &Call<'_>) -> Given {
+    number(version_arg(call, 0)?.numbers()[0])
+}
+
+pub fn minor(call: &Call<'_>) -> Given {
+    number(version_arg(call, 0)?.numbers()[1])
+}
+
+pub fn patch(call: &Call<'_>) -> Given {
+    number(version_arg(call, 0)?.numbers()[2])
+}

@@ -1,0 +1,267 @@
+//! Lists and sets.
+
+use std::cmp::Ordering;
+
+use super::operators::order;
+use super::{Call, Given, fault, given};
+use crate::value::{List, Value};
+
+fn items<'a>(call: &Call<'a>, at: usize) -> Option<&'a [Value]> {
+    call.arg(at).as_list()
+}
+
+fn comparable(v: &Value) -> bool {
+    order(v, v).is_ok() || matches!(v, Value::Float(_))
+}
+
+pub fn is_sorted(call: &Call<'_>) -> Given {
+    let items = items(call, 0)?;
+    if !items.iter().all(comparable) {
+        return None;
+    }
+    given(items.windows(2).all(|w| !matches!(order(&w[0], &w[1]), Ok(Ordering::Greater))))
+}
+
+pub fn sum(call: &Call<'_>) -> Given {
+    let items = items(call, 0)?;
+    let mut total = match items.first() {
+        None => Value::Int(0),
+        Some(first) => match first {
+            Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Duration(_) => first.clone(),
+            _ => return None,
+        },
+    };
+    for item in items.iter().skip(1) {
+        total = match (&total, item) {
+            (Value::Int(a), Value::Int(b)) => match a.checked_add(*b) {
+                Some(n) => Value::Int(n),
+                None => return fault("integer overflow"),
+            },
+            (Value::UInt(a), Value::UInt(b)) => match a.checked_add(*b) {
+                Some(n) => Value::UInt(n),
+                None => return fault("unsigned integer overflow"),
+            },
+            (Value::Float(a), Value::Float(b)) => Value::Float(a + b),
+            (Value::Duration(a), Value::Duration(b)) => match a.checked_add(*b) {
+                Some(n) => Value::Duration(n),
+                None => return fault("integer overflow"),
+            },
+            _ => return fault("no such overload"),
+        };
+    }
+    Some(Ok(total))
+}
+
+fn extreme(call: &Call<'_>, name: &str, wanted: Ordering) -> Given {
+    let items = items(call, 0)?;
+    let Some(mut best) = items.first() else { return fault(format!("{name} called on empty list")) };
+    if !items.iter().all(comparable) {
+        return None;
+    }
+    for item in items {
+        if order(item, best) == Ok(wanted) {
+            best = item;
+        }
+    }
+    Some(Ok(best.clone()))
+}
+
+pub fn min(call: &Call<'_>) -> Given {
+    extreme(call, "min", Ordering::Less)
+}
+
+pub fn max(call: &Call<'_>) -> Given {
+    extreme(call, "max", Ordering::Greater)
+}
+
+fn position(at: Option<usize>) -> Given {
+    given(at.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
+}
+
+pub fn index_of(call: &Call<'_>) -> Given {
+    match items(call, 0) {
+        Some(items) => position(items.iter().position(|v| v.cel_eq(call.arg(1)))),
+        None => super::strings::index_of(call),
+    }
+}
+
+pub fn last_index_of(call: &Call<'_>) -> Given {
+    match items(call, 0) {
+        Some(items) => position(items.iter().rposition(|v| v.cel_eq(call.arg(1)))),
+        None => super::strings::last_index_of(call),
+    }
+}
+
+pub fn slice(call: &Call<'_>) -> Given {
+    let items = items(call, 0)?;
+    let (start, end) = (call.int(1)?, call.int(2)?);
+    if start < 0 || end < 0 {
+        return fault(format!("cannot slice({start}, {end}), negative indexes not supported"));
+    }
+    if start > end {
+        return fault(format!(
+            "cannot slice({start}, {end}), start index must be less than or equal to end index"
+        ));
+    }
+    let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
+    match items.get(range) {
+        Some(part) => Some(Ok(Value::List(part.iter().cloned().collect::<List>()))),
+        None => fault(format!("cannot slice({start}, {end}), list is length {}", items.len())),
+    }
+}
+
+pub fn flatten(call: &Call<'_>) -> Given {
+    let Some(items) = items(call, 0) else {
+        let shown =
+            if matches!(call.arg(0), Value::Map(_)) { "map(dyn, dyn)" } else { call.arg(0).cel_type() };
+        return fault(format!("no such overload: {shown}.flatten()"));
+    };
+    let depth = match (call.args.len(), call.arg(1)) {
+        (1, _) => 1,
+        (_, Value::Int(n)) => *n,
+        (_, other) => {
+            return fault(format!("internal error: interface conversion: ref.Val is {}", go_type(other)));
+        }
+    };
+    if depth < 0 {
+        return fault("level must be non-negative");
+    }
+    let mut out = Vec::new();
+    flatten_into(&mut out, items, depth);
+    Some(Ok(Value::list(out)))
+}
+
+fn flatten_into(out: &mut Vec<Value>, items: &[Value], depth: i64) {
+    for item in items {
+        match item {
+            Value::List(inner) if depth > 0 => flatten_into(out, inner, depth - 1),
+            item => out.push(item.clone()),
+        }
+    }
+}
+
+/// The reference's own name for a kind.
+pub fn go_type(v: &Value) -> &'static str {
+    match v {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::UInt(_) => "types.Uint",
+        Value::Float(_) => "types.Double",
+        Value::Str(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Duration(_) => "types.Duration",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::List(_) => "*types.baseList",
+        Value::Map(_) => "*types.baseMap",
+        Value::Object(o) => match &**o {
+            crate::value::Object::Optional(_) => "*types.Optional",
+            crate::value::Object::Type(_) => "*types.Type",
+            crate::value::Object::Keyed(_) => "*types.baseMap",
+            crate::value::Object::Quantity(_) => "library.Quantity",
+            crate::value::Object::Url(_) => "types.URL",
+            crate::value::Object::Ip(_) => "types.IP",
+            crate::value::Object::Cidr(..) => "types.CIDR",
+            crate::value::Object::Semver(_) => "types.Semver",
+            crate::value::Object::Format(_) => "*types.Format",
+            _ => "*types.Object",
+        },
+    }
+}
+
+fn sorted_by(keys: &[Value], items: &[Value]) -> Given {
+    if let Some(first) = keys.first() {
+        if !comparable(first) {
+            return fault("list elements must be comparable");
+        }
+        if keys.iter().any(|k| std::mem::discriminant(k) != std::mem::discriminant(first)) {
+            return fault("list elements must have the same type");
+        }
+    }
+    let mut at: Vec<usize> = (0..items.len().min(keys.len())).collect();
+    at.sort_by(|a, b| match (keys.get(*a), keys.get(*b)) {
+        (Some(a), Some(b)) => order(a, b).unwrap_or(Ordering::Equal),
+        _ => Ordering::Equal,
+    });
+    Some(Ok(Value::List(at.into_iter().filter_map(|i| items.get(i).cloned()).collect::<List>())))
+}
+
+pub fn sort(call: &Call<'_>) -> Given {
+    match items(call, 0) {
+        Some(items) => sorted_by(items, items),
+        None => fault("no such overload: sort"),
+    }
+}
+
+pub fn sort_by_keys(call: &Call<'_>) -> Given {
+    let (input, keys) = (items(call, 0)?, items(call, 1)?);
+    if input.len() != keys.len() {
+        return fault(format!(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {} and {} elements respectively",
+            input.len(),
+            keys.len()
+        ));
+    }
+    sorted_by(keys, input)
+}
+
+pub fn distinct(call: &Call<'_>) -> Given {
+    let Some(items) = items(call, 0) else {
+        return fault(format!(
+            "internal error: interface conversion: {} is not traits.Lister: missing method Add",
+            go_type(call.arg(0))
+        ));
+    };
+    let mut out: Vec<Value> = Vec::new();
+    for item in items {
+        if !out.iter().any(|seen| seen.cel_eq(item)) {
+            out.push(item.clone());
+        }
+    }
+    Some(Ok(Value::list(out)))
+}
+
+pub fn reverse(call: &Call<'_>) -> Given {
+    Some(Ok(Value::List(items(call, 0)?.iter().rev().cloned().collect::<List>())))
+}
+
+/// How long a list may be that a range makes.
+const MAX_RANGE: i64 = 10_000_000;
+
+pub fn range(call: &Call<'_>) -> Given {
+    let n = call.int(0)?;
+    if n < 0 && call.cx.cel_level == super::super::CelLevel::V30 {
+        return fault(format!("lists.range: size must be non-negative, got {n}"));
+    }
+    if n > MAX_RANGE {
+        return fault("operation cancelled: actual cost limit exceeded");
+    }
+    Some(Ok(Value::List((0..n).map(Value::Int).collect::<List>())))
+}
+
+pub fn first(call: &Call<'_>) -> Given {
+    Some(Ok(Value::optional(items(call, 0)?.first().cloned())))
+}
+
+pub fn last(call: &Call<'_>) -> Given {
+    Some(Ok(Value::optional(items(call, 0)?.last().cloned())))
+}
+
+fn in_list(item: &Value, list: &[Value]) -> bool {
+    list.iter().any(|v| v.cel_eq(item))
+}
+
+pub fn sets_contains(call: &Call<'_>) -> Given {
+    let (a, b) = (items(call, 0)?, items(call, 1)?);
+    given(b.iter().all(|v| in_list(v, a)))
+}
+
+pub fn sets_equivalent(call: &Call<'_>) -> Given {
+    let (a, b) = (items(call, 0)?, items(call, 1)?);
+    given(a.iter().all(|v| in_list(v, b)) && b.iter().all(|v| in_list(v, a)))
+}
+
+pub fn sets_intersects(call: &Call<'_>) -> Given {
+    let (a, b) = (items(call, 0)?, items(call, 1)?);
+    given(a.iter().any(|v| in_list(v, b)))
+}

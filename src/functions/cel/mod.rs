@@ -1,0 +1,121 @@
+//! CEL's functions: what they compute and what they cost.
+//!
+//! In: evaluated arguments, the receiver first. Out: a value or a fault. Arguments that fit no form of a
+//! function give `no such overload: f(types)`. Semantics: `docs/cel.md`; which forms the checker knows
+//! is declared in `cel::library`.
+
+mod authorizer;
+mod convert;
+mod cost;
+pub mod format;
+mod kubernetes;
+mod lists;
+mod named_format;
+mod network;
+mod operators;
+mod optional;
+mod strings;
+mod table;
+mod time;
+
+use std::borrow::Cow;
+
+use super::Context;
+use crate::ir::expr::Known;
+use crate::value::{Fault, Value};
+
+pub use cost::Charge;
+pub use lists::go_type;
+pub use operators::order;
+
+/// What a function gives; `None` when no form of it takes such arguments.
+pub type Given = Option<Result<Value, Fault>>;
+
+/// A call.
+pub struct Call<'a> {
+    /// The arguments, the receiver first.
+    pub args: &'a [Cow<'a, Value>],
+    /// What the checker knows.
+    pub known: Known,
+    /// What functions may know of the world.
+    pub cx: &'a Context,
+}
+
+impl<'a> Call<'a> {
+    /// The argument at a position; null when there is none.
+    pub fn arg(&self, at: usize) -> &'a Value {
+        const NULL: &Value = &Value::Null;
+        self.args.get(at).map_or(NULL, |v| &**v)
+    }
+
+    /// The text at a position.
+    fn text(&self, at: usize) -> Option<&'a str> {
+        self.arg(at).as_str()
+    }
+
+    /// The integer at a position.
+    fn int(&self, at: usize) -> Option<i64> {
+        match self.arg(at) {
+            Value::Int(i) => Some(*i),
+            _ => None,
+        }
+    }
+}
+
+/// A function.
+pub struct Function {
+    /// Its name.
+    pub name: &'static str,
+    /// What it computes.
+    pub run: fn(&Call<'_>) -> Given,
+    /// What a call costs.
+    pub cost: fn(&Charge<'_>) -> u64,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The function of a name.
+pub fn find(name: &str) -> Option<&'static Function> {
+    table::TABLE.iter().find(|f| f.name == name)
+}
+
+/// Runs a function.
+///
+/// # Errors
+/// The fault of the function, or that it takes no such arguments.
+pub fn call(function: &'static Function, call: &Call<'_>) -> Result<Value, Fault> {
+    (function.run)(call).unwrap_or_else(|| Err(no_overload(function.name, call)))
+}
+
+/// `no such overload: f(int, string)`.
+fn no_overload(name: &str, call: &Call<'_>) -> Fault {
+    let types: Vec<&str> = call.args.iter().map(|a| a.cel_type()).collect();
+    Fault::new(format!("no such overload: {name}({})", types.join(", ")))
+}
+
+/// The name of the reference's native type for a value.
+pub fn native_type(v: &Value) -> &'static str {
+    match v {
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::UInt(_) => "uint64",
+        Value::Float(_) => "float64",
+        Value::Str(_) => "string",
+        Value::Bytes(_) => "[]uint8",
+        Value::List(_) => "[]interface {}",
+        Value::Map(_) => "map[string]interface {}",
+        _ => go_type(v),
+    }
+}
+
+fn fault<T>(text: impl Into<Box<str>>) -> Option<Result<T, Fault>> {
+    Some(Err(Fault::new(text)))
+}
+
+fn given(v: impl Into<Value>) -> Given {
+    Some(Ok(v.into()))
+}

@@ -1,0 +1,180 @@
+//! Named formats: what Kubernetes asks of names and other texts.
+
+use base64::Engine;
+
+use super::{Call, Charge, Given};
+use crate::value::names::{is_lower_label, key_problems, subdomain_problems, value_problems};
+use crate::value::time::Time;
+use crate::value::{Object, Value};
+
+/// A format: its name in expressions, its name in texts, a quarter of its pattern's length, its check.
+struct Format {
+    name: &'static str,
+    shown: &'static str,
+    pattern: u64,
+    problems: fn(&str) -> Vec<String>,
+}
+
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+
+const OLD_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
+const fn format(
+    name: &'static str,
+    shown: &'static str,
+    pattern: u64,
+    problems: fn(&str) -> Vec<String>,
+) -> Format {
+    Format { name, shown, pattern, problems }
+}
+
+static FORMATS: [Format; 13] = [
+    format("dns1123Label", "DNS1123Label", 8, label),
+    format("dns1123Subdomain", "DNS1123Subdomain", 15, subdomain_problems),
+    format("dns1035Label", "DNS1035Label", 8, old_label),
+    format("qualifiedName", "QualifiedName", 15, qualified),
+    format("dns1123LabelPrefix", "DNS1123LabelPrefix", 8, |t| label(&without_dash(t))),
+    format("dns1123SubdomainPrefix", "DNS1123SubdomainPrefix", 15, |t| subdomain_problems(&without_dash(t))),
+    format("dns1035LabelPrefix", "DNS1035LabelPrefix", 8, |t| old_label(&without_dash(t))),
+    format("labelValue", "LabelValue", 10, value_problems),
+    format("uri", "URI", 276, uri),
+    format("uuid", "uuid", 18, |t| told(is_uuid(t), "does not match the UUID format")),
+    format("byte", "byte", 21, |t| {
+        told(base64::engine::general_purpose::STANDARD.decode(t).is_ok(), "invalid base64")
+    }),
+    format("date", "date", 18, |t| told(is_date(t), "invalid date")),
+    format("datetime", "datetime", 18, |t| told(is_datetime(t), "invalid datetime")),
+];
+
+fn told(fits: bool, text: &str) -> Vec<String> {
+    if fits { Vec::new() } else { vec![text.into()] }
+}
+
+fn label(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if text.len() > 63 {
+        problems.push("must be no more than 63 bytes".into());
+    }
+    if text.contains('.') && text.split('.').all(is_lower_label) {
+        problems.push("must not contain dots".into());
+    } else if !is_lower_label(text) {
+        problems.push(LABEL.into());
+    }
+    problems
+}
+
+fn old_label(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if text.len() > 63 {
+        problems.push("must be no more than 63 bytes".into());
+    }
+    if !(is_lower_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())) {
+        problems.push(OLD_LABEL.into());
+    }
+    problems
+}
+
+/// Keys, in the words of the server's own version.
+fn qualified(text: &str) -> Vec<String> {
+    let problems = key_problems(text);
+    problems.into_iter().map(|p| p.replacen("a qualified name must", "a valid label key must", 1)).collect()
+}
+
+/// A name that is made to be continued may end in a dash.
+fn without_dash(text: &str) -> String {
+    match text.strip_suffix('-') {
+        Some(head) if head.len() + 1 > 1 => format!("{head}a"),
+        _ => text.into(),
+    }
+}
+
+fn uri(text: &str) -> Vec<String> {
+    super::kubernetes::url_problem(text).into_iter().collect()
+}
+
+fn is_uuid(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let hex = |p: &&str| p.bytes().all(|b| b.is_ascii_hexdigit());
+    let bare = parts.len() == 1 && text.len() == 32;
+    (bare || parts.iter().map(|p| p.len()).eq([8, 4, 4, 4, 12])) && parts.iter().all(hex)
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10 && Time::parse("2006-01-02", text).is_ok()
+}
+
+fn is_datetime(text: &str) -> bool {
+    Time::parse_rfc3339(&text.to_uppercase()).is_ok()
+}
+
+fn by_name(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|f| f.name == name)
+}
+
+fn object(f: &'static Format) -> Value {
+    Value::object(Object::Format(f.shown))
+}
+
+/// `format.named('…')`
+pub fn named(call: &Call<'_>) -> Given {
+    Some(Ok(Value::optional(by_name(call.text(0)?).map(object))))
+}
+
+/// The function `format.<name>()`.
+fn fixed(name: &str) -> Given {
+    Some(Ok(by_name(name).map(object).unwrap_or_default()))
+}
+
+macro_rules! formats {
+    ($($function:ident $name:literal)*) => {
+        $(pub fn $function(_: &Call<'_>) -> Given {
+            fixed($name)
+        })*
+    };
+}
+
+formats! {
+    dns1123_label "dns1123Label"
+    dns1123_subdomain "dns1123Subdomain"
+    dns1035_label "dns1035Label"
+    qualified_name "qualifiedName"
+    dns1123_label_prefix "dns1123LabelPrefix"
+    dns1123_subdomain_prefix "dns1123SubdomainPrefix"
+    dns1035_label_prefix "dns1035LabelPrefix"
+    label_value "labelValue"
+    uri_format "uri"
+    uuid_format "uuid"
+    byte_format "byte"
+    date_format "date"
+    datetime_format "datetime"
+}
+
+fn of(v: &Value) -> Option<&'static Format> {
+    match v {
+        Value::Object(o) => match &**o {
+            Object::Format(shown) => FORMATS.iter().find(|f| f.shown == *shown),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// None when the text is well-formed, else what is wrong.
+pub fn validate(call: &Call<'_>) -> Given {
+    let (format, text) = (of(call.arg(0))?, call.text(1)?);
+    let problems = (format.problems)(text);
+    if problems.is_empty() {
+        return Some(Ok(Value::optional(None)));
+    }
+    Some(Ok(Value::optional(Some(Value::list(problems.into_iter().map(Value::from).collect())))))
+}
+
+/// Looks for the format's pattern in the text.
+pub fn cost(c: &Charge<'_>) -> u64 {
+    let pattern = c.args.first().copied().flatten().and_then(of).map_or(1, |f| f.pattern);
+    let len = match c.args.get(1) {
+        Some(Some(Value::Str(s))) => s.chars().count(),
+        _ => 1,
+    };
+    (u64::try_from(len).unwrap_or(u64::MAX).saturating_add(1)).div_ceil(10).saturating_mul(pattern)
+}

@@ -1,0 +1,364 @@
+//! Addresses and networks.
+
+use std::net::IpAddr;
+
+use super::{Call, Given, fault, given};
+use crate::value::quote::quote;
+use crate::value::{Object, Value};
+
+/// Reads an address as Go's `netip` does.
+fn parse_addr(text: &str) -> Result<(IpAddr, bool), String> {
+    let bad = |why: &str| format!("ParseAddr({}): {why}", quote(text));
+    let with_at = |why: &str, at: &str| format!("ParseAddr({}): {why} (at {})", quote(text), quote(at));
+    for (i, c) in text.char_indices() {
+        match c {
+            '.' => return v4(text, text, &bad, &with_at).map(|ip| (ip, false)),
+            ':' => return v6(text, &bad, &with_at),
+            '%' => return Err(bad("missing IPv6 address")),
+            _ => {
+                let _ = i;
+            }
+        }
+    }
+    Err(bad("unable to parse IP"))
+}
+
+fn v4(
+    part: &str,
+    _whole: &str,
+    bad: &dyn Fn(&str) -> String,
+    with_at: &dyn Fn(&str, &str) -> String,
+) -> Result<IpAddr, String> {
+    let mut octets = [0u8; 4];
+    let (mut value, mut position, mut digits) = (0u32, 0usize, 0usize);
+    let bytes = part.as_bytes();
+    for (i, b) in bytes.iter().enumerate() {
+        match b {
+            b'0'..=b'9' => {
+                if digits == 1 && value == 0 {
+                    return Err(bad("IPv4 field has octet with leading zero"));
+                }
+                value = value * 10 + u32::from(b - b'0');
+                digits += 1;
+                if value > 255 {
+                    return Err(bad("IPv4 field has value >255"));
+                }
+            }
+            b'.' => {
+                if i == 0 || i == bytes.len() - 1 || bytes.get(i.wrapping_sub(1)) == Some(&b'.') {
+                    return Err(with_at(
+                        "IPv4 field must have at least one digit",
+                        part.get(i..).unwrap_or_default(),
+                    ));
+                }
+                if position == 3 {
+                    return Err(bad("IPv4 address too long"));
+                }
+                if let Some(slot) = octets.get_mut(position) {
+                    *slot = value as u8;
+                }
+                position += 1;
+                value = 0;
+                digits = 0;
+            }
+            _ => return Err(with_at("unexpected character", part.get(i..).unwrap_or_default())),
+        }
+    }
+    if position < 3 {
+        return Err(bad("IPv4 address too short"));
+    }
+    octets[3] = value as u8;
+    Ok(IpAddr::from(octets))
+}
+
+fn v6(
+    text: &str,
+    bad: &dyn Fn(&str) -> String,
+    with_at: &dyn Fn(&str, &str) -> String,
+) -> Result<(IpAddr, bool), String> {
+    let (mut rest, zone) = match text.split_once('%') {
+        Some((_, "")) => return Err(bad("zone must be a non-empty string")),
+        Some((head, _)) => (head, true),
+        None => (text, false),
+    };
+    let mut groups: Vec<u16> = Vec::with_capacity(8);
+    let mut ellipsis = None;
+    let mut tail: Option<[u8; 4]> = None;
+    if let Some(after) = rest.strip_prefix("::") {
+        ellipsis = Some(0);
+        rest = after;
+        if rest.is_empty() {
+            return Ok((IpAddr::from([0u16; 8]), zone));
+        }
+    }
+    let count = |groups: &Vec<u16>, tail: &Option<[u8; 4]>| groups.len() + if tail.is_some() { 2 } else { 0 };
+    while groups.len() < 8 {
+        let len = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+        if len > 4 {
+            return Err(with_at("each group must have 4 or less digits", rest));
+        }
+        if len == 0 {
+            return Err(with_at("each colon-separated field must have at least one digit", rest));
+        }
+        let digits = rest.get(..len).unwrap_or_default();
+        let after = rest.get(len..).unwrap_or_default();
+        if after.starts_with('.') {
+            if ellipsis.is_none() && groups.len() != 6 {
+                return Err(with_at(
+                    "embedded IPv4 address must replace the final 2 fields of the address",
+                    rest,
+                ));
+            }
+            if groups.len() + 2 > 8 {
+                return Err(with_at(
+                    "too many hex fields to fit an embedded IPv4 at the end of the address",
+                    rest,
+                ));
+            }
+            match v4(rest, text, bad, with_at)? {
+                IpAddr::V4(ip) => tail = Some(ip.octets()),
+                IpAddr::V6(_) => {}
+            }
+            rest = "";
+            break;
+        }
+        groups.push(u16::from_str_radix(digits, 16).unwrap_or(0));
+        rest = after;
+        if rest.is_empty() {
+            break;
+        }
+        let Some(next) = rest.strip_prefix(':') else {
+            return Err(with_at("unexpected character, want colon", rest));
+        };
+        if next.is_empty() {
+            return Err(with_at("colon must be followed by more characters", rest));
+        }
+        rest = next;
+        if let Some(after) = rest.strip_prefix(':') {
+            if ellipsis.is_some() {
+                return Err(with_at("multiple :: in address", rest));
+            }
+            ellipsis = Some(groups.len());
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+    if !rest.is_empty() {
+        return Err(with_at("trailing garbage after address", rest));
+    }
+    if let Some([a, b, c, d]) = tail {
+        groups.push(u16::from_be_bytes([a, b]));
+        groups.push(u16::from_be_bytes([c, d]));
+        tail = None;
+    }
+    let have = count(&groups, &tail);
+    match ellipsis {
+        None if have < 8 => return Err(bad("address string too short")),
+        None => {}
+        Some(_) if have >= 8 => return Err(bad("the :: must expand to at least one field of zeros")),
+        Some(at) => {
+            let zeros = vec![0u16; 8 - have];
+            groups.splice(at..at, zeros);
+        }
+    }
+    let mut all = [0u16; 8];
+    for (slot, g) in all.iter_mut().zip(groups) {
+        *slot = g;
+    }
+    Ok((IpAddr::from(all), zone))
+}
+
+fn is_mapped(ip: &IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
+}
+
+/// An address, or why a text is none.
+fn read_ip(text: &str) -> Result<IpAddr, String> {
+    let (ip, zone) = parse_addr(text)
+        .map_err(|e| format!("IP Address {} parse error during conversion from string: {e}", quote(text)))?;
+    if zone {
+        return Err(format!("IP address {} with zone value is not allowed", quote(text)));
+    }
+    if is_mapped(&ip) {
+        return Err(format!("IPv4-mapped IPv6 address {} is not allowed", quote(text)));
+    }
+    Ok(ip)
+}
+
+/// A network, or why a text is none.
+fn read_cidr(text: &str) -> Result<(IpAddr, u8), String> {
+    const WHAT: &str = "network address parse error during conversion from string";
+    let bad = |why: &str| format!("{WHAT}: {WHAT}: netip.ParsePrefix({}): {why}", quote(text));
+    let Some((head, bits)) = text.rsplit_once('/') else { return Err(bad("no '/'")) };
+    let (ip, zone) = parse_addr(head).map_err(|e| bad(&e))?;
+    if zone {
+        return Err(bad("IPv6 zones cannot be present in a prefix"));
+    }
+    let leading_zero = bits.len() > 1 && !matches!(bits.bytes().next(), Some(b'1'..=b'9'));
+    let bits: i64 = match bits.parse() {
+        Ok(n) if !leading_zero && !bits.starts_with('+') => n,
+        _ => return Err(bad(&format!("bad bits after slash: {}", quote(bits)))),
+    };
+    let most = if ip.is_ipv4() { 32 } else { 128 };
+    if !(0..=most).contains(&bits) {
+        return Err(bad("prefix length out of range"));
+    }
+    if is_mapped(&ip) {
+        return Err(format!("{WHAT}: IPv4-mapped IPv6 address {} is not allowed", quote(head)));
+    }
+    Ok((ip, u8::try_from(bits).unwrap_or(0)))
+}
+
+fn object(o: Object) -> Given {
+    Some(Ok(Value::object(o)))
+}
+
+fn ip_arg(call: &Call<'_>, at: usize) -> Option<IpAddr> {
+    match call.arg(at) {
+        Value::Object(o) => match &**o {
+            Object::Ip(ip) => Some(*ip),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn cidr_arg(call: &Call<'_>, at: usize) -> Option<(IpAddr, u8)> {
+    match call.arg(at) {
+        Value::Object(o) => match &**o {
+            Object::Cidr(ip, bits) => Some((*ip, *bits)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `ip('…')`, and the address of a network.
+pub fn ip(call: &Call<'_>) -> Given {
+    if let Some((ip, _)) = cidr_arg(call, 0) {
+        return object(Object::Ip(ip));
+    }
+    match read_ip(call.text(0)?) {
+        Ok(ip) => object(Object::Ip(ip)),
+        Err(e) => fault(e),
+    }
+}
+
+pub fn is_ip(call: &Call<'_>) -> Given {
+    given(read_ip(call.text(0)?).is_ok())
+}
+
+pub fn is_canonical(call: &Call<'_>) -> Given {
+    let text = call.text(0)?;
+    match read_ip(text) {
+        Ok(ip) => given(ip.to_string() == text),
+        Err(e) => fault(e),
+    }
+}
+
+pub fn family(call: &Call<'_>) -> Given {
+    given(if ip_arg(call, 0)?.is_ipv4() { 4i64 } else { 6 })
+}
+
+pub fn is_unspecified(call: &Call<'_>) -> Given {
+    given(ip_arg(call, 0)?.is_unspecified())
+}
+
+pub fn is_loopback(call: &Call<'_>) -> Given {
+    given(ip_arg(call, 0)?.is_loopback())
+}
+
+pub fn is_link_local_multicast(call: &Call<'_>) -> Given {
+    given(match ip_arg(call, 0)? {
+        IpAddr::V4(ip) => ip.octets()[..3] == [224, 0, 0],
+        IpAddr::V6(ip) => ip.segments()[0] & 0xff0f == 0xff02,
+    })
+}
+
+fn link_local_unicast(ip: &IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.segments()[0] & 0xffc0 == 0xfe80,
+    }
+}
+
+pub fn is_link_local_unicast(call: &Call<'_>) -> Given {
+    given(link_local_unicast(&ip_arg(call, 0)?))
+}
+
+pub fn is_global_unicast(call: &Call<'_>) -> Given {
+    let ip = ip_arg(call, 0)?;
+    let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    given(
+        !(ip.is_unspecified()
+            || ip.is_loopback()
+            || ip.is_multicast()
+            || link_local_unicast(&ip)
+            || broadcast),
+    )
+}
+
+pub fn cidr(call: &Call<'_>) -> Given {
+    match read_cidr(call.text(0)?) {
+        Ok((ip, bits)) => object(Object::Cidr(ip, bits)),
+        Err(e) => fault(e),
+    }
+}
+
+pub fn is_cidr(call: &Call<'_>) -> Given {
+    given(read_cidr(call.text(0)?).is_ok())
+}
+
+/// The first bits of an address; the others are zero.
+fn masked_ip(ip: IpAddr, bits: u8) -> IpAddr {
+    match ip {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+            IpAddr::from((u32::from(v4) & mask).to_be_bytes())
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+            IpAddr::from((u128::from(v6) & mask).to_be_bytes())
+        }
+    }
+}
+
+fn holds((net, bits): (IpAddr, u8), ip: IpAddr) -> bool {
+    net.is_ipv4() == ip.is_ipv4() && masked_ip(net, bits) == masked_ip(ip, bits)
+}
+
+/// A malformed text fits no form of the function.
+pub fn contains_ip(call: &Call<'_>) -> Given {
+    let net = cidr_arg(call, 0)?;
+    let ip = match call.text(1) {
+        Some(text) => match read_ip(text) {
+            Ok(ip) => ip,
+            Err(_) => return fault("no such overload"),
+        },
+        None => ip_arg(call, 1)?,
+    };
+    given(holds(net, ip))
+}
+
+pub fn contains_cidr(call: &Call<'_>) -> Given {
+    let net = cidr_arg(call, 0)?;
+    let (ip, bits) = match call.text(1) {
+        Some(text) => match read_cidr(text) {
+            Ok(found) => found,
+            Err(_) => return fault("no such overload"),
+        },
+        None => cidr_arg(call, 1)?,
+    };
+    given(net.1 <= bits && holds(net, ip))
+}
+
+pub fn masked(call: &Call<'_>) -> Given {
+    let (ip, bits) = cidr_arg(call, 0)?;
+    object(Object::Cidr(masked_ip(ip, bits), bits))
+}
+
+pub fn prefix_length(call: &Call<'_>) -> Given {
+    given(i64::from(cidr_arg(call, 0)?.1))
+}

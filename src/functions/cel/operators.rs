@@ -1,0 +1,222 @@
+//! Operators: arithmetic, order, membership, size.
+
+use std::cmp::Ordering;
+
+use super::{Call, Given, fault, given};
+use crate::value::object::number_order;
+use crate::value::time::Time;
+use crate::value::{Fault, List, Object, Value};
+
+const OVERLOAD: &str = "no such overload";
+const OVERFLOW: &str = "integer overflow";
+
+/// Kinds that have an operator refuse a wrong right side in their own words.
+fn refused(call: &Call<'_>, name: &str, has: fn(&Value) -> bool) -> Given {
+    if has(call.arg(0)) { fault(OVERLOAD) } else { fault(format!("{OVERLOAD}: {name}")) }
+}
+
+fn is_number(v: &Value) -> bool {
+    matches!(v, Value::Int(_) | Value::UInt(_) | Value::Float(_))
+}
+
+fn whole(v: Option<i64>) -> Given {
+    Some(v.map(Value::Int).ok_or_else(|| Fault::new(OVERFLOW)))
+}
+
+fn unsigned(v: Option<u64>) -> Given {
+    Some(v.map(Value::UInt).ok_or_else(|| Fault::new("unsigned integer overflow")))
+}
+
+fn duration(v: Option<i64>) -> Given {
+    Some(v.map(Value::Duration).ok_or_else(|| Fault::new(OVERFLOW)))
+}
+
+/// A point in time in the years 1 to 9999.
+pub fn timestamp(nanos: i128) -> Given {
+    const FIRST: i128 = -62_135_596_800;
+    const LAST: i128 = 253_402_300_799;
+    if (FIRST..=LAST).contains(&nanos.div_euclid(1_000_000_000)) {
+        return Some(Ok(Value::Timestamp(Time::from_unix_nanos(nanos))));
+    }
+    fault("timestamp overflow")
+}
+
+pub fn add(call: &Call<'_>) -> Given {
+    match (call.arg(0), call.arg(1)) {
+        (Value::Int(a), Value::Int(b)) => whole(a.checked_add(*b)),
+        (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_add(*b)),
+        (Value::Float(a), Value::Float(b)) => given(a + b),
+        (Value::Str(a), Value::Str(b)) => given([&**a, &**b].concat()),
+        (Value::Bytes(a), Value::Bytes(b)) => Some(Ok(Value::Bytes([&**a, &**b].concat().into()))),
+        (Value::List(a), Value::List(b)) => {
+            Some(Ok(Value::List(a.iter().chain(b.iter()).cloned().collect::<List>())))
+        }
+        (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
+        (Value::Timestamp(t), Value::Duration(d)) | (Value::Duration(d), Value::Timestamp(t)) => {
+            timestamp(t.unix_nanos() + i128::from(*d))
+        }
+        _ => refused(call, "_+_", |v| {
+            is_number(v)
+                || matches!(
+                    v,
+                    Value::Str(_)
+                        | Value::Bytes(_)
+                        | Value::List(_)
+                        | Value::Duration(_)
+                        | Value::Timestamp(_)
+                )
+        }),
+    }
+}
+
+pub fn subtract(call: &Call<'_>) -> Given {
+    match (call.arg(0), call.arg(1)) {
+        (Value::Int(a), Value::Int(b)) => whole(a.checked_sub(*b)),
+        (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_sub(*b)),
+        (Value::Float(a), Value::Float(b)) => given(a - b),
+        (Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(*b)),
+        (Value::Timestamp(t), Value::Duration(d)) => timestamp(t.unix_nanos() - i128::from(*d)),
+        (Value::Timestamp(a), Value::Timestamp(b)) => {
+            duration(i64::try_from(a.unix_nanos() - b.unix_nanos()).ok())
+        }
+        _ => refused(call, "_-_", |v| is_number(v) || matches!(v, Value::Duration(_) | Value::Timestamp(_))),
+    }
+}
+
+pub fn multiply(call: &Call<'_>) -> Given {
+    match (call.arg(0), call.arg(1)) {
+        (Value::Int(a), Value::Int(b)) => whole(a.checked_mul(*b)),
+        (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_mul(*b)),
+        (Value::Float(a), Value::Float(b)) => given(a * b),
+        _ => refused(call, "_*_", is_number),
+    }
+}
+
+pub fn divide(call: &Call<'_>) -> Given {
+    const ZERO: &str = "division by zero";
+    match (call.arg(0), call.arg(1)) {
+        (Value::Int(_), Value::Int(0)) | (Value::UInt(_), Value::UInt(0)) => fault(ZERO),
+        (Value::Int(a), Value::Int(b)) => whole(a.checked_div(*b)),
+        (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_div(*b)),
+        (Value::Float(a), Value::Float(b)) => given(a / b),
+        _ => refused(call, "_/_", is_number),
+    }
+}
+
+pub fn remainder(call: &Call<'_>) -> Given {
+    const ZERO: &str = "modulus by zero";
+    match (call.arg(0), call.arg(1)) {
+        (Value::Int(_), Value::Int(0)) | (Value::UInt(_), Value::UInt(0)) => fault(ZERO),
+        (Value::Int(a), Value::Int(b)) => whole(a.checked_rem(*b)),
+        (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_rem(*b)),
+        _ => refused(call, "_%_", |v| matches!(v, Value::Int(_) | Value::UInt(_))),
+    }
+}
+
+pub fn negate(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        Value::Int(a) => whole(a.checked_neg()),
+        Value::Float(a) => given(-a),
+        Value::Duration(a) => duration(a.checked_neg()),
+        Value::UInt(_) => fault(OVERLOAD),
+        _ => fault(format!("{OVERLOAD}: -_")),
+    }
+}
+
+pub fn not(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        Value::Bool(b) => given(!b),
+        _ => fault(OVERLOAD),
+    }
+}
+
+/// Kubernetes' own kinds compare with their own kind only.
+fn refuses(call: &Call<'_>) -> bool {
+    let Value::Object(o) = call.arg(0) else { return false };
+    matches!(**o, Object::Quantity(_) | Object::Ip(_) | Object::Cidr(..) | Object::Url(_) | Object::Semver(_))
+        && call.arg(0).cel_type() != call.arg(1).cel_type()
+}
+
+pub fn equal(call: &Call<'_>) -> Given {
+    if refuses(call) {
+        return fault(OVERLOAD);
+    }
+    given(call.arg(0).cel_eq(call.arg(1)))
+}
+
+pub fn unequal(call: &Call<'_>) -> Given {
+    if refuses(call) {
+        return fault(OVERLOAD);
+    }
+    given(!call.arg(0).cel_eq(call.arg(1)))
+}
+
+/// The order of two values of kinds that have one; `Err(None)` for a NaN, `Err(Some(()))` without order.
+pub fn order(a: &Value, b: &Value) -> Result<Ordering, Option<()>> {
+    match (a, b) {
+        (a, b) if is_number(a) && is_number(b) => number_order(a, b).ok_or(None),
+        (Value::Str(a), Value::Str(b)) => Ok(a.cmp(b)),
+        (Value::Bytes(a), Value::Bytes(b)) => Ok(a.cmp(b)),
+        (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(b)),
+        (Value::Duration(a), Value::Duration(b)) => Ok(a.cmp(b)),
+        (Value::Timestamp(a), Value::Timestamp(b)) => Ok(a.unix_nanos().cmp(&b.unix_nanos())),
+        _ => Err(Some(())),
+    }
+}
+
+fn has_order(v: &Value) -> bool {
+    is_number(v)
+        || matches!(
+            v,
+            Value::Str(_) | Value::Bytes(_) | Value::Bool(_) | Value::Duration(_) | Value::Timestamp(_)
+        )
+}
+
+fn compare(call: &Call<'_>, name: &str, holds: fn(Ordering) -> bool) -> Given {
+    match order(call.arg(0), call.arg(1)) {
+        Ok(order) => given(holds(order)),
+        Err(None) => fault("NaN values cannot be ordered"),
+        Err(Some(())) => refused(call, name, has_order),
+    }
+}
+
+pub fn less(call: &Call<'_>) -> Given {
+    compare(call, "_<_", Ordering::is_lt)
+}
+
+pub fn less_or_equal(call: &Call<'_>) -> Given {
+    compare(call, "_<=_", Ordering::is_le)
+}
+
+pub fn greater(call: &Call<'_>) -> Given {
+    compare(call, "_>_", Ordering::is_gt)
+}
+
+pub fn greater_or_equal(call: &Call<'_>) -> Given {
+    compare(call, "_>=_", Ordering::is_ge)
+}
+
+pub fn contains(call: &Call<'_>) -> Given {
+    match call.arg(1) {
+        Value::List(l) => given(l.iter().any(|v| v.cel_eq(call.arg(0)))),
+        map => match map.cel_entry(call.arg(0)) {
+            Some(found) => given(found.is_some()),
+            None => fault(OVERLOAD),
+        },
+    }
+}
+
+pub fn size(call: &Call<'_>) -> Given {
+    let count = match call.arg(0) {
+        Value::Str(s) => s.chars().count(),
+        Value::Bytes(b) => b.len(),
+        Value::List(l) => l.len(),
+        Value::Map(m) => m.len(),
+        Value::Object(o) => match &**o {
+            Object::Keyed(entries) => entries.len(),
+            _ => return fault("no such overload: size"),
+        },
+        _ => return fault("no such overload: size"),
+    };
+    given(i64::try_from(count).unwrap_or(i64::MAX))
+}

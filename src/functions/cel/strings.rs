@@ -1,0 +1,233 @@
+//! Strings. Positions count characters.
+
+use super::{Call, Given, fault, given};
+use crate::functions::regex;
+use crate::value::Value;
+
+fn chars(text: &str) -> Vec<char> {
+    text.chars().collect()
+}
+
+fn out_of_range(at: i64) -> Given {
+    fault(format!("index out of range: {at}"))
+}
+
+fn position(at: Option<usize>) -> Given {
+    given(at.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
+}
+
+/// Two texts, for the functions that say nothing of other arguments.
+fn two<'a>(call: &Call<'a>) -> Result<(&'a str, &'a str), Given> {
+    match (call.text(0), call.text(1)) {
+        (Some(a), Some(b)) => Ok((a, b)),
+        _ => Err(fault("no such overload")),
+    }
+}
+
+pub fn starts_with(call: &Call<'_>) -> Given {
+    two(call).map_or_else(|e| e, |(a, b)| given(a.starts_with(b)))
+}
+
+pub fn ends_with(call: &Call<'_>) -> Given {
+    two(call).map_or_else(|e| e, |(a, b)| given(a.ends_with(b)))
+}
+
+pub fn contains(call: &Call<'_>) -> Given {
+    two(call).map_or_else(|e| e, |(a, b)| given(a.contains(b)))
+}
+
+pub fn matches(call: &Call<'_>) -> Given {
+    let (text, pattern) = match two(call) {
+        Ok(texts) => texts,
+        Err(given) => return given,
+    };
+    match regex::compiled(pattern) {
+        Ok(compiled) => given(compiled.regex.is_match(text)),
+        Err(e) => fault(e),
+    }
+}
+
+pub fn char_at(call: &Call<'_>) -> Given {
+    let (text, at) = (chars(call.text(0)?), call.int(1)?);
+    match usize::try_from(at) {
+        Ok(n) if n == text.len() => given(""),
+        Ok(n) if n < text.len() => given(text.get(n).map(char::to_string).unwrap_or_default()),
+        _ => out_of_range(at),
+    }
+}
+
+pub fn index_of(call: &Call<'_>) -> Given {
+    let (text, wanted) = (chars(call.text(0)?), chars(call.text(1)?));
+    let start = if call.args.len() > 2 { call.int(2)? } else { 0 };
+    let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
+    if wanted.is_empty() {
+        let late = from > text.len() && call.cx.cel_level == crate::functions::CelLevel::V30;
+        return position(Some(if late { text.len() } else { from }));
+    }
+    if from >= text.len() {
+        return position(None);
+    }
+    position(text.windows(wanted.len()).skip(from).position(|w| w == wanted).map(|n| n + from))
+}
+
+pub fn last_index_of(call: &Call<'_>) -> Given {
+    let (text, wanted) = (chars(call.text(0)?), chars(call.text(1)?));
+    if call.args.len() > 2 {
+        let start = call.int(2)?;
+        let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
+        if wanted.is_empty() {
+            return position(Some(from));
+        }
+        if from >= text.len() {
+            return position(None);
+        }
+        let end = (from + wanted.len()).min(text.len());
+        let head = text.get(..end).unwrap_or_default();
+        return position(head.windows(wanted.len()).rposition(|w| w == wanted));
+    }
+    if wanted.is_empty() {
+        return position(Some(text.len()));
+    }
+    position(text.windows(wanted.len()).rposition(|w| w == wanted))
+}
+
+pub fn lower_ascii(call: &Call<'_>) -> Given {
+    given(call.text(0)?.to_ascii_lowercase())
+}
+
+pub fn upper_ascii(call: &Call<'_>) -> Given {
+    given(call.text(0)?.to_ascii_uppercase())
+}
+
+fn limit(call: &Call<'_>, at: usize) -> Option<Option<usize>> {
+    if call.args.len() <= at {
+        return Some(None);
+    }
+    call.int(at).map(|n| usize::try_from(n).ok())
+}
+
+pub fn replace(call: &Call<'_>) -> Given {
+    let (text, old, new) = (call.text(0)?, call.text(1)?, call.text(2)?);
+    match limit(call, 3)? {
+        None => given(text.replace(old, new)),
+        Some(n) => given(text.replacen(old, new, n)),
+    }
+}
+
+pub fn split(call: &Call<'_>) -> Given {
+    let (text, by) = (call.text(0)?, call.text(1)?);
+    let limit = limit(call, 2)?;
+    let parts: Vec<Value> = if by.is_empty() {
+        by_chars(text, limit)
+    } else {
+        match limit {
+            None => text.split(by).map(Value::from).collect(),
+            Some(0) => Vec::new(),
+            Some(n) => text.splitn(n, by).map(Value::from).collect(),
+        }
+    };
+    Some(Ok(Value::list(parts)))
+}
+
+fn by_chars(text: &str, limit: Option<usize>) -> Vec<Value> {
+    let count = text.chars().count();
+    let n = limit.unwrap_or(count).min(count);
+    if n == 0 {
+        return Vec::new();
+    }
+    let mut at = 0;
+    let mut out = Vec::with_capacity(n);
+    for c in text.chars().take(n - 1) {
+        out.push(Value::from(c.to_string()));
+        at += c.len_utf8();
+    }
+    out.push(Value::from(text.get(at..).unwrap_or_default()));
+    out
+}
+
+pub fn substring(call: &Call<'_>) -> Given {
+    let (text, start) = (chars(call.text(0)?), call.int(1)?);
+    let len = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let end = if call.args.len() > 2 { call.int(2)? } else { len };
+    if call.args.len() > 2 && start > end {
+        return fault(format!("invalid substring range. start: {start}, end: {end}"));
+    }
+    if start < 0 || start > len {
+        return out_of_range(start);
+    }
+    if end < 0 || end > len {
+        return out_of_range(end);
+    }
+    let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
+    given(text.get(range).unwrap_or_default().iter().collect::<String>())
+}
+
+pub fn trim(call: &Call<'_>) -> Given {
+    given(call.text(0)?.trim())
+}
+
+pub fn join(call: &Call<'_>) -> Given {
+    let items = call.arg(0).as_list()?;
+    let by = if call.args.len() > 1 { call.text(1)? } else { "" };
+    let mut parts = Vec::with_capacity(items.len());
+    for item in items {
+        match item.as_str() {
+            Some(s) => parts.push(s),
+            None => return fault(format!("join: invalid input: {}", super::format::plain(item))),
+        }
+    }
+    given(parts.join(by))
+}
+
+pub fn quote(call: &Call<'_>) -> Given {
+    let text = call.text(0)?;
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{b}' => out.push_str("\\v"),
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    given(out)
+}
+
+/// `find`, `findAll`
+fn searched(call: &Call<'_>) -> Option<Result<std::sync::Arc<regex::Compiled>, crate::value::Fault>> {
+    let pattern = match two(call) {
+        Ok((_, pattern)) => pattern,
+        Err(_) => return fault("no such overload"),
+    };
+    match regex::compiled(pattern) {
+        Ok(compiled) => Some(Ok(compiled)),
+        Err(e) => fault(format!("Illegal regex: {e}")),
+    }
+}
+
+pub fn find(call: &Call<'_>) -> Given {
+    let text = call.text(0).unwrap_or_default();
+    match searched(call)? {
+        Ok(compiled) => given(compiled.regex.find(text).map_or("", |m| m.as_str())),
+        Err(e) => Some(Err(e)),
+    }
+}
+
+pub fn find_all(call: &Call<'_>) -> Given {
+    let text = call.text(0).unwrap_or_default();
+    let limit = limit(call, 2)?.unwrap_or(usize::MAX);
+    match searched(call)? {
+        Ok(compiled) => {
+            let found = compiled.regex.find_iter(text).take(limit).map(|m| Value::from(m.as_str()));
+            Some(Ok(Value::list(found.collect())))
+        }
+        Err(e) => Some(Err(e)),
+    }
+}

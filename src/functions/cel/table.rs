@@ -1,0 +1,99 @@
+//! The table of functions: name, what it computes, what it costs.
+
+use super::cost as c;
+use super::{Call, Charge, Function, Given};
+use super::{
+    authorizer as a, convert, format, kubernetes as k, lists as l, named_format as n, network as net,
+    operators as o, optional as opt, strings as s, time as t,
+};
+
+const fn f(name: &'static str, run: fn(&Call<'_>) -> Given, cost: fn(&Charge<'_>) -> u64) -> Function {
+    Function { name, run, cost }
+}
+
+/// See the module page.
+#[rustfmt::skip]
+pub static TABLE: &[Function] = &[
+    f("_+_", o::add, c::addition), f("_-_", o::subtract, c::one), f("_*_", o::multiply, c::one),
+    f("_/_", o::divide, c::one), f("_%_", o::remainder, c::one), f("-_", o::negate, c::one),
+    f("!_", o::not, c::one), f("_==_", o::equal, c::equality), f("_!=_", o::unequal, c::equality),
+    f("_<_", o::less, c::ordering), f("_<=_", o::less_or_equal, c::ordering),
+    f("_>_", o::greater, c::ordering), f("_>=_", o::greater_or_equal, c::ordering),
+    f("@in", o::contains, c::membership), f("size", o::size, c::one),
+
+    f("type", convert::type_of, c::one), f("dyn", convert::dynamic, c::one),
+    f("bool", convert::boolean, c::one), f("bytes", convert::bytes, c::walk_if_known),
+    f("double", convert::double, c::one), f("duration", convert::duration_of, c::one),
+    f("int", convert::int, c::one), f("string", convert::string, c::bytes_to_text),
+    f("timestamp", convert::timestamp, c::one), f("uint", convert::uint, c::one),
+
+    f("startsWith", s::starts_with, c::walk_if_known), f("endsWith", s::ends_with, c::walk_if_known),
+    f("contains", s::contains, c::contains), f("matches", s::matches, c::matches),
+    f("charAt", s::char_at, c::one), f("indexOf", l::index_of, c::traversal),
+    f("lastIndexOf", l::last_index_of, c::traversal), f("lowerAscii", s::lower_ascii, c::walk),
+    f("upperAscii", s::upper_ascii, c::walk), f("replace", s::replace, c::walk_twice),
+    f("split", s::split, c::walk_twice), f("substring", s::substring, c::walk),
+    f("trim", s::trim, c::walk), f("join", s::join, c::join), f("format", format::format, c::walk),
+    f("strings.quote", s::quote, c::walk), f("find", s::find, c::regex), f("findAll", s::find_all, c::regex),
+
+    f("getFullYear", t::full_year, c::one), f("getMonth", t::month, c::one),
+    f("getDayOfYear", t::day_of_year, c::one), f("getDayOfMonth", t::day_of_month, c::one),
+    f("getDate", t::date, c::one), f("getDayOfWeek", t::day_of_week, c::one),
+    f("getHours", t::hours, c::one), f("getMinutes", t::minutes, c::one),
+    f("getSeconds", t::seconds, c::one), f("getMilliseconds", t::milliseconds, c::one),
+
+    f("isSorted", l::is_sorted, c::traversal), f("sum", l::sum, c::traversal),
+    f("min", l::min, c::traversal), f("max", l::max, c::traversal),
+    f("slice", l::slice, c::made_list), f("flatten", l::flatten, c::flatten),
+    f("sort", l::sort, c::sort), f("@sortByAssociatedKeys", l::sort_by_keys, c::sort),
+    f("distinct", l::distinct, c::distinct), f("reverse", l::reverse, c::made_list),
+    f("lists.range", l::range, c::made_list), f("first", l::first, c::one), f("last", l::last, c::one),
+    f("sets.contains", l::sets_contains, c::sets), f("sets.equivalent", l::sets_equivalent, c::sets_twice),
+    f("sets.intersects", l::sets_intersects, c::sets),
+
+    f("optional.of", opt::of, c::one), f("optional.ofNonZeroValue", opt::of_non_zero, c::one),
+    f("optional.none", opt::none, c::one), f("optional.unwrap", opt::unwrap, c::one),
+    f("unwrapOpt", opt::unwrap, c::one), f("hasValue", opt::has_value, c::one),
+    f("value", opt::value, c::one), f("jsonpatch.escapeKey", opt::escape_key, c::walk),
+
+    f("url", k::url, c::walk), f("isURL", k::is_url, c::one), f("getScheme", k::scheme, c::one),
+    f("getHost", k::host, c::one), f("getHostname", k::hostname, c::one), f("getPort", k::port, c::one),
+    f("getEscapedPath", k::path, c::one), f("getQuery", k::query, c::one),
+    f("quantity", k::quantity, c::walk), f("isQuantity", k::is_quantity, c::walk),
+    f("sign", k::sign, c::one), f("isLessThan", k::is_less_than, c::one),
+    f("isGreaterThan", k::is_greater_than, c::one), f("compareTo", k::compare_to, c::one),
+    f("asApproximateFloat", k::approximate_float, c::one), f("asInteger", k::as_integer, c::one),
+    f("isInteger", k::is_integer, c::one), f("add", k::add, c::one), f("sub", k::sub, c::one),
+    f("semver", k::semver, c::walk), f("isSemver", k::is_semver, c::walk), f("major", k::major, c::one),
+    f("minor", k::minor, c::one), f("patch", k::patch, c::one),
+
+    f("format.named", n::named, c::one), f("validate", n::validate, n::cost),
+    f("format.dns1123Label", n::dns1123_label, c::one),
+    f("format.dns1123Subdomain", n::dns1123_subdomain, c::one),
+    f("format.dns1035Label", n::dns1035_label, c::one),
+    f("format.qualifiedName", n::qualified_name, c::one),
+    f("format.dns1123LabelPrefix", n::dns1123_label_prefix, c::one),
+    f("format.dns1123SubdomainPrefix", n::dns1123_subdomain_prefix, c::one),
+    f("format.dns1035LabelPrefix", n::dns1035_label_prefix, c::one),
+    f("format.labelValue", n::label_value, c::one), f("format.uri", n::uri_format, c::one),
+    f("format.uuid", n::uuid_format, c::one), f("format.byte", n::byte_format, c::one),
+    f("format.date", n::date_format, c::one), f("format.datetime", n::datetime_format, c::one),
+
+    f("ip", net::ip, c::parse_or_access), f("isIP", net::is_ip, c::walk),
+    f("ip.isCanonical", net::is_canonical, c::walk_twice), f("family", net::family, c::one),
+    f("isUnspecified", net::is_unspecified, c::one), f("isLoopback", net::is_loopback, c::one),
+    f("isLinkLocalMulticast", net::is_link_local_multicast, c::one),
+    f("isLinkLocalUnicast", net::is_link_local_unicast, c::one),
+    f("isGlobalUnicast", net::is_global_unicast, c::one), f("cidr", net::cidr, c::walk),
+    f("isCIDR", net::is_cidr, c::walk), f("containsIP", net::contains_ip, c::contains_ip),
+    f("containsCIDR", net::contains_cidr, c::contains_cidr), f("masked", net::masked, c::one),
+    f("prefixLength", net::prefix_length, c::one),
+
+    f("path", a::path, c::one), f("group", a::group, c::one),
+    f("serviceAccount", a::service_account, c::one), f("resource", a::resource, c::one),
+    f("subresource", a::subresource, c::one), f("namespace", a::namespace, c::one),
+    f("name", a::name, c::one), f("fieldSelector", a::field_selector, c::selector),
+    f("labelSelector", a::label_selector, c::selector), f("check", a::ask, c::check),
+    f("allowed", a::allowed, c::one), f("reason", a::reason, c::one),
+    f("errored", a::errored, c::one), f("error", a::error, c::one),
+];

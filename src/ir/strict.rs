@@ -1,0 +1,134 @@
+//! Nodes of strict expressions: missing things are faults, every step is charged.
+//!
+//! A fault that a later part may forget is kept as a value would be: `Decide` forgets the fault of one
+//! side when the other decides, loops go on past a fault, and what they do meanwhile is charged.
+
+use crate::functions::cel::Function;
+use crate::value::{Map, Object, Str, Value};
+
+use super::Expr;
+
+/// Reads steps from a value.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    /// Where to start.
+    pub base: Expr,
+    /// What is read, one after the other.
+    pub steps: Box<[Step]>,
+    /// Whether the walk itself is charged besides its steps.
+    pub charged: bool,
+}
+
+/// A step of a walk.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A key or position that is known.
+    Key {
+        /// It.
+        key: Value,
+        /// A missing one ends the walk with none.
+        optional: bool,
+    },
+    /// A computed key or position.
+    At {
+        /// What computes it.
+        index: Expr,
+        /// A missing one ends the walk with none.
+        optional: bool,
+    },
+}
+
+/// Asks whether the last step of a walk finds something.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// The walk up to the last step; it is not charged itself.
+    pub walk: Walk,
+    /// The last step.
+    pub key: Str,
+}
+
+/// A call with strict arguments.
+#[derive(Clone, Debug)]
+pub struct Invoke {
+    /// The function.
+    pub function: &'static Function,
+    /// The arguments, the receiver first.
+    pub args: Box<[Expr]>,
+    /// What the checker knows, which decides about the charge.
+    pub known: Known,
+}
+
+/// What the checker knows of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Exactly one form of the function fits.
+    pub one_form: bool,
+    /// Called on a receiver.
+    pub member: bool,
+    /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
+    pub prepared: bool,
+}
+
+/// A literal with computed parts.
+#[derive(Clone, Debug)]
+pub enum Make {
+    /// A list; positions of optional items.
+    List(Box<[Expr]>, Box<[usize]>),
+    /// A map: key, value, optional.
+    Map(Box<[(Expr, Expr, bool)]>),
+    /// A message: type, and field, value, optional.
+    Struct(Str, Box<[(Str, Expr, bool)]>),
+}
+
+/// What a loop makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopKind {
+    /// Whether all items satisfy the body.
+    All,
+    /// Whether some item does.
+    Exists,
+    /// Whether exactly one does.
+    One,
+    /// The list of bodies.
+    List,
+    /// The map of keys to bodies.
+    Map,
+    /// The map of the entries that bodies are.
+    Entries,
+}
+
+/// A loop over the items of a list or the keys of a map.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// What it makes.
+    pub kind: LoopKind,
+    /// What is walked.
+    pub range: Expr,
+    /// Whether it binds two values: position and item, or key and value.
+    pub two: bool,
+    /// Only items for which this is true.
+    pub keep: Option<Expr>,
+    /// What is computed for each.
+    pub body: Expr,
+    /// Whether a body that is computed makes a list of one item, which is charged.
+    pub wraps: bool,
+}
+
+/// A map of entries; its kind is the plain one when all keys are texts.
+pub fn map_of(entries: Vec<(Value, Value)>) -> Value {
+    if entries.iter().all(|(k, _)| matches!(k, Value::Str(_))) {
+        let plain = entries.into_iter().filter_map(|(k, v)| match k {
+            Value::Str(k) => Some((k, v)),
+            _ => None,
+        });
+        return Value::Map(plain.collect::<Map>());
+    }
+    let mut out: Vec<(Value, Value)> = Vec::with_capacity(entries.len());
+    for (k, v) in entries {
+        match out.iter_mut().find(|(known, _)| known.strict_eq(&k)) {
+            Some(slot) => slot.1 = v,
+            None => out.push((k, v)),
+        }
+    }
+    Value::object(Object::Keyed(out))
+}

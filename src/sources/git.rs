@@ -1,0 +1,193 @@
+//! Policies of git repositories.
+//!
+//! In: `https://HOST/OWNER/REPOSITORY[/REST]`, where the rest is the branch, or with a branch given
+//! apart the directory. Out: the texts of the YAML files of a fresh checkout, which is deleted again.
+//! The program `git` does the work, so proxies, certificates and credential helpers are those that
+//! the user has set up. Files are named by their path in the repository. Semantics: `docs/cli.md`.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::download::is_url;
+use super::files::{Loaded, reason};
+
+/// How repositories are read.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// The branch; empty: the address says it.
+    pub branch: String,
+    /// With the password: who asks.
+    pub username: String,
+    /// With the user name.
+    pub password: String,
+}
+
+impl Access {
+    /// Whether an argument means a repository. The reference takes every address for one; without a
+    /// branch, one that ends as YAML files do is a file to download.
+    pub fn means_repository(&self, argument: &str) -> bool {
+        let is_file = argument.ends_with(".yaml") || argument.ends_with(".yml");
+        is_url(argument) && !(is_file && self.branch.is_empty())
+    }
+
+    /// The YAML files at an address.
+    ///
+    /// # Errors
+    /// The reference's text for an address of another form, a failed clone or a missing directory.
+    pub fn policies(&self, address: &str) -> Result<Loaded, String> {
+        let place = Place::parse(address, &self.branch)?;
+        let failed = |cause: String| format!("failed to clone repository ({cause})");
+        let folder = tempfile::tempdir().map_err(|e| failed(e.to_string()))?;
+        self.clone_into(&place, folder.path()).map_err(failed)?;
+        let listing = |cause: &str| format!("failed to list YAMLs in repository ({cause})");
+        let top = folder.path().join(place.directory);
+        let outside = Path::new(place.directory).components().any(|c| !matches!(c, Component::Normal(_)));
+        if outside || !top.exists() {
+            return Err(listing("file does not exist"));
+        }
+        let mut loaded = Loaded::default();
+        // A single file is no directory to list: the reference reads nothing from it.
+        let folders = if top.is_dir() { vec![top] } else { Vec::new() };
+        for path in yaml_files(folders).map_err(|e| listing(&reason(&e)))? {
+            let name = path.strip_prefix(folder.path()).unwrap_or(&path).to_string_lossy();
+            loaded.file_as(&format!("/{name}"), &path);
+        }
+        Ok(loaded)
+    }
+
+    fn clone_into(&self, place: &Place<'_>, folder: &Path) -> Result<(), String> {
+        // Servers of plain files cannot give a part of the history.
+        let shallow = self.git(place, folder, &["--depth=1"]);
+        match shallow {
+            Err(text) if text.contains("dumb http transport does not support shallow") => {
+                self.git(place, folder, &[]).map_err(|text| cause(&text, place.branch))
+            }
+            other => other.map_err(|text| cause(&text, place.branch)),
+        }
+    }
+
+    fn git(&self, place: &Place<'_>, folder: &Path, more: &[&str]) -> Result<(), String> {
+        let mut git = Command::new("git");
+        // A link in the repository must not lead to files of the machine.
+        git.args(["-c", "core.symlinks=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60"])
+            .args(["clone", "--quiet", "--single-branch", "--no-tags"])
+            .args(more)
+            .arg(format!("--branch={}", place.branch))
+            .args([OsStr::new("--"), OsStr::new(&place.repository), folder.as_os_str()])
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        if !self.username.is_empty() && !self.password.is_empty() {
+            // Not as an argument: other users of the machine see those.
+            let both = STANDARD.encode(format!("{}:{}", self.username, self.password));
+            git.env("GIT_CONFIG_COUNT", "1")
+                .env("GIT_CONFIG_KEY_0", "http.extraHeader")
+                .env("GIT_CONFIG_VALUE_0", format!("Authorization: Basic {both}"));
+        }
+        let ran = git.output().map_err(|e| format!("git: {}", reason(&e)))?;
+        match ran.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&ran.stderr).into_owned()),
+        }
+    }
+}
+
+/// What an address means.
+struct Place<'a> {
+    repository: String,
+    branch: &'a str,
+    directory: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn parse(address: &'a str, branch: &'a str) -> Result<Self, String> {
+        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let mut parts = path.splitn(3, '/');
+        let (Some(owner), Some(name)) = (parts.next(), parts.next()) else {
+            return Err(format!(
+                "failed to parse URL (invalid URL path /{path} - expected https://<any_git_source_domain>/:owner/:repository/:branch (without --git-branch flag) OR https://<any_git_source_domain>/:owner/:repository/:directory (with --git-branch flag))"
+            ));
+        };
+        let repository = format!("{scheme}://{host}/{owner}/{name}");
+        let rest = parts.next().unwrap_or("").trim_matches('/');
+        Ok(match (branch, rest) {
+            ("", "") => Place { repository, branch: "main", directory: "" },
+            ("", branch) => Place { repository, branch, directory: "" },
+            (branch, directory) => Place { repository, branch, directory },
+        })
+    }
+}
+
+/// Why a clone failed, in the reference's words where it has some.
+fn cause(text: &str, branch: &str) -> String {
+    if text.contains("Remote branch") && text.contains("not found") {
+        return format!("couldn't find remote ref \"refs/heads/{branch}\"");
+    }
+    let last = text.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("git failed");
+    let last = last.trim_start_matches("fatal: ");
+    match last.starts_with("repository") && last.ends_with("not found") {
+        true => "repository not found: ".to_owned(),
+        false => last.to_owned(),
+    }
+}
+
+/// The YAML files below folders in name order; those of hidden folders too, as in the reference.
+fn yaml_files(mut waiting: Vec<PathBuf>) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    while let Some(path) = waiting.pop() {
+        if !std::fs::symlink_metadata(&path)?.is_dir() {
+            if path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+                found.push(path);
+            }
+            continue;
+        }
+        let entries = std::fs::read_dir(&path)?.collect::<std::io::Result<Vec<_>>>()?;
+        let mut inside: Vec<_> =
+            entries.iter().filter(|e| e.file_name() != ".git").map(std::fs::DirEntry::path).collect();
+        // The next in order is taken from the end.
+        inside.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
+        waiting.append(&mut inside);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(address: &str, branch: &str) -> Option<(String, String, String)> {
+        let place = Place::parse(address, branch).ok()?;
+        Some((place.repository, place.branch.into(), place.directory.into()))
+    }
+
+    #[test]
+    fn the_rest_of_an_address_is_the_branch_or_the_directory() {
+        let all = |a: &str, b: &str, c: &str| Some((a.to_owned(), b.to_owned(), c.to_owned()));
+        assert_eq!(parsed("https://h/o/r", ""), all("https://h/o/r", "main", ""));
+        assert_eq!(parsed("https://h/o/r/a/b", ""), all("https://h/o/r", "a/b", ""));
+        assert_eq!(parsed("https://h/o/r/a/b", "main"), all("https://h/o/r", "main", "a/b"));
+        assert_eq!(parsed("https://h/o", ""), None);
+    }
+
+    #[test]
+    fn the_causes_are_the_reference_ones_where_it_has_some() {
+        let no_branch = "warning: Could not find remote branch x to clone.\nfatal: Remote branch x not found in upstream origin\n";
+        assert_eq!(cause(no_branch, "x"), "couldn't find remote ref \"refs/heads/x\"");
+        assert_eq!(cause("fatal: repository 'http://h/o/r/' not found\n", "x"), "repository not found: ");
+        assert_eq!(cause("fatal: unable to access\n", "x"), "unable to access");
+    }
+
+    #[test]
+    fn an_address_of_a_file_is_no_repository_unless_a_branch_is_named() {
+        let access = |branch: &str| Access { branch: branch.into(), ..Access::default() };
+        assert!(access("").means_repository("https://h/o/r"));
+        assert!(!access("").means_repository("https://h/o/r/p.yaml"));
+        assert!(access("main").means_repository("https://h/o/r/p.yaml"));
+        assert!(!access("main").means_repository("p.yaml"));
+    }
+}

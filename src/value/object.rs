@@ -1,0 +1,259 @@
+//! Values of kinds that only expressions know.
+//!
+//! No document holds them; JSON printing refuses them. Equality is [`super::Value::cel_eq`].
+
+use std::net::IpAddr;
+
+use super::quantity::Quantity;
+use super::semver::Version;
+use super::{Map, Str, Value};
+
+/// See the module page.
+#[derive(Clone, Debug)]
+pub enum Object {
+    /// A value that may be missing.
+    Optional(Option<Value>),
+    /// A type, by its name.
+    Type(Str),
+    /// A map with keys that are not all strings, in the order of insertion.
+    Keyed(Vec<(Value, Value)>),
+    /// A Kubernetes quantity.
+    Quantity(Quantity),
+    /// A URL that parses.
+    Url(Str),
+    /// An address.
+    Ip(IpAddr),
+    /// A network: an address as written and the length of its prefix.
+    Cidr(IpAddr, u8),
+    /// A semantic version.
+    Semver(Version),
+    /// A named format.
+    Format(&'static str),
+    /// A message literal with the fields that were set.
+    Struct(Str, Map),
+    /// A question to the authorizer.
+    Check(Check),
+    /// The authorizer's answer.
+    Decision(Decision),
+}
+
+/// A question to the authorizer, as far as it is put together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Check {
+    /// What the question is about.
+    pub about: About,
+    /// The user, when it is not the one of the request: namespace and name of a service account.
+    pub service_account: Option<(Str, Str)>,
+    /// Path of a question about no resource.
+    pub path: Str,
+    /// Group.
+    pub group: Str,
+    /// Resource.
+    pub resource: Str,
+    /// Subresource.
+    pub subresource: Str,
+    /// Namespace.
+    pub namespace: Str,
+    /// Name.
+    pub name: Str,
+    /// Field selector as written.
+    pub fields: Str,
+    /// Label selector as written.
+    pub labels: Str,
+}
+
+/// What a question is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum About {
+    /// Nothing yet: the authorizer itself.
+    #[default]
+    Anything,
+    /// A path.
+    Path,
+    /// A group.
+    Group,
+    /// A resource.
+    Resource,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// Whether it is allowed.
+    pub allowed: bool,
+    /// Why.
+    pub reason: Str,
+    /// The failure of the question; empty when there was none.
+    pub error: Str,
+}
+
+impl Object {
+    /// The name of its type.
+    pub fn type_name(&self) -> &str {
+        match self {
+            Object::Optional(_) => "optional_type",
+            Object::Type(_) => "type",
+            Object::Keyed(_) => "map",
+            Object::Quantity(_) => "kubernetes.Quantity",
+            Object::Url(_) => "kubernetes.URL",
+            Object::Ip(_) => "net.IP",
+            Object::Cidr(..) => "net.CIDR",
+            Object::Semver(_) => "kubernetes.Semver",
+            Object::Format(_) => "kubernetes.NamedFormat",
+            Object::Struct(name, _) => name,
+            Object::Check(check) => match check.about {
+                About::Anything => "kubernetes.authorization.Authorizer",
+                About::Path => "kubernetes.authorization.PathCheck",
+                About::Group => "kubernetes.authorization.GroupCheck",
+                About::Resource => "kubernetes.authorization.ResourceCheck",
+            },
+            Object::Decision(_) => "kubernetes.authorization.Decision",
+        }
+    }
+}
+
+impl Value {
+    /// The name of its type in CEL.
+    pub fn cel_type(&self) -> &str {
+        match self {
+            Value::Null => "null_type",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::UInt(_) => "uint",
+            Value::Float(_) => "double",
+            Value::Str(_) => "string",
+            Value::List(_) => "list",
+            Value::Map(_) => "map",
+            Value::Bytes(_) => "bytes",
+            Value::Duration(_) => "google.protobuf.Duration",
+            Value::Timestamp(_) => "google.protobuf.Timestamp",
+            Value::Object(o) => o.type_name(),
+        }
+    }
+
+    /// An object value.
+    pub fn object(o: Object) -> Value {
+        Value::Object(std::sync::Arc::new(o))
+    }
+
+    /// A value that may be missing.
+    pub fn optional(v: Option<Value>) -> Value {
+        Value::object(Object::Optional(v))
+    }
+
+    /// What an optional value holds; `None` for values of other kinds.
+    pub fn as_optional(&self) -> Option<Option<&Value>> {
+        match self {
+            Value::Object(o) => match &**o {
+                Object::Optional(v) => Some(v.as_ref()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// CEL's equality: numbers by value across their kinds, values of other kinds are unequal.
+    pub fn cel_eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::List(a), Value::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.cel_eq(y))
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.cel_eq(w)))
+            }
+            (Value::Bytes(a), Value::Bytes(b)) => a == b,
+            (Value::Duration(a), Value::Duration(b)) => a == b,
+            (Value::Timestamp(a), Value::Timestamp(b)) => a.unix_nanos() == b.unix_nanos(),
+            (Value::Object(a), Value::Object(b)) => objects_equal(a, b),
+            (Value::Object(a), b @ Value::Map(_)) | (b @ Value::Map(_), Value::Object(a)) => match &**a {
+                Object::Keyed(entries) => keyed_equals(entries, b),
+                _ => false,
+            },
+            (
+                Value::Int(_) | Value::UInt(_) | Value::Float(_),
+                Value::Int(_) | Value::UInt(_) | Value::Float(_),
+            ) => number_order(self, other) == Some(std::cmp::Ordering::Equal),
+            _ => self.strict_eq(other),
+        }
+    }
+
+    /// The entry of a map under a key of any kind; numbers are found by value. `None` when this is no map.
+    pub fn cel_entry(&self, key: &Value) -> Option<Option<&Value>> {
+        match (self, key) {
+            (Value::Map(m), Value::Str(k)) => Some(m.get(k)),
+            (Value::Map(_), _) => Some(None),
+            (Value::Object(o), key) => match &**o {
+                Object::Keyed(entries) => Some(entries.iter().find(|(k, _)| k.cel_eq(key)).map(|(_, v)| v)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+fn keyed_equals(entries: &[(Value, Value)], other: &Value) -> bool {
+    let count = match other {
+        Value::Map(m) => m.len(),
+        Value::Object(o) => match &**o {
+            Object::Keyed(e) => e.len(),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    entries.len() == count
+        && entries.iter().all(|(k, v)| other.cel_entry(k).flatten().is_some_and(|w| v.cel_eq(w)))
+}
+
+fn objects_equal(a: &Object, b: &Object) -> bool {
+    match (a, b) {
+        (Object::Optional(a), Object::Optional(b)) => match (a, b) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.cel_eq(b),
+            _ => false,
+        },
+        (Object::Type(a), Object::Type(b)) | (Object::Url(a), Object::Url(b)) => a == b,
+        (Object::Keyed(a), Object::Keyed(_)) => keyed_equals(a, &Value::object(b.clone())),
+        (Object::Quantity(a), Object::Quantity(b)) => a.cmp(b).is_eq(),
+        (Object::Ip(a), Object::Ip(b)) => a == b,
+        (Object::Cidr(a, p), Object::Cidr(b, q)) => a == b && p == q,
+        (Object::Semver(a), Object::Semver(b)) => a.cmp(b).is_eq(),
+        (Object::Format(a), Object::Format(b)) => a == b,
+        (Object::Struct(n, a), Object::Struct(o, b)) => {
+            n == o && Value::Map(a.clone()).cel_eq(&Value::Map(b.clone()))
+        }
+        (Object::Check(a), Object::Check(b)) => a == b,
+        (Object::Decision(a), Object::Decision(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// The order of two numbers by value; `None` with a NaN or something that is no number. A whole number
+/// is compared with a double as a double, unless the double is out of its range.
+pub fn number_order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
+    let whole = |v: &Value| match v {
+        Value::Int(i) => Some(i128::from(*i)),
+        Value::UInt(u) => Some(i128::from(*u)),
+        _ => None,
+    };
+    match (a, b) {
+        (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
+        (Value::Float(x), y) => float_order(*x, y),
+        (x, Value::Float(y)) => float_order(*y, x).map(std::cmp::Ordering::reverse),
+        (x, y) => Some(whole(x)?.cmp(&whole(y)?)),
+    }
+}
+
+fn float_order(x: f64, y: &Value) -> Option<std::cmp::Ordering> {
+    let (low, high, y) = match y {
+        Value::Int(i) => (i64::MIN as f64, i64::MAX as f64, *i as f64),
+        Value::UInt(u) => (0.0, u64::MAX as f64, *u as f64),
+        _ => return None,
+    };
+    if x < low {
+        return Some(std::cmp::Ordering::Less);
+    }
+    if x > high {
+        return Some(std::cmp::Ordering::Greater);
+    }
+    x.partial_cmp(&y)
+}

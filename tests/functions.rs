@@ -1,0 +1,56 @@
+//! The function registry: its page is up to date, its examples are true, its rows are complete.
+#![allow(clippy::expect_used)]
+
+use std::collections::BTreeSet;
+
+use ephor::functions::{self, page};
+use ephor::search::{self, Expression};
+use ephor::value::{Map, Value};
+
+#[test]
+fn the_page_is_made_of_the_registry() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/functions.md");
+    let page = std::fs::read_to_string(file).expect("docs/functions.md");
+    let hint =
+        "docs/functions.md is out of date: write it with `ephor jp function --markdown > docs/functions.md`";
+    assert!(page == page::markdown(), "{hint}");
+}
+
+#[test]
+fn every_example_gives_what_it_says() {
+    for f in functions::all() {
+        for (expression, expected) in f.examples {
+            let found = Expression::compile(expression).and_then(|e| e.search(&Value::Map(Map::new())));
+            let shown = match found {
+                Ok(value) => search::json(&value).expect("a result that can be printed"),
+                Err(problem) => format!("error: {problem}"),
+            };
+            assert_eq!(shown, *expected, "{expression}");
+        }
+    }
+}
+
+#[test]
+fn every_function_has_a_note_and_an_example_that_calls_it() {
+    for f in functions::all() {
+        assert!(f.note.ends_with('.') || f.note.contains("; "), "{}: {}", f.name, f.note);
+        assert!(!f.examples.is_empty(), "{} has no example", f.name);
+        for (expression, _) in f.examples {
+            assert!(expression.contains(&format!("{}(", f.name)), "{expression} does not call {}", f.name);
+        }
+    }
+}
+
+#[test]
+fn the_registry_has_the_functions_of_the_reference_once_each() {
+    let names: BTreeSet<&str> = functions::all().iter().map(|f| f.name).collect();
+    assert_eq!(names.len(), functions::all().len());
+    assert_eq!(functions::all().iter().filter(|f| f.kyverno).count(), 51);
+}
+
+#[test]
+fn functions_are_found_by_words_of_their_notes() {
+    let names: Vec<&str> = page::search("CRON").iter().map(|f| f.name).collect();
+    assert_eq!(names, ["time_to_cron"]);
+    assert!(page::search("nothing has this").is_empty());
+}

@@ -1,0 +1,195 @@
+//! Inputs of `ephor apply` that are no rules or no Kubernetes objects: cleanup policies, payloads,
+//! and a cluster that is not there.
+#![allow(clippy::expect_used)]
+
+mod common;
+
+use common::{Files, POLICY, RESOURCES};
+
+const CLEANUP: &str = r#"apiVersion: kyverno.io/v2
+kind: ClusterCleanupPolicy
+metadata: {name: old, annotations: {policies.kyverno.io/scored: "false"}}
+spec:
+  schedule: "*/5 * * * *"
+  match: {any: [{resources: {kinds: [ConfigMap]}}]}
+  conditions:
+    all:
+    - {key: "{{ target.metadata.labels.team || '' }}", operator: Equals, value: a}
+---
+apiVersion: kyverno.io/v2
+kind: CleanupPolicy
+metadata: {name: own, namespace: web}
+spec:
+  schedule: "*/5 * * * *"
+  match: {any: [{resources: {kinds: [ConfigMap], operations: [DELETE]}}]}
+"#;
+
+fn files() -> Files {
+    Files::new(&[
+        ("p.yaml", POLICY),
+        ("c.yaml", CLEANUP),
+        ("r.yaml", RESOURCES),
+        ("a.json", r#"{"a": 1}"#),
+        ("b.yaml", "a: 1\n"),
+        ("broken.json", r#"{"a": 1"#),
+        ("list.json", "[1]"),
+        ("note.txt", "a"),
+    ])
+}
+
+fn body(out: &str) -> String {
+    out.lines().filter(|l| !l.starts_with("Warning: ")).map(|l| format!("{l}\n")).collect()
+}
+
+#[test]
+fn cleanup_policies_tell_what_a_run_would_delete() {
+    let ran = files().run(&["apply", "c.yaml", "p.yaml", "-r", "r.yaml"]);
+    insta::assert_snapshot!(body(&ran.out), @r"
+
+    Applying 3 policy rule(s) to 2 resource(s)...
+    policy need-team -> resource default/ConfigMap/bad failed:
+    1 - team validation error: label team is needed. rule team failed at path /metadata/labels/
+    policy old -> resource default/ConfigMap/bad failed:
+    1 - old resource did not match
+    policy own -> resource default/ConfigMap/bad failed:
+    1 - own resource did not match
+
+    pass: 3, fail: 3, warn: 0, error: 0, skip: 0 
+    ");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""));
+}
+
+#[test]
+fn cleanup_policies_have_no_rule_in_tables_and_warn_there_when_not_scored() {
+    let ran = files().run(&["apply", "c.yaml", "-r", "r.yaml", "-t", "--remove-color"]);
+    insta::assert_snapshot!(body(&ran.out), @r"
+
+    Applying 2 policy rule(s) to 2 resource(s)...
+    │────│─────────│──────│───────────────────────│────────│────────│
+    │ ID │ POLICY  │ RULE │ RESOURCE              │ RESULT │ REASON │
+    │────│─────────│──────│───────────────────────│────────│────────│
+    │ 1  │ old     │      │ default/ConfigMap/bad │ Warn   │        │
+    │ 2  │ old     │      │ web/ConfigMap/good    │ Pass   │        │
+    │ 3  │ web/own │      │ default/ConfigMap/bad │ Fail   │        │
+    │ 4  │ web/own │      │ web/ConfigMap/good    │ Pass   │        │
+    │────│─────────│──────│───────────────────────│────────│────────│
+    ");
+}
+
+#[test]
+fn each_result_of_a_namespaced_cleanup_policy_has_a_report_of_its_own() {
+    let ran = files().run(&["apply", "c.yaml", "-r", "r.yaml", "-p"]);
+    assert_eq!(ran.out.matches("kind: ClusterReport\n").count(), 1);
+    assert_eq!(ran.out.matches("---\napiVersion: openreports.io/v1alpha1\nkind: PolicyReport\n").count(), 2);
+    assert!(ran.out.contains("  properties:\n    process: \"\"\n"), "{}", ran.out);
+}
+
+/// What a cleanup policy with these conditions says about each resource.
+fn cleaned(spec: &str) -> Vec<String> {
+    let policy = format!(
+        "apiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {{name: c}}\nspec:\n  schedule: \"@daily\"\n  match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n{spec}"
+    );
+    let files = Files::new(&[("c.yaml", &policy), ("r.yaml", RESOURCES)]);
+    let ran = files.run(&["apply", "c.yaml", "-r", "r.yaml", "-p", "--output-format", "json"]);
+    let report = body(&ran.out);
+    let report = ephor::document::json::parse(report.trim()).expect("the report is JSON");
+    let results = report.get("results").and_then(ephor::value::Value::as_list).expect("results");
+    results.iter().map(|r| format!("{}: {}", r.text_at(&["result"]), r.text_at(&["message"]))).collect()
+}
+
+#[test]
+fn conditions_of_cleanup_policies_see_the_target_and_its_namespace() {
+    let both = ["fail: resource did not match", "pass: resource matched"];
+    let condition = |key: &str, value: &str| {
+        format!("  conditions: {{all: [{{key: \"{{{{ {key} }}}}\", operator: Equals, value: {value}}}]}}\n")
+    };
+    assert_eq!(cleaned(&condition("target.metadata.name", "good")), both);
+    assert_eq!(cleaned(&condition("request.namespace", "web")), both);
+    let error = |path: &str, key: &str| {
+        format!(
+            "error: failed to substitute variables in condition key: failed to resolve {path} at path : JMESPath query failed: Unknown key \"{key}\" in path"
+        )
+    };
+    let unknown = error("request.object.a", "object");
+    assert_eq!(cleaned(&condition("request.object.a", "x")), [unknown.clone(), unknown]);
+    // The context is made once for a run: an entry that reads the target has a value only for the first.
+    let context = "  context: [{name: v, variable: {jmesPath: target.metadata.name}}]\n";
+    let wanted = ["fail: resource did not match".to_owned(), error("v", "v")];
+    assert_eq!(cleaned(&format!("{context}{}", condition("v", "good"))), wanted);
+}
+
+#[test]
+fn an_exclusion_that_says_nothing_spares_everything() {
+    assert_eq!(cleaned("  exclude: {}\n"), ["fail: resource did not match"; 2]);
+    let named = "  exclude: {any: [{resources: {names: [bad]}}]}\n";
+    assert_eq!(cleaned(named), ["fail: resource did not match", "pass: resource matched"]);
+}
+
+#[test]
+fn payloads_are_counted_and_rules_say_nothing_about_them() {
+    let ran = files().run(&["apply", "p.yaml", "--json", "a.json,b.yaml"]);
+    assert_eq!(
+        body(&ran.out),
+        "\nApplying 1 policy rule(s) to 2 resource(s)...\n\npass: 0, fail: 0, warn: 0, error: 0, skip: 0 \n"
+    );
+    assert!(ran.err.starts_with("warning: payloads are checked by ValidatingPolicy objects only"));
+    assert_eq!(ran.code, Some(0));
+}
+
+#[test]
+fn payloads_that_cannot_be_read_end_the_run() {
+    let error = |flag: &str, file: &str| files().run(&["apply", "p.yaml", flag, file]).err;
+    let json = |cause: &str| format!("Error: failed to load JSON payload ({cause})\n");
+    assert_eq!(error("--json", "gone.json"), json("open gone.json: no such file or directory"));
+    assert_eq!(error("--json", "broken.json"), json("unexpected end of JSON input"));
+    assert_eq!(
+        error("--json", "note.txt"),
+        json("unrecognized payload format, must be yaml or json (note.txt)")
+    );
+    // The reference crashes on these.
+    assert_eq!(error("--json", "list.json"), json("the payload must be an object (list.json)"));
+    let http =
+        |file: &str, cause: &str| format!("Error: failed to parse HTTP payload from {file}: {cause}\n");
+    assert_eq!(
+        error("--http-payload", "gone.json"),
+        http(
+            "gone.json",
+            "failed to read HTTP payload file gone.json: open gone.json: no such file or directory"
+        )
+    );
+    assert_eq!(
+        error("--http-payload", "list.json"),
+        http("list.json", "json: cannot unmarshal array into Go value of type http.CheckRequest")
+    );
+    assert_eq!(
+        error("--envoy-payload", "a.json"),
+        "Error: failed to parse envoy payload from a.json: proto: (line 1:2): unknown field \"a\"\n"
+    );
+}
+
+#[test]
+fn without_a_cluster_there_are_no_resources() {
+    let run = |args: &[&str]| files().run(&[&["apply", "p.yaml", "--cluster"], args].concat());
+    let error = |args: &[&str]| run(args).err;
+    assert_eq!(error(&["--kubeconfig", "gone"]), "Error: stat gone: no such file or directory\n");
+    assert_eq!(error(&["--context", "gone"]), "Error: context \"gone\" does not exist\n");
+    // A cluster that may be there is not taken for an empty one.
+    assert_eq!(
+        error(&["--kubeconfig", "r.yaml"]),
+        "Error: --cluster is not supported yet: pass resource files with -r\n"
+    );
+    if std::net::TcpStream::connect("127.0.0.1:8080").is_ok() {
+        return;
+    }
+    let ran = run(&[]);
+    assert!(ran.out.contains("\nApplying 1 policy rule(s) to 0 resource(s)...\n"), "{}", ran.out);
+    assert!(ran.err.starts_with("warning: no cluster: couldn't get current server API group list: "));
+    assert_eq!(ran.code, Some(0));
+    assert!(
+        error(&["-r", "gone"])
+            .ends_with("Error: failed to load resources (stat gone: no such file or directory)\n")
+    );
+    let ran = run(&["-r", "r.yaml"]);
+    assert!(ran.out.contains("\nresource r.yaml not found in cluster\n"), "{}", ran.out);
+    assert!(ran.err.ends_with("Error: failed to load resources (r.yaml not found in cluster)\n"));
+}
