@@ -7,7 +7,7 @@ use super::matcher::matcher;
 use super::template::{placed, source, template};
 use super::{Node, check, literal, quoted};
 use crate::ir::Rule;
-use crate::ir::rule::{Action, ActionOverride, Binding, BindingSource, Body};
+use crate::ir::rule::{Action, ActionOverride, Binding, BindingSource, Body, RuleKind};
 use crate::value::place::parse;
 
 /// A rule with everything it holds.
@@ -24,7 +24,9 @@ pub fn rule(r: &Rule) -> Node {
     node.below.extend(r.admit.as_ref().map(|c| conditions("admit", c)));
     node.below.extend(r.properties.as_ref().map(|p| template(&p.template).labelled("properties")));
     node.below.push(body(&r.body));
-    node.below.extend(action(&r.action));
+    if matches!(r.kind, RuleKind::Validation | RuleKind::ImageVerification) {
+        node.below.extend(action(&r.action));
+    }
     node
 }
 
