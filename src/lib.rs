@@ -31,6 +31,7 @@ pub mod document;
 pub mod engine;
 pub mod explain;
 pub mod functions;
+pub mod inputs;
 pub mod ir;
 pub mod jmespath;
 pub mod load;
@@ -43,6 +44,7 @@ pub mod report;
 pub mod scan;
 pub mod search;
 pub mod sources;
+pub mod testing;
 pub mod value;
 
 pub use engine::{Profile, Request, RuleOutcome, Status};
