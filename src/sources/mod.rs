@@ -16,6 +16,8 @@ use crate::value::Value;
 /// A request to the Kubernetes API or to a service.
 #[derive(Clone, Debug)]
 pub struct Call {
+    /// Name of the context entry that asks.
+    pub entry: String,
     /// Path of the Kubernetes API; empty for a service.
     pub url_path: String,
     /// URL of a service.
