@@ -5,6 +5,7 @@
 //! is match, exclude, data, preconditions, exceptions, body.
 
 pub mod action;
+pub mod admission;
 pub mod cleanup;
 pub mod condition;
 pub mod data;

@@ -8,6 +8,7 @@
 //! In: built by `lower` (and by the language front ends for expressions). Out: run by `engine`,
 //! printed by `explain`.
 
+pub mod admission;
 pub mod check;
 pub mod condition;
 pub mod constraints;

@@ -61,6 +61,6 @@ fn path(text: &str) -> ResourcePath {
 }
 
 /// The selector as the API reads it: a star is no wildcard, and no label holds one.
-fn exact(selector: Selector) -> Selector {
+pub(super) fn exact(selector: Selector) -> Selector {
     Selector { valid: selector.valid && !selector.wild, wild: false, ..selector }
 }

@@ -4,6 +4,7 @@
 //! constant is computed here: expressions are parsed, sets hashed, wildcards compiled, quantities
 //! and durations read. After lowering nothing knows which language a rule came from.
 
+pub mod admission;
 pub mod binding;
 pub mod condition;
 pub mod constraints;
