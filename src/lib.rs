@@ -31,6 +31,7 @@ pub mod document;
 pub mod engine;
 pub mod explain;
 pub mod functions;
+pub mod inputs;
 pub mod ir;
 pub mod jmespath;
 pub mod kubernetes;
@@ -44,6 +45,7 @@ pub mod report;
 pub mod scan;
 pub mod search;
 pub mod sources;
+pub mod testing;
 pub mod value;
 
 pub use engine::{Profile, Request, RuleOutcome, Status};

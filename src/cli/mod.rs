@@ -9,6 +9,7 @@ pub mod conformance;
 pub mod explain;
 pub mod flags;
 pub mod jp;
+pub mod test;
 
 use crate::report::diagnostic::did_you_mean;
 
@@ -32,6 +33,7 @@ const COMMANDS: &[Command] = &[
         run: explain::run,
     },
     Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
+    Command { name: "test", about: "Runs tests of policies.", run: test::run },
     Command { name: "help", about: "Help about any command.", run: help },
     Command { name: "version", about: "Shows the version of the program.", run: version },
 ];

@@ -103,6 +103,14 @@ pub fn yaml_value(text: &str) -> Result<Value, String> {
     yaml::parse(text, Duplicates::LastWins)
 }
 
+/// The value of the first YAML document in `text`; a mapping key that comes twice is an error.
+///
+/// # Errors
+/// The reference's text.
+pub fn yaml_value_strict(text: &str) -> Result<Value, String> {
+    yaml::parse(text, Duplicates::Error)
+}
+
 /// Whether an unquoted `text` is read as text, by every YAML reader that a user may have: booleans,
 /// numbers, dates, null forms and base-60 numbers are not.
 pub fn reads_as_text(text: &str) -> bool {

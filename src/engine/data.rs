@@ -280,7 +280,8 @@ impl<'r> Data<'r> {
         let name = &b.name;
         if let BindingSource::Variable { value, query, default, raw } = &b.source {
             let value = self.variable(name, value.as_ref(), query.as_ref(), default.as_ref(), raw)?;
-            self.set(name, value.with_float_numbers());
+            // It is written as JSON and read back.
+            self.set(name, value.with_plain_lists().with_float_numbers());
             return Ok(());
         }
         let found = match fetched {
@@ -458,6 +459,7 @@ impl<'r> Data<'r> {
         let headers = filled.at(&["service", "headers"]).and_then(Value::as_list).unwrap_or_default();
         let method = filled.text_at(&["method"]);
         let request = Call {
+            entry: name.into(),
             url_path: filled.text_at(&["urlPath"]).into(),
             url: filled.text_at(&["service", "url"]).into(),
             method: if method.is_empty() { "GET".into() } else { method.into() },

@@ -20,6 +20,7 @@ pub mod outcome;
 pub mod pod_security;
 pub mod profile;
 pub mod request;
+mod review;
 pub mod run;
 pub mod shape;
 pub mod sorted;

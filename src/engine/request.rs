@@ -32,6 +32,8 @@ pub struct Request {
     pub pod: super::pod_security::seen::Cache,
     /// What expressions see that know only objects and the request; made when the first rule asks.
     pub strict_root: std::sync::OnceLock<Value>,
+    /// The same for reviews.
+    pub review_root: std::sync::OnceLock<Value>,
     /// What functions may know of the world.
     pub functions: functions::Context,
     /// Whether results carry what only reports show.
@@ -174,6 +176,7 @@ impl Request {
             images,
             pod: Default::default(),
             strict_root: Default::default(),
+            review_root: Default::default(),
             functions,
             details,
             doubles,
@@ -210,6 +213,7 @@ impl Request {
             images: Images::of(self.old_object.clone(), &self.functions),
             pod: Default::default(),
             strict_root: Default::default(),
+            review_root: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,

@@ -54,6 +54,8 @@ impl Meter {
 /// costs is not charged on the reader's meter: a value has the same limit for itself.
 pub struct Lazies<'a> {
     programs: &'a [Lazy],
+    /// Faults are told as they are.
+    bare: bool,
     cells: Vec<OnceCell<Result<Value, Fault>>>,
     spent: Cell<u64>,
 }
@@ -61,7 +63,13 @@ pub struct Lazies<'a> {
 impl<'a> Lazies<'a> {
     /// Nothing is computed yet.
     pub fn new(programs: &'a [Lazy]) -> Lazies<'a> {
-        Lazies { programs, cells: programs.iter().map(|_| OnceCell::new()).collect(), spent: Cell::new(0) }
+        let cells = programs.iter().map(|_| OnceCell::new()).collect();
+        Lazies { programs, bare: false, cells, spent: Cell::new(0) }
+    }
+
+    /// The same, but their faults are told as if they were those of the expression that reads them.
+    pub fn bare(programs: &'a [Lazy]) -> Lazies<'a> {
+        Lazies { bare: true, ..Lazies::new(programs) }
     }
 
     /// What computing values has cost since this was last asked.
@@ -91,6 +99,13 @@ impl<'a> Lazies<'a> {
             return Err(Fault::new("no such variable"));
         };
         env.charge(1)?;
+        if self.bare {
+            let compute = || {
+                let expr = lazy.program.as_ref().map_err(|text| Fault::new(text.to_string()))?;
+                self.compute(expr, env)
+            };
+            return cell.get_or_init(compute).as_ref().map_err(Clone::clone);
+        }
         let compute = || match &lazy.program {
             Err(text) => {
                 let name = &lazy.name;
@@ -153,14 +168,11 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             }
         }
         Expr::OrElse { sides, unwrap } => {
-            let left = match eval(&sides[0], env) {
-                Err(Fault::Budget) => return Err(Fault::Budget),
-                Err(_) if env.functions.cel_level == CelLevel::V30 => return eval(&sides[1], env),
-                left => left?,
-            };
+            let left = eval(&sides[0], env)?;
             match left.as_optional() {
                 Some(None) => eval(&sides[1], env),
                 Some(Some(v)) if *unwrap => Ok(Cow::Owned(v.clone())),
+                None if env.functions.cel_level == CelLevel::V30 => Err(overload()),
                 _ => Ok(left),
             }
         }

@@ -25,6 +25,7 @@ pub mod origin;
 pub mod pattern;
 pub mod policy;
 pub mod print;
+pub mod review;
 pub mod rule;
 pub mod shape;
 pub mod strict;

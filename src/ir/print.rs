@@ -13,6 +13,7 @@ mod expr;
 mod generate;
 mod matcher;
 mod mutate;
+mod review;
 mod rule;
 mod shape;
 mod template;

@@ -15,5 +15,6 @@ pub mod mutate;
 pub mod policy;
 pub mod query;
 pub mod reference;
+pub mod review;
 pub mod rule;
 pub mod template;

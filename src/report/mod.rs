@@ -5,6 +5,7 @@
 //! - [`table`]: the result table.
 
 pub mod diagnostic;
+pub mod diff;
 pub mod formats;
 mod natural;
 pub mod policy_report;

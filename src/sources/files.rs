@@ -238,7 +238,7 @@ impl Loaded {
 }
 
 /// An operating system's error in the reference's words.
-pub(super) fn reason(e: &io::Error) -> String {
+pub fn reason(e: &io::Error) -> String {
     match e.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_string(),
         io::ErrorKind::PermissionDenied => "permission denied".to_string(),

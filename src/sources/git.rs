@@ -59,6 +59,27 @@ impl Access {
         Ok(loaded)
     }
 
+    /// A checkout for tests; the folder is that of the address.
+    ///
+    /// # Errors
+    /// The reference's text for an address of another form or a failed clone.
+    pub fn tests(&self, address: &str) -> Result<Checkout, String> {
+        let place = Place::parse(address, &self.branch).map_err(|_| {
+            let path = address.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, p)| p);
+            format!(
+                "invalid URL path /{path} - expected https://github.com/:owner/:repository/:branch (without --git-branch flag) OR https://github.com/:owner/:repository/:directory (with --git-branch flag)"
+            )
+        })?;
+        let failed = |cause: String| format!("error: failed to clone repository \nCause: {cause}\n");
+        let root = tempfile::tempdir().map_err(|e| failed(e.to_string()))?;
+        self.clone_into(&place, root.path()).map_err(failed)?;
+        let outside = Path::new(place.directory).components().any(|c| !matches!(c, Component::Normal(_)));
+        if outside && !place.directory.is_empty() {
+            return Err(format!("open {}: file does not exist", place.directory));
+        }
+        Ok(Checkout { folder: root.path().join(place.directory), root })
+    }
+
     fn clone_into(&self, place: &Place<'_>, folder: &Path) -> Result<(), String> {
         // Servers of plain files cannot give a part of the history.
         let shallow = self.git(place, folder, &["--depth=1"]);
@@ -93,6 +114,21 @@ impl Access {
             true => Ok(()),
             false => Err(String::from_utf8_lossy(&ran.stderr).into_owned()),
         }
+    }
+}
+
+/// A fresh checkout of a repository; it is deleted with this value.
+#[derive(Debug)]
+pub struct Checkout {
+    /// The folder that the address names.
+    pub folder: PathBuf,
+    root: tempfile::TempDir,
+}
+
+impl Checkout {
+    /// The top of the repository.
+    pub fn root(&self) -> &Path {
+        self.root.path()
     }
 }
 

@@ -3,9 +3,11 @@
 //! A rule may read ConfigMaps, answers of the Kubernetes API, of services and registries, and global
 //! context entries. The engine asks a `Sources` for them and does not know where they come from.
 
+pub mod context;
 pub mod download;
 pub mod files;
 pub mod git;
+pub mod guarded;
 pub mod offline;
 pub mod payload;
 
@@ -14,6 +16,8 @@ use crate::value::Value;
 /// A request to the Kubernetes API or to a service.
 #[derive(Clone, Debug)]
 pub struct Call {
+    /// Name of the context entry that asks.
+    pub entry: String,
     /// Path of the Kubernetes API; empty for a service.
     pub url_path: String,
     /// URL of a service.

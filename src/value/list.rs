@@ -42,6 +42,29 @@ impl List {
     }
 }
 
+impl Value {
+    /// The value with ordinary lists in place of opaque ones.
+    pub fn with_plain_lists(&self) -> Value {
+        match self {
+            Value::List(l) if self.holds_opaque() => {
+                Value::list(l.iter().map(Value::with_plain_lists).collect())
+            }
+            Value::Map(m) if self.holds_opaque() => {
+                Value::Map(m.iter().map(|(k, v)| (k.clone(), v.with_plain_lists())).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn holds_opaque(&self) -> bool {
+        match self {
+            Value::List(l) => l.is_opaque() || l.iter().any(Value::holds_opaque),
+            Value::Map(m) => m.values().any(Value::holds_opaque),
+            _ => false,
+        }
+    }
+}
+
 impl Default for List {
     fn default() -> Self {
         List::from(Vec::new())

@@ -13,7 +13,6 @@ use crate::ir::rule::RuleKind;
 use crate::matching::Target;
 use crate::policy_set::{Engine, Outcome, PolicyOutcome};
 use crate::report::policy_report::PolicyFacts;
-use crate::value::Value;
 
 use super::evaluate::Run;
 use super::finish::Sink;
@@ -31,22 +30,13 @@ impl Run<'_> {
             for (i, document) in self.resources.iter().enumerate() {
                 let object = &document.value;
                 let mut target = Target::of(object);
-                target.namespace_labels = self.namespace_labels(object);
+                target.namespace_labels = self.requests.namespace_labels(object);
                 let images = Images::of(object.clone(), engine.functions());
                 let verdict = sweep.selects(object, &target, &images);
                 let rendered = results::render(&style, i, object, &outcome(cleanup, verdict));
                 self.take(sink, rendered, out, false);
             }
         }
-    }
-
-    /// The labels of the namespace that the object is, or is in.
-    pub(super) fn namespace_labels(&self, object: &Value) -> crate::value::Map {
-        let namespace = match object.text_at(&["kind"]) {
-            "Namespace" => object.text_at(&["metadata", "name"]),
-            _ => object.text_at(&["metadata", "namespace"]),
-        };
-        self.values.namespaces.get(namespace).cloned().unwrap_or_default()
     }
 }
 

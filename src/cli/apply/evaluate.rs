@@ -8,19 +8,18 @@ use std::sync::Arc;
 
 use crate::cli::flags::Parsed;
 use crate::document::Document;
-use crate::engine::request::{Parts, UserParts};
-use crate::engine::{Profile, Request, Status};
+use crate::engine::{Request, Status};
+use crate::inputs::requests::Requests;
 use crate::ir::Exception;
 use crate::load::Policies;
-use crate::policy_set::{Engine, Outcome, PolicySet};
+use crate::policy_set::{Engine, PolicySet};
 use crate::report::policy_report::PolicyFacts;
 use crate::scan::scan;
 use crate::sources::offline::Offline;
-use crate::value::{Str, Value};
+use crate::value::Value;
 
 use super::changes::{self, Destination};
 use super::finish::Sink;
-use super::inputs::Values;
 use super::results::{self, Output, Style};
 
 /// Everything that was loaded.
@@ -29,9 +28,7 @@ pub(super) struct Run<'r> {
     pub policies: Policies,
     pub resources: Vec<Document>,
     pub exceptions: Vec<Exception>,
-    pub values: Arc<Values>,
-    pub user: Option<UserParts>,
-    pub profile: Profile,
+    pub requests: Requests,
     pub output: Output,
     pub destination: Destination,
 }
@@ -47,9 +44,9 @@ impl Run<'_> {
             lowered.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();
         let set = PolicySet::new(lowered, self.exceptions.clone());
         let engine = Engine::new(set)
-            .with_profile(self.profile)
+            .with_profile(self.requests.profile)
             .with_sources(Arc::new(sources))
-            .with_values(self.values.clone());
+            .with_values(self.requests.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         let mut sink = Sink { holds: engine.set().has_phases(), ..Sink::default() };
         for _ in self.policies.policies.iter().filter(|p| p.refused.is_some()) {
@@ -73,8 +70,8 @@ impl Run<'_> {
         scan(
             &engine,
             self.resources.len(),
-            |i| self.request(i, None, &engine),
-            |i, request, outcome| self.with_own_values(i, request, outcome, &engine),
+            |i| self.request(i, &engine),
+            |i, request, outcome| self.requests.with_own_values(self.resource(i), request, outcome, &engine),
             |i, outcome| {
                 let resource = self.resources.get(i).map(|d| &d.value).unwrap_or(&Value::Null);
                 // Results are told of the changed object; one that was lost is told of as it came.
@@ -122,60 +119,13 @@ impl Run<'_> {
         Ok(code)
     }
 
-    /// The request for a resource; `policy` names the policy whose own values count.
-    fn request(&self, i: usize, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
-        let object = self.resources.get(i).map(|d| d.value.clone()).unwrap_or_default();
-        self.request_on(object, policy, engine)
+    fn resource(&self, i: usize) -> &Value {
+        const NOTHING: Value = Value::Null;
+        self.resources.get(i).map_or(&NOTHING, |d| &d.value)
     }
 
-    fn request_on(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
-        let values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
-        let shaped = |op: &&str| matches!(*op, "UPDATE" | "DELETE");
-        let operation = Values::operation(&values).filter(shaped).unwrap_or("CREATE");
-        let labels = self.namespace_labels(&object);
-        let subresource = self
-            .values
-            .subresources
-            .iter()
-            .find(|s| s.kind == object.text_at(&["kind"]))
-            .map_or(Str::from(""), |s| s.name.as_str().into());
-        let parts = Parts {
-            object,
-            old_object: None,
-            operation: operation.into(),
-            subresource,
-            user: self.user.clone(),
-            namespace_labels: labels,
-            values,
-            dry_run: false,
-            details: !matches!(self.output, Output::Plain | Output::Table),
-        };
-        Request::new(parts, self.profile, engine.functions())
-    }
-
-    /// Policies that have values of their own for a resource are evaluated with these.
-    fn with_own_values(&self, i: usize, request: &Request, mut outcome: Outcome, engine: &Engine) -> Outcome {
-        if self.values.resources.is_empty() {
-            return outcome;
-        }
-        let name = self.resources.get(i).map_or("", |d| d.value.text_at(&["metadata", "name"]));
-        if engine.set().has_phases() {
-            // What a policy leaves is what the next one sees, so all of them run again.
-            return engine.evaluate_phases(request, &|at, object| {
-                let policy = &engine.set().policies().get(at)?.name;
-                self.values.resources.get(&(policy.to_string(), name.to_string()))?;
-                self.request_on(object.clone(), Some(policy), engine).ok()
-            });
-        }
-        for (at, policy) in engine.set().policies().iter().enumerate() {
-            if !self.values.resources.contains_key(&(policy.name.to_string(), name.to_string())) {
-                continue;
-            }
-            if let Ok(request) = self.request(i, Some(&policy.name), engine) {
-                outcome.replace(engine, at, engine.evaluate_policy(at, &request));
-            }
-        }
-        outcome
+    fn request(&self, i: usize, engine: &Engine) -> Result<Request, String> {
+        self.requests.of(self.resource(i).clone(), None, engine)
     }
 
     fn colour(&self) -> bool {

@@ -4,8 +4,9 @@
 //! In: arguments and flags. Out: loaded policies, resource documents and exceptions. Which failures
 //! end the run is the reference's choice (`docs/cli.md`); the others are told and change nothing.
 
-use crate::document::{self, Document, ResourceOptions};
+use crate::document::Document;
 use crate::engine::Profile;
+use crate::inputs::{exceptions, resources};
 use crate::ir::Exception;
 use crate::load::{self, Policies};
 use crate::sources::download::is_url;
@@ -16,7 +17,7 @@ use crate::value::Value;
 use crate::cli::flags::Parsed;
 use crate::cli::{print, warn};
 
-use super::{inputs, results};
+use super::results;
 
 /// The policies that the arguments mean.
 ///
@@ -93,36 +94,15 @@ pub(super) fn load_resources(
     profile: Profile,
     quiet: bool,
 ) -> Result<Vec<Document>, String> {
-    let Loaded { sources, notices } = files::resources(arguments);
-    for n in notices {
-        let first = arguments.first().is_some_and(|a| *a == n.place);
-        match n.cause {
-            Cause::Missing | Cause::Unreadable if first => {
-                return Err(format!("failed to load resources ({})", n.text));
-            }
-            Cause::Missing | Cause::Unreadable if !quiet => {
-                let line = "-".repeat(70);
-                print(&format!(
-                    "\n{line}\nfailed to load resources: {}. \nerror: {}\n{line}\n",
-                    n.place, n.text
-                ));
-            }
-            _ => warn(&n.to_string()),
-        }
+    let loaded = resources::read(arguments, profile, "resources").map_err(|(text, place)| {
+        place.iter().for_each(|place| warn(place));
+        text
+    })?;
+    if !quiet {
+        loaded.failed.iter().for_each(|block| print(block));
     }
-    let options = ResourceOptions { float_numbers: profile.float_resources };
-    let mut all = Vec::new();
-    for s in &sources {
-        let documents = document::resources(&s.name, &s.text, options).map_err(|e| {
-            warn(&format!("{}:{}: this document stops the run", e.source, e.line));
-            format!("failed to load resources ({e})")
-        })?;
-        if documents.is_empty() {
-            warn(&format!("{}: no resource", s.name));
-        }
-        all.extend(documents);
-    }
-    Ok(all)
+    loaded.warnings.iter().for_each(|text| warn(text));
+    Ok(loaded.documents)
 }
 
 /// Whether an object is a global context entry.
@@ -131,20 +111,12 @@ pub(super) fn is_global(v: &Value) -> bool {
 }
 
 /// The reference crashes on two objects of one identity; the first one counts.
-pub(super) fn without_duplicates(resources: Vec<Document>) -> Vec<Document> {
-    let mut seen = std::collections::HashSet::new();
-    resources
-        .into_iter()
-        .filter(|d| {
-            let group = d.value.text_at(&["apiVersion"]).split_once('/').map_or("", |(g, _)| g).to_string();
-            let name = d.value.text_at(&["metadata", "name"]);
-            let new = name.is_empty() || seen.insert((group, results::path(&d.value)));
-            if !new {
-                warn(&format!("{}:{}: duplicate of {}: left out", d.source, d.line, results::path(&d.value)));
-            }
-            new
-        })
-        .collect()
+pub(super) fn without_duplicates(documents: Vec<Document>) -> Vec<Document> {
+    let (kept, left) = resources::without_duplicates(documents);
+    for d in left {
+        warn(&format!("{}:{}: duplicate of {}: left out", d.source, d.line, results::path(&d.value)));
+    }
+    kept
 }
 
 /// The exceptions from all the places that flags name.
@@ -165,20 +137,8 @@ pub(super) fn load_exceptions(
                 .map(|doc| crate::lower::policy::exception(&doc)),
         );
     } else {
-        let wrap = |cause: String| format!("Error: failed to load exceptions ({cause})");
         for path in parsed.list("exception") {
-            let text = std::fs::read_to_string(path)
-                .map_err(|e| wrap(format!("unable to read yaml ({})", inputs::read_error(path, &e))))?;
-            let source = files::SourceText { name: path.clone(), text };
-            let loaded = load::argument(std::slice::from_ref(&source));
-            let refused = |text: String| wrap(format!("unable to load exceptions ({text})"));
-            if let Some(p) = loaded.problems.first() {
-                return Err(refused(p.text.clone()));
-            }
-            if let Some(p) = loaded.policies.first() {
-                let (version, kind) = (p.document.text_at(&["apiVersion"]), p.document.text_at(&["kind"]));
-                return Err(refused(format!("policy exception type not supported {version}, Kind={kind}")));
-            }
+            let loaded = exceptions::read(path).map_err(|text| format!("Error: {text}"))?;
             deprecations(&loaded.deprecations, parsed.on("warnings-as-errors"))?;
             all.extend(loaded.exceptions);
         }

@@ -2,7 +2,7 @@
 //!
 //! Flags, order of work, texts and exit codes are the reference's (`docs/cli.md`); what the reference
 //! is silent about goes to standard error, one line each. Here is the order of work until everything
-//! is loaded: `options` checks flags, `inputs` and `gather` load, `evaluate` and `cleanup` evaluate,
+//! is loaded: `options` checks flags, `gather` loads, `evaluate` and `cleanup` evaluate,
 //! `results` and `finish` print.
 
 mod changes;
@@ -12,7 +12,6 @@ mod evaluate;
 mod exceptions;
 mod finish;
 mod gather;
-mod inputs;
 mod options;
 mod results;
 
@@ -21,6 +20,10 @@ use std::sync::Arc;
 use crate::document::Document;
 use crate::engine::Profile;
 use crate::engine::request::UserParts;
+use crate::inputs::Refused;
+use crate::inputs::requests::Requests;
+use crate::inputs::user;
+use crate::inputs::values::Values;
 use crate::load::Policies;
 use crate::sources::offline::Offline;
 use crate::sources::payload;
@@ -29,7 +32,6 @@ use super::flags::{self, Parsed};
 use super::{command_help, print, warn};
 use evaluate::Run;
 use gather::{deprecations, is_global, load_exceptions, load_policies, load_resources, without_duplicates};
-use inputs::Values;
 use options::{FLAGS, check_arguments, output_of};
 use results::Output;
 
@@ -52,10 +54,10 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     }
     check_arguments(&parsed)?;
     let destination = changes::destination(parsed.text("output"), !parsed.on("stdin"))?;
-    let user = user(&parsed)?;
+    let user = read_user(&parsed)?;
     let mut values = match parsed.text("values-file") {
         "" => Values::default(),
-        path => Values::read(path)?,
+        path => Values::read(path, path).map_err(told)?,
     };
     for text in values.set(parsed.list("set")) {
         warn(&text);
@@ -89,30 +91,34 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
         globals: globals.into_iter().map(|d| d.value).collect(),
     };
-    let run = Run {
-        parsed: &parsed,
-        policies,
-        resources,
-        exceptions,
+    let requests = Requests {
         values: Arc::new(values),
         user,
         profile,
-        output,
-        destination,
+        details: !matches!(output, Output::Plain | Output::Table),
+        operation: None,
     };
+    let run = Run { parsed: &parsed, policies, resources, exceptions, requests, output, destination };
     run.evaluate(sources)
 }
 
-fn user(parsed: &Parsed) -> Result<Option<UserParts>, String> {
+/// Tells what goes with an error before it is returned.
+fn told(refused: Refused) -> String {
+    refused.notice.iter().for_each(|notice| print(notice));
+    refused.hint.iter().for_each(|hint| warn(hint));
+    refused.text
+}
+
+fn read_user(parsed: &Parsed) -> Result<Option<UserParts>, String> {
     let path = parsed.text("userinfo");
     if path.is_empty() {
         return Ok(None);
     }
-    let (user, warning) = inputs::user_info(path)?;
-    if let Some(text) = warning {
-        print(&format!("{text}\n"));
+    let (parts, deprecated) = user::read(path).map_err(told)?;
+    if deprecated {
+        print(&user::deprecated(path));
     }
-    Ok(Some(user))
+    Ok(Some(parts))
 }
 
 fn progress(policies: &Policies, resources: usize, exceptions: usize) -> String {

@@ -1,14 +1,16 @@
-//! Values files, `--set` and user information.
+//! Values files and `--set`.
 //!
-//! In: texts of the command line. Out: values by dotted path for every policy, rule and resource,
-//! the labels of namespaces, and the user. Semantics: `docs/cli.md`, "Variables".
+//! In: texts of the command line or of a test. Out: values by dotted path for every policy, rule and
+//! resource, and the labels of namespaces. Semantics: `docs/cli.md`, "Variables".
 
 use std::collections::HashMap;
 
-use crate::engine::request::UserParts;
 use crate::policy_set::RuleValues;
 use crate::value::path::dotted;
 use crate::value::{Map, Str, Value};
+
+use super::Refused;
+use super::strict::{self, Field, METADATA, Object, Shape, field};
 
 /// A value and the path at which it is put in.
 pub type Placed = (Vec<Str>, Value);
@@ -37,6 +39,8 @@ pub struct Subresource {
     pub kind: String,
     /// Name of the subresource.
     pub name: String,
+    /// Group, version and kind of the object that it belongs to.
+    pub parent: [Str; 3],
 }
 
 impl RuleValues for Values {
@@ -71,42 +75,44 @@ impl Values {
         values.iter().rev().find(|(path, _)| is_operation(path)).and_then(|(_, v)| v.as_str())
     }
 
-    /// Reads a values file.
+    /// Reads a values file; messages name it as the user did.
     ///
     /// # Errors
     /// The reference's text.
-    pub fn read(path: &str) -> Result<Values, String> {
-        let wrap =
-            |cause: String| format!("failed to decode yaml (unable to load variable file: {path} ({cause}))");
-        let text = std::fs::read_to_string(path).map_err(|e| wrap(read_error(path, &e)))?;
-        let doc = crate::document::yaml_value(&text)
-            .map_err(|e| wrap(format!("error converting YAML to JSON: {e}")))?;
-        const FIELDS: [&str; 8] = [
-            "apiVersion",
-            "kind",
-            "metadata",
-            "globalValues",
-            "policies",
-            "namespaceSelector",
-            "namespaces",
-            "subresources",
-        ];
-        strict(&doc, &FIELDS).map_err(wrap)?;
+    pub fn read(path: &str, named: &str) -> Result<Values, Refused> {
+        let wrap = |cause: String| {
+            format!("failed to decode yaml (unable to load variable file: {named} ({cause}))")
+        };
+        let text = super::read(path).map_err(wrap)?;
+        let doc = strict::parse(path, &text, &FILE).map_err(|(cause, hint)| Refused {
+            notice: None,
+            text: wrap(cause),
+            hint,
+        })?;
         if doc.text_at(&["apiVersion"]).is_empty() || doc.text_at(&["kind"]).is_empty() {
-            println!("\nWARNING: values file ({path}) uses a deprecated schema that will be removed in 1.15");
-            return Err(format!(
+            let notice = format!(
+                "\nWARNING: values file ({path}) uses a deprecated schema that will be removed in 1.15\n"
+            );
+            let text = format!(
                 "failed to decode yaml (values file {path} uses a deprecated schema — please migrate to the latest format)"
-            ));
+            );
+            return Err(Refused { notice: Some(notice), text, hint: None });
         }
+        Ok(Values::of(&doc)?)
+    }
+
+    /// What a document says that has been checked.
+    ///
+    /// # Errors
+    /// An operation that there is not.
+    pub fn of(doc: &Value) -> Result<Values, String> {
         let mut values = Values { global: placed(doc.get("globalValues")), ..Values::default() };
         let list = |v: &Value, key: &str| {
             v.get(key).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default()
         };
-        for policy in list(&doc, "policies") {
-            strict(&policy, &["name", "resources", "rules"]).map_err(wrap)?;
+        for policy in list(doc, "policies") {
             let name = policy.text_at(&["name"]).to_string();
             for rule in list(&policy, "rules") {
-                strict(&rule, &["name", "values", "foreachValues"]).map_err(wrap)?;
                 let mut all = placed(rule.get("values"));
                 let loops = rule.get("foreachValues").and_then(Value::as_map);
                 for (key, items) in loops.into_iter().flat_map(Map::iter) {
@@ -117,27 +123,26 @@ impl Values {
                 values.rules.insert((name.clone(), rule.text_at(&["name"]).to_string()), all);
             }
             for resource in list(&policy, "resources") {
-                strict(&resource, &["name", "values"]).map_err(wrap)?;
                 let key = (name.clone(), resource.text_at(&["name"]).to_string());
                 values.resources.entry(key).or_default().extend(placed(resource.get("values")));
             }
         }
         let labels =
             |v: &Value, path: &[&str]| v.at(path).and_then(Value::as_map).cloned().unwrap_or_default();
-        for ns in list(&doc, "namespaceSelector") {
-            strict(&ns, &["name", "labels"]).map_err(wrap)?;
+        for ns in list(doc, "namespaceSelector") {
             values.namespaces.insert(ns.text_at(&["name"]).into(), labels(&ns, &["labels"]));
         }
-        for ns in list(&doc, "namespaces") {
+        for ns in list(doc, "namespaces") {
             values
                 .namespaces
                 .insert(ns.text_at(&["metadata", "name"]).into(), labels(&ns, &["metadata", "labels"]));
         }
-        for s in list(&doc, "subresources") {
+        for s in list(doc, "subresources") {
             let name = s.text_at(&["subresource", "name"]);
             values.subresources.push(Subresource {
                 kind: s.text_at(&["subresource", "kind"]).into(),
                 name: name.rsplit('/').next().unwrap_or_default().into(),
+                parent: ["group", "version", "kind"].map(|k| s.text_at(&["parentResource", k]).into()),
             });
         }
         let operation = Values::operation(&values.global).unwrap_or("");
@@ -174,52 +179,70 @@ impl Values {
     }
 }
 
-/// The cause of a failed read, in the reference's words.
-pub fn read_error(path: &str, e: &std::io::Error) -> String {
-    let why = match e.kind() {
-        std::io::ErrorKind::NotFound => "no such file or directory".to_string(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
-        std::io::ErrorKind::IsADirectory => return format!("read {path}: is a directory"),
-        _ => e.to_string(),
-    };
-    format!("open {path}: {why}")
-}
+const RESOURCE: Object =
+    Object { name: "Resource", fields: &[field("name", Shape::Text), field("values", Shape::Map)] };
 
-fn strict(v: &Value, known: &[&str]) -> Result<(), String> {
-    let keys = v.as_map().into_iter().flat_map(Map::keys);
-    match keys.into_iter().find(|k| !known.contains(&&***k)) {
-        Some(k) => Err(format!("error unmarshaling JSON: while decoding JSON: json: unknown field \"{k}\"")),
-        None => Ok(()),
-    }
-}
+const RULE: Object = Object {
+    name: "Rule",
+    fields: &[field("name", Shape::Text), field("values", Shape::Map), field("foreachValues", Shape::Map)],
+};
 
-/// Reads a user info file; the second part is a warning.
-///
-/// # Errors
-/// The reference's text.
-pub fn user_info(path: &str) -> Result<(UserParts, Option<String>), String> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
-        format!(
-            "failed to load request info (unable to read yaml (unable to read yaml ({})))",
-            read_error(path, &e)
-        )
-    })?;
-    let wrap = |cause: String| format!("failed to load request info (failed to decode yaml ({cause}))");
-    let doc = crate::document::yaml_value(&text)
-        .map_err(|e| wrap(format!("error converting YAML to JSON: {e}")))?;
-    strict(&doc, &["apiVersion", "kind", "metadata", "roles", "clusterRoles", "userInfo", "synchronize"])
-        .map_err(wrap)?;
-    let warning = (doc.text_at(&["apiVersion"]).is_empty() || doc.text_at(&["kind"]).is_empty()).then(|| {
-        format!("\nWARNING: user infos file ({path}) uses a deprecated schema that will be removed in 1.15")
-    });
-    let strings = |key: &str| -> Vec<String> {
-        let items = doc.get(key).and_then(Value::as_list).unwrap_or_default();
-        items.iter().filter_map(|s| s.as_str().map(String::from)).collect()
-    };
-    let user = UserParts {
-        info: doc.get("userInfo").cloned().unwrap_or_default(),
-        roles: strings("roles"),
-        cluster_roles: strings("clusterRoles"),
-    };
-    Ok((user, warning))
-}
+const POLICY: Object = Object {
+    name: "Policy",
+    fields: &[
+        field("name", Shape::Text),
+        field("resources", Shape::List(&Shape::Object(&RESOURCE))),
+        field("rules", Shape::List(&Shape::Object(&RULE))),
+    ],
+};
+
+const NAMESPACE_SELECTOR: Object = Object {
+    name: "NamespaceSelector",
+    fields: &[field("name", Shape::Text), field("labels", Shape::Texts)],
+};
+
+const API_RESOURCE: Shape = Shape::Object(&Object {
+    name: "APIResource",
+    fields: &[
+        field("name", Shape::Text),
+        field("singularName", Shape::Text),
+        field("namespaced", Shape::Flag),
+        field("group", Shape::Text),
+        field("version", Shape::Text),
+        field("kind", Shape::Text),
+        field("verbs", Shape::List(&Shape::Text)),
+        field("shortNames", Shape::List(&Shape::Text)),
+        field("categories", Shape::List(&Shape::Text)),
+        field("storageVersionHash", Shape::Text),
+    ],
+});
+
+const SUBRESOURCE: Object = Object {
+    name: "Subresource",
+    fields: &[field("subresource", API_RESOURCE), field("parentResource", API_RESOURCE)],
+};
+
+const GLOBAL: Field = field("globalValues", Shape::Map);
+const POLICIES: Field = field("policies", Shape::List(&Shape::Object(&POLICY)));
+const SELECTOR: Field = field("namespaceSelector", Shape::List(&Shape::Object(&NAMESPACE_SELECTOR)));
+const NAMESPACES: Field = field("namespaces", Shape::List(&Shape::Map));
+const SUBRESOURCES: Field = field("subresources", Shape::List(&Shape::Object(&SUBRESOURCE)));
+
+/// Values as they stand in a test.
+pub const SPEC: Object =
+    Object { name: "ValuesSpec", fields: &[GLOBAL, POLICIES, SELECTOR, NAMESPACES, SUBRESOURCES] };
+
+/// A values file.
+pub const FILE: Object = Object {
+    name: "Values",
+    fields: &[
+        field("apiVersion", Shape::Text),
+        field("kind", Shape::Text),
+        field("metadata", METADATA),
+        GLOBAL,
+        POLICIES,
+        SELECTOR,
+        NAMESPACES,
+        SUBRESOURCES,
+    ],
+};

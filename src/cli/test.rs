@@ -1,0 +1,228 @@
+//! `ephor test`: tests of policies.
+//!
+//! Flags, order of work, texts and exit codes are the reference's (`docs/test.md`). Tests run in
+//! parallel, what they print comes in the order of their files. What the reference is silent about
+//! goes to standard error, one line each.
+
+use std::io::{IsTerminal, Write};
+
+use rayon::prelude::*;
+
+use crate::testing::file::{self, Test};
+use crate::testing::find::{Found, find};
+use crate::testing::format::{FORMATS, Format, Style, render};
+use crate::testing::load::Strictness;
+use crate::testing::rows::{Row, Verdict};
+use crate::testing::run::{Ran, run as run_test};
+use crate::testing::selector::Selector;
+
+use super::flags::{self, Flag, Parsed, Takes, flag};
+use super::{command_help, print, warn};
+
+const FLAGS: &[Flag] = &[
+    flag("file-name", Takes::Text, "name of test files").short('f').default("kyverno-test.yaml"),
+    flag("test-case-selector", Takes::Text, "which results are checked: policy=…,rule=…,resource=…")
+        .short('t')
+        .default("policy=*,rule=*,resource=*"),
+    flag("git-branch", Takes::Text, "branch of a repository").short('b'),
+    flag("output-format", Takes::Text, "format of results: json, yaml, markdown, junit").short('o'),
+    flag("fail-only", Takes::Switch, "print failures only, all at the end"),
+    flag("detailed-results", Takes::Switch, "add messages"),
+    flag("remove-color", Takes::Switch, "no colours"),
+    flag("registry", Takes::Switch, "allow registry access"),
+    flag("require-tests", Takes::Switch, "no test is an error"),
+    flag("warnings-as-errors", Takes::Switch, "deprecation warnings are fatal"),
+    flag("strict", Takes::Switch, "expected results that compare nothing are failures"),
+    flag("threads", Takes::Number, "number of threads; the output is the same for any").default("0"),
+];
+
+const ABOUT: &str = "Runs tests of policies: every folder is searched for test files, which name policies, resources and\nexpected results.";
+const EXAMPLES: &str = "  # run all tests below a folder\n  ephor test policies/\n\n  # only those of one rule, with messages\n  ephor test policies/ -t 'policy=need-team,rule=team' --detailed-results\n";
+
+/// How many tests are in work at a time: the memory in use does not grow with their number.
+const BLOCK: usize = 64;
+
+/// Runs the command.
+///
+/// # Errors
+/// The reference's text for what cannot be run, or how many tests failed.
+pub fn run(args: &[String]) -> Result<i32, String> {
+    let parsed = flags::parse(FLAGS, args)?;
+    if parsed.on("help") {
+        print(&command_help("test", "<folder or repository>...", ABOUT, FLAGS, EXAMPLES));
+        return Ok(0);
+    }
+    if parsed.number("threads") > 0 {
+        let threads = usize::try_from(parsed.number("threads")).unwrap_or(1).min(256);
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
+    let format = FORMATS.iter().find(|(name, _)| *name == parsed.text("output-format"));
+    let Some((_, format)) = format else {
+        return Err("invalid format, expected (json, yaml, markdown, junit)".into());
+    };
+    if parsed.arguments.is_empty() {
+        return Err("requires at least 1 arg(s), only received 0".into());
+    }
+    session(&parsed, *format)
+}
+
+fn session(parsed: &Parsed, format: Format) -> Result<i32, String> {
+    let (selector, wrong) = Selector::parse(parsed.text("test-case-selector"));
+    if !wrong.is_empty() {
+        let lines: Vec<String> = wrong.iter().map(|e| format!("  Error: {e}\n")).collect();
+        print(&format!("\nFilter errors:\n{}", lines.concat()));
+    }
+    let found =
+        find(&parsed.arguments, parsed.text("file-name"), parsed.text("git-branch")).inspect_err(|e| {
+            print(&format!("\nError loading tests: {e}\n"));
+        })?;
+    for place in &found.empty {
+        warn(&format!("{place}: no {} found", parsed.text("file-name")));
+    }
+    let tests = read(&found)?;
+    if tests.is_empty() {
+        print("\nNo test yamls available\n");
+        return match (parsed.on("require-tests"), wrong.first()) {
+            (_, Some(e)) => Err(e.clone()),
+            (true, None) => Err("no tests found".into()),
+            (false, None) => Ok(0),
+        };
+    }
+    let colour = !parsed.on("remove-color") && format == Format::Table;
+    let terminal = std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none()
+        && std::env::var_os("TERM").is_none_or(|t| t != "dumb");
+    let style = Style { format, detailed: parsed.on("detailed-results"), colour, cells: colour && terminal };
+    let mut sums = Sums::default();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = run_all(&tests, &selector, parsed, style, &mut sums, &mut out);
+    let result = result.and_then(|()| finish(parsed, style, sums, &mut out));
+    let _ = out.flush();
+    result
+}
+
+/// The tests of all files.
+///
+/// # Errors
+/// A document is no test.
+fn read(found: &Found) -> Result<Vec<Test>, String> {
+    let (mut tests, mut faulty) = (Vec::new(), Vec::new());
+    for source in &found.sources {
+        let repository = found
+            .checkouts
+            .iter()
+            .map(|c| c.root())
+            .find(|root| std::path::Path::new(&source.name).starts_with(root));
+        for result in file::tests(source, repository) {
+            match result {
+                Ok(test) => tests.push(test),
+                Err(e) => faulty.push(e),
+            }
+        }
+    }
+    if faulty.is_empty() {
+        return Ok(tests);
+    }
+    let lines: Vec<String> =
+        faulty.iter().map(|f| format!("  Path: {}\n    Error: {}\n", f.path, f.text)).collect();
+    print(&format!("\nTest errors:\n{}", lines.concat()));
+    for hint in faulty.iter().filter_map(|f| f.hint.as_ref()) {
+        warn(hint);
+    }
+    Err(format!("found {} errors after loading tests", faulty.len()))
+}
+
+/// What all tests gave so far.
+#[derive(Default)]
+struct Sums {
+    rows: usize,
+    failed: Vec<Row>,
+    failures: usize,
+    idle: usize,
+}
+
+fn run_all(
+    tests: &[Test],
+    selector: &Selector,
+    parsed: &Parsed,
+    style: Style,
+    sums: &mut Sums,
+    out: &mut impl Write,
+) -> Result<(), String> {
+    let strictness = Strictness { warnings_as_errors: parsed.on("warnings-as-errors") };
+    let one = |test: &Test| -> Option<Ran> {
+        if test.deprecated {
+            return Some(deprecated(test));
+        }
+        let results = selector.select(&test.results);
+        if results.is_empty() {
+            return None;
+        }
+        Some(run_test(&Test { results, ..test.clone() }, strictness))
+    };
+    for block in tests.chunks(BLOCK) {
+        let done: Vec<Option<Ran>> = block.par_iter().map(one).collect();
+        for ran in done.into_iter().flatten() {
+            let _ = out.write_all(ran.log.text.as_bytes());
+            let _ = out.flush();
+            ran.log.hints.iter().for_each(|hint| warn(hint));
+            if let Some(text) = ran.failed {
+                return Err(text);
+            }
+            if !parsed.on("fail-only") {
+                let text = render(&ran.rows, style);
+                let end = if style.format == Format::Table { "\n" } else { "\n\n" };
+                let _ = write!(out, "\n{text}{end}");
+            }
+            ran.idle.iter().for_each(|line| warn(line));
+            sums.idle += ran.idle.len();
+            sums.rows += ran.rows.len();
+            let failed = ran.rows.into_iter().filter(|r| r.verdict == Verdict::Fail);
+            if parsed.on("fail-only") {
+                sums.failed.extend(failed);
+                sums.failures = sums.failed.len();
+            } else {
+                sums.failures += failed.count();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn deprecated(test: &Test) -> Ran {
+    let mut ran = Ran::default();
+    ran.log.text = format!(
+        "\nWARNING: test file ({}) uses a deprecated schema that will be removed in 1.15\n",
+        test.path
+    );
+    ran.failed = Some(format!(
+        "test file {} uses a deprecated schema — please migrate to the latest format",
+        test.path
+    ));
+    ran
+}
+
+fn finish(parsed: &Parsed, style: Style, sums: Sums, out: &mut impl Write) -> Result<i32, String> {
+    let failures = sums.failures;
+    let text = match parsed.on("fail-only") {
+        true => format!("\nTest Summary: {failures} out of {} tests failed\n\n", sums.rows),
+        false => {
+            format!("\nTest Summary: {} tests passed and {failures} tests failed\n\n", sums.rows - failures)
+        }
+    };
+    let _ = out.write_all(text.as_bytes());
+    if parsed.on("fail-only") && failures > 0 {
+        let _ = write!(out, "Aggregated Failed Test Cases : \n{}", render(&sums.failed, style));
+    }
+    let _ = out.flush();
+    if sums.idle > 0 {
+        warn(&format!("{} expected result(s) compared nothing", sums.idle));
+    }
+    if failures > 0 {
+        return Err(format!("{failures} tests failed"));
+    }
+    if parsed.on("strict") && sums.idle > 0 {
+        return Err(format!("{} expected result(s) compared nothing and --strict is set", sums.idle));
+    }
+    Ok(0)
+}

@@ -1,0 +1,45 @@
+//! What a run is told about the world: values of variables, the user, exceptions, resources.
+//!
+//! In: files that the command line or a test names. Out: what requests are made of ([`requests`]),
+//! or the reference's text for a file that cannot be used. The commands `apply` and `test` share all
+//! of it. Semantics: `docs/cli.md`, "Variables" to "Exceptions".
+
+pub mod exceptions;
+pub mod requests;
+pub mod resources;
+pub mod strict;
+pub mod user;
+pub mod values;
+
+/// Why an input cannot be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// What the reference prints on standard output first.
+    pub notice: Option<String>,
+    /// The reference's error.
+    pub text: String,
+    /// Where it is and what to write instead, if that is known.
+    pub hint: Option<String>,
+}
+
+impl From<String> for Refused {
+    fn from(text: String) -> Refused {
+        Refused { text, ..Refused::default() }
+    }
+}
+
+/// The text of a file; the cause of a failure in the reference's words.
+///
+/// # Errors
+/// `open FILE: no such file or directory` and the like.
+pub fn read(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| read_error(path, &e))
+}
+
+/// The cause of a failed read, in the reference's words.
+pub fn read_error(path: &str, e: &std::io::Error) -> String {
+    match e.kind() {
+        std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),
+        _ => format!("open {path}: {}", crate::sources::files::reason(e)),
+    }
+}

@@ -1,0 +1,108 @@
+//! Requests made of resources, values and the user.
+//!
+//! In: an object, the policy whose own values count, the engine. Out: a request, or the results of
+//! policies that have values of their own for the object.
+
+use std::sync::Arc;
+
+use crate::engine::request::{Parts, UserParts};
+use crate::engine::{Profile, Request};
+use crate::policy_set::{Engine, Outcome};
+use crate::value::{Map, Str, Value};
+
+use super::values::Values;
+
+/// What all requests of a run have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    /// Values of variables.
+    pub values: Arc<Values>,
+    /// Who asks.
+    pub user: Option<UserParts>,
+    /// The fidelity profile.
+    pub profile: Profile,
+    /// Whether results carry what only reports show.
+    pub details: bool,
+    /// The operation, whatever values say.
+    pub operation: Option<Str>,
+}
+
+impl Requests {
+    /// The request for an object; `policy` names the policy whose own values count.
+    ///
+    /// # Errors
+    /// No request can be made of it.
+    pub fn of(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
+        let mut values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
+        if let Some(operation) = &self.operation {
+            let path = vec![Str::from("request"), Str::from("operation")];
+            values.push((path, Value::Str(operation.clone())));
+        }
+        let shaped = |op: &&str| matches!(*op, "UPDATE" | "DELETE");
+        let operation = Values::operation(&values).filter(shaped).unwrap_or("CREATE");
+        let subresource = self.values.subresources.iter().find(|s| s.kind == object.text_at(&["kind"]));
+        let parts = Parts {
+            namespace_labels: self.namespace_labels(&object),
+            object,
+            old_object: None,
+            operation: operation.into(),
+            subresource: subresource.map_or(Str::from(""), |s| s.name.as_str().into()),
+            user: self.user.clone(),
+            values,
+            dry_run: false,
+            details: self.details,
+        };
+        let mut request = Request::new(parts, self.profile, engine.functions())?;
+        if let Some(s) = subresource.filter(|s| !s.parent.iter().all(|part| part.is_empty())) {
+            // Rules name a subresource by the kind of what it belongs to.
+            let [group, version, kind] = s.parent.clone();
+            request.target.group = group;
+            request.target.version = version;
+            request.target.kind = kind;
+        }
+        Ok(request)
+    }
+
+    /// Policies that have values of their own for a resource are evaluated with these.
+    pub fn with_own_values(
+        &self,
+        object: &Value,
+        request: &Request,
+        mut outcome: Outcome,
+        engine: &Engine,
+    ) -> Outcome {
+        if self.values.resources.is_empty() {
+            return outcome;
+        }
+        let name = object.text_at(&["metadata", "name"]);
+        let has_own = |policy: &str| self.values.resources.contains_key(&(policy.into(), name.into()));
+        if engine.set().has_phases() {
+            // What a policy leaves is what the next one sees, so all of them run again.
+            return engine.evaluate_phases(request, &|at, object| {
+                let policy = &engine.set().policies().get(at)?.name;
+                if !has_own(policy) {
+                    return None;
+                }
+                self.of(object.clone(), Some(policy), engine).ok()
+            });
+        }
+        for (at, policy) in engine.set().policies().iter().enumerate() {
+            if !has_own(&policy.name) {
+                continue;
+            }
+            if let Ok(request) = self.of(object.clone(), Some(&policy.name), engine) {
+                outcome.replace(engine, at, engine.evaluate_policy(at, &request));
+            }
+        }
+        outcome
+    }
+
+    /// The labels of the namespace that the object is, or is in.
+    pub fn namespace_labels(&self, object: &Value) -> Map {
+        let namespace = match object.text_at(&["kind"]) {
+            "Namespace" => object.text_at(&["metadata", "name"]),
+            _ => object.text_at(&["metadata", "namespace"]),
+        };
+        self.values.namespaces.get(namespace).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,82 @@
+//! Resource files of a run.
+//!
+//! In: resource arguments. Out: their objects, and what is to be said about arguments that gave none.
+//! Only the first argument has to be there. Semantics: `docs/cli.md`, resource sources.
+
+use crate::document::{self, Document, ResourceOptions};
+use crate::engine::Profile;
+use crate::sources::files::{self, Cause, Loaded};
+use crate::value::Value;
+
+/// The objects of resource arguments.
+#[derive(Clone, Debug, Default)]
+pub struct Resources {
+    /// In order.
+    pub documents: Vec<Document>,
+    /// Blocks of the reference about arguments that cannot be read.
+    pub failed: Vec<String>,
+    /// What changes nothing, for standard error.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the objects of resource arguments; `what` they are says the error.
+///
+/// # Errors
+/// The first argument cannot be read, or a document is no Kubernetes object: the reference's text,
+/// and the place.
+pub fn read(
+    arguments: &[String],
+    profile: Profile,
+    what: &str,
+) -> Result<Resources, (String, Option<String>)> {
+    let Loaded { sources, notices } = files::resources(arguments);
+    let mut out = Resources::default();
+    for n in notices {
+        let first = arguments.first().is_some_and(|a| *a == n.place);
+        match n.cause {
+            Cause::Missing | Cause::Unreadable if first => {
+                return Err((format!("failed to load {what} ({})", n.text), None));
+            }
+            Cause::Missing | Cause::Unreadable => {
+                let line = "-".repeat(70);
+                out.failed.push(format!(
+                    "\n{line}\nfailed to load resources: {}. \nerror: {}\n{line}\n",
+                    n.place, n.text
+                ));
+            }
+            _ => out.warnings.push(n.to_string()),
+        }
+    }
+    let options = ResourceOptions { float_numbers: profile.float_resources };
+    for s in &sources {
+        let documents = document::resources(&s.name, &s.text, options).map_err(|e| {
+            let place = format!("{}:{}: this document stops the run", e.source, e.line);
+            (format!("failed to load {what} ({e})"), Some(place))
+        })?;
+        if documents.is_empty() {
+            out.warnings.push(format!("{}: no resource", s.name));
+        }
+        out.documents.extend(documents);
+    }
+    Ok(out)
+}
+
+/// Group, namespace, kind and name of an object: what there can be only one of.
+pub fn identity(object: &Value) -> [String; 4] {
+    let group = object.text_at(&["apiVersion"]).split_once('/').map_or("", |(g, _)| g);
+    [
+        group.to_string(),
+        object.text_at(&["metadata", "namespace"]).to_string(),
+        object.text_at(&["kind"]).to_string(),
+        object.text_at(&["metadata", "name"]).to_string(),
+    ]
+}
+
+/// Parts objects from those of an identity that came before; the first one counts. Objects without a
+/// name are never the same.
+pub fn without_duplicates(documents: Vec<Document>) -> (Vec<Document>, Vec<Document>) {
+    let mut seen = std::collections::HashSet::new();
+    documents
+        .into_iter()
+        .partition(|d| d.value.text_at(&["metadata", "name"]).is_empty() || seen.insert(identity(&d.value)))
+}

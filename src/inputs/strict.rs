@@ -1,0 +1,263 @@
+//! Documents of the command line that are decoded strictly: tests, values, user information.
+//!
+//! In: a document and a table of what it may hold. Out: the document with the names and scalar types
+//! of the table, or the first thing wrong with it. As in the reference, keys are looked at in
+//! alphabetical order, names match in any case, and a scalar is taken for a text where one is wanted.
+
+use crate::document::locate;
+use crate::report::diagnostic::did_you_mean;
+use crate::value::place::PathPart;
+use crate::value::{Map, Str, Value, number};
+
+/// What a place may hold.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// Anything.
+    Any,
+    /// A text.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number.
+    Whole,
+    /// An object of any content.
+    Map,
+    /// An object of texts.
+    Texts,
+    /// A list.
+    List(&'static Shape),
+    /// An object of these fields.
+    Object(&'static Object),
+}
+
+/// An object: its type's name in messages and its fields.
+#[derive(Debug)]
+pub struct Object {
+    /// The type, `Test`.
+    pub name: &'static str,
+    /// Its fields.
+    pub fields: &'static [Field],
+}
+
+/// A field: its name, the embedded type that messages put in front of it, and its shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    name: &'static str,
+    part_of: &'static str,
+    shape: Shape,
+}
+
+/// A field of an object.
+pub const fn field(name: &'static str, shape: Shape) -> Field {
+    Field { name, part_of: "", shape }
+}
+
+impl Field {
+    /// As a field of a type that the object's type embeds.
+    pub const fn part_of(mut self, embedded: &'static str) -> Field {
+        self.part_of = embedded;
+        self
+    }
+}
+
+/// The metadata of any object.
+pub const METADATA: Shape = Shape::Object(&Object {
+    name: "ObjectMeta",
+    fields: &[
+        field("name", Shape::Text),
+        field("generateName", Shape::Text),
+        field("namespace", Shape::Text),
+        field("selfLink", Shape::Text),
+        field("uid", Shape::Text),
+        field("resourceVersion", Shape::Text),
+        field("generation", Shape::Whole),
+        field("creationTimestamp", Shape::Any),
+        field("deletionTimestamp", Shape::Any),
+        field("deletionGracePeriodSeconds", Shape::Whole),
+        field("labels", Shape::Texts),
+        field("annotations", Shape::Texts),
+        field("ownerReferences", Shape::List(&Shape::Any)),
+        field("finalizers", Shape::List(&Shape::Text)),
+        field("managedFields", Shape::List(&Shape::Any)),
+    ],
+});
+
+/// What is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The reference's text.
+    pub text: String,
+    /// Where it is.
+    pub path: Vec<PathPart>,
+    /// What may have been meant.
+    pub meant: Option<String>,
+}
+
+impl Fault {
+    /// `FILE:LINE:COLUMN: …`, with what to write instead, for a document of a file that begins on a line.
+    pub fn hint(&self, source: &str, line: usize, text: &str) -> String {
+        let place = locate::locate_key(text, &self.path).or_else(|| locate::locate(text, &self.path));
+        let place = match place {
+            Some(p) => format!("{source}:{}:{}", line + p.line.saturating_sub(1), p.col),
+            None => format!("{source}:{line}"),
+        };
+        match &self.meant {
+            Some(meant) => format!("{place}: {}; did you mean `{meant}`?", self.text),
+            None => format!("{place}: {}", self.text),
+        }
+    }
+}
+
+/// Reads a YAML text that must be an object of a type; the error is the reference's.
+///
+/// # Errors
+/// The text is no YAML, or see [`decode`]; with the place where it is known.
+pub fn parse(source: &str, text: &str, object: &'static Object) -> Result<Value, (String, Option<String>)> {
+    let value = crate::document::yaml_value_strict(text)
+        .map_err(|e| (format!("error converting YAML to JSON: {e}"), None))?;
+    decode(&value, object).map_err(|fault| {
+        let hint = fault.hint(source, 1, text);
+        (in_json(&fault), Some(hint))
+    })
+}
+
+/// The fault as the reference tells it of a YAML document.
+pub fn in_json(fault: &Fault) -> String {
+    format!("error unmarshaling JSON: while decoding JSON: json: {}", fault.text)
+}
+
+/// Checks a document.
+///
+/// # Errors
+/// The first fault: an unknown field or a value of another type.
+pub fn decode(value: &Value, object: &'static Object) -> Result<Value, Fault> {
+    let mut walk = Walk { owner: object.name, names: Vec::new(), path: Vec::new(), first: None };
+    let decoded = match value {
+        Value::Map(_) => walk.object(value, object),
+        Value::Null => Value::Map(Map::new()),
+        other => {
+            walk.first = Some(Fault {
+                text: format!(
+                    "cannot unmarshal {} into Go value of type v1alpha1.{}",
+                    other.json_type(),
+                    object.name
+                ),
+                path: Vec::new(),
+                meant: None,
+            });
+            Value::Null
+        }
+    };
+    match walk.first {
+        Some(fault) => Err(fault),
+        None => Ok(decoded),
+    }
+}
+
+/// The walk through a document, which remembers the first fault.
+struct Walk {
+    /// The innermost type.
+    owner: &'static str,
+    /// The names of the fields down to here, embedded types included.
+    names: Vec<&'static str>,
+    path: Vec<PathPart>,
+    first: Option<Fault>,
+}
+
+impl Walk {
+    fn object(&mut self, value: &Value, object: &'static Object) -> Value {
+        let Some(entries) = value.as_map() else { return Value::Null };
+        let outer = std::mem::replace(&mut self.owner, object.name);
+        let mut sorted: Vec<(&Str, &Value)> = entries.iter().collect();
+        sorted.sort_by(|a, b| a.0.cmp(b.0));
+        let mut out = Map::new();
+        for (key, value) in sorted {
+            self.path.push(PathPart::Key(key.clone()));
+            let exact = object.fields.iter().find(|f| f.name == &**key);
+            match exact.or_else(|| object.fields.iter().find(|f| f.name.eq_ignore_ascii_case(key))) {
+                Some(field) => {
+                    let depth = self.names.len();
+                    if !field.part_of.is_empty() {
+                        self.names.push(field.part_of);
+                    }
+                    self.names.push(field.name);
+                    let decoded = self.value(value, &field.shape);
+                    out.insert(field.name, decoded);
+                    self.names.truncate(depth);
+                }
+                None => {
+                    let known: Vec<&str> = object.fields.iter().map(|f| f.name).collect();
+                    let meant = did_you_mean(key, &known).map(str::to_owned);
+                    self.fault(format!("unknown field {}", crate::value::quote::quote(key)), meant);
+                }
+            }
+            self.path.pop();
+        }
+        self.owner = outer;
+        Value::Map(out)
+    }
+
+    fn value(&mut self, value: &Value, shape: &Shape) -> Value {
+        match (shape, value) {
+            (_, Value::Null) | (Shape::Any, _) => value.clone(),
+            (Shape::Text, Value::Str(_))
+            | (Shape::Flag, Value::Bool(_))
+            | (Shape::Whole, Value::Int(_) | Value::UInt(_))
+            | (Shape::Map, Value::Map(_)) => value.clone(),
+            (Shape::Text, Value::Bool(b)) => Value::from(if *b { "true" } else { "false" }),
+            (Shape::Text, Value::Int(i)) => Value::from(i.to_string()),
+            (Shape::Text, Value::UInt(u)) => Value::from(u.to_string()),
+            (Shape::Text, Value::Float(f)) => Value::from(number::float_v(*f)),
+            (Shape::Texts, Value::Map(entries)) => {
+                let mut out = Map::new();
+                for (key, value) in entries.iter() {
+                    self.path.push(PathPart::Key(key.clone()));
+                    out.insert(key.clone(), self.value(value, &Shape::Text));
+                    self.path.pop();
+                }
+                Value::Map(out)
+            }
+            (Shape::List(item), Value::List(items)) => {
+                let mut out = Vec::with_capacity(items.len());
+                for (i, value) in items.iter().enumerate() {
+                    self.path.push(PathPart::Index(i));
+                    out.push(self.value(value, item));
+                    self.path.pop();
+                }
+                Value::list(out)
+            }
+            (Shape::Object(object), Value::Map(_)) => self.object(value, object),
+            _ => {
+                let text = format!(
+                    "cannot unmarshal {} into Go struct field {}.{} of type {}",
+                    value.json_type(),
+                    self.owner,
+                    self.names.join("."),
+                    go_type(shape)
+                );
+                self.fault(text, None);
+                Value::Null
+            }
+        }
+    }
+
+    fn fault(&mut self, text: String, meant: Option<String>) {
+        if self.first.is_none() {
+            self.first = Some(Fault { text, path: self.path.clone(), meant });
+        }
+    }
+}
+
+fn go_type(shape: &Shape) -> String {
+    match shape {
+        Shape::Any => "interface {}".into(),
+        Shape::Text => "string".into(),
+        Shape::Flag => "bool".into(),
+        Shape::Whole => "int".into(),
+        Shape::Map => "map[string]interface {}".into(),
+        Shape::Texts => "map[string]string".into(),
+        Shape::List(item) => format!("[]{}", go_type(item)),
+        Shape::Object(object) if object.name == "ObjectMeta" => "v1.ObjectMeta".into(),
+        Shape::Object(object) => format!("v1alpha1.{}", object.name),
+    }
+}

@@ -1,0 +1,63 @@
+//! User information files: who makes the requests.
+
+use crate::engine::request::UserParts;
+use crate::value::Value;
+
+use super::Refused;
+use super::strict::{self, METADATA, Object, Shape, field};
+
+/// A user information file.
+pub const FILE: Object = Object {
+    name: "UserInfo",
+    fields: &[
+        field("apiVersion", Shape::Text),
+        field("kind", Shape::Text),
+        field("metadata", METADATA),
+        field("roles", Shape::List(&Shape::Text)),
+        field("clusterRoles", Shape::List(&Shape::Text)),
+        field("userInfo", Shape::Object(&ACCOUNT)),
+        field("synchronize", Shape::Flag),
+    ],
+};
+
+const ACCOUNT: Object = Object {
+    name: "UserInfo",
+    fields: &[
+        field("username", Shape::Text),
+        field("uid", Shape::Text),
+        field("groups", Shape::List(&Shape::Text)),
+        field("extra", Shape::Map),
+    ],
+};
+
+/// Reads a user information file; the flag tells that its kind or version is missing, as in a schema
+/// of the past.
+///
+/// # Errors
+/// The reference's text.
+pub fn read(path: &str) -> Result<(UserParts, bool), Refused> {
+    let text = super::read(path).map_err(|cause| {
+        format!("failed to load request info (unable to read yaml (unable to read yaml ({cause})))")
+    })?;
+    let doc = strict::parse(path, &text, &FILE).map_err(|(cause, hint)| Refused {
+        notice: None,
+        text: format!("failed to load request info (failed to decode yaml ({cause}))"),
+        hint,
+    })?;
+    let strings = |key: &str| -> Vec<String> {
+        let items = doc.get(key).and_then(Value::as_list).unwrap_or_default();
+        items.iter().filter_map(|s| s.as_str().map(String::from)).collect()
+    };
+    let user = UserParts {
+        info: doc.get("userInfo").cloned().unwrap_or_default(),
+        roles: strings("roles"),
+        cluster_roles: strings("clusterRoles"),
+    };
+    let deprecated = doc.text_at(&["apiVersion"]).is_empty() || doc.text_at(&["kind"]).is_empty();
+    Ok((user, deprecated))
+}
+
+/// What the reference prints of a file of the deprecated schema.
+pub fn deprecated(path: &str) -> String {
+    format!("\nWARNING: user infos file ({path}) uses a deprecated schema that will be removed in 1.15\n")
+}

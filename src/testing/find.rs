@@ -1,0 +1,91 @@
+//! Finding test files.
+//!
+//! In: folders, patterns and addresses of repositories. Out: the texts of all files of a given name,
+//! in the order of their paths. Hidden folders are looked into as well. Semantics: `docs/test.md`.
+
+use std::path::Path;
+
+use crate::sources::files::{SourceText, reason};
+use crate::sources::git::{Access, Checkout};
+
+use super::file::clean;
+
+/// The test files of all arguments.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The texts.
+    pub sources: Vec<SourceText>,
+    /// Patterns and folders in which there is none.
+    pub empty: Vec<String>,
+    /// Checkouts of repositories, which are deleted with this value.
+    pub checkouts: Vec<Checkout>,
+}
+
+/// Finds test files of a name; the branch is that of repositories.
+///
+/// # Errors
+/// The reference's text for a folder that is not there or is none, or for a repository that cannot be
+/// cloned.
+pub fn find(arguments: &[String], name: &str, branch: &str) -> Result<Found, String> {
+    let mut found = Found::default();
+    for argument in arguments {
+        let before = found.sources.len();
+        if crate::sources::download::is_url(argument) {
+            let access = Access { branch: branch.into(), ..Access::default() };
+            let checkout = access.tests(argument)?;
+            walk(&checkout.folder, name, &mut found.sources)?;
+            found.checkouts.push(checkout);
+        } else if Path::new(argument).exists() || !argument.contains(['*', '?', '[']) {
+            walk(Path::new(argument), name, &mut found.sources)?;
+        } else {
+            let paths = glob::glob(argument).map(|paths| paths.flatten().collect::<Vec<_>>());
+            for path in paths.unwrap_or_default() {
+                if path.is_dir() {
+                    walk(&path, name, &mut found.sources)?;
+                } else if path.file_name().is_some_and(|n| n == name) {
+                    read(&path, &mut found.sources)?;
+                }
+            }
+        }
+        if found.sources.len() == before {
+            found.empty.push(argument.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Reads the files of a name in a folder and those below it, in order.
+fn walk(folder: &Path, name: &str, out: &mut Vec<SourceText>) -> Result<(), String> {
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(path) = waiting.pop() {
+        if path.file_name().is_some_and(|n| n == name) && path != folder {
+            read(&path, out)?;
+            continue;
+        }
+        let entries = match std::fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(e) if path == folder => {
+                let shown = clean(&path);
+                return Err(match e.kind() {
+                    std::io::ErrorKind::NotADirectory => format!("open {shown}: not a directory"),
+                    _ => format!("open {shown}: {}", reason(&e)),
+                });
+            }
+            Err(e) => return Err(format!("open {}: {}", clean(&path), reason(&e))),
+        };
+        let wanted = |e: &std::fs::DirEntry| e.file_name() == name || e.file_type().is_ok_and(|t| t.is_dir());
+        let mut inside: Vec<_> = entries.flatten().filter(wanted).map(|e| e.path()).collect();
+        // The next in order is taken from the end.
+        inside.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
+        waiting.append(&mut inside);
+    }
+    Ok(())
+}
+
+fn read(path: &Path, out: &mut Vec<SourceText>) -> Result<(), String> {
+    let name = clean(path);
+    let text = std::fs::read(path).map_err(|e| format!("open {name}: {}", reason(&e)))?;
+    let text = crate::document::split::utf8(&text).map_err(|e| format!("{name}: {e}"))?.to_owned();
+    out.push(SourceText { name, text });
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! Loading what a test names.
+//!
+//! In: a [`Test`]. Out: policies, objects, exceptions and data, ready to be evaluated, and the lines
+//! that the reference prints on the way. The first file that cannot be used ends the run. Semantics:
+//! `docs/test.md`, "Loading".
+
+use std::sync::Arc;
+
+use crate::document::{Document, ResourceOptions};
+use crate::engine::Profile;
+use crate::inputs::requests::Requests;
+use crate::inputs::values::Values;
+use crate::inputs::{Refused, exceptions, resources, strict, user};
+use crate::ir::Exception;
+use crate::load::{self, Policies};
+use crate::sources::files::{self, Cause};
+use crate::sources::offline::Offline;
+use crate::sources::payload;
+use crate::value::{Map, Value};
+
+use super::file::{Expected, Test};
+use super::mocks;
+use super::schema::CLUSTER;
+use super::world::World;
+
+/// What is printed while a test runs.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// For standard output.
+    pub text: String,
+    /// For standard error: what the reference is silent about.
+    pub hints: Vec<String>,
+}
+
+impl Log {
+    pub(super) fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+}
+
+/// Everything that a test names.
+pub(super) struct Loaded {
+    pub policies: Policies,
+    pub resources: Vec<Document>,
+    pub targets: Vec<Document>,
+    pub exceptions: Vec<Exception>,
+    pub payloads: Vec<(String, Value)>,
+    pub requests: Requests,
+    pub world: World,
+}
+
+/// Whether deprecated kinds end the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Strictness {
+    /// Deprecation warnings are errors.
+    pub warnings_as_errors: bool,
+}
+
+/// Loads a test.
+///
+/// # Errors
+/// The reference's text for what cannot be used.
+pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result<Loaded, String> {
+    log.line(&format!("Loading test  ( {} ) ...", test.path));
+    log.line("  Loading values/variables ...");
+    let mut values = values(test, log)?;
+    let user = match &test.user {
+        None => None,
+        Some(path) => {
+            log.line("  Loading user infos ...");
+            let (parts, deprecated) = user::read(path).map_err(|r| format!("error: {}", told(r, log)))?;
+            if deprecated {
+                log.text.push_str(&user::deprecated(path));
+                return Err(format!(
+                    "userInfo file {path} uses a deprecated schema — please migrate to the latest format"
+                ));
+            }
+            Some(parts)
+        }
+    };
+    log.line("  Loading policies ...");
+    let policies = policies(test, log)?;
+    deprecations(&policies.deprecations, strictness, log)?;
+    log.line("  Loading resources ...");
+    let profile = Profile::kyverno_cli();
+    let resources = objects(&test.resources, "resources", profile, log)?;
+    let (kept, left) = resources::without_duplicates(resources);
+    for d in left {
+        let text = |path: &[&str]| d.value.text_at(path).to_owned();
+        log.line(&format!(
+            "  warning: found duplicated resource {} {} {}",
+            text(&["kind"]),
+            text(&["metadata", "name"]),
+            text(&["metadata", "namespace"])
+        ));
+        log.hints.push(format!("{}:{}: this duplicate is left out", d.source, d.line));
+    }
+    let targets = objects(&test.targets, "target resources", profile, log)?;
+    let params = objects(&test.params, "parameter resources", profile, log)?;
+    let payloads = payloads(test, log)?;
+    let mut exist: Vec<Value> =
+        [&kept, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();
+    if !test.cluster.is_empty() {
+        log.line("Loading Kubernetes resources ...");
+        let cluster = cluster(test, log)?;
+        for ns in cluster.iter().filter(|o| o.text_at(&["kind"]) == "Namespace") {
+            let labels = ns.at(&["metadata", "labels"]).and_then(Value::as_map).cloned();
+            values
+                .namespaces
+                .entry(ns.text_at(&["metadata", "name"]).into())
+                .or_insert_with(|| labels.unwrap_or_else(Map::new));
+        }
+        exist.extend(cluster);
+        values.subresources.clear();
+    }
+    log.line("  Loading exceptions ...");
+    let mut all = Vec::new();
+    for path in &test.exceptions {
+        let read = exceptions::read(path).map_err(|e| format!("error: {e}"))?;
+        deprecations(&read.deprecations, strictness, log)?;
+        all.extend(read.exceptions);
+    }
+    let world = World {
+        offline: Offline { objects: exist, globals: Vec::new() },
+        cluster: !test.cluster.is_empty(),
+        clone_sources: Vec::new(),
+        answers: mocks::answers(&test.api_calls)?,
+        globals: mocks::globals(&test.globals, &test.folder)?,
+    };
+    let requests = Requests { values: Arc::new(values), user, profile, details: false, operation: None };
+    Ok(Loaded { policies, resources: kept, targets, exceptions: all, payloads, requests, world })
+}
+
+fn told(refused: Refused, log: &mut Log) -> String {
+    log.text.extend(refused.notice);
+    log.hints.extend(refused.hint);
+    refused.text
+}
+
+fn values(test: &Test, log: &mut Log) -> Result<Values, String> {
+    match (&test.values, &test.variables) {
+        (Some(spec), _) => Values::of(spec),
+        (None, Some((named, path))) => Values::read(path, named).map_err(|r| told(r, log)),
+        (None, None) => Ok(Values::default()),
+    }
+}
+
+fn policies(test: &Test, log: &mut Log) -> Result<Policies, String> {
+    let failed = |cause: String| format!("error: failed to load policies ({cause})");
+    let mut all = Policies::default();
+    for argument in &test.policies {
+        let loaded = files::policies(std::slice::from_ref(argument));
+        for notice in &loaded.notices {
+            match notice.cause {
+                Cause::Missing | Cause::Unreadable => return Err(failed(notice.text.clone())),
+                Cause::NoMatch if !std::path::Path::new(argument).exists() => {
+                    log.hints.push(notice.to_string());
+                    return Err(failed(format!("stat {argument}: no such file or directory")));
+                }
+                _ => log.hints.push(notice.to_string()),
+            }
+        }
+        let read = load::argument(&loaded.sources);
+        if let Some(p) = read.problems.iter().find(|p| p.fatal) {
+            log.hints.push(p.to_string());
+            return Err(failed(format!("failed to load file {}: {}", p.source, p.text)));
+        }
+        all.extend(read);
+    }
+    for p in &all.problems {
+        log.line(&format!("  ERROR: {}: {}", p.source, p.text));
+        log.hints.push(p.to_string());
+    }
+    Ok(all)
+}
+
+fn deprecations(lines: &[String], strictness: Strictness, log: &mut Log) -> Result<(), String> {
+    let mut count = 0;
+    for line in lines.iter().filter(|l| !l.is_empty()) {
+        log.line(&format!("  {line}"));
+        count += 1;
+    }
+    match strictness.warnings_as_errors && count > 0 {
+        true => Err(format!("found {count} deprecation warning(s) and --warnings-as-errors is set")),
+        false => Ok(()),
+    }
+}
+
+fn objects(
+    arguments: &[String],
+    what: &str,
+    profile: Profile,
+    log: &mut Log,
+) -> Result<Vec<Document>, String> {
+    match resources::read(arguments, profile, what) {
+        Ok(read) => {
+            log.text.extend(read.failed);
+            log.hints.extend(read.warnings);
+            Ok(read.documents)
+        }
+        Err((text, place)) => {
+            log.hints.extend(place);
+            Err(format!("error: {text}"))
+        }
+    }
+}
+
+fn payloads(test: &Test, log: &mut Log) -> Result<Vec<(String, Value)>, String> {
+    let mut all = Vec::new();
+    if !test.json_payloads.is_empty() {
+        log.line("  Loading JSON payloads ...");
+    }
+    for (shown, path) in &test.json_payloads {
+        let failed = |e: String| {
+            let cause = e.strip_prefix("failed to load JSON payload (").and_then(|e| e.strip_suffix(')'));
+            format!("error: failed to load JSON payload {shown} ({})", cause.unwrap_or(&e))
+        };
+        all.push((shown.clone(), payload::any_form(path).map_err(failed)?));
+    }
+    if !test.http_payloads.is_empty() {
+        log.line("  Loading HTTP payloads ...");
+    }
+    for path in &test.http_payloads {
+        all.push((path.clone(), payload::http_request(path)?));
+    }
+    if !test.envoy_payloads.is_empty() {
+        log.line("  Loading Envoy payloads ...");
+    }
+    for path in &test.envoy_payloads {
+        all.push((path.clone(), payload::envoy_request(path)?));
+    }
+    Ok(all)
+}
+
+/// The objects of a cluster, definitions of custom kinds included.
+fn cluster(test: &Test, log: &mut Log) -> Result<Vec<Value>, String> {
+    let failed = |cause: String| format!("error: failed to load Kubernetes resources: {cause}");
+    let mut all = Vec::new();
+    for path in &test.cluster {
+        let text = crate::inputs::read(path).map_err(failed)?;
+        let doc = strict::parse(path, &text, &CLUSTER).map_err(|(cause, hint)| {
+            log.hints.extend(hint);
+            failed(cause)
+        })?;
+        let items = |key: &str| doc.at(&["spec", key]).and_then(Value::as_list).unwrap_or_default();
+        all.extend(items("resources").iter().map(Value::with_float_numbers));
+        for crd in items("crds").iter().filter_map(Value::as_str) {
+            let path = super::file::clean(&std::path::Path::new(&test.folder).join(crd));
+            let failed = |cause: String| format!("error: failed to load CRDs from path {path}: {cause}");
+            let text = crate::inputs::read(&path).map_err(failed)?;
+            let read = crate::document::resources(&path, &text, ResourceOptions { float_numbers: true });
+            all.extend(read.map_err(|e| failed(e.message))?.into_iter().map(|d| d.value));
+        }
+    }
+    Ok(all)
+}
+
+/// The operations of expected results, each once; what is wrong with them.
+///
+/// # Errors
+/// The reference's text for an operation that cannot be asked for.
+pub(super) fn operations(results: &[Expected]) -> Result<Vec<String>, String> {
+    let mut all: Vec<String> = Vec::new();
+    for r in results.iter().filter(|r| !r.operation.is_empty()) {
+        let wrong = |text: String| Err(format!("invalid test result for policy {}: {text}", r.policy));
+        if !matches!(&*r.operation, "CREATE" | "UPDATE" | "DELETE") {
+            return wrong(format!(
+                "invalid operation \"{}\", must be one of CREATE, UPDATE, DELETE",
+                r.operation
+            ));
+        }
+        if r.is_deleting {
+            return wrong("operation is not supported for deleting policies".into());
+        }
+        if !all.contains(&r.operation) {
+            all.push(r.operation.clone());
+        }
+    }
+    Ok(all)
+}

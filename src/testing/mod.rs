@@ -1,0 +1,18 @@
+//! Tests of policies: what policies must say about objects, declared in files.
+//!
+//! In: folders with test files. Out: for each test its rows, one an object that an expected result looks
+//! at. [`find`] looks for files, [`file`] reads them, [`run`] evaluates a test, [`rows`] compares;
+//! [`format`] turns rows into text. Semantics: `docs/test.md`.
+
+pub mod file;
+pub mod find;
+pub mod format;
+pub mod load;
+mod mocks;
+mod objects;
+mod responses;
+pub mod rows;
+pub mod run;
+mod schema;
+pub mod selector;
+mod world;

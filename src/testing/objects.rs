@@ -1,0 +1,93 @@
+//! Comparing objects with files that hold the expected ones.
+//!
+//! In: an object and a file. Out: whether the file's object of that kind and name equals it, and a
+//! diff where it does not. What says who made an object, and empty parts, do not count. Semantics:
+//! `docs/test.md`, "Expected objects".
+
+use crate::document::{self, Document, ResourceOptions};
+use crate::report::{diff, yaml};
+use crate::value::{Map, Str, Value};
+
+/// Why an object is not the expected one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It differs: a diff for people.
+    Differs(String),
+    /// The file does not hold such an object.
+    Missing(String),
+    /// The file cannot be used.
+    Unusable(String),
+}
+
+/// Compares an object with the one of its kind and name in a file; `what` the file is says the error.
+///
+/// # Errors
+/// See [`Mismatch`].
+pub fn compare(object: &Value, path: &str, what: &str) -> Result<(), Mismatch> {
+    let failed = |cause: String| format!("error: failed to load {what} resource ({cause})");
+    let text = crate::inputs::read(path).map_err(|e| Mismatch::Unusable(failed(e)))?;
+    let documents: Vec<Document> = document::resources(path, &text, ResourceOptions { float_numbers: true })
+        .map_err(|e| Mismatch::Unusable(failed(e.message)))?;
+    let mut object = object.clone();
+    document::resource::default_namespace(&mut object);
+    let identity = |v: &Value| {
+        let text = |path: &[&str]| v.text_at(path).to_owned();
+        [
+            text(&["apiVersion"]),
+            text(&["kind"]),
+            text(&["metadata", "namespace"]),
+            text(&["metadata", "name"]),
+        ]
+    };
+    let wanted = identity(&object);
+    let Some(expected) = documents.iter().find(|d| identity(&d.value) == wanted) else {
+        let name = object.text_at(&["metadata", "name"]);
+        return Err(Mismatch::Missing(failed(format!("resource with name {name} not found in manifest"))));
+    };
+    let (expected, got) = (comparable(&expected.value), comparable(&object));
+    if expected.strict_eq(&got) {
+        return Ok(());
+    }
+    let shown = |v: &Value| {
+        let top: Map = [(Str::from("object"), v.with_whole_numbers())].into_iter().collect();
+        yaml::to_string(&Value::Map(top), yaml::Style::Object)
+    };
+    Err(Mismatch::Differs(diff::lines(&shown(&expected), &shown(&got))))
+}
+
+/// An object as it is compared: with the label of all that was made, without those that say by whom,
+/// without empty parts.
+fn comparable(object: &Value) -> Value {
+    let mut object = object.with_float_numbers();
+    if let Value::Map(top) = &mut object {
+        if !matches!(top.get("metadata"), Some(Value::Map(_))) {
+            top.insert("metadata", Value::Map(Map::new()));
+        }
+        if let Some(Value::Map(metadata)) = top.get_mut("metadata") {
+            let labels = metadata.get("labels").and_then(Value::as_map);
+            let kept = labels.into_iter().flat_map(Map::iter);
+            let kept = kept.filter(|(k, _)| !k.starts_with("generate.kyverno.io/"));
+            let mut labels: Map = kept.map(|(k, v)| (k.clone(), v.clone())).collect();
+            labels.insert("app.kubernetes.io/managed-by", Value::from("kyverno"));
+            metadata.insert("labels", Value::Map(labels));
+        }
+    }
+    without_empty(&object).unwrap_or_default()
+}
+
+/// A value without nulls and empty objects and lists, at any depth; `None` where nothing is left.
+fn without_empty(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::Map(entries) => {
+            let left: Map =
+                entries.iter().filter_map(|(k, v)| Some((k.clone(), without_empty(v)?))).collect();
+            (!left.is_empty()).then_some(Value::Map(left))
+        }
+        Value::List(items) => {
+            let left: Vec<Value> = items.iter().filter_map(without_empty).collect();
+            (!left.is_empty()).then(|| Value::list(left))
+        }
+        other => Some(other.clone()),
+    }
+}

@@ -1,0 +1,81 @@
+//! What each policy of a test says about each object.
+//!
+//! In: the outcome of an object. Out: one response a policy and phase, as the reference makes them:
+//! most policies respond to every object, though without results where they do not match. Semantics:
+//! `docs/test.md`, "Rows".
+
+use crate::engine::RuleOutcome;
+use crate::ir::Policy;
+use crate::ir::rule::RuleKind;
+use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
+use crate::value::Value;
+
+/// The response of a policy to an object.
+#[derive(Clone, Debug)]
+pub struct Response<'o> {
+    /// The policy.
+    pub policy: &'o Policy,
+    /// Its results.
+    pub results: Vec<&'o RuleOutcome>,
+    /// The object as the policy left it.
+    pub object: Value,
+}
+
+/// What a test knows an object by: version, kind, namespace and name.
+pub fn key(object: &Value) -> [String; 4] {
+    let text = |path: &[&str]| object.text_at(path).to_owned();
+    [text(&["apiVersion"]), text(&["kind"]), text(&["metadata", "namespace"]), text(&["metadata", "name"])]
+}
+
+/// Whether a policy is one of Kyverno's own, whose rules have names.
+pub fn has_named_rules(policy: &Policy) -> bool {
+    matches!(&*policy.kind, "ClusterPolicy" | "Policy")
+}
+
+/// The responses of all policies to an object, in the order of their phases.
+pub fn responses<'o>(set: &'o PolicySet, object: &Value, outcome: &'o Outcome) -> Vec<Response<'o>> {
+    let mut all = Vec::new();
+    let mut current = object.clone();
+    for policy in set.mutating() {
+        let done = outcome.policies.iter().find(|p| of(p, policy) && has(p, RuleKind::Mutation));
+        if let Some(object) = done.and_then(|p| p.object.as_ref()) {
+            current = object.clone();
+        }
+        let results = done.into_iter().flat_map(|p| &p.rules).collect();
+        all.push(Response { policy, results, object: current.clone() });
+    }
+    for policy in set.policies() {
+        let verdicts: Vec<&PolicyOutcome> = outcome
+            .policies
+            .iter()
+            .filter(|p| of(p, policy) && !has(p, RuleKind::Mutation) && !has(p, RuleKind::Generation))
+            .collect();
+        let results = |p: &&'o PolicyOutcome| Response {
+            policy,
+            results: p.rules.iter().collect(),
+            object: current.clone(),
+        };
+        if verdicts.is_empty() && responds_always(policy) {
+            all.push(Response { policy, results: Vec::new(), object: current.clone() });
+        }
+        all.extend(verdicts.iter().map(results));
+    }
+    for p in outcome.policies.iter().filter(|p| has(p, RuleKind::Generation)) {
+        all.push(Response { policy: &p.policy, results: p.rules.iter().collect(), object: current.clone() });
+    }
+    all
+}
+
+fn of(outcome: &PolicyOutcome, policy: &Policy) -> bool {
+    std::ptr::eq(&*outcome.policy, policy)
+}
+
+fn has(outcome: &PolicyOutcome, kind: RuleKind) -> bool {
+    outcome.rules.iter().any(|r| r.kind == kind)
+}
+
+/// Whether a policy with rules that give verdicts responds to objects that it does not match.
+fn responds_always(policy: &Policy) -> bool {
+    let gives_verdicts = |k: RuleKind| matches!(k, RuleKind::Validation | RuleKind::ImageVerification);
+    policy.rules.iter().any(|r| gives_verdicts(r.kind))
+}

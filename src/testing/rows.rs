@@ -1,0 +1,388 @@
+//! Expected results against what policies said: one row for each object that is looked at.
+//!
+//! In: the expected results of a test, and the responses of its policies. Out: rows that passed, were
+//! skipped or failed, and a note on each expected result that compared nothing. Semantics:
+//! `docs/test.md`, "Rows".
+
+use std::collections::HashMap;
+
+use crate::engine::action::{enforces, of_policy};
+use crate::engine::{Effect, RuleOutcome};
+use crate::ir::rule::RuleKind;
+use crate::matching::Target;
+use crate::report::diff;
+use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
+use crate::value::Value;
+
+use super::file::Expected;
+use super::objects::{self, Mismatch};
+use super::responses::{Response, has_named_rules, key};
+
+/// How a row came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As expected.
+    Pass,
+    /// Not as expected.
+    Fail,
+    /// Nothing could be compared, because the policy is not well-formed.
+    Skip,
+}
+
+impl Verdict {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Pass => "Pass",
+            Verdict::Fail => "Fail",
+            Verdict::Skip => "Skip",
+        }
+    }
+}
+
+/// A comparison of an expected result with what came out for an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The policy as the test names it.
+    pub policy: String,
+    /// The rule that ran, or that was to run.
+    pub rule: String,
+    /// The object.
+    pub resource: String,
+    /// How it came out.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+    /// What the rule said, or what differs; with colours.
+    pub message: String,
+    /// Whether a result was compared at all.
+    pub compared: bool,
+}
+
+/// An expected result that compared nothing, wholly or in part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// Its position in the test.
+    pub at: usize,
+    /// Why.
+    pub text: String,
+}
+
+/// An object and what policies said about it.
+pub struct Subject<'o> {
+    /// Version, kind, namespace and name; for a payload only its path.
+    pub key: Vec<String>,
+    /// The responses, when it was evaluated.
+    pub responses: Vec<Response<'o>>,
+    /// The responses that changed it although it was not evaluated.
+    pub changed: Vec<(Value, Response<'o>, &'o RuleOutcome)>,
+}
+
+impl Subject<'_> {
+    fn shown(&self) -> String {
+        match self.key.len() {
+            1 => format!("/{}", self.key.concat()),
+            _ => self.key.join("/"),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.key.last().map_or("", String::as_str)
+    }
+
+    fn has_place(&self, wanted: &str) -> bool {
+        match wanted.split_once('/') {
+            None => self.name() == wanted,
+            Some((ns, name)) => {
+                self.name() == name
+                    && self.key.len() >= 2
+                    && self.key.get(self.key.len() - 2).is_some_and(|n| n == ns)
+            }
+        }
+    }
+}
+
+/// What rows are made of besides the responses.
+pub struct Context<'c> {
+    /// Facts of policies by key.
+    pub facts: &'c HashMap<String, PolicyFacts>,
+    /// Why policies were refused, by name.
+    pub refused: &'c HashMap<String, String>,
+}
+
+/// The rows of an expected result, in the order of `subjects`: those of targets stand before those that
+/// were evaluated.
+pub fn rows(
+    at: usize,
+    expected: &Expected,
+    targets: &[Subject<'_>],
+    evaluated: &[Subject<'_>],
+    context: &Context<'_>,
+) -> (Vec<Row>, Vec<Idle>) {
+    let mut maker = Maker { expected, context, rows: Vec::new(), idle: Vec::new(), at };
+    for subject in maker.selected(targets, evaluated) {
+        maker.subject(subject, targets, evaluated);
+    }
+    (maker.rows, maker.idle)
+}
+
+struct Maker<'m> {
+    at: usize,
+    expected: &'m Expected,
+    context: &'m Context<'m>,
+    rows: Vec<Row>,
+    idle: Vec<Idle>,
+}
+
+impl<'m> Maker<'m> {
+    fn idle(&mut self, text: String) {
+        self.idle.push(Idle { at: self.at, text });
+    }
+
+    /// The objects that are named; all of them when none is, or when there is none of that name.
+    fn selected<'o>(
+        &mut self,
+        targets: &'o [Subject<'o>],
+        evaluated: &'o [Subject<'o>],
+    ) -> Vec<&'o Subject<'o>> {
+        let all = || targets.iter().chain(evaluated);
+        let mut found: Vec<&Subject<'_>> = Vec::new();
+        if let Some(names) = &self.expected.resources {
+            for name in names {
+                let before = found.len();
+                found.extend(all().filter(|s| s.has_place(name)));
+                if found.len() == before {
+                    let text = format!("there is no object `{name}`");
+                    self.idle.push(Idle { at: self.at, text });
+                }
+            }
+            for [version, namespace, name] in &self.expected.specs {
+                let wanted = |s: &&Subject<'_>| matches!(&s.key[..], [v, _, ns, n] if v == version && ns == namespace && n == name);
+                let before = found.len();
+                found.extend(all().filter(wanted));
+                if found.len() == before {
+                    let text = format!("there is no object `{version}/{namespace}/{name}`");
+                    self.idle.push(Idle { at: self.at, text });
+                }
+            }
+        }
+        if found.is_empty() {
+            found.extend(all());
+        }
+        found
+    }
+
+    fn subject(&mut self, subject: &Subject<'_>, targets: &[Subject<'_>], evaluated: &[Subject<'_>]) {
+        let before = self.rows.len();
+        let mut dropped = false;
+        let name = self.expected.policy.rsplit('/').next().unwrap_or_default().to_owned();
+        // An object that was evaluated and changed by others too is looked at in both ways.
+        for evaluated in evaluated.iter().filter(|s| s.key == subject.key) {
+            for response in evaluated.responses.iter().filter(|r| *r.policy.name == *name) {
+                dropped |= self.response(response, &evaluated.shown());
+                if self.rows.len() == before && !dropped {
+                    self.idle(format!("{} gives no result for {}", self.named(), evaluated.shown()));
+                    self.push(
+                        &self.expected.rule.clone(),
+                        evaluated.shown(),
+                        Verdict::Pass,
+                        "Excluded",
+                        "Excluded",
+                        false,
+                    );
+                }
+            }
+        }
+        for target in targets.iter().filter(|s| s.key == subject.key) {
+            for (object, response, result) in &target.changed {
+                dropped |= self.compare(response, result, object, &target.shown());
+            }
+        }
+        if self.rows.len() > before {
+            return;
+        }
+        if dropped {
+            let shown = subject.shown();
+            return self.idle(format!("the expected objects do not hold {shown}"));
+        }
+        let rule = self.expected.rule.clone();
+        if let Some(why) = self.context.refused.get(&name) {
+            self.idle(format!("{} is not well-formed", self.named()));
+            let why = why.clone();
+            return self.push(&rule, subject.shown(), Verdict::Skip, "Invalid Policy", &why, false);
+        }
+        self.push(&rule, subject.shown(), Verdict::Fail, "Not found", "Not found", false);
+    }
+
+    fn named(&self) -> String {
+        match &*self.expected.rule {
+            "" => format!("policy `{}`", self.expected.policy),
+            rule => format!("rule `{rule}` of policy `{}`", self.expected.policy),
+        }
+    }
+
+    fn push(
+        &mut self,
+        rule: &str,
+        resource: String,
+        verdict: Verdict,
+        reason: &str,
+        message: &str,
+        compared: bool,
+    ) {
+        self.rows.push(Row {
+            policy: self.expected.policy.clone(),
+            rule: rule.into(),
+            resource,
+            verdict,
+            reason: reason.into(),
+            message: message.into(),
+            compared,
+        });
+    }
+
+    /// Whether a result is one of those that are expected.
+    fn concerns(&self, response: &Response<'_>, result: &RuleOutcome) -> bool {
+        let wanted = &*self.expected.rule;
+        let base = |prefix: &str| result.rule.strip_prefix(prefix) == Some(wanted);
+        wanted.is_empty()
+            || !has_named_rules(response.policy)
+            || *result.rule == *wanted
+            || base("autogen-")
+            || base("autogen-cronjob-")
+    }
+
+    /// The rows of a response; whether one was dropped because its object is not in the file.
+    fn response(&mut self, response: &Response<'_>, shown: &str) -> bool {
+        let mut dropped = false;
+        let results: Vec<&RuleOutcome> =
+            response.results.iter().copied().filter(|r| self.concerns(response, r)).collect();
+        for result in results {
+            if let Some(Effect::Generated(objects)) = result.effect.as_deref() {
+                for object in objects {
+                    let name = format!("/{}", object.text_at(&["metadata", "name"]));
+                    self.compare_generated(response, result, object, name);
+                }
+            } else {
+                dropped |= self.compare(response, result, &response.object, shown);
+            }
+        }
+        dropped
+    }
+
+    /// Compares a changed object, then the status; whether the row was dropped.
+    fn compare(
+        &mut self,
+        response: &Response<'_>,
+        result: &RuleOutcome,
+        object: &Value,
+        shown: &str,
+    ) -> bool {
+        if let Some(path) = self.expected.patched.as_deref().filter(|_| result.kind != RuleKind::Generation) {
+            match objects::compare(object, path, "PatchedResources") {
+                Ok(()) => {}
+                Err(Mismatch::Missing(_)) if !self.expected.fail_on_missing => return true,
+                Err(Mismatch::Missing(text) | Mismatch::Unusable(text)) => {
+                    self.push(
+                        &rule_of(response, result),
+                        shown.into(),
+                        Verdict::Fail,
+                        "Resource error",
+                        &text,
+                        true,
+                    );
+                    return false;
+                }
+                Err(Mismatch::Differs(diff)) => {
+                    let text = differs(
+                        "Patched resource didn't match the patched resource in the test result",
+                        &diff,
+                    );
+                    self.push(
+                        &rule_of(response, result),
+                        shown.into(),
+                        Verdict::Fail,
+                        "Resource diff",
+                        &text,
+                        true,
+                    );
+                    return false;
+                }
+            }
+        }
+        self.status(response, result, shown.into());
+        false
+    }
+
+    /// Compares an object that was made, then the status.
+    fn compare_generated(
+        &mut self,
+        response: &Response<'_>,
+        result: &RuleOutcome,
+        object: &Value,
+        shown: String,
+    ) {
+        let what = if self.expected.generated_list { "GeneratedResources" } else { "GeneratedResource" };
+        let (mut differing, mut other) = (None, None);
+        for path in &self.expected.generated {
+            match objects::compare(object, path, what) {
+                Ok(()) => return self.status(response, result, shown),
+                Err(Mismatch::Differs(diff)) => differing = Some(diff),
+                Err(Mismatch::Missing(text) | Mismatch::Unusable(text)) => other = Some(text),
+            }
+        }
+        let rule = rule_of(response, result);
+        match (differing, other) {
+            (Some(diff), _) => {
+                let head = match self.expected.generated_list {
+                    true => {
+                        "Generated resource didn't match any of the expected generated resources in the test result"
+                    }
+                    false => "Generated resource didn't match the generated resource in the test result",
+                };
+                self.push(&rule, shown, Verdict::Fail, "Resource diff", &differs(head, &diff), true);
+            }
+            (None, Some(text)) => self.push(&rule, shown, Verdict::Fail, "Resource error", &text, true),
+            (None, None) => self.status(response, result, shown),
+        }
+    }
+
+    fn status(&mut self, response: &Response<'_>, result: &RuleOutcome, shown: String) {
+        let status = match self.context.facts.get(&response.policy.key()) {
+            Some(facts) => shown_status(result.status, facts, false),
+            None => result.status,
+        };
+        let rule = rule_of(response, result);
+        let message = shown_message(result);
+        let (wanted, got) = (self.expected.result.clone(), status.name());
+        if wanted != got {
+            let reason = format!("Want {wanted}, got {got}");
+            return self.push(&rule, shown, Verdict::Fail, &reason, &message, true);
+        }
+        if !self.expected.action.is_empty() {
+            let in_force = of_policy(response.policy, &Target::of(&response.object));
+            if enforces(&self.expected.action) != enforces(in_force) {
+                let got = if enforces(in_force) { "Enforce" } else { "Audit" };
+                let reason = format!("Want action {}, got {got}", self.expected.action);
+                return self.push(&rule, shown, Verdict::Fail, &reason, &message, true);
+            }
+        }
+        self.push(&rule, shown, Verdict::Pass, "Ok", &message, true);
+    }
+}
+
+/// The rule's name, where results are told by it.
+fn rule_of(response: &Response<'_>, result: &RuleOutcome) -> String {
+    let nameless = ["ValidatingPolicy", "MutatingPolicy", "ImageValidatingPolicy"];
+    let kind = response.policy.kind.trim_start_matches("Namespaced");
+    if nameless.contains(&kind) { String::new() } else { result.rule.to_string() }
+}
+
+fn differs(head: &str, diff: &str) -> String {
+    format!("{head}\n({})\n\n{diff}", diff::legend())
+}
+
+/// The key of an object as rows know it.
+pub fn key_of(object: &Value) -> Vec<String> {
+    key(object).to_vec()
+}

@@ -1,0 +1,185 @@
+//! Running a test.
+//!
+//! In: a [`Test`] whose results have been selected. Out: its rows, what is printed meanwhile, and what
+//! compared nothing. Each operation that results ask for is an evaluation of its own of all objects.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::document::{self, ResourceOptions};
+use crate::engine::{Effect, RuleOutcome};
+use crate::inputs::requests::Requests;
+use crate::ir::Policy;
+use crate::policy_set::{Engine, Outcome, PolicySet};
+use crate::report::policy_report::PolicyFacts;
+use crate::value::Value;
+
+use super::file::Test;
+use super::load::{self, Loaded, Log, Strictness};
+use super::responses::{Response, responses};
+use super::rows::{self, Context, Idle, Row, Subject};
+
+/// What a test gave.
+#[derive(Clone, Debug, Default)]
+pub struct Ran {
+    /// What is printed while it runs.
+    pub log: Log,
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// Expected results that compared nothing, as lines with their place.
+    pub idle: Vec<String>,
+    /// Why the whole run ends here.
+    pub failed: Option<String>,
+}
+
+/// Runs a test.
+pub fn run(test: &Test, strictness: Strictness) -> Ran {
+    let mut ran = Ran::default();
+    match check(test, strictness, &mut ran.log) {
+        Ok((rows, idle)) => {
+            ran.rows = rows;
+            ran.idle = idle;
+        }
+        Err(text) => ran.failed = Some(format!("failed to run test ({text})")),
+    }
+    ran
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>, Vec<String>), String> {
+    let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world } =
+        load::load(test, strictness, log)?;
+    log.line(&format!(
+        "  Applying {} to {} with {} ...",
+        count(policies.policies.len(), "policy", "policies"),
+        count(resources.len(), "resource", "resources"),
+        count(exceptions.len(), "exception", "exceptions")
+    ));
+    let operations = load::operations(&test.results)?;
+    let lowered: Vec<Arc<Policy>> = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
+    let facts = lowered.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();
+    let refused: HashMap<String, String> =
+        policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
+    world.clone_sources = clone_sources(test, log);
+    let engine = Engine::new(PolicySet::new(lowered, exceptions))
+        .with_profile(requests.profile)
+        .with_sources(Arc::new(world))
+        .with_values(requests.values.clone());
+    let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
+    let mut outcomes = HashMap::from([(String::new(), evaluate(&engine, &objects, &requests)?)]);
+    for operation in operations {
+        let requests = Requests { operation: Some(operation.as_str().into()), ..requests.clone() };
+        outcomes.insert(operation, evaluate(&engine, &objects, &requests)?);
+    }
+    log.line("  Checking results ...");
+    let nothing = Outcome::default();
+    let context = Context { facts: &facts, refused: &refused };
+    let (mut all, mut notes) = (Vec::new(), Vec::new());
+    let targets: Vec<&Value> = targets.iter().map(|d| &d.value).collect();
+    let seen = Seen {
+        set: engine.set(),
+        objects: &objects,
+        targets: &targets,
+        payloads: &payloads,
+        nothing: &nothing,
+    };
+    let views: HashMap<&str, View<'_>> =
+        outcomes.iter().map(|(operation, outcomes)| (operation.as_str(), seen.view(outcomes))).collect();
+    for (at, expected) in test.results.iter().enumerate() {
+        let Some(view) = views.get(expected.operation.as_str()) else { continue };
+        let (rows, idle) = rows::rows(at, expected, &view.targets, &view.evaluated, &context);
+        all.extend(rows);
+        notes.extend(idle);
+    }
+    Ok((all, notes.iter().map(|n| note(test, n)).collect()))
+}
+
+/// The objects of a test with what policies said for one operation.
+struct View<'o> {
+    targets: Vec<Subject<'o>>,
+    evaluated: Vec<Subject<'o>>,
+}
+
+/// What policies look at.
+struct Seen<'o> {
+    set: &'o PolicySet,
+    objects: &'o [&'o Value],
+    targets: &'o [&'o Value],
+    payloads: &'o [(String, Value)],
+    nothing: &'o Outcome,
+}
+
+impl<'o> Seen<'o> {
+    fn view(&self, outcomes: &'o [Outcome]) -> View<'o> {
+        let mut evaluated: Vec<Subject<'o>> = Vec::new();
+        for (object, outcome) in self.objects.iter().zip(outcomes) {
+            let responses = responses(self.set, object, outcome);
+            evaluated.push(Subject { key: rows::key_of(object), responses, changed: Vec::new() });
+        }
+        let mut found: Vec<Subject<'o>> = Vec::new();
+        for target in self.targets {
+            let key = rows::key_of(target);
+            let all = evaluated.iter().flat_map(|s| &s.responses);
+            let changed: Vec<_> = all.filter_map(|response| changed(response, &key)).collect();
+            if !changed.is_empty() {
+                found.push(Subject { key, responses: Vec::new(), changed });
+            }
+        }
+        for (path, _) in self.payloads {
+            let responses = responses(self.set, &Value::Null, self.nothing);
+            evaluated.push(Subject { key: vec![path.clone()], responses, changed: Vec::new() });
+        }
+        View { targets: found, evaluated }
+    }
+}
+
+/// What a response made of another object: the first result counts that changed it.
+fn changed<'o>(response: &Response<'o>, key: &[String]) -> Option<(Value, Response<'o>, &'o RuleOutcome)> {
+    response.results.iter().find_map(|result| match result.effect.as_deref() {
+        Some(Effect::Target(object)) if rows::key_of(object) == key => {
+            Some((object.clone(), response.clone(), *result))
+        }
+        _ => None,
+    })
+}
+
+fn evaluate(engine: &Engine, objects: &[&Value], requests: &Requests) -> Result<Vec<Outcome>, String> {
+    let one = |object: &&Value| {
+        let failed = |e: String| {
+            let name = object.text_at(&["metadata", "name"]);
+            format!("failed to apply policies on resource {name} ({e})")
+        };
+        let request = requests.of((*object).clone(), None, engine).map_err(failed)?;
+        let outcome = engine.evaluate(&request);
+        Ok(requests.with_own_values(object, &request, outcome, engine))
+    };
+    objects.iter().map(one).collect()
+}
+
+/// The objects that clone rules copy, as expected results name them.
+fn clone_sources(test: &Test, log: &mut Log) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    for path in test.results.iter().filter_map(|r| r.clone_source.as_ref()) {
+        let read = crate::inputs::read(path).and_then(|text| {
+            document::resources(path, &text, ResourceOptions { float_numbers: true }).map_err(|e| e.message)
+        });
+        match read {
+            Ok(documents) => {
+                for d in documents {
+                    if !all.iter().any(|o| o.strict_eq(&d.value)) {
+                        all.push(d.value);
+                    }
+                }
+            }
+            Err(e) => log.hints.push(format!("{}: cloneSourceResource: {e}", test.path)),
+        }
+    }
+    all
+}
+
+fn note(test: &Test, idle: &Idle) -> String {
+    format!("{}:{}: compared nothing: {}", test.path, test.line_of(idle.at), idle.text)
+}
