@@ -431,6 +431,13 @@ impl Checker<'_> {
             if found.is_some() || is_type {
                 let wanted = match message.as_ref().and_then(|m| m.field(&f.key)) {
                     Some(ty) => ty,
+                    // The reference finds a field without a type here.
+                    None if matches!(&found, Some((_, name)) if &**name == "JSONPatch") => {
+                        let (key, own) = (&f.key, self.shown(&own));
+                        let text =
+                            format!("expected type of field '{key}' is '' but provided type is '{own}'");
+                        self.issue(f.at, text)
+                    }
                     None => self.issue(f.at, format!("undefined field '{}'", f.key)),
                 };
                 if !self.unknowns.assign(&wanted, &own) {

@@ -3,6 +3,11 @@
 //! In: names, and definitions of custom resources. Out: the facts. The tables are written by
 //! `conformance/reference/kubernetes.py` from what an API server says about itself.
 
+mod custom;
+pub mod decode;
+pub mod defaults;
 pub mod kinds;
+pub mod schema;
 
 pub use kinds::{Kinds, Resource};
+pub use schema::Types;

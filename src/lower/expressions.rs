@@ -57,15 +57,15 @@ pub(super) struct Compiler {
 
 impl Compiler {
     pub(super) fn new(choice: Admission) -> Compiler {
-        let mut compiler = Compiler {
-            env: admission(choice),
-            cx: Context::default(),
-            fields: Vec::new(),
-            names: Vec::new(),
-        };
+        let mut compiler = Compiler::without_variables(choice);
         compiler.env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
         compiler.declare();
         compiler
+    }
+
+    /// For expressions that may not use values under names.
+    pub(super) fn without_variables(choice: Admission) -> Compiler {
+        Compiler { env: admission(choice), cx: Context::default(), fields: Vec::new(), names: Vec::new() }
     }
 
     /// Declares the values under names that are known so far.

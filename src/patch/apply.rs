@@ -38,7 +38,7 @@ impl Fault {
 /// # Errors
 /// The text of the first failure.
 pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, String> {
-    let mut document = Document { now: document.clone(), behind: Some(document.clone()) };
+    let mut document = Document { now: document.clone(), behind: Some(document.clone()), exact: false };
     for operation in operations {
         run(&mut document, operation)?;
     }
@@ -49,22 +49,42 @@ pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, String
     Ok(document.now)
 }
 
+/// Runs one operation as an API server does: nothing is created above a path, what is removed must be
+/// there, and an object has null for a member that it lacks. `None` when a test fails.
+///
+/// # Errors
+/// The text of the failure.
+pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<Value>, String> {
+    let mut document = Document { now: document.clone(), behind: None, exact: true };
+    match (run(&mut document, operation), &operation.action) {
+        (Err(_), Action::Test(_)) => Ok(None),
+        (result, _) => result.map(|()| Some(document.now)),
+    }
+}
+
 /// A document, and the one that an empty first token leads to: the document as it came in, whose
 /// changes nobody sees (the reference's behaviour).
 struct Document {
     now: Value,
     behind: Option<Value>,
+    exact: bool,
 }
 
 fn run(document: &mut Document, operation: &Operation) -> Result<(), String> {
     let path = &operation.path;
     match &operation.action {
         Action::Add(value) => run_add(document, path, value),
-        Action::Remove => match find(document, path) {
-            None => Ok(()),
-            Some((container, key)) => remove(container, &key)
-                .map_err(|e| format!("error in remove for path: '{path}': {}", e.text())),
-        },
+        Action::Remove => {
+            let exact = document.exact;
+            match find(document, path) {
+                None if exact => Err(format!(
+                    "remove operation does not apply: doc is missing path: \"{path}\": {MISSING}"
+                )),
+                None => Ok(()),
+                Some((container, key)) => remove(container, &key, exact)
+                    .map_err(|e| format!("error in remove for path: '{path}': {}", e.text())),
+            }
+        }
         Action::Replace(value) => run_replace(document, path, value),
         Action::Move(from) => run_move(document, from, path),
         Action::Copy(from) => run_copy(document, from, path),
@@ -76,7 +96,9 @@ fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), Str
     if path.is_empty() {
         return replace_root(document, value, Some(value.clone()));
     }
-    create_parents(document, path)?;
+    if !document.exact {
+        create_parents(document, path)?;
+    }
     let Some((container, key)) = find(document, path) else {
         return Err(format!("add operation does not apply: doc is missing path: \"{path}\": {MISSING}"));
     };
@@ -87,7 +109,7 @@ fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -
     if !matches!(value, Value::Map(_) | Value::List(_)) {
         return Err(format!("replace operation value must be object or array: {BAD_STATE}"));
     }
-    *document = Document { now: value.clone(), behind };
+    *document = Document { now: value.clone(), behind, exact: document.exact };
     Ok(())
 }
 
@@ -97,8 +119,9 @@ fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(),
     }
     let lacks =
         |what: &str| format!("replace operation does not apply: doc is missing {what}: {path}: {MISSING}");
+    let exact = document.exact;
     let Some((container, key)) = find(document, path) else { return Err(lacks("path")) };
-    if get(container, &key).is_err() {
+    if get(container, &key, exact).is_err() {
         return Err(lacks("key"));
     }
     match container {
@@ -121,14 +144,15 @@ fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), Strin
     if from.is_empty() {
         return Err(format!("unable to move entire document to another path: {BAD_STATE}"));
     }
+    let exact = document.exact;
     let Some((container, key)) = find(document, from) else {
         return Err(format!("move operation does not apply: doc is missing from path: {from}: {MISSING}"));
     };
     let failed = |place: &str, e: Fault| format!("error in move for path: '{place}': {}", e.text());
-    let value = get(container, &key).map_err(|e| failed(&key, e))?.cloned();
+    let value = get(container, &key, exact).map_err(|e| failed(&key, e))?.cloned();
     let value = value.or_else(|| document.root(from)).unwrap_or_default();
     let Some((container, key)) = find(document, from) else { return Ok(()) };
-    remove(container, &key).map_err(|e| failed(&key, e))?;
+    remove(container, &key, exact).map_err(|e| failed(&key, e))?;
     let Some((container, key)) = find(document, path) else {
         return Err(format!(
             "move operation does not apply: doc is missing destination path: {path}: {MISSING}"
@@ -138,13 +162,15 @@ fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), Strin
 }
 
 fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), String> {
+    let exact = document.exact;
     let Some((container, key)) = find(document, from) else {
         return Err(format!(
             "copy operation does not apply: doc is missing from path: \"{from}\": {MISSING}"
         ));
     };
-    let value =
-        get(container, &key).map_err(|e| format!("error in copy for from: '{from}': {}", e.text()))?.cloned();
+    let value = get(container, &key, exact)
+        .map_err(|e| format!("error in copy for from: '{from}': {}", e.text()))?
+        .cloned();
     let value = value.or_else(|| document.root(from)).unwrap_or_default();
     let Some((container, key)) = find(document, path) else {
         return Err(format!(
@@ -159,11 +185,13 @@ fn run_test(document: &mut Document, path: &str, value: &Value) -> Result<(), St
     if path.is_empty() {
         return if document.now.strict_eq(value) { Ok(()) } else { failed() };
     }
+    let exact = document.exact;
     let Some((container, key)) = find(document, path) else {
         return Err(format!("test operation does not apply: is missing path: {path}: {MISSING}"));
     };
-    let found = match get(container, &key) {
+    let found = match get(container, &key, false) {
         Ok(found) => found.cloned(),
+        Err(Fault::Missing(_)) if exact => return failed(),
         Err(Fault::Missing(_)) => None,
         Err(Fault::Other(text)) => return Err(format!("error in test for path: '{path}': {text}")),
     };
@@ -264,11 +292,12 @@ fn from_end(wanted: i64, len: usize) -> Option<usize> {
 }
 
 /// The member of a container; `Ok(None)` for the empty token, which names nothing that could be read.
-fn get<'d>(container: &'d Value, token: &str) -> Result<Option<&'d Value>, Fault> {
+fn get<'d>(container: &'d Value, token: &str, exact: bool) -> Result<Option<&'d Value>, Fault> {
     if token.is_empty() {
         return Ok(None);
     }
     match container {
+        Value::Map(m) if exact => Ok(m.get(token)),
         Value::Map(m) => m
             .get(token)
             .map(Some)
@@ -302,15 +331,20 @@ fn insert(list: &mut List, token: &str, value: Value) -> Result<(), Fault> {
     Ok(())
 }
 
-fn remove(container: &mut Value, token: &str) -> Result<(), Fault> {
+fn remove(container: &mut Value, token: &str, exact: bool) -> Result<(), Fault> {
     match container {
         Value::Map(m) => {
-            m.remove(token);
+            let gone = m.remove(token).is_some();
+            if exact && !gone {
+                return Err(Fault::Missing(format!("Unable to remove nonexistent key: {token}: {MISSING}")));
+            }
         }
         Value::List(l) => {
             number(token)?;
-            if let Ok(at) = index(token, l.len()) {
-                l.make_mut().remove(at);
+            match index(token, l.len()) {
+                Ok(at) => drop(l.make_mut().remove(at)),
+                Err(fault) if exact => return Err(fault),
+                Err(_) => {}
             }
         }
         _ => {}

@@ -13,6 +13,7 @@ mod keyed;
 pub mod merge;
 pub mod operation;
 pub mod schema;
+pub mod structured;
 
 pub use operation::{JsonPatch, Operation};
 

@@ -15,6 +15,8 @@ const VALUE: &str = "a valid label must be an empty string or consist of alphanu
                      'my_value',  or '12345', regex used for validation is \
                      '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
+const OLD_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
 /// What is wrong with an object name.
 pub fn subdomain_problems(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -81,4 +83,22 @@ pub fn is_lower_label(text: &str) -> bool {
     text.starts_with(is_end)
         && text.ends_with(is_end)
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// What is wrong with a key, in the words of the API server's own version.
+pub fn key_problems_of_server(key: &str) -> Vec<String> {
+    let problems = key_problems(key);
+    problems.into_iter().map(|p| p.replacen("a qualified name must", "a valid label key must", 1)).collect()
+}
+
+/// What is wrong with a name of RFC 1035.
+pub fn old_label_problems(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if text.len() > 63 {
+        problems.push("must be no more than 63 bytes".into());
+    }
+    if !(is_lower_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())) {
+        problems.push(OLD_LABEL.into());
+    }
+    problems
 }

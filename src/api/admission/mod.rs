@@ -1,8 +1,81 @@
 //! Admission policies and bindings as the Kubernetes API takes them: defaults and validation.
 //!
 //! In: `ValidatingAdmissionPolicy`, `MutatingAdmissionPolicy` and bindings as written. Out: the objects with
-//! their defaults, or why the API refuses them, in its words.
+//! their defaults, or why the API refuses them, in its words. What is wrong with an expression is asked of
+//! somebody who knows the language. Semantics: `docs/admission.md`, "What the API refuses".
 
+mod binding;
 mod defaults;
+pub mod errors;
+mod matching;
+mod policy;
+mod read;
 
 pub use defaults::defaulted;
+pub use errors::Refusal;
+
+use crate::kubernetes::Types;
+use crate::kubernetes::decode::problems;
+use crate::value::Value;
+use crate::value::names::subdomain_problems;
+use errors::{Errors, Field};
+
+/// What an expression must give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A boolean; it sees no variables.
+    Condition,
+    /// A boolean.
+    Validation,
+    /// Text.
+    Message,
+    /// Text or null.
+    Annotation,
+    /// An object to be merged.
+    Apply,
+    /// A list of operations.
+    JsonPatch,
+}
+
+/// Somebody who can judge the expressions of a policy.
+pub trait Expressions {
+    /// What is wrong with an expression.
+    fn problem(&self, source: &str, wanted: Wanted) -> Option<String>;
+    /// Adds a variable for the expressions after it, and says what is wrong with it.
+    fn variable(&mut self, name: &str, source: &str) -> Option<String>;
+}
+
+/// Checks a policy or binding with its defaults; gives the warnings about fields that are not known.
+///
+/// # Errors
+/// The API refuses it.
+pub fn check(document: &Value, expressions: &mut dyn Expressions) -> Result<Vec<String>, Refusal> {
+    let kind = document.text_at(&["kind"]);
+    let types = Types::built_in();
+    let api_version = document.text_at(&["apiVersion"]);
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let mut warnings = Vec::new();
+    if let Some(def) = types.of_kind(&[group.into(), version.into(), kind.into()]) {
+        let found = problems(document, def, types);
+        if let Some(text) = found.wrong {
+            return Err(Refusal::unreadable(kind, &text));
+        }
+        warnings = found.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
+    }
+    let name = document.text_at(&["metadata", "name"]);
+    let mut errors = Errors::default();
+    for problem in subdomain_problems(name) {
+        let text = problem.replace("253 bytes", "253 characters");
+        errors.invalid(&Field::new("metadata").key("name"), &name.into(), &text);
+    }
+    match kind {
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
+            policy::policy(document, expressions, &mut errors);
+        }
+        "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
+            binding::binding(document, &mut errors);
+        }
+        _ => return Ok(warnings),
+    }
+    errors.answer(kind, name).map(|()| warnings)
+}

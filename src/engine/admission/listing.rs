@@ -41,6 +41,16 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The text, with that of an expression that does not compile alone.
+    pub fn told_bare(&self, source: &str) -> String {
+        match self {
+            Failure::Compile(text) => text.to_string(),
+            run => run.told(source),
+        }
+    }
+}
+
 /// Where the authorizer is not bound, its names are unknown.
 fn text_of(fault: &Fault) -> String {
     match fault {

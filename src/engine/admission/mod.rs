@@ -8,6 +8,8 @@
 mod convert;
 pub mod hooks;
 mod listing;
+pub mod literal;
+mod mutate;
 mod params;
 pub mod rbac;
 pub mod review;
@@ -19,10 +21,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::functions::Context;
-use crate::kubernetes::Kinds;
+use crate::kubernetes::{Kinds, Types};
 use crate::value::{Map, Str, Value};
 
 pub use hooks::{Chain, Hook};
+pub use mutate::{Mutated, mutate};
 pub use rbac::Rbac;
 pub use review::Review;
 pub use validate::validate;
@@ -32,6 +35,8 @@ pub use validate::validate;
 pub struct World {
     /// The kinds of the cluster; `None` = those that every cluster has.
     pub kinds: Option<Arc<Kinds>>,
+    /// The fields of its kinds; `None` = of those that every cluster has.
+    pub types: Option<Arc<Types>>,
     /// Namespaces by name.
     pub namespaces: HashMap<Str, Value>,
     /// Objects that may be parameters.
@@ -44,6 +49,11 @@ impl World {
     /// The kinds of the cluster.
     pub fn kinds(&self) -> &Kinds {
         self.kinds.as_ref().unwrap_or_else(|| Kinds::built_in())
+    }
+
+    /// The fields of the kinds.
+    pub fn types(&self) -> &Types {
+        self.types.as_ref().unwrap_or_else(|| Types::built_in())
     }
 
     /// What functions may know, for a request.

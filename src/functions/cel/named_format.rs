@@ -3,7 +3,9 @@
 use base64::Engine;
 
 use super::{Call, Charge, Given};
-use crate::value::names::{is_lower_label, key_problems, subdomain_problems, value_problems};
+use crate::value::names::{
+    is_lower_label, key_problems_of_server, old_label_problems, subdomain_problems, value_problems,
+};
 use crate::value::time::Time;
 use crate::value::{Object, Value};
 
@@ -17,8 +19,6 @@ struct Format {
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
-const OLD_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
-
 const fn format(
     name: &'static str,
     shown: &'static str,
@@ -31,11 +31,11 @@ const fn format(
 static FORMATS: [Format; 13] = [
     format("dns1123Label", "DNS1123Label", 8, label),
     format("dns1123Subdomain", "DNS1123Subdomain", 15, subdomain_problems),
-    format("dns1035Label", "DNS1035Label", 8, old_label),
-    format("qualifiedName", "QualifiedName", 15, qualified),
+    format("dns1035Label", "DNS1035Label", 8, old_label_problems),
+    format("qualifiedName", "QualifiedName", 15, key_problems_of_server),
     format("dns1123LabelPrefix", "DNS1123LabelPrefix", 8, |t| label(&without_dash(t))),
     format("dns1123SubdomainPrefix", "DNS1123SubdomainPrefix", 15, |t| subdomain_problems(&without_dash(t))),
-    format("dns1035LabelPrefix", "DNS1035LabelPrefix", 8, |t| old_label(&without_dash(t))),
+    format("dns1035LabelPrefix", "DNS1035LabelPrefix", 8, |t| old_label_problems(&without_dash(t))),
     format("labelValue", "LabelValue", 10, value_problems),
     format("uri", "URI", 276, uri),
     format("uuid", "uuid", 18, |t| told(is_uuid(t), "does not match the UUID format")),
@@ -61,23 +61,6 @@ fn label(text: &str) -> Vec<String> {
         problems.push(LABEL.into());
     }
     problems
-}
-
-fn old_label(text: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    if text.len() > 63 {
-        problems.push("must be no more than 63 bytes".into());
-    }
-    if !(is_lower_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())) {
-        problems.push(OLD_LABEL.into());
-    }
-    problems
-}
-
-/// Keys, in the words of the server's own version.
-fn qualified(text: &str) -> Vec<String> {
-    let problems = key_problems(text);
-    problems.into_iter().map(|p| p.replacen("a qualified name must", "a valid label key must", 1)).collect()
 }
 
 /// A name that is made to be continued may end in a dash.

@@ -3,6 +3,10 @@
 //! In: objects with their defaults (`api::admission`). Out: policies with compiled expressions; an
 //! expression that does not compile keeps its text and fails when it is asked.
 
+mod judge;
+
+pub use judge::Judge;
+
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;
 use crate::ir::admission::{

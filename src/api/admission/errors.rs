@@ -1,0 +1,153 @@
+//! What is wrong with an object, field by field, in the API's words.
+
+use crate::value::print::json;
+use crate::value::quote::quote;
+use crate::value::{Map, Str, Value};
+
+/// Why the API refuses an object.
+#[derive(Clone, Debug, Default)]
+pub struct Refusal {
+    /// The code of the HTTP answer.
+    pub code: u16,
+    /// The reason in a word.
+    pub reason: &'static str,
+    /// The message.
+    pub message: String,
+    /// What is wrong with which field.
+    pub causes: Vec<FieldError>,
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// Its path.
+    pub field: String,
+    /// The kind of mistake in a word.
+    pub reason: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A path that grows.
+#[derive(Clone, Debug)]
+pub struct Field(String);
+
+impl Field {
+    /// A first step.
+    pub fn new(name: &str) -> Field {
+        Field(name.into())
+    }
+
+    /// A member.
+    #[must_use]
+    pub fn key(&self, name: &str) -> Field {
+        Field(format!("{}.{name}", self.0))
+    }
+
+    /// An item.
+    #[must_use]
+    pub fn index(&self, i: usize) -> Field {
+        Field(format!("{}[{i}]", self.0))
+    }
+}
+
+/// Collects mistakes.
+#[derive(Clone, Debug, Default)]
+pub struct Errors(pub Vec<FieldError>);
+
+fn told(value: &Value) -> String {
+    match value {
+        Value::Str(text) => quote(text),
+        other => json(other),
+    }
+}
+
+impl Errors {
+    fn add(&mut self, at: &Field, reason: &'static str, message: String) {
+        self.0.push(FieldError { field: at.0.clone(), reason, message });
+    }
+
+    /// Something is missing.
+    pub fn required(&mut self, at: &Field, detail: &str) {
+        let sep = if detail.is_empty() { "" } else { ": " };
+        self.add(at, "FieldValueRequired", format!("Required value{sep}{detail}"));
+    }
+
+    /// A value cannot be used.
+    pub fn invalid(&mut self, at: &Field, value: &Value, detail: &str) {
+        self.add(at, "FieldValueInvalid", format!("Invalid value: {}: {detail}", told(value)));
+    }
+
+    /// A value is none of those that there are.
+    pub fn unsupported(&mut self, at: &Field, value: &str, supported: &[&str]) {
+        let all: Vec<String> = supported.iter().map(|s| quote(s)).collect();
+        let message = format!("Unsupported value: {}: supported values: {}", quote(value), all.join(", "));
+        self.add(at, "FieldValueNotSupported", message);
+    }
+
+    /// A value is there twice.
+    pub fn duplicate(&mut self, at: &Field, value: &str) {
+        self.add(at, "FieldValueDuplicate", format!("Duplicate value: {}", quote(value)));
+    }
+
+    /// A field may not be there.
+    pub fn forbidden(&mut self, at: &Field, detail: &str) {
+        self.add(at, "FieldValueForbidden", format!("Forbidden: {detail}"));
+    }
+
+    /// Something failed that is nobody's fault.
+    pub fn internal(&mut self, at: &Field, detail: &str) {
+        self.add(at, "InternalError", format!("Internal error: {detail}"));
+    }
+
+    /// A list is too long.
+    pub fn too_many(&mut self, at: &Field, count: usize, most: usize) {
+        self.add(at, "FieldValueTooMany", format!("Too many: {count}: must have at most {most} items"));
+    }
+
+    /// The answer, if something is wrong.
+    ///
+    /// # Errors
+    /// Something is wrong.
+    pub fn answer(self, kind: &str, name: &str) -> Result<(), Refusal> {
+        let mut texts: Vec<String> = Vec::new();
+        for e in &self.0 {
+            let text = format!("{}: {}", e.field, e.message);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let text = match &texts[..] {
+            [] => return Ok(()),
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        Err(Refusal {
+            code: 422,
+            reason: "Invalid",
+            message: format!("{kind}.admissionregistration.k8s.io {} is invalid: {text}", quote(name)),
+            causes: self.0,
+        })
+    }
+}
+
+impl Refusal {
+    /// The refusal of an object that is no such object.
+    pub fn unreadable(kind: &str, text: &str) -> Refusal {
+        Refusal {
+            code: 400,
+            reason: "BadRequest",
+            message: format!("{kind} in version \"v1\" cannot be handled as a {kind}: {text}"),
+            causes: Vec::new(),
+        }
+    }
+
+    /// The causes as the API shows them.
+    pub fn causes(&self) -> Value {
+        let cause = |e: &FieldError| {
+            let entries = [("field", &*e.field), ("message", &*e.message), ("reason", e.reason)];
+            Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect::<Map>())
+        };
+        Value::list(self.causes.iter().map(cause).collect())
+    }
+}

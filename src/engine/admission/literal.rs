@@ -1,0 +1,181 @@
+//! Message literals of mutations: `Object{…}` and `JSONPatch{…}`.
+//!
+//! In: values of expressions. Out: what they change. The type's name of a literal must be the path at
+//! which it stands; what the reference cannot convert is kept as it shows it.
+
+use crate::patch::structured::Part;
+use crate::value::print::display;
+use crate::value::{Map, Object, Str, Value};
+
+/// Integers beyond this have no place in a double, and become text.
+const SAFE: i64 = (1 << 53) - 1;
+
+fn literal(v: &Value) -> Option<(&Str, &Map)> {
+    match v {
+        Value::Object(o) => match &**o {
+            Object::Struct(name, fields) => Some((name, fields)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether the names of all literals are the paths at which they stand.
+///
+/// # Errors
+/// `type mismatch: …`, a line for each that is not.
+pub fn check_names(v: &Value) -> Result<(), String> {
+    let Some((name, _)) = literal(v) else { return Ok(()) };
+    let mut wrong = Vec::new();
+    names(v, name, &mut wrong);
+    if wrong.is_empty() { Ok(()) } else { Err(format!("type mismatch: {}", wrong.join("\n"))) }
+}
+
+fn names(v: &Value, path: &str, wrong: &mut Vec<String>) {
+    if let Some((name, fields)) = literal(v) {
+        if **name != *path {
+            wrong.push(format!(
+                "unexpected type name \"{name}\", expected \"{path}\", which matches field name path from root Object type"
+            ));
+        }
+        fields.iter().for_each(|(k, v)| names(v, &format!("{path}.{k}"), wrong));
+        return;
+    }
+    match v {
+        Value::List(items) => items.iter().for_each(|v| names(v, path, wrong)),
+        Value::Map(m) => m.values().for_each(|v| names(v, path, wrong)),
+        _ => {}
+    }
+}
+
+/// An `Object` literal as a change.
+pub fn part(v: &Value) -> Part {
+    if let Some((_, fields)) = literal(v) {
+        return Part::Fields(fields.iter().map(|(k, v)| (k.clone(), part(v))).collect());
+    }
+    match v {
+        Value::List(items) => Part::Items(items.iter().map(item).collect()),
+        Value::Map(m) => Part::Fields(m.iter().map(|(k, v)| (k.clone(), plain(v))).collect()),
+        other => plain(other),
+    }
+}
+
+/// An item of a list: a literal or a value without parts.
+fn item(v: &Value) -> Part {
+    if literal(v).is_some() { part(v) } else { plain(v) }
+}
+
+/// A value below a plain map: only those without parts are converted.
+fn plain(v: &Value) -> Part {
+    match v {
+        Value::Null => Part::Opaque("NULL_VALUE".into()),
+        Value::List(_) | Value::Map(_) => Part::Opaque(display(&shown(v))),
+        Value::Object(_) => match literal(v) {
+            Some(_) => part(v),
+            None => Part::Opaque(v.cel_type().to_string()),
+        },
+        Value::UInt(u) => Part::Scalar(i64::try_from(*u).map_or(Value::UInt(*u), Value::Int)),
+        _ => json(v).map_or_else(|_| Part::Opaque(display(v)), Part::Scalar),
+    }
+}
+
+fn shown(v: &Value) -> Value {
+    match v {
+        Value::List(items) => Value::list(items.iter().map(shown).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), shown(v))).collect()),
+        other => {
+            literal(other).map_or_else(|| other.clone(), |(_, fields)| shown(&Value::Map(fields.clone())))
+        }
+    }
+}
+
+/// A value as JSON. Whole doubles are integers there.
+///
+/// # Errors
+/// It has no form in JSON.
+pub fn json(v: &Value) -> Result<Value, String> {
+    use base64::Engine;
+    let all = |m: &Map| {
+        m.iter().map(|(k, v)| Ok((k.clone(), json(v)?))).collect::<Result<Map, String>>().map(Value::Map)
+    };
+    if let Some((_, fields)) = literal(v) {
+        return all(fields);
+    }
+    Ok(match v {
+        Value::Int(i) if (-SAFE..=SAFE).contains(i) => v.clone(),
+        Value::Int(i) => Value::from(i.to_string()),
+        Value::UInt(u) => match i64::try_from(*u) {
+            Ok(i) if i <= SAFE => Value::Int(i),
+            _ => Value::from(u.to_string()),
+        },
+        Value::Float(f) if f.fract() == 0.0 && f.abs() <= SAFE as f64 => Value::Int(*f as i64),
+        Value::Timestamp(t) => Value::from(t.utc().rfc3339_nano()),
+        Value::Duration(nanos) => Value::from(seconds(*nanos)),
+        Value::Bytes(b) => Value::from(base64::engine::general_purpose::STANDARD.encode(b)),
+        Value::List(items) => Value::list(items.iter().map(json).collect::<Result<_, _>>()?),
+        Value::Map(m) => all(m)?,
+        Value::Object(_) => {
+            let name = v.cel_type();
+            let name = name.rsplit_once('.').map_or(name, |(_, last)| last);
+            return Err(format!(
+                "JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion \
+                 error from '{name}' to '*structpb.Value'"
+            ));
+        }
+        other => other.clone(),
+    })
+}
+
+/// `3600s`, `1.500s`: with three, six or nine digits.
+fn seconds(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let (whole, rest) = (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);
+    let digits = format!("{rest:09}");
+    let digits = match digits.trim_end_matches('0').len() {
+        0 => "",
+        1..=3 => &digits[..3],
+        4..=6 => &digits[..6],
+        _ => &digits[..],
+    };
+    let point = if digits.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{digits}s")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn made(name: &str, fields: &[(&str, Value)]) -> Value {
+        let fields = fields.iter().map(|(k, v)| (Str::from(*k), v.clone())).collect();
+        Value::object(Object::Struct(name.into(), fields))
+    }
+
+    #[test]
+    fn names_of_literals_are_the_paths_from_the_root_of_the_literal() {
+        let inner = made("Object.spec.wrong", &[]);
+        let right = made("Object.spec", &[("template", made("Object.spec.template", &[]))]);
+        assert_eq!(check_names(&made("Object", &[("spec", right)])), Ok(()));
+        let wrong = check_names(&made("Object.spec", &[("template", inner)])).unwrap_err();
+        assert!(wrong.starts_with(
+            "type mismatch: unexpected type name \"Object.spec.wrong\", expected \"Object.spec.template\""
+        ));
+    }
+
+    #[test]
+    fn large_integers_become_text_and_whole_doubles_integers() {
+        assert_eq!(json(&Value::Int(SAFE + 1)).unwrap().as_str(), Some("9007199254740992"));
+        assert!(matches!(json(&Value::Float(3.0)), Ok(Value::Int(3))));
+        assert_eq!(json(&Value::Duration(1_500_000_000)).unwrap().as_str(), Some("1.500s"));
+    }
+
+    #[test]
+    fn below_a_plain_map_only_scalars_are_converted() {
+        let map = |v: Value| Value::Map([(Str::from("a"), v)].into_iter().collect());
+        let nested = made("Object", &[("labels", map(map("b".into())))]);
+        let Part::Fields(fields) = part(&nested) else { panic!("no fields") };
+        let Part::Fields(labels) = &fields[0].1 else { panic!("no labels") };
+        assert!(matches!(&labels[0].1, Part::Opaque(text) if text == "map[a:b]"));
+    }
+}

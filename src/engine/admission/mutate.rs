@@ -1,0 +1,331 @@
+//! Policies that change the object.
+//!
+//! Which policies run is settled on the object as it came; then each sees what those before it have made.
+//! Policies that ask for it run a second time when others have changed the object after them.
+
+use crate::functions::Context;
+use crate::ir::admission::{Admission, AdmissionBody, Change, ChangeKind, OnFailure, PolicyBinding};
+use crate::kubernetes::decode::{problems, unknown_text};
+use crate::kubernetes::defaults::completed;
+use crate::patch::apply::apply_exactly;
+use crate::patch::operation::{Action, Operation};
+use crate::patch::structured;
+use crate::value::{Object, Str, Value};
+
+use super::convert::{converted, with_kind};
+use super::hooks::{Chain, Hook, Run, Step, steps};
+use super::listing::{Admitted, Listing, OUT_OF_BUDGET, OutOfBudget, admitted};
+use super::literal::{check_names, json, part};
+use super::scope::{self, Seen};
+use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
+use super::{Denial, Review, World};
+
+/// What a change may cost.
+const BUDGET: u64 = 10_000_000;
+
+/// What became of the object.
+#[derive(Clone, Debug, Default)]
+pub struct Mutated {
+    /// The object after all changes, also those before a failure.
+    pub object: Value,
+    /// Why the request does not pass.
+    pub denial: Option<Denial>,
+}
+
+/// Runs all policies on a request.
+pub fn mutate(chain: &Chain, review: &Review, world: &World) -> Mutated {
+    let object = review.object().clone();
+    if review.is_exempt() || &*review.attributes.operation == "DELETE" {
+        return Mutated { object, denial: None };
+    }
+    let mut pass = Pass { world, cx: world.functions(review), object, ran: Vec::new(), marked: Vec::new() };
+    let first = pass.run(chain, review, false);
+    let denial = match first {
+        Ok(true) => pass.run(chain, review, true).err(),
+        Ok(false) => None,
+        Err(denial) => Some(denial),
+    };
+    Mutated { object: pass.object, denial: denial.map(|d| *d) }
+}
+
+/// An evaluation, for telling it from others: policy, binding, name and namespace of the parameter.
+type RunKey = [Str; 4];
+
+struct Pass<'w> {
+    world: &'w World,
+    cx: Context,
+    object: Value,
+    /// Evaluations that ran and may run again.
+    ran: Vec<RunKey>,
+    /// Evaluations that are to run again.
+    marked: Vec<RunKey>,
+}
+
+/// Failures of policies: the text, the reason, and what the answer says about whom.
+struct Failed {
+    texts: Vec<String>,
+    reason: Str,
+}
+
+enum Trouble {
+    /// Counts as the policy says.
+    Policy(String),
+    /// Ends the request.
+    Request(Box<Denial>),
+}
+
+impl Pass<'_> {
+    /// One pass; whether another one is needed.
+    fn run(&mut self, chain: &Chain, review: &Review, again: bool) -> Result<bool, Box<Denial>> {
+        let review = review.with_object(self.object.clone());
+        let all: Vec<(&Hook, Vec<Step<'_>>)> =
+            chain.hooks.iter().map(|hook| (hook, steps(hook, &review, self.world))).collect();
+        let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
+            true => seen_namespace(&review, self.world).map_err(Box::new)?,
+            false => Value::Null,
+        };
+        let marked = std::mem::take(&mut self.marked);
+        let mut failed: Option<Failed> = None;
+        let mut dirty = false;
+        for (hook, steps) in &all {
+            let policy = &hook.policy;
+            for step in steps {
+                let run = match step {
+                    Step::Broken { binding, text } => {
+                        let text = told(policy, *binding, text);
+                        note(&mut failed, text, "Forbidden");
+                        continue;
+                    }
+                    Step::Run(run) => run,
+                };
+                let key = run_key(policy, run);
+                if again && !marked.contains(&key) {
+                    continue;
+                }
+                let before = self.object.clone();
+                let (changed, troubles) = self.evaluate(policy, run, &review, &namespace);
+                dirty |= changed;
+                for trouble in troubles {
+                    match trouble {
+                        Trouble::Request(denial) => return Err(denial),
+                        Trouble::Policy(_) if policy.failure == OnFailure::Ignore => {}
+                        Trouble::Policy(text) => {
+                            note(&mut failed, told(policy, Some(run.binding), &text), "Invalid");
+                        }
+                    }
+                }
+                if !before.json_eq(&self.object) {
+                    self.mark();
+                }
+                if matches!(policy.body, AdmissionBody::Change { again: true, .. })
+                    && !self.ran.contains(&key)
+                {
+                    self.ran.push(key);
+                }
+            }
+        }
+        if dirty {
+            self.mark();
+        }
+        match failed {
+            Some(failed) => Err(Box::new(denial(failed, &review))),
+            None => Ok(!self.marked.is_empty()),
+        }
+    }
+
+    fn mark(&mut self) {
+        for key in &self.ran {
+            if !self.marked.contains(key) {
+                self.marked.push(key.clone());
+            }
+        }
+    }
+
+    /// Runs the changes of a policy. Whether one succeeded, and what went wrong.
+    fn evaluate(
+        &mut self,
+        policy: &Admission,
+        run: &Run<'_>,
+        review: &Review,
+        namespace: &Value,
+    ) -> (bool, Vec<Trouble>) {
+        let AdmissionBody::Change { changes, .. } = &policy.body else { return (false, Vec::new()) };
+        let seen = |object: &Value, namespace: Value| Seen {
+            object: converted(object, &run.accepted.kind),
+            old_object: converted(&review.part("oldObject"), &run.accepted.kind),
+            params: run.param.clone(),
+            namespace,
+            authorizer: true,
+        };
+        if !policy.admit.is_empty() {
+            let request = scope::request(&conditions_request(run, review));
+            let root = scope::root(&request, seen(&self.object, Value::Null), &review.request);
+            match admitted(&policy.admit, Listing::new(&policy.lazies, &root, &self.cx, CONDITIONS)) {
+                Admitted::Yes => {}
+                Admitted::No => return (false, Vec::new()),
+                Admitted::Failed(text) => return (false, vec![Trouble::Policy(text)]),
+            }
+        }
+        if self.object.is_null() {
+            return (false, Vec::new());
+        }
+        let own = &review.attributes.kind;
+        let built_in = |kind: &[Str; 3]| self.world.types().of_kind(kind).is_some_and(|d| !d.custom);
+        let foreign = run.accepted.kind != *own && built_in(own);
+        let (mut changed, mut troubles) = (false, Vec::new());
+        for change in changes {
+            let request = scope::request(&seen_request(run, review));
+            let root = scope::root(&request, seen(&self.object, namespace.clone()), &review.request);
+            let current = converted(&self.object, &run.accepted.kind);
+            match self.changed(policy, change, &root, &current, &run.accepted.kind) {
+                Ok(_) if foreign => {
+                    let shown = |k: &[Str; 3]| format!("({}.{})", k[1], k[2]);
+                    let (from, to) = (shown(&run.accepted.kind), shown(own));
+                    troubles.push(Trouble::Policy(format!("converting {from} to {to}: unknown conversion")));
+                }
+                Ok(None) => {}
+                Ok(Some(object)) => {
+                    self.object = converted(&object, own);
+                    changed = true;
+                }
+                Err(trouble @ Trouble::Request(_)) => return (changed, vec![trouble]),
+                Err(trouble) => troubles.push(trouble),
+            }
+        }
+        (changed, troubles)
+    }
+
+    /// The object after one change; `None` when it is left alone.
+    fn changed(
+        &self,
+        policy: &Admission,
+        change: &Change,
+        root: &Value,
+        object: &Value,
+        kind: &[Str; 3],
+    ) -> Result<Option<Value>, Trouble> {
+        let mut list = Listing::new(&policy.lazies, root, &self.cx, BUDGET);
+        let value = match list.run(&change.source.program) {
+            Err(OutOfBudget) => return Err(Trouble::Policy(OUT_OF_BUDGET.into())),
+            Ok(Err(failure)) => return Err(Trouble::Policy(failure.told_bare(&change.source.text))),
+            Ok(Ok(value)) => value,
+        };
+        match change.kind {
+            ChangeKind::Apply => self.applied(object, &value, kind).map(Some),
+            ChangeKind::JsonPatch => self.patched(object, &value, kind),
+            ChangeKind::Unknown => Err(Trouble::Policy("unsupported patch type".into())),
+        }
+    }
+
+    fn applied(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
+        check_names(value).map_err(Trouble::Policy)?;
+        let [group, version, name] = kind;
+        let types = self.world.types();
+        let served = self.world.kinds().kind(group, version, name).is_some();
+        let Some(def) = types.of_kind(kind).filter(|_| served) else {
+            let api_version =
+                if group.is_empty() { format!("/{version}") } else { format!("{group}/{version}") };
+            return Err(Trouble::Policy(format!(
+                "error applying patch: failed to convert patch object to typed object: no corresponding type \
+                 for {api_version}, Kind={name}"
+            )));
+        };
+        let mut change = part(value);
+        if let structured::Part::Fields(fields) = &mut change {
+            fields.retain(|(k, _)| !matches!(&**k, "apiVersion" | "kind"));
+        }
+        let merged = structured::merge(object, &change, def, types)
+            .map_err(|text| Trouble::Policy(format!("error applying patch: {text}")))?;
+        Ok(with_kind(&completed(&merged, def, types), kind))
+    }
+
+    fn patched(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Option<Value>, Trouble> {
+        let mut now = object.clone();
+        for item in value.as_list().unwrap_or_default() {
+            let operation = operation(item).map_err(Trouble::Policy)?;
+            let result = match operation {
+                Some(operation) => apply_exactly(&now, &operation),
+                None => continue,
+            };
+            match result.map_err(|text| Trouble::Policy(format!("JSON Patch: {text}")))? {
+                Some(changed) => now = changed,
+                None => return Ok(None),
+            }
+        }
+        self.decoded(&now, kind).map(Some)
+    }
+
+    /// A patched object, if it still is one of its kind.
+    fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
+        let types = self.world.types();
+        let mut kind = kind.clone();
+        if let Some(other) = object.get("kind").and_then(Value::as_str).filter(|k| !k.is_empty()) {
+            kind[2] = other.into();
+        }
+        let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
+        if !def.custom {
+            let found = problems(object, def, types);
+            let text = match found.wrong {
+                Some(text) => Some(text),
+                None if found.unknown.is_empty() => None,
+                None => Some(format!("strict decoding error: {}", unknown_text(&found.unknown))),
+            };
+            if let Some(text) = text {
+                return Err(Trouble::Request(Box::new(Denial::internal(&text))));
+            }
+        }
+        Ok(with_kind(&completed(object, def, types), &kind))
+    }
+}
+
+/// An operation of a `JSONPatch` literal; `None` for what is none.
+fn operation(item: &Value) -> Result<Option<Operation>, String> {
+    let Value::Object(o) = item else { return Ok(None) };
+    let Object::Struct(_, fields) = &**o else { return Ok(None) };
+    let text = |key: &str| Str::from(fields.get(key).and_then(Value::as_str).unwrap_or_default());
+    let value = || {
+        let v = fields.get("value").cloned().unwrap_or_default();
+        check_names(&v)?;
+        json(&v)
+    };
+    let action = match &*text("op") {
+        "add" => Action::Add(value()?),
+        "replace" => Action::Replace(value()?),
+        "test" => Action::Test(value()?),
+        "remove" => Action::Remove,
+        "move" => Action::Move(text("from")),
+        "copy" => Action::Copy(text("from")),
+        other => return Err(format!("JSON Patch: Unexpected kind: {other}")),
+    };
+    Ok(Some(Operation { path: text("path"), action }))
+}
+
+fn run_key(policy: &Admission, run: &Run<'_>) -> RunKey {
+    let param = |key: &str| Str::from(run.param.as_ref().map_or("", |p| p.text_at(&["metadata", key])));
+    [policy.name.clone(), run.binding.name.clone(), param("name"), param("namespace")]
+}
+
+fn told(policy: &Admission, binding: Option<&PolicyBinding>, text: &str) -> String {
+    match binding {
+        Some(b) => format!("policy '{}' with binding '{}' denied request: {text}", policy.name, b.name),
+        None => format!("policy \"{}\" denied request: {text}", policy.name),
+    }
+}
+
+fn note(failed: &mut Option<Failed>, text: String, reason: &str) {
+    match failed {
+        Some(failed) => failed.texts.push(text),
+        None => *failed = Some(Failed { texts: vec![text], reason: reason.into() }),
+    }
+}
+
+fn denial(failed: Failed, review: &Review) -> Denial {
+    Denial {
+        code: 403,
+        reason: failed.reason,
+        message: failed.texts.first().cloned().unwrap_or_default(),
+        details: review.details(),
+        causes: failed.texts,
+        internal: false,
+    }
+}

@@ -1,0 +1,108 @@
+//! Types of custom resources: the schemas of their definitions.
+
+use super::schema::{Field, Leaf, ListKind, Type, TypeDef, Types, Whole};
+use crate::value::{Str, Value};
+
+/// Schemas that nest deeper are not read.
+const MAX_DEPTH: usize = 128;
+
+/// Adds the types of a definition, for each version.
+pub fn add(definition: &Value, types: &mut Types) {
+    let text = |path: &[&str]| Str::from(definition.text_at(path));
+    let (group, kind) = (text(&["spec", "group"]), text(&["spec", "names", "kind"]));
+    for version in definition.at(&["spec", "versions"]).and_then(Value::as_list).unwrap_or_default() {
+        let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else { continue };
+        let version = Str::from(version.text_at(&["name"]));
+        let name: Str = format!("{group}/{version}.{kind}").into();
+        let mut def = object(schema, &name, types, 0);
+        for (field, ty) in [
+            ("apiVersion", Type::Leaf(Leaf::String)),
+            ("kind", Type::Leaf(Leaf::String)),
+            ("metadata", Type::Named("meta/v1.ObjectMeta".into(), Whole::Merged)),
+        ] {
+            def.fields.retain(|f| *f.name != *field);
+            def.fields.push(Field {
+                name: field.into(),
+                required: false,
+                nullable: false,
+                ty,
+                default: None,
+            });
+        }
+        types.insert(def);
+        types.insert_kind([group.clone(), version, kind.clone()], name);
+    }
+}
+
+fn is(schema: &Value, key: &str) -> bool {
+    schema.get(key).and_then(Value::as_bool) == Some(true)
+}
+
+fn object(schema: &Value, name: &Str, types: &mut Types, depth: usize) -> TypeDef {
+    let required = schema.get("required").and_then(Value::as_list).unwrap_or_default();
+    let mut fields = Vec::new();
+    for (field, inner) in schema.get("properties").and_then(Value::as_map).into_iter().flat_map(|m| m.iter())
+    {
+        let below: Str = format!("{name}.{field}").into();
+        fields.push(Field {
+            name: field.clone(),
+            required: required.iter().any(|r| r.as_str() == Some(field)),
+            nullable: is(inner, "nullable"),
+            ty: of(inner, &below, types, depth + 1),
+            default: inner.get("default").cloned(),
+        });
+    }
+    TypeDef {
+        name: name.clone(),
+        whole: whole(schema),
+        leaf: None,
+        open: is(schema, "x-kubernetes-preserve-unknown-fields"),
+        custom: true,
+        fields,
+    }
+}
+
+fn whole(schema: &Value) -> Whole {
+    if schema.text_at(&["x-kubernetes-map-type"]) == "atomic" { Whole::Atomic } else { Whole::Merged }
+}
+
+fn of(schema: &Value, name: &Str, types: &mut Types, depth: usize) -> Type {
+    if is(schema, "x-kubernetes-int-or-string") {
+        return Type::Leaf(Leaf::IntOrString);
+    }
+    if depth > MAX_DEPTH {
+        return Type::Leaf(Leaf::Any);
+    }
+    let below = |what: &str| Str::from(format!("{name}.{what}"));
+    match schema.text_at(&["type"]) {
+        "string" => Type::Leaf(Leaf::String),
+        "integer" => Type::Leaf(Leaf::Int64),
+        "number" => Type::Leaf(Leaf::Double),
+        "boolean" => Type::Leaf(Leaf::Bool),
+        "array" => {
+            let item = schema
+                .get("items")
+                .map_or(Type::Leaf(Leaf::Any), |items| of(items, &below("@idx"), types, depth + 1));
+            let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_list).unwrap_or_default();
+            let kind = match schema.text_at(&["x-kubernetes-list-type"]) {
+                "set" => ListKind::Set,
+                "map" => ListKind::Keyed(keys.iter().filter_map(Value::as_str).map(Str::from).collect()),
+                _ => ListKind::Atomic,
+            };
+            Type::List(kind, Box::new(item))
+        }
+        "object" => {
+            if let Some(values @ Value::Map(_)) = schema.get("additionalProperties") {
+                let value = of(values, &below("@elem"), types, depth + 1);
+                return Type::Map(Box::new(value), whole(schema));
+            }
+            if schema.get("properties").is_none() && is(schema, "x-kubernetes-preserve-unknown-fields") {
+                return Type::Leaf(Leaf::Any);
+            }
+            let def = object(schema, name, types, depth);
+            types.insert(def);
+            Type::Named(name.clone(), Whole::Merged)
+        }
+        _ => Type::Leaf(Leaf::Any),
+    }
+}

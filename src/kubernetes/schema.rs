@@ -1,0 +1,309 @@
+//! The fields of kinds: types, how lists and maps are merged, defaults.
+//!
+//! `schema.txt` has a line for each type, `package.Type`, with `atomic` when it is replaced as a whole,
+//! `kind=group/version/Kind` when it is a kind, `is=` when it is no object; and below it a line for each
+//! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before it =
+//! atomic), `[]T` (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`. Definitions of custom
+//! resources add types of the same form.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::value::{Str, Value};
+
+const TABLE: &str = include_str!("schema.txt");
+
+/// A type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A value without parts, or one that is not described.
+    Leaf(Leaf),
+    /// An object with fields, by the name of its description.
+    Named(Str, Whole),
+    /// A list.
+    List(ListKind, Box<Type>),
+    /// An object with any keys.
+    Map(Box<Type>, Whole),
+}
+
+/// Whether an object is replaced as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whole {
+    /// Merged by its keys.
+    Merged,
+    /// Replaced.
+    Atomic,
+}
+
+/// How a list is merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    /// It is replaced as a whole.
+    Atomic,
+    /// Its items are.
+    Set,
+    /// By the keys of its items.
+    Keyed(Box<[Str]>),
+}
+
+/// Values without parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    /// Text.
+    String,
+    /// Base64.
+    Bytes,
+    /// A time of RFC 3339.
+    Time,
+    /// The same with microseconds.
+    MicroTime,
+    /// A quantity.
+    Quantity,
+    /// A number or text.
+    IntOrString,
+    /// An integer of 32 bits.
+    Int32,
+    /// An integer of 64 bits.
+    Int64,
+    /// A number.
+    Double,
+    /// A boolean.
+    Bool,
+    /// Anything.
+    Any,
+}
+
+/// A description of an object.
+#[derive(Clone, Debug)]
+pub struct TypeDef {
+    /// Its name, `core/v1.Pod`.
+    pub name: Str,
+    /// Whether it is replaced as a whole wherever it stands.
+    pub whole: Whole,
+    /// What it is instead, when it is no object.
+    pub leaf: Option<Leaf>,
+    /// Whether other fields may be there.
+    pub open: bool,
+    /// Whether it is a custom resource's.
+    pub custom: bool,
+    /// Its fields by name.
+    pub fields: Vec<Field>,
+}
+
+/// A field.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: Str,
+    /// Whether it must be there.
+    pub required: bool,
+    /// Whether null is a value of its own.
+    pub nullable: bool,
+    /// Its type.
+    pub ty: Type,
+    /// What it is when it is not there.
+    pub default: Option<Value>,
+}
+
+impl TypeDef {
+    /// The field of a name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|f| *f.name == *name)
+    }
+
+    /// The name without its package.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit_once('.').map_or(&*self.name, |(_, name)| name)
+    }
+}
+
+/// Descriptions by name, and which kind has which.
+#[derive(Clone, Debug, Default)]
+pub struct Types {
+    all: HashMap<Str, Arc<TypeDef>>,
+    kinds: HashMap<[Str; 3], Str>,
+}
+
+impl Types {
+    /// Those of the kinds that every API server has.
+    pub fn built_in() -> &'static Arc<Types> {
+        static TYPES: OnceLock<Arc<Types>> = OnceLock::new();
+        TYPES.get_or_init(|| Arc::new(read(TABLE)))
+    }
+
+    /// Those, and those of custom resources that the documents define.
+    pub fn with<'v>(definitions: impl IntoIterator<Item = &'v Value>) -> Arc<Types> {
+        let mut own =
+            definitions.into_iter().filter(|d| d.text_at(&["kind"]) == "CustomResourceDefinition").peekable();
+        if own.peek().is_none() {
+            return Types::built_in().clone();
+        }
+        let mut types = (**Types::built_in()).clone();
+        own.for_each(|d| super::custom::add(d, &mut types));
+        Arc::new(types)
+    }
+
+    /// The description of a name.
+    pub fn named(&self, name: &str) -> Option<&Arc<TypeDef>> {
+        self.all.get(name)
+    }
+
+    /// The description of a kind.
+    pub fn of_kind(&self, kind: &[Str; 3]) -> Option<&Arc<TypeDef>> {
+        self.named(self.kinds.get(kind)?)
+    }
+
+    pub(super) fn insert(&mut self, def: TypeDef) {
+        self.all.insert(def.name.clone(), Arc::new(def));
+    }
+
+    pub(super) fn insert_kind(&mut self, kind: [Str; 3], name: Str) {
+        self.kinds.insert(kind, name);
+    }
+}
+
+fn read(table: &str) -> Types {
+    let mut types = Types::default();
+    let mut current: Option<TypeDef> = None;
+    for line in table.lines().filter(|l| !l.starts_with('#')) {
+        if let Some(field) = line.strip_prefix(' ') {
+            if let (Some(def), Some(field)) = (&mut current, field_of(field)) {
+                def.fields.push(field);
+            }
+            continue;
+        }
+        if let Some(def) = current.take() {
+            types.insert(def);
+        }
+        let mut words = line.split_whitespace();
+        let Some(name) = words.next() else { continue };
+        let mut def = TypeDef {
+            name: name.into(),
+            whole: Whole::Merged,
+            leaf: None,
+            open: false,
+            custom: false,
+            fields: Vec::new(),
+        };
+        for word in words {
+            match word.split_once('=') {
+                Some(("kind", kind)) => types.insert_kind(kind_of(kind), name.into()),
+                Some(("is", leaf)) => def.leaf = leaf_of(leaf),
+                _ => def.whole = Whole::Atomic,
+            }
+        }
+        current = Some(def);
+    }
+    if let Some(def) = current {
+        types.insert(def);
+    }
+    types
+}
+
+/// `group/version/Kind`, or `version/Kind` for the core group.
+fn kind_of(text: &str) -> [Str; 3] {
+    let (api_version, kind) = text.rsplit_once('/').unwrap_or(("", text));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    [group.into(), version.into(), kind.into()]
+}
+
+fn field_of(line: &str) -> Option<Field> {
+    let (name, rest) = line.split_once(' ')?;
+    let (ty, default) = match rest.split_once('=') {
+        Some((ty, default)) => (ty, Some(constant(default))),
+        None => (rest, None),
+    };
+    let (name, required) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
+    Some(Field { name: name.into(), required, nullable: false, ty: type_of(ty), default })
+}
+
+/// The few defaults that the table has.
+pub(super) fn constant(text: &str) -> Value {
+    match text {
+        "{}" => Value::Map(crate::value::Map::new()),
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        _ => match (text.parse::<i64>(), text.strip_prefix('"').and_then(|t| t.strip_suffix('"'))) {
+            (Ok(i), _) => Value::Int(i),
+            (_, Some(text)) => Value::from(text),
+            _ => Value::Null,
+        },
+    }
+}
+
+fn leaf_of(text: &str) -> Option<Leaf> {
+    Some(match text {
+        "string" => Leaf::String,
+        "bytes" => Leaf::Bytes,
+        "time" => Leaf::Time,
+        "micro-time" => Leaf::MicroTime,
+        "quantity" => Leaf::Quantity,
+        "int-or-string" => Leaf::IntOrString,
+        "int32" => Leaf::Int32,
+        "int64" => Leaf::Int64,
+        "double" => Leaf::Double,
+        "bool" => Leaf::Bool,
+        "any" => Leaf::Any,
+        _ => return None,
+    })
+}
+
+fn type_of(text: &str) -> Type {
+    if let Some((inside, item)) = text.strip_prefix('[').and_then(|t| t.split_once(']')) {
+        let kind = match inside {
+            "" => ListKind::Atomic,
+            "set" => ListKind::Set,
+            keys => ListKind::Keyed(keys.split(',').map(Str::from).collect()),
+        };
+        return Type::List(kind, Box::new(type_of(item)));
+    }
+    let whole = |atomic: bool| if atomic { Whole::Atomic } else { Whole::Merged };
+    if let Some((inside, value)) = text.strip_prefix('{').and_then(|t| t.split_once('}')) {
+        return Type::Map(Box::new(type_of(value)), whole(inside == "atomic"));
+    }
+    if let Some(leaf) = leaf_of(text) {
+        return Type::Leaf(leaf);
+    }
+    match text.strip_prefix('!') {
+        Some(name) => Type::Named(name.into(), Whole::Atomic),
+        None => Type::Named(text.into(), Whole::Merged),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn every_type_that_a_field_names_is_described() {
+        let types = Types::built_in();
+        let mut names = Vec::new();
+        fn collect(ty: &Type, names: &mut Vec<Str>) {
+            match ty {
+                Type::Named(name, _) => names.push(name.clone()),
+                Type::List(_, inner) | Type::Map(inner, _) => collect(inner, names),
+                Type::Leaf(_) => {}
+            }
+        }
+        for def in types.all.values() {
+            def.fields.iter().for_each(|f| collect(&f.ty, &mut names));
+        }
+        let missing: Vec<&Str> = names.iter().filter(|n| types.named(n).is_none()).collect();
+        assert!(names.len() > 500 && missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn the_ports_of_a_container_are_known_by_number_and_protocol() {
+        let types = Types::built_in();
+        let container = types.named("core/v1.Container").unwrap();
+        let ports = container.field("ports").unwrap();
+        let keys = ["containerPort", "protocol"].map(Str::from).to_vec();
+        let item = Type::Named("core/v1.ContainerPort".into(), Whole::Merged);
+        assert_eq!(ports.ty, Type::List(ListKind::Keyed(keys.into()), Box::new(item)));
+        let port = types.named("core/v1.ContainerPort").unwrap();
+        assert_eq!(port.field("protocol").unwrap().default.as_ref().and_then(Value::as_str), Some("TCP"));
+        assert!(port.field("containerPort").unwrap().required);
+    }
+}

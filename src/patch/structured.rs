@@ -1,0 +1,398 @@
+//! The structured merge: an object is changed by what another one says, field by field, as its schema has it.
+//!
+//! In: an object, a [`Part`] (what is to be changed), the types of its kind. Out: the changed object, or
+//! why the change does not fit the schema. Nothing is ever removed. Semantics: `docs/admission.md`,
+//! "Applied configurations".
+
+use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
+use crate::value::print::display;
+use crate::value::{List, Map, Str, Value};
+
+use super::MAX_DEPTH;
+
+/// A part of a change.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A value without parts.
+    Scalar(Value),
+    /// Fields in the order in which they are written.
+    Fields(Vec<(Str, Part)>),
+    /// Items.
+    Items(Vec<Part>),
+    /// Something that cannot be a part, as messages show it.
+    Opaque(String),
+}
+
+impl Part {
+    fn value(&self) -> Value {
+        match self {
+            Part::Scalar(v) => v.clone(),
+            Part::Fields(fields) => Value::Map(fields.iter().map(|(k, v)| (k.clone(), v.value())).collect()),
+            Part::Items(items) => Value::list(items.iter().map(Part::value).collect()),
+            Part::Opaque(_) => Value::Null,
+        }
+    }
+
+    /// As messages show it.
+    fn told(&self) -> String {
+        match self {
+            Part::Opaque(text) => format!("&{{{text}}}"),
+            other => format!("&{{{}}}", display(&other.value())),
+        }
+    }
+
+    fn native_type(&self) -> &'static str {
+        match self {
+            Part::Scalar(Value::Str(_)) => "string",
+            Part::Scalar(Value::Bool(_)) => "bool",
+            Part::Scalar(Value::Int(_)) => "int64",
+            Part::Scalar(Value::Float(_)) => "float64",
+            Part::Fields(_) => "map[string]interface {}",
+            Part::Items(_) => "[]interface {}",
+            _ => "interface {}",
+        }
+    }
+
+    fn field(&self, key: &str) -> Option<&Part> {
+        match self {
+            Part::Fields(fields) => fields.iter().find(|(k, _)| **k == *key).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+}
+
+/// Merges a change into an object.
+///
+/// # Errors
+/// The change does not fit, or would change what can only be replaced.
+pub fn merge(object: &Value, change: &Part, def: &TypeDef, types: &Types) -> Result<Value, String> {
+    let ty = Type::Named(def.name.clone(), Whole::Merged);
+    let mut check = Check { types, errors: Vec::new() };
+    check.part(change, &ty, "", 0);
+    match &check.errors[..] {
+        [] => {}
+        [one] => return Err(format!("failed to convert patch object to typed object: {one}")),
+        several => {
+            let lines: Vec<String> = several.iter().map(|e| format!("\n  {e}")).collect();
+            return Err(format!("failed to convert patch object to typed object: errors:{}", lines.concat()));
+        }
+    }
+    let mut found = Vec::new();
+    atomic(change, &ty, "", types, &mut found);
+    if !found.is_empty() {
+        return Err(format!(
+            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
+            found.join(", ")
+        ));
+    }
+    Ok(merged(Some(object), change, &ty, types))
+}
+
+fn resolved<'t>(ty: &'t Type, types: &'t Types) -> Resolved<'t> {
+    match ty {
+        Type::Leaf(leaf) => Resolved::Leaf(*leaf),
+        Type::List(kind, item) => Resolved::List(kind, item),
+        Type::Map(value, whole) => Resolved::Map(value, *whole),
+        Type::Named(name, whole) => match types.named(name) {
+            Some(def) => match def.leaf {
+                Some(leaf) => Resolved::Leaf(leaf),
+                None => Resolved::Object(def, if *whole == Whole::Atomic { *whole } else { def.whole }),
+            },
+            None => Resolved::Leaf(Leaf::Any),
+        },
+    }
+}
+
+enum Resolved<'t> {
+    Leaf(Leaf),
+    List(&'t ListKind, &'t Type),
+    Map(&'t Type, Whole),
+    Object(&'t TypeDef, Whole),
+}
+
+/// Whether a change fits.
+struct Check<'t> {
+    types: &'t Types,
+    errors: Vec<String>,
+}
+
+impl Check<'_> {
+    fn refuse(&mut self, at: &str, why: &str) {
+        self.errors.push(format!("{at}: {why}"));
+    }
+
+    fn part(&mut self, part: &Part, ty: &Type, at: &str, depth: usize) {
+        if depth > MAX_DEPTH {
+            return self.refuse(at, "nested too deeply");
+        }
+        match resolved(ty, self.types) {
+            Resolved::Leaf(Leaf::Any) => self.free(part, at, depth),
+            Resolved::Leaf(leaf) => self.scalar(part, leaf, at),
+            Resolved::List(kind, item) => match part {
+                Part::Items(items) => self.items(items, kind, item, at, depth),
+                other => self.refuse(at, &format!("expected list, got {}", other.told())),
+            },
+            Resolved::Map(value, _) => match part {
+                Part::Fields(fields) => {
+                    fields.iter().for_each(|(k, v)| self.part(v, value, &format!("{at}.{k}"), depth + 1));
+                }
+                other => self.refuse(at, &format!("expected map, got {}", other.told())),
+            },
+            Resolved::Object(def, _) => match part {
+                Part::Fields(fields) => {
+                    for (k, v) in fields {
+                        let below = format!("{at}.{k}");
+                        match def.field(k) {
+                            Some(field) => self.part(v, &field.ty, &below, depth + 1),
+                            None if def.open => self.free(v, &below, depth + 1),
+                            None => self.refuse(&below, "field not declared in schema"),
+                        }
+                    }
+                }
+                other => self.refuse(at, &format!("expected map, got {}", other.told())),
+            },
+        }
+    }
+
+    /// Where the schema says nothing.
+    fn free(&mut self, part: &Part, at: &str, depth: usize) {
+        match part {
+            Part::Opaque(_) => self.refuse(at, &format!("expected map, got {}", part.told())),
+            Part::Fields(fields) if depth < MAX_DEPTH => {
+                fields.iter().for_each(|(k, v)| self.free(v, &format!("{at}.{k}"), depth + 1));
+            }
+            _ => {}
+        }
+    }
+
+    fn scalar(&mut self, part: &Part, leaf: Leaf, at: &str) {
+        let value = match part {
+            Part::Scalar(v) => Some(v),
+            _ => None,
+        };
+        match leaf {
+            Leaf::Int32 | Leaf::Int64 | Leaf::Double => {
+                if value.is_none_or(|v| v.as_number().is_none()) {
+                    let got = part.native_type();
+                    self.refuse(at, &format!("expected numeric (int or float), got {got}"));
+                }
+            }
+            Leaf::Bool => {
+                if value.is_none_or(|v| v.as_bool().is_none()) {
+                    self.refuse(at, &format!("expected boolean, got {}", part.told()));
+                }
+            }
+            Leaf::Quantity | Leaf::IntOrString => {
+                if value.is_none() {
+                    self.refuse(at, &format!("expected any scalar, got {}", part.told()));
+                }
+            }
+            _ => {
+                if value.is_none_or(|v| v.as_str().is_none()) {
+                    let shown = match part {
+                        Part::Opaque(text) => format!("&{{{text}}}"),
+                        other => format!("&value.valueUnstructured{{Value:{}}}", display(&other.value())),
+                    };
+                    self.refuse(at, &format!("expected string, got {shown}"));
+                }
+            }
+        }
+    }
+
+    fn items(&mut self, items: &[Part], kind: &ListKind, item: &Type, at: &str, depth: usize) {
+        let mut seen: Vec<Key> = Vec::new();
+        for (i, part) in items.iter().enumerate() {
+            let (place, key) = match kind {
+                ListKind::Atomic => (format!("{at}[{i}]"), None),
+                ListKind::Set => {
+                    let key = Key(vec![("".into(), part.value())]);
+                    (format!("{at}[{}]", key.told()), Some(key))
+                }
+                ListKind::Keyed(keys) => match key_of_part(part, keys, item, self.types) {
+                    Ok(key) => (format!("{at}{}", key.told()), Some(key)),
+                    Err(why) => {
+                        self.refuse(at, &format!("element {i}: {why}"));
+                        continue;
+                    }
+                },
+            };
+            if let Some(key) = key {
+                if seen.contains(&key) {
+                    self.refuse(at, &format!("duplicate entries for key {}", key.told()));
+                    continue;
+                }
+                seen.push(key);
+            }
+            self.part(part, item, &place, depth + 1);
+        }
+    }
+}
+
+/// What an item of a list is known by.
+#[derive(Clone, Debug)]
+struct Key(Vec<(Str, Value)>);
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.0.len() == other.0.len()
+            && self.0.iter().zip(&other.0).all(|((a, x), (b, y))| a == b && x.json_eq(y))
+    }
+}
+
+impl Key {
+    fn told(&self) -> String {
+        let parts: Vec<String> =
+            self.0.iter().map(|(k, v)| format!("{k}={}", crate::value::print::json(v))).collect();
+        format!("[{}]", parts.join(","))
+    }
+}
+
+/// The default of a key field.
+fn key_default(key: &str, item: &Type, types: &Types) -> Option<Value> {
+    match resolved(item, types) {
+        Resolved::Object(def, _) => def.field(key)?.default.clone(),
+        _ => None,
+    }
+}
+
+fn key_of(found: impl Fn(&str) -> Option<Value>, keys: &[Str], item: &Type, types: &Types) -> Option<Key> {
+    let entries: Vec<(Str, Value)> = keys
+        .iter()
+        .filter_map(|k| Some((k.clone(), found(k).or_else(|| key_default(k, item, types))?)))
+        .collect();
+    (!entries.is_empty()).then_some(Key(entries))
+}
+
+fn key_of_part(part: &Part, keys: &[Str], item: &Type, types: &Types) -> Result<Key, String> {
+    if !matches!(part, Part::Fields(_)) {
+        return Err("associative list with keys may not have non-map elements".into());
+    }
+    key_of(|k| part.field(k).map(Part::value), keys, item, types).ok_or_else(|| {
+        let names: Vec<String> = keys.iter().map(|k| crate::value::quote::quote(k)).collect();
+        format!(
+            "associative list with keys has an element that omits all key fields [{}] (and doesn't have \
+             default values for any key fields)",
+            names.join(" ")
+        )
+    })
+}
+
+/// Collects what is replaced as a whole.
+fn atomic(part: &Part, ty: &Type, at: &str, types: &Types, found: &mut Vec<String>) {
+    match (resolved(ty, types), part) {
+        (Resolved::Object(def, whole), Part::Fields(fields)) => {
+            if whole == Whole::Atomic {
+                found.push(at.into());
+            }
+            for (k, v) in fields {
+                if let Some(field) = def.field(k) {
+                    atomic(v, &field.ty, &format!("{at}.{k}"), types, found);
+                }
+            }
+        }
+        (Resolved::Map(_, Whole::Atomic), Part::Fields(_)) => found.push(at.into()),
+        (Resolved::List(kind, item), Part::Items(items)) => {
+            if *kind == ListKind::Atomic {
+                found.push(at.into());
+            }
+            for (i, v) in items.iter().enumerate() {
+                atomic(v, item, &format!("{at}[{i}]"), types, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn merged(old: Option<&Value>, part: &Part, ty: &Type, types: &Types) -> Value {
+    match (resolved(ty, types), part) {
+        (Resolved::Object(def, _), Part::Fields(fields)) => {
+            merged_fields(old, fields, |k| def.field(k).map_or(&Type::Leaf(Leaf::Any), |f| &f.ty), types)
+        }
+        (Resolved::Map(value, _), Part::Fields(fields)) => merged_fields(old, fields, |_| value, types),
+        (Resolved::Leaf(Leaf::Any), Part::Fields(fields)) => {
+            merged_fields(old, fields, |_| &Type::Leaf(Leaf::Any), types)
+        }
+        (Resolved::List(kind, item), Part::Items(items)) if *kind != ListKind::Atomic => {
+            merged_items(old, items, kind, item, types)
+        }
+        _ => part.value(),
+    }
+}
+
+fn merged_fields<'t>(
+    old: Option<&Value>,
+    fields: &[(Str, Part)],
+    ty: impl Fn(&str) -> &'t Type,
+    types: &Types,
+) -> Value {
+    let mut m: Map = old.and_then(Value::as_map).cloned().unwrap_or_default();
+    for (k, part) in fields {
+        let v = merged(m.get(k), part, ty(k), types);
+        m.insert(k.clone(), v);
+    }
+    Value::Map(m)
+}
+
+/// Items that both have are merged; where the order differs, that of the change counts.
+fn merged_items(old: Option<&Value>, new: &[Part], kind: &ListKind, item: &Type, types: &Types) -> Value {
+    let old: List = match old {
+        Some(Value::List(l)) => l.clone(),
+        _ => List::default(),
+    };
+    let new_key = |part: &Part| match kind {
+        ListKind::Keyed(keys) => key_of_part(part, keys, item, types).ok(),
+        _ => Some(Key(vec![("".into(), part.value())])),
+    };
+    let old_key = |v: &Value| match kind {
+        ListKind::Keyed(keys) => key_of(|k| v.get(k).cloned(), keys, item, types),
+        _ => Some(Key(vec![("".into(), v.clone())])),
+    };
+    let (left, right): (Vec<_>, Vec<_>) =
+        (old.iter().map(old_key).collect(), new.iter().map(new_key).collect());
+    let mut shared = right.iter().filter(|k| left.contains(k)).cloned().collect::<Vec<_>>().into_iter();
+    let mut next = shared.next();
+    let (mut l, mut r) = (0, 0);
+    let mut done: Vec<&Option<Key>> = Vec::new();
+    let mut out = Vec::with_capacity(left.len().max(right.len()));
+    let both = |key: &Option<Key>, part: &Part| {
+        let at = left.iter().position(|k| k == key);
+        merged(at.and_then(|i| old.get(i)), part, item, types)
+    };
+    while l < left.len() || r < right.len() {
+        if let (Some(a), Some(b), Some(part)) = (left.get(l), right.get(r), new.get(r)) {
+            if a == b {
+                out.push(both(b, part));
+                done.push(b);
+                (l, r) = (l + 1, r + 1);
+                next = shared.next();
+                continue;
+            }
+            if right.contains(a) && next.is_some() && next.as_ref() != Some(a) {
+                l += 1;
+                continue;
+            }
+        }
+        if let (Some(a), Some(v)) = (left.get(l), old.get(l)) {
+            if !right.contains(a) {
+                out.push(v.clone());
+                l += 1;
+                continue;
+            }
+            if done.contains(&a) {
+                l += 1;
+            }
+        }
+        if let (Some(b), Some(part)) = (right.get(r), new.get(r)) {
+            out.push(both(b, part));
+            done.push(b);
+            r += 1;
+            if next.as_ref() == Some(b) {
+                next = shared.next();
+            }
+        }
+    }
+    Value::list(out)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+use super::*;
+
+fn yaml(text: &str) -> Value {
+    crate::document::yaml_value(text).unwrap()
+}
+
+fn part(v: &Value) -> Part {
+    match v {
+        Value::Map(m) => Part::Fields(m.iter().map(|(k, v)| (k.clone(), part(v))).collect()),
+        Value::List(l) => Part::Items(l.iter().map(part).collect()),
+        scalar => Part::Scalar(scalar.clone()),
+    }
+}
+
+fn pod(object: &str, change: &str) -> Result<String, String> {
+    let types = Types::built_in();
+    let def = types.named("core/v1.Pod").unwrap();
+    merge(&yaml(object), &part(&yaml(change)), def, types).map(|v| crate::value::print::json(&v))
+}
+
+fn names(old: &[&str], new: &[&str]) -> Vec<String> {
+    let list = |names: &[&str]| {
+        let items: Vec<String> = names.iter().map(|n| format!("{{name: {n}}}")).collect();
+        format!("{{spec: {{containers: [{}]}}}}", items.join(", "))
+    };
+    let types = Types::built_in();
+    let def = types.named("core/v1.Pod").unwrap();
+    let out = merge(&yaml(&list(old)), &part(&yaml(&list(new))), def, types).unwrap();
+    let items = out.at(&["spec", "containers"]).and_then(Value::as_list).unwrap();
+    items.iter().map(|c| c.text_at(&["name"]).to_string()).collect()
+}
+
+#[test]
+fn items_keep_their_order_and_new_ones_go_where_the_change_has_them() {
+    assert_eq!(names(&["a", "b"], &["c"]), ["a", "b", "c"]);
+    assert_eq!(names(&["a", "b"], &["b", "a"]), ["b", "a"]);
+    assert_eq!(names(&["a", "b"], &["c", "b"]), ["a", "c", "b"]);
+    assert_eq!(names(&["a", "b", "c"], &["c", "x", "a"]), ["b", "c", "x", "a"]);
+}
+
+#[test]
+fn keys_of_items_take_the_defaults_of_the_schema() {
+    let port = |extra: &str| {
+        pod(
+            "{spec: {containers: [{name: a, ports: [{containerPort: 80, protocol: TCP}]}]}}",
+            &format!("{{spec: {{containers: [{{name: a, ports: [{{containerPort: 80{extra}}}]}}]}}}}"),
+        )
+        .unwrap()
+    };
+    assert!(port(", name: web").contains(r#"[{"containerPort":80,"name":"web","protocol":"TCP"}]"#));
+    assert!(port(", protocol: UDP").contains(r#"},{"containerPort":80,"protocol":"UDP"}]"#));
+}
+
+#[test]
+fn what_is_replaced_as_a_whole_may_not_be_merged() {
+    let text = pod(
+        "{}",
+        "{spec: {tolerations: [{key: a}], nodeSelector: {a: b}, containers: [{name: a, args: [x]}]}}",
+    );
+    let places = ".spec.tolerations, .spec.nodeSelector, .spec.containers[0].args";
+    assert_eq!(
+        text.unwrap_err(),
+        format!("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {places}")
+    );
+}
+
+#[test]
+fn a_change_that_does_not_fit_is_told_by_its_place() {
+    let told = |change: &str| pod("{}", change).unwrap_err();
+    let head = "failed to convert patch object to typed object: ";
+    assert_eq!(told("{spec: {nonsense: 1}}"), format!("{head}.spec.nonsense: field not declared in schema"));
+    assert_eq!(
+        told("{spec: {containers: {a: b}}}"),
+        format!("{head}.spec.containers: expected list, got &{{map[a:b]}}")
+    );
+    assert_eq!(
+        told("{spec: {priority: x}}"),
+        format!("{head}.spec.priority: expected numeric (int or float), got string")
+    );
+    assert_eq!(
+        told("{spec: {containers: [{name: a}, {name: a}]}, nope: 1}"),
+        format!(
+            "{head}errors:\n  .spec.containers: duplicate entries for key [name=\"a\"]\n  .nope: field not declared in schema"
+        )
+    );
+}
+
+#[test]
+fn sets_are_united_and_labels_merged() {
+    let object = "{metadata: {finalizers: [a], labels: {x: y}}}";
+    let out = pod(object, "{metadata: {finalizers: [b, a], labels: {z: w}}}").unwrap();
+    assert_eq!(out, r#"{"metadata":{"finalizers":["b","a"],"labels":{"x":"y","z":"w"}}}"#);
+}
