@@ -61,6 +61,11 @@ impl Policy {
         format!("{} {}", self.kind, self.key())
     }
 
+    /// Whether its rules are reviews.
+    pub fn is_review(&self) -> bool {
+        matches!(self.rules.first().map(|r| &r.body), Some(Body::Review(_)))
+    }
+
     /// Whether it looks at data of any form.
     pub fn looks_at_payloads(&self) -> bool {
         self.rank() == PAYLOAD

@@ -30,7 +30,12 @@ pub enum Deed {
     /// Verdicts, in order.
     Verdicts(Box<[Verdict]>),
     /// Changes, in order.
-    Changes(Box<[Change]>),
+    Changes {
+        /// They.
+        changes: Box<[Change]>,
+        /// Values that have no parts to merge are replaced as a whole.
+        replaces: bool,
+    },
     /// Objects, in order.
     Objects(Box<[Making]>),
     /// Whether the object is to be deleted: when all conditions hold.
@@ -60,8 +65,41 @@ pub enum Applied {
 pub enum Making {
     /// An expression that hands them over.
     Expression(Program),
-    /// Documents with places to fill in.
-    Documents(Box<[Value]>),
+    /// Documents, some with places to fill in.
+    Documents(Box<[Draft]>),
+}
+
+/// A document, or a part of it, with places to fill in.
+#[derive(Clone, Debug)]
+pub enum Draft {
+    /// Nothing to fill in.
+    Ready(Value),
+    /// A place that is the whole value.
+    Whole(Place),
+    /// Text with places in it.
+    Text(Box<[TextPart]>),
+    /// A list.
+    List(Box<[Draft]>),
+    /// An object.
+    Map(Box<[(Str, Draft)]>),
+}
+
+/// A place to fill in.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The expression as written.
+    pub text: Str,
+    /// What fills it.
+    pub program: Program,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug)]
+pub enum TextPart {
+    /// As it is.
+    Literal(Str),
+    /// To be filled in.
+    Place(Place),
 }
 
 /// A text for reports under a key.

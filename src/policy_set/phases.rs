@@ -1,5 +1,6 @@
-//! Sets with mutate or generate rules: all mutate rules first, each policy on what the former one
-//! left, then the rules that give verdicts, on the changed object, then the generate rules.
+//! Sets that change or make objects: all mutate rules first, each policy on what the former one left, then
+//! the rules that give verdicts, on the changed object; then the same with reviews, and at the end
+//! whatever makes objects.
 
 use std::sync::Arc;
 
@@ -15,28 +16,39 @@ use super::{Engine, Outcome, PolicyOutcome, PolicySet};
 pub struct Phases {
     mutating: Vec<u32>,
     generating: Vec<u32>,
+    /// Reviews that change objects.
+    changing: Vec<u32>,
+    /// Reviews that make objects.
+    making: Vec<u32>,
 }
 
 impl Phases {
     /// Looks at all rules.
     pub fn of(policies: &[Arc<Policy>]) -> Phases {
-        let having = |kind: RuleKind| {
-            let has = |p: &Policy| p.rules.iter().any(|r| r.kind == kind);
+        let having = |kind: RuleKind, review: bool| {
+            let has = |p: &Policy| p.is_review() == review && p.rules.iter().any(|r| r.kind == kind);
             (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
         };
-        Phases { mutating: having(RuleKind::Mutation), generating: having(RuleKind::Generation) }
+        Phases {
+            mutating: having(RuleKind::Mutation, false),
+            generating: having(RuleKind::Generation, false),
+            changing: having(RuleKind::Mutation, true),
+            making: having(RuleKind::Generation, true),
+        }
     }
 }
 
 impl PolicySet {
     /// Whether some rule changes or makes objects.
     pub fn has_phases(&self) -> bool {
-        !self.phases.mutating.is_empty() || !self.phases.generating.is_empty()
+        let p = &self.phases;
+        [&p.mutating, &p.generating, &p.changing, &p.making].into_iter().any(|all| !all.is_empty())
     }
 
-    /// The policies with mutate rules, in order.
+    /// The policies that change objects, in the order in which they do.
     pub fn mutating(&self) -> impl Iterator<Item = &Arc<Policy>> {
-        self.phases.mutating.iter().filter_map(|at| self.policies.get(*at as usize))
+        let all = self.phases.mutating.iter().chain(&self.phases.changing);
+        all.filter_map(|at| self.policies.get(*at as usize))
     }
 }
 
@@ -47,15 +59,31 @@ impl Engine {
     /// Evaluates all rules that match the request, phase by phase.
     pub fn evaluate_phases(&self, request: &Request, own: &OwnRequest<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        let changed = self.mutate(request, own, &mut outcome);
+        let phases = &self.set.phases;
+        let changed = self.mutate(&phases.mutating, request, own, &mut outcome);
         if outcome.object.as_ref().is_some_and(Value::is_null) && !request.outlives_object() {
             // A rule lost the object, and nothing else is known of it: nothing is left that could match.
             return outcome;
         }
         let request = changed.as_ref().unwrap_or(request);
+        self.decide(false, request, own, &mut outcome);
+        let changed = self.mutate(&phases.changing, request, own, &mut outcome);
+        let request = changed.as_ref().unwrap_or(request);
+        self.decide(true, request, own, &mut outcome);
+        for all in [&phases.making, &phases.generating] {
+            self.generate(all, request, own, &mut outcome);
+        }
+        outcome
+    }
+
+    /// Runs the rules that give verdicts: reviews, or all others.
+    fn decide(&self, reviews: bool, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
         let object = if request.object.is_null() { &request.old_object } else { &request.object };
         for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
             let Some((at, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
+            if policy.is_review() != reviews {
+                continue;
+            }
             let own = own(at, object);
             let request = own.as_ref().unwrap_or(request);
             let all = policy.rules_for(&request.target.kind);
@@ -65,7 +93,11 @@ impl Engine {
                 outcome.policies.push(PolicyOutcome::of(policy, rules));
             }
         }
-        for (at, policy) in self.set.phases.generating.iter().filter_map(|at| self.policy(*at)) {
+    }
+
+    fn generate(&self, all: &[u32], request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
+        let object = if request.object.is_null() { &request.old_object } else { &request.object };
+        for (at, policy) in all.iter().filter_map(|at| self.policy(*at)) {
             let own = own(at, object);
             let request = own.as_ref().unwrap_or(request);
             let values = |rule: &str| self.values.for_rule(&policy.name, rule);
@@ -75,7 +107,6 @@ impl Engine {
                 outcome.policies.push(PolicyOutcome { failure, ..PolicyOutcome::of(policy, made.rules) });
             }
         }
-        outcome
     }
 
     fn policy(&self, at: u32) -> Option<(usize, &Arc<Policy>)> {
@@ -84,9 +115,15 @@ impl Engine {
     }
 
     /// Runs the mutate rules; the request with the object that they leave, when it is another one.
-    fn mutate(&self, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) -> Option<Request> {
+    fn mutate(
+        &self,
+        all: &[u32],
+        request: &Request,
+        own: &OwnRequest<'_>,
+        outcome: &mut Outcome,
+    ) -> Option<Request> {
         let mut current: Option<Request> = None;
-        for (at, policy) in self.set.phases.mutating.iter().filter_map(|at| self.policy(*at)) {
+        for (at, policy) in all.iter().filter_map(|at| self.policy(*at)) {
             let request = current.as_ref().unwrap_or(request);
             let own = own(at, &request.object);
             let request = own.as_ref().unwrap_or(request);

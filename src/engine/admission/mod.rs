@@ -5,6 +5,7 @@
 //! audit log are told. Policies run in the order of their names, bindings of a policy in the order of
 //! theirs. Semantics: `docs/admission.md`.
 
+pub mod change;
 mod convert;
 pub mod hooks;
 mod listing;

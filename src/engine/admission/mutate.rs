@@ -7,15 +7,13 @@ use crate::functions::Context;
 use crate::ir::admission::{Admission, AdmissionBody, Change, ChangeKind, OnFailure, PolicyBinding};
 use crate::kubernetes::decode::{problems, unknown_text};
 use crate::kubernetes::defaults::completed;
-use crate::patch::apply::apply_exactly;
-use crate::patch::operation::{Action, Operation};
-use crate::patch::structured;
-use crate::value::{Object, Str, Value};
+use crate::value::{Str, Value};
 
+use super::change::{apply_literals, merge_literal};
 use super::convert::{converted, with_kind};
 use super::hooks::{Chain, Hook, Run, Step, steps};
 use super::listing::{Admitted, Listing, OUT_OF_BUDGET, OutOfBudget, admitted};
-use super::literal::{check_names, json, part};
+use super::literal::check_names;
 use super::scope::{self, Seen};
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
 use super::{Denial, Review, World};
@@ -230,29 +228,16 @@ impl Pass<'_> {
                  for {api_version}, Kind={name}"
             )));
         };
-        let mut change = part(value);
-        if let structured::Part::Fields(fields) = &mut change {
-            fields.retain(|(k, _)| !matches!(&**k, "apiVersion" | "kind"));
-        }
-        let merged = structured::merge(object, &change, def, types)
+        let merged = merge_literal(object, value, def, types)
             .map_err(|text| Trouble::Policy(format!("error applying patch: {text}")))?;
         Ok(with_kind(&completed(&merged, def, types), kind))
     }
 
     fn patched(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Option<Value>, Trouble> {
-        let mut now = object.clone();
-        for item in value.as_list().unwrap_or_default() {
-            let operation = operation(item).map_err(Trouble::Policy)?;
-            let result = match operation {
-                Some(operation) => apply_exactly(&now, &operation),
-                None => continue,
-            };
-            match result.map_err(|text| Trouble::Policy(format!("JSON Patch: {text}")))? {
-                Some(changed) => now = changed,
-                None => return Ok(None),
-            }
+        match apply_literals(object, value).map_err(Trouble::Policy)? {
+            Some(now) => self.decoded(&now, kind).map(Some),
+            None => Ok(None),
         }
-        self.decoded(&now, kind).map(Some)
     }
 
     /// A patched object, if it still is one of its kind.
@@ -276,28 +261,6 @@ impl Pass<'_> {
         }
         Ok(with_kind(&completed(object, def, types), &kind))
     }
-}
-
-/// An operation of a `JSONPatch` literal; `None` for what is none.
-fn operation(item: &Value) -> Result<Option<Operation>, String> {
-    let Value::Object(o) = item else { return Ok(None) };
-    let Object::Struct(_, fields) = &**o else { return Ok(None) };
-    let text = |key: &str| Str::from(fields.get(key).and_then(Value::as_str).unwrap_or_default());
-    let value = || {
-        let v = fields.get("value").cloned().unwrap_or_default();
-        check_names(&v)?;
-        json(&v)
-    };
-    let action = match &*text("op") {
-        "add" => Action::Add(value()?),
-        "replace" => Action::Replace(value()?),
-        "test" => Action::Test(value()?),
-        "remove" => Action::Remove,
-        "move" => Action::Move(text("from")),
-        "copy" => Action::Copy(text("from")),
-        other => return Err(format!("JSON Patch: Unexpected kind: {other}")),
-    };
-    Ok(Some(Operation { path: text("path"), action }))
 }
 
 fn run_key(policy: &Admission, run: &Run<'_>) -> RunKey {

@@ -8,15 +8,16 @@
 mod make;
 
 use crate::ir::generate::Generation;
+use crate::ir::review::Deed;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
 
-use super::Request;
 use super::condition;
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
 use super::run::{Surroundings, applies, applying, namespace_fits, world};
+use super::{Request, review};
 use make::Store;
 
 /// What the generate rules of a policy did.
@@ -37,6 +38,10 @@ pub fn policy<'p>(
 ) -> Generated {
     let mut out = Generated { rules: Vec::new(), failure: None };
     if !namespace_fits(policy, request) {
+        return out;
+    }
+    if policy.is_review() {
+        out.rules = rules.filter_map(|rule| made_by_review(policy, rule, request, around)).collect();
         return out;
     }
     let mut told: Vec<&Rule> = Vec::new();
@@ -63,6 +68,20 @@ pub fn policy<'p>(
         Err(text) => out.failure = Some(text),
     }
     out
+}
+
+fn made_by_review(
+    policy: &Policy,
+    rule: &Rule,
+    request: &Request,
+    around: Surroundings<'_>,
+) -> Option<RuleOutcome> {
+    let Body::Review(review) = &rule.body else { return None };
+    let Deed::Objects(makings) = &review.body else { return None };
+    if !applies(rule, request) {
+        return None;
+    }
+    review::make::run(policy, rule, review, makings, request, around.exemptions)
 }
 
 /// Whether a rule wants to make something; a failure says that what it once made has to go.

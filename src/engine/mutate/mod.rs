@@ -14,10 +14,11 @@ use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Policy, Rule};
 use crate::value::{Str, Value};
 
-use super::Request;
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
 use super::run::{Entered, Surroundings, applies, enter, excepted, namespace_fits, reported};
+use super::{Request, review};
+use crate::ir::review::Deed;
 
 /// What the mutate rules of a policy did.
 #[derive(Debug)]
@@ -79,6 +80,13 @@ struct Ran {
 }
 
 fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Surroundings<'_>) -> Ran {
+    if let Body::Review(review) = &rule.body {
+        let Deed::Changes { changes, .. } = &review.body else {
+            return Ran { results: Vec::new(), left: Left::Same };
+        };
+        let (result, left) = review::change::run(policy, rule, review, changes, request, around.exemptions);
+        return Ran { results: vec![result], left: left.map_or(Left::Same, Left::Changed) };
+    }
     let unchanged = |result: RuleOutcome| Ran { results: vec![result], left: Left::Same };
     let Entered { mut data, properties, exceptions } = match enter(policy, rule, request, root, around, None)
     {

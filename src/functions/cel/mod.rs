@@ -7,7 +7,7 @@
 mod authorizer;
 mod convert;
 mod cost;
-mod data;
+pub mod data;
 pub mod format;
 mod image_reference;
 mod kubernetes;

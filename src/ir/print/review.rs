@@ -3,7 +3,7 @@
 use super::expr::expression;
 use super::{Node, literal, quoted};
 use crate::ir::expressions::{Expressions, Lazy, Program, Source, Verdict};
-use crate::ir::review::{Applied, Deed, Making, Review, View};
+use crate::ir::review::{Applied, Deed, Draft, Making, Review, TextPart, View};
 
 fn program(p: &Program) -> Node {
     match p {
@@ -30,6 +30,19 @@ fn verdict(v: &Verdict) -> Node {
     node
 }
 
+fn draft(d: &Draft) -> Node {
+    match d {
+        Draft::Ready(v) => Node::new(literal(v)),
+        Draft::Whole(place) => program(&place.program),
+        Draft::Text(parts) => Node::new("text").with(parts.iter().map(|part| match part {
+            TextPart::Literal(text) => Node::new(quoted(text)),
+            TextPart::Place(place) => program(&place.program),
+        })),
+        Draft::List(items) => Node::new("list").with(items.iter().map(draft)),
+        Draft::Map(entries) => Node::new("object").with(entries.iter().map(|(k, v)| draft(v).labelled(k))),
+    }
+}
+
 /// A review.
 pub fn review(r: &Review) -> Node {
     let mut node = Node::new(match r.view {
@@ -40,16 +53,14 @@ pub fn review(r: &Review) -> Node {
     node.below = shared(&r.admit, &r.lazies);
     match &r.body {
         Deed::Verdicts(all) => node.below.extend(all.iter().map(verdict)),
-        Deed::Changes(all) => {
-            node.below.extend(all.iter().map(|c| {
+        Deed::Changes { changes, .. } => {
+            node.below.extend(changes.iter().map(|c| {
                 program(&c.program).labelled(if c.how == Applied::Merge { "merge" } else { "patch" })
             }))
         }
         Deed::Objects(all) => node.below.extend(all.iter().map(|making| match making {
             Making::Expression(p) => program(p).labelled("make"),
-            Making::Documents(documents) => {
-                Node::new("make").with(documents.iter().map(|d| Node::new(literal(d))))
-            }
+            Making::Documents(documents) => Node::new("make").with(documents.iter().map(draft)),
         })),
         Deed::Deletion => node.below.push(Node::new("delete")),
     }

@@ -3,6 +3,7 @@
 //! In: the spec of a policy. Out: specs for the controllers' kinds, rewritten as text the way the reference
 //! does it, in messages and names too. Semantics: `docs/cel-policies.md`, "Controllers of pods".
 
+use super::changing;
 use crate::functions::decode_json;
 use crate::ir::review::View;
 use crate::value::{Map, Str, Value, print};
@@ -27,8 +28,49 @@ const DIRECT: [(&str, &str, &str); 5] = [
 const DIRECT_PREFIX: &str = "spec.template";
 const CRON_PREFIX: &str = "spec.jobTemplate.spec.template";
 
+/// Rewrites a spec for controllers whose template is at a path.
+pub type Rewriting = fn(&Value, &str) -> Value;
+
+/// Rewrites all of a spec.
+pub fn all(spec: &Value, prefix: &str) -> Value {
+    decode_json(&rewrite(&print::json(spec), prefix)).unwrap_or_else(|_| spec.clone())
+}
+
+/// Rewrites conditions and merges of a spec that changes objects.
+pub fn changes(spec: &Value, prefix: &str) -> Value {
+    let Value::Map(mut m) = spec.clone() else { return spec.clone() };
+    if let Some(conditions) = m.get("matchConditions").and_then(Value::as_list) {
+        let moved =
+            conditions.iter().map(|c| with_text(c, &["expression"], &|t| changing::expression(t, prefix)));
+        let moved = Value::list(moved.collect());
+        m.insert("matchConditions", moved);
+    }
+    if let Some(mutations) = m.get("mutations").and_then(Value::as_list) {
+        let path = ["applyConfiguration", "expression"];
+        let moved = mutations.iter().map(|c| with_text(c, &path, &|t| changing::merge(t, prefix)));
+        let moved = Value::list(moved.collect());
+        m.insert("mutations", moved);
+    }
+    Value::Map(m)
+}
+
+/// The value with the text at a path replaced.
+fn with_text(v: &Value, path: &[&str], change: &dyn Fn(&str) -> String) -> Value {
+    let Some((first, rest)) = path.split_first() else {
+        return v.as_str().map_or_else(|| v.clone(), |t| change(t).into());
+    };
+    match (v, v.get(first)) {
+        (Value::Map(m), Some(inner)) => {
+            let mut m = m.clone();
+            m.insert(*first, with_text(inner, rest, change));
+            Value::Map(m)
+        }
+        _ => v.clone(),
+    }
+}
+
 /// The variants of a spec; none when it is not about pods alone.
-pub fn variants(spec: &Value) -> Vec<Variant> {
+pub fn variants(spec: &Value, rewriting: Rewriting) -> Vec<Variant> {
     let Some(constraints) = spec.get("matchConstraints") else { return Vec::new() };
     let Some(rule) = only_pods(constraints) else { return Vec::new() };
     let wanted = spec.at(&["autogen", "podControllers", "controllers"]).and_then(Value::as_list);
@@ -40,14 +82,21 @@ pub fn variants(spec: &Value) -> Vec<Variant> {
     let direct: Vec<(&str, &str, &str)> =
         DIRECT.into_iter().filter(|(name, ..)| wanted.contains(name)).collect();
     if !direct.is_empty() {
-        out.push(variant(spec, constraints, rule, &direct, Some(DIRECT_PREFIX)));
+        out.push(variant(spec, constraints, rule, &direct, Some(DIRECT_PREFIX), rewriting));
     }
     if wanted.contains(&"cronjobs") {
-        out.push(variant(spec, constraints, rule, &[("cronjobs", "batch", "v1")], Some(CRON_PREFIX)));
+        out.push(variant(
+            spec,
+            constraints,
+            rule,
+            &[("cronjobs", "batch", "v1")],
+            Some(CRON_PREFIX),
+            rewriting,
+        ));
     }
     let others: Vec<(&str, &str, &str)> = wanted.iter().filter_map(|name| named(name)).collect();
     if !others.is_empty() {
-        out.push(variant(spec, constraints, rule, &others, None));
+        out.push(variant(spec, constraints, rule, &others, None, rewriting));
     }
     out
 }
@@ -79,6 +128,7 @@ fn variant(
     rule: &Value,
     targets: &[(&str, &str, &str)],
     prefix: Option<&str>,
+    rewriting: Rewriting,
 ) -> Variant {
     let mut groups: Vec<(&str, &str)> = targets.iter().map(|(_, g, v)| (*g, *v)).collect();
     groups.sort_unstable();
@@ -102,7 +152,7 @@ fn variant(
     }
     let mut rewritten = match prefix {
         None => spec.clone(),
-        Some(prefix) => decode_json(&rewrite(&print::json(spec), prefix)).unwrap_or_else(|_| spec.clone()),
+        Some(prefix) => rewriting(spec, prefix),
     };
     if let Value::Map(m) = &mut rewritten {
         m.insert(Str::from("matchConstraints"), Value::Map(matching));

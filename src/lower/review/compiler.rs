@@ -9,7 +9,7 @@ use crate::cel::types::Type;
 use crate::cel::{self, Program as Compiled};
 use crate::functions::Context;
 use crate::ir::expressions::{Lazy, Program, Source, Verdict};
-use crate::ir::review::{Annotation, View};
+use crate::ir::review::{Annotation, Applied, Change, Making, View};
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
@@ -151,6 +151,49 @@ impl Compiler {
                 message: v.text_at(&["message"]).into(),
                 message_program,
             });
+        }
+        Ok(out.into())
+    }
+
+    /// Changes, up to the first error. One without a body of its kind is left out.
+    pub fn changes(&self, section: Option<&Value>) -> Result<Box<[Change]>, Failed> {
+        let mut out = Vec::new();
+        for (i, m) in list(section).iter().enumerate() {
+            let (how, field) = match m.text_at(&["patchType"]) {
+                "ApplyConfiguration" => (Applied::Merge, "applyConfiguration"),
+                "JSONPatch" => (Applied::JsonPatch, "jsonPatch"),
+                _ => continue,
+            };
+            let Some(text) = m.at(&[field, "expression"]).and_then(Value::as_str) else { continue };
+            let path = format!("spec.mutations[{i}].{field}.expression");
+            let (wanted, name) = match how {
+                Applied::Merge => (Type::Struct("Object".into()), "Object"),
+                Applied::JsonPatch => (Type::list(Type::Struct("JSONPatch".into())), "list"),
+            };
+            let detail = format!("output is expected to be of type {name}");
+            let program = self.program(&path, text, |t| *t == wanted, &detail);
+            out.push(Change { how, program: program.map_err(|e| Failed(vec![e]))? });
+        }
+        Ok(out.into())
+    }
+
+    /// What is made, up to the first error.
+    pub fn makings(&self, section: Option<&Value>) -> Result<Box<[Making]>, Failed> {
+        let mut out = Vec::new();
+        for (i, g) in list(section).iter().enumerate() {
+            let one = |e: String| Failed(vec![e]);
+            let text = g.text_at(&["expression"]);
+            if !text.is_empty() {
+                let program = self.boolean(&at("generate", i, "expression"), text).map_err(one)?;
+                out.push(Making::Expression(program));
+                continue;
+            }
+            let source = g.text_at(&["template", "value"]);
+            let fills = g.text_at(&["template", "interpolate"]) == "cel";
+            let compile = |text: &str| self.compiled(text).map(|(program, _)| program);
+            let documents = super::draft::documents(source, fills, &compile)
+                .map_err(|e| one(invalid(&at("generate", i, "template.value"), source, &e)))?;
+            out.push(Making::Documents(documents));
         }
         Ok(out.into())
     }

@@ -4,7 +4,9 @@
 //! the compile error in the reference's words. Semantics: `docs/cel-policies.md`.
 
 mod autogen;
+mod changing;
 mod compiler;
+mod draft;
 mod exemption;
 
 pub use exemption::exemption;
@@ -35,6 +37,8 @@ pub fn kind_of(kind: &str) -> Option<(KyvernoKind, bool)> {
     };
     let kind = match bare {
         "ValidatingPolicy" => KyvernoKind::Validating,
+        "MutatingPolicy" => KyvernoKind::Mutating,
+        "GeneratingPolicy" => KyvernoKind::Generating,
         _ => return None,
     };
     Some((kind, namespaced))
@@ -76,7 +80,8 @@ fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>,
     let view = if payload { View::Payload } else { View::Request };
     let mut rules = vec![rule(spec, view, kind, namespaced)?];
     if matches!(kind, KyvernoKind::Validating | KyvernoKind::Mutating) {
-        for variant in autogen::variants(spec) {
+        let rewriting = if kind == KyvernoKind::Mutating { autogen::changes } else { autogen::all };
+        for variant in autogen::variants(spec, rewriting) {
             let view = if payload { View::Payload } else { variant.view };
             rules.push(rule(&variant.spec, view, kind, namespaced)?);
         }
@@ -92,20 +97,44 @@ fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result
         }
         _ => Matcher::never(),
     };
+    let (rule_kind, review) = match kind {
+        KyvernoKind::Mutating => (RuleKind::Mutation, mutating(spec, view, kind, namespaced)?),
+        KyvernoKind::Generating => (RuleKind::Generation, generating(spec, view, kind, namespaced)?),
+        _ => (RuleKind::Validation, validating(spec, view, kind, namespaced)?),
+    };
     Ok(Rule {
         origin: Origin::new("spec"),
         generated: None,
         name: "".into(),
-        kind: RuleKind::Validation,
+        kind: rule_kind,
         when: constraints,
         unless: Matcher::never(),
         bindings: Box::default(),
         admit: None,
         properties: None,
-        body: Body::Review(Box::new(validating(spec, view, kind, namespaced)?)),
+        body: Body::Review(Box::new(review)),
         broken: None,
         action: Action::default(),
     })
+}
+
+fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
+    let mut compiler = Compiler::new(kind, namespaced, view);
+    let lazies = compiler.variables(spec.get("variables"))?;
+    let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
+    let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
+    let changes = compiler.changes(spec.get("mutations"))?;
+    let replaces = spec.at(&["evaluation", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false);
+    Ok(Review { admit, lazies, body: Deed::Changes { changes, replaces }, annotations, lenient: false, view })
+}
+
+fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
+    let mut compiler = Compiler::new(kind, namespaced, view);
+    let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
+    let lazies = compiler.variables(spec.get("variables"))?;
+    let objects = compiler.makings(spec.get("generate"))?;
+    let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
+    Ok(Review { admit, lazies, body: Deed::Objects(objects), annotations, lenient: false, view })
 }
 
 fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {

@@ -18,6 +18,9 @@ use super::expressions::admission_request;
 use super::outcome::{RuleOutcome, Status};
 use super::strict::{Lazies, Meter};
 
+pub mod change;
+pub mod make;
+
 /// What one expression may cost.
 const PER_CALL: u64 = 1_000_000;
 
@@ -32,7 +35,7 @@ pub fn run(
     match review.view {
         View::Templates => templates(policy, rule, review, request, exemptions),
         View::Request => {
-            let shared = request.review_root.get_or_init(|| root(request));
+            let shared = request.review_root.get_or_init(|| root(request, Absent::Null));
             one(policy, rule, review, shared, &request.functions, exemptions)
         }
         View::Payload => {
@@ -44,20 +47,25 @@ pub fn run(
 
 /// The scope of a review: what its expressions share.
 struct Scope<'s> {
-    root: &'s Value,
+    root: Cow<'s, Value>,
     functions: &'s Context,
     lazies: Lazies<'s>,
 }
 
-impl<'s> Scope<'s> {
-    fn value(&self, program: &'s Program) -> Result<Value, String> {
+impl Scope<'_> {
+    fn value(&self, program: &Program) -> Result<Value, String> {
+        self.value_on(program, &self.root)
+    }
+
+    /// The value of a program on another root.
+    fn value_on(&self, program: &Program, root: &Value) -> Result<Value, String> {
         let expr = program.as_ref().map_err(|text| text.to_string())?;
         let meter = Meter::new(PER_CALL);
-        let env = Env::new(self.root, self.functions).with_meter(&meter).with_lazies(&self.lazies);
+        let env = Env::new(root, self.functions).with_meter(&meter).with_lazies(&self.lazies);
         eval(expr, env).map(Cow::into_owned).map_err(|f| told(&f))
     }
 
-    fn is_true(&self, program: &'s Program) -> Result<bool, String> {
+    fn is_true(&self, program: &Program) -> Result<bool, String> {
         match self.value(program)? {
             Value::Bool(b) => Ok(b),
             _ => Err("no such overload".into()),
@@ -65,7 +73,7 @@ impl<'s> Scope<'s> {
     }
 
     /// Whether all conditions are true; a false one wins over faults.
-    fn admits(&self, conditions: &'s [Source]) -> Result<bool, String> {
+    fn admits(&self, conditions: &[Source]) -> Result<bool, String> {
         let mut failures = Vec::new();
         for condition in conditions {
             match self.is_true(&condition.program) {
@@ -82,6 +90,53 @@ fn told(fault: &Fault) -> String {
     fault.cel_text()
 }
 
+/// Does what comes before the body of a review; a result where that ends it.
+fn enter<'s>(
+    policy: &Policy,
+    rule: &Rule,
+    review: &'s Review,
+    root: &'s Value,
+    functions: &'s Context,
+    exemptions: &[Exemption],
+) -> Result<Scope<'s>, Box<RuleOutcome>> {
+    let failed = |text: &str| Box::new(broken(rule, review, text));
+    let skipped = || Box::new(RuleOutcome::new(&"".into(), rule.kind, Status::Skip, "skip"));
+    let mut root = match &policy.namespace {
+        Some(namespace) => Cow::Owned(limited_to(root, namespace)),
+        None => Cow::Borrowed(root),
+    };
+    let excepted = match excepted(policy, &root, functions, exemptions) {
+        Ok(found) => found,
+        Err(_) if review.lenient => Vec::new(),
+        Err(text) => return Err(failed(&text)),
+    };
+    if excepted.iter().any(|e| e.is_full()) {
+        return Err(Box::new(exempt(rule, &excepted)));
+    }
+    if !excepted.is_empty() {
+        let all = |part: fn(&Exemption) -> &[Value]| excepted.iter().flat_map(|e| part(e).to_vec()).collect();
+        let allowed = exceptions_value(all(|e| &e.images), all(|e| &e.values));
+        root = Cow::Owned(with(&root, "exceptions", allowed));
+    }
+    let scope = Scope { root, functions, lazies: Lazies::bare(&review.lazies) };
+    match scope.admits(&review.admit) {
+        Ok(true) => Ok(scope),
+        Ok(false) => Err(skipped()),
+        Err(_) if review.lenient => Err(skipped()),
+        Err(text) => Err(failed(&text)),
+    }
+}
+
+/// The result of a review that cannot be evaluated.
+fn broken(rule: &Rule, review: &Review, text: &str) -> RuleOutcome {
+    let what = match review.body {
+        Deed::Verdicts(_) => "load context",
+        _ => "evaluate policy",
+    };
+    let text = format!("failed to {what}: {text}");
+    RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text)
+}
+
 fn one(
     policy: &Policy,
     rule: &Rule,
@@ -90,52 +145,25 @@ fn one(
     functions: &Context,
     exemptions: &[Exemption],
 ) -> Option<RuleOutcome> {
-    let limited;
-    let mut root = root;
-    if let Some(namespace) = &policy.namespace {
-        limited = limited_to(root, namespace);
-        root = &limited;
-    }
-    let outcome = |name: &str, status, text: &str| RuleOutcome::new(&name.into(), rule.kind, status, text);
-    let skipped = || outcome("", Status::Skip, "skip");
-    let failed =
-        |text: &str| outcome("evaluation", Status::Error, &format!("failed to load context: {text}"));
-    let excepted = match excepted(policy, root, functions, exemptions) {
-        Ok(found) => found,
-        Err(_) if review.lenient => Vec::new(),
-        Err(text) => return Some(failed(&text)),
+    let scope = match enter(policy, rule, review, root, functions, exemptions) {
+        Ok(scope) => scope,
+        Err(result) => return Some(*result),
     };
-    if excepted.iter().any(|e| e.is_full()) {
-        return Some(exempt(rule, &excepted));
-    }
-    let allowing;
-    if !excepted.is_empty() {
-        let all = |part: fn(&Exemption) -> &[Value]| excepted.iter().flat_map(|e| part(e).to_vec()).collect();
-        allowing = with(root, "exceptions", exceptions_value(all(|e| &e.images), all(|e| &e.values)));
-        root = &allowing;
-    }
-    let scope = Scope { root, functions, lazies: Lazies::bare(&review.lazies) };
-    match scope.admits(&review.admit) {
-        Ok(true) => {}
-        Ok(false) => return Some(skipped()),
-        Err(_) if review.lenient => return Some(skipped()),
-        Err(text) => return Some(failed(&text)),
-    }
     let Deed::Verdicts(verdicts) = &review.body else { return None };
     let (at, result) = decided(verdicts, &scope);
     let (status, text) = match result {
         Ok(()) => (Status::Pass, Str::from("success")),
         Err((status, text)) => (status, text),
     };
-    let mut result = outcome("", status, &text);
+    let mut result = RuleOutcome::new(&"".into(), rule.kind, status, text);
     if status != Status::Error {
-        match annotations(review, &scope) {
+        match annotations(review, &scope, &scope.root) {
             Ok(properties) => result.properties = properties,
             Err(text) if status == Status::Fail => {
                 result.status = Status::Error;
                 result.message = format!("error: {text}").into();
             }
-            Err(text) => return Some(failed(&text)),
+            Err(text) => return Some(broken(rule, review, &text)),
         }
     }
     if let Some(at) = at
@@ -147,7 +175,7 @@ fn one(
 }
 
 /// The first verdict that is not true: its position, status and message.
-fn decided<'s>(verdicts: &'s [Verdict], scope: &Scope<'s>) -> (Option<usize>, Result<(), (Status, Str)>) {
+fn decided(verdicts: &[Verdict], scope: &Scope<'_>) -> (Option<usize>, Result<(), (Status, Str)>) {
     for (i, verdict) in verdicts.iter().enumerate() {
         match scope.is_true(&verdict.check.program) {
             Ok(true) => {}
@@ -158,7 +186,7 @@ fn decided<'s>(verdicts: &'s [Verdict], scope: &Scope<'s>) -> (Option<usize>, Re
     (None, Ok(()))
 }
 
-fn message<'s>(verdict: &'s Verdict, at: usize, scope: &Scope<'s>) -> Str {
+fn message(verdict: &Verdict, at: usize, scope: &Scope<'_>) -> Str {
     let made = match &verdict.message_program {
         None => verdict.message.clone(),
         Some(program) => match scope.value(program) {
@@ -173,11 +201,11 @@ fn message<'s>(verdict: &'s Verdict, at: usize, scope: &Scope<'s>) -> Str {
     made
 }
 
-fn annotations<'s>(review: &'s Review, scope: &Scope<'s>) -> Result<Vec<(Str, Str)>, String> {
+fn annotations(review: &Review, scope: &Scope<'_>, root: &Value) -> Result<Vec<(Str, Str)>, String> {
     let mut out = Vec::new();
     for annotation in &review.annotations {
         let key = &annotation.key;
-        match scope.value(&annotation.program) {
+        match scope.value_on(&annotation.program, root) {
             Ok(Value::Str(text)) if text.is_empty() => {}
             Ok(Value::Str(text)) => out.push((key.clone(), text)),
             Ok(other) => {
@@ -203,7 +231,7 @@ fn excepted<'e>(
 ) -> Result<Vec<&'e Exemption>, String> {
     let mut found: Vec<&Exemption> = Vec::new();
     for exemption in exemptions.iter().filter(|e| e.names(&policy.kind, &policy.name)) {
-        let scope = Scope { root, functions, lazies: Lazies::bare(&[]) };
+        let scope = Scope { root: Cow::Borrowed(root), functions, lazies: Lazies::bare(&[]) };
         match scope.admits(&exemption.admit) {
             Ok(true) => found.push(exemption),
             Ok(false) => {}
@@ -267,14 +295,25 @@ fn or_empty(object: &Value) -> Value {
     if object.is_null() { Value::Map(Map::new()) } else { object.clone() }
 }
 
-fn root(request: &Request) -> Value {
+/// What stands for an object of the request that is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Absent {
+    Null,
+    Empty,
+}
+
+fn root(request: &Request, absent: Absent) -> Value {
     let mut m = Map::new();
     m.insert("object", or_empty(&request.object));
     m.insert("oldObject", or_empty(&request.old_object));
     let mut r = admission_request(request);
     r.insert("uid", Value::from(""));
-    r.insert("object", request.object.with_whole_numbers());
-    r.insert("oldObject", request.old_object.with_whole_numbers());
+    let shown = |v: &Value| match absent {
+        Absent::Empty => or_empty(v),
+        Absent::Null => v.with_whole_numbers(),
+    };
+    r.insert("object", shown(&request.object));
+    r.insert("oldObject", shown(&request.old_object));
     m.insert("request", Value::Map(r));
     m.insert("namespaceObject", namespace(request));
     common(&mut m);
@@ -349,7 +388,7 @@ fn templates(
 }
 
 fn template_root(request: &Request, pod: &Value, former: Option<Value>) -> Value {
-    let mut m = root(request).as_map().cloned().unwrap_or_default();
+    let mut m = root(request, Absent::Null).as_map().cloned().unwrap_or_default();
     let deleting = request.object.is_null();
     let (object, old) =
         if deleting { (Value::Null, pod.clone()) } else { (pod.clone(), former.unwrap_or_default()) };

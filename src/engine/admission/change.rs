@@ -1,0 +1,62 @@
+//! Applying message literals to objects.
+//!
+//! In: an object and the value of a change's expression. Out: the changed object.
+
+use crate::kubernetes::Types;
+use crate::kubernetes::schema::TypeDef;
+use crate::patch::apply::apply_exactly;
+use crate::patch::operation::{Action, Operation};
+use crate::patch::structured;
+use crate::value::{Object, Str, Value};
+
+use super::literal::{check_names, json, part};
+
+/// Merges an `Object` literal into an object by the schema of its kind.
+///
+/// # Errors
+/// The literal does not fit the schema.
+pub fn merge_literal(object: &Value, value: &Value, def: &TypeDef, types: &Types) -> Result<Value, String> {
+    let mut change = part(value);
+    if let structured::Part::Fields(fields) = &mut change {
+        fields.retain(|(k, _)| !matches!(&**k, "apiVersion" | "kind"));
+    }
+    structured::merge(object, &change, def, types)
+}
+
+/// Applies a list of `JSONPatch` literals; `None` when a test among them fails.
+///
+/// # Errors
+/// An operation that cannot be applied.
+pub fn apply_literals(object: &Value, value: &Value) -> Result<Option<Value>, String> {
+    let mut now = object.clone();
+    for item in value.as_list().unwrap_or_default() {
+        let Some(operation) = operation(item)? else { continue };
+        match apply_exactly(&now, &operation).map_err(|text| format!("JSON Patch: {text}"))? {
+            Some(changed) => now = changed,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(now))
+}
+
+/// An operation of a `JSONPatch` literal; `None` for what is none.
+fn operation(item: &Value) -> Result<Option<Operation>, String> {
+    let Value::Object(o) = item else { return Ok(None) };
+    let Object::Struct(_, fields) = &**o else { return Ok(None) };
+    let text = |key: &str| Str::from(fields.get(key).and_then(Value::as_str).unwrap_or_default());
+    let value = || {
+        let v = fields.get("value").cloned().unwrap_or_default();
+        check_names(&v)?;
+        json(&v)
+    };
+    let action = match &*text("op") {
+        "add" => Action::Add(value()?),
+        "replace" => Action::Replace(value()?),
+        "test" => Action::Test(value()?),
+        "remove" => Action::Remove,
+        "move" => Action::Move(text("from")),
+        "copy" => Action::Copy(text("from")),
+        other => return Err(format!("JSON Patch: Unexpected kind: {other}")),
+    };
+    Ok(Some(Operation { path: text("path"), action }))
+}
