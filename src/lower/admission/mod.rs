@@ -9,6 +9,7 @@ pub use judge::Judge;
 
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;
+use crate::functions::CelLevel;
 use crate::ir::admission::{
     Admission, AdmissionBody, Annotation, Change, ChangeKind, Demand, OnFailure, ParamRef, PolicyBinding,
 };
@@ -19,15 +20,15 @@ use super::constraints::{constraints, exact};
 use super::expressions::Compiler;
 use super::matcher::selector;
 
-/// Lowers a policy of either kind.
-pub fn policy(document: &Value) -> Admission {
+/// Lowers a policy of either kind, to be run at a level of CEL's runtime.
+pub fn policy(document: &Value, level: CelLevel) -> Admission {
     let spec = document.get("spec").cloned().unwrap_or_default();
     let mutating = document.text_at(&["kind"]) == "MutatingAdmissionPolicy";
     let params = spec.get("paramKind").filter(|v| !v.is_null()).map(param_kind);
     let choice = Choice { params: params.is_some(), authorizer: true, mutation: mutating, backticks: true };
-    let mut compiler = Compiler::new(choice);
+    let mut compiler = Compiler::new(choice).at(level);
     // A message may use what the authorizer is not bound to.
-    let mut talker = Compiler::new(Choice { authorizer: false, ..choice });
+    let mut talker = Compiler::new(Choice { authorizer: false, ..choice }).at(level);
     let lazies: Box<[Lazy]> = list(&spec, "variables")
         .iter()
         .map(|v| {
