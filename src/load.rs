@@ -181,6 +181,12 @@ pub fn argument(sources: &[SourceText]) -> Policies {
 }
 
 impl Policies {
+    /// Why nothing can be evaluated: the first policy whose expressions do not compile.
+    pub fn uncompiled(&self) -> Option<String> {
+        let (policy, error) = self.policies.iter().find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
+        Some(format!("failed to compile policy {} ({error})", policy.name))
+    }
+
     /// Adds what another argument gave.
     pub fn extend(&mut self, other: Policies) {
         self.policies.extend(other.policies);
@@ -245,11 +251,6 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
     if api_version.is_empty() || kind.is_empty() {
         return left(d, &[], "failed to parse document (GVK cannot be empty)".into(), false);
     }
-    if api_version.starts_with("policies.kyverno.io/")
-        && let Some(item) = review(d, value)
-    {
-        return item;
-    }
     if !schema::is_served(api_version, kind) {
         return foreign(d, api_version, kind);
     }
@@ -266,6 +267,9 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
         Some(text) => format!("Warning: {}: {text}", d.source),
         None => String::new(),
     };
+    if api_version.starts_with("policies.kyverno.io/") {
+        return review(d, &doc).unwrap_or_else(|| foreign(d, api_version, kind));
+    }
     match kind {
         "ClusterPolicy" | "Policy" => {
             let refused = lint::lint(&doc, &CHECKS).error.map(|e| e.text);

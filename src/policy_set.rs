@@ -286,6 +286,18 @@ impl Engine {
         outcome
     }
 
+    /// Evaluates the policies that look at payloads on data that is no request.
+    pub fn evaluate_payload(&self, request: &Request) -> Outcome {
+        let mut outcome = Outcome::default();
+        for policy in self.set.policies.iter().filter(|p| p.looks_at_payloads()) {
+            let rules = self.run(policy, policy.rules.iter().map(AsRef::as_ref), request);
+            if !rules.is_empty() {
+                outcome.policies.push(PolicyOutcome::of(policy, rules));
+            }
+        }
+        outcome
+    }
+
     /// The outcomes of [`Engine::evaluate`] for many requests, policy by policy: a policy's rules stay
     /// in the processor's cache for all of them.
     pub fn evaluate_all(&self, requests: &[&Request]) -> Vec<Outcome> {

@@ -1,16 +1,60 @@
 //! Exception files.
 
-use crate::ir::Exception;
-use crate::load;
+use std::sync::Arc;
+
+use crate::api::schema;
+use crate::ir::review::Exemption;
+use crate::ir::{Exception, Policy};
+use crate::policy_set::PolicySet;
 use crate::sources::files::SourceText;
+use crate::value::Value;
+use crate::{load, lower};
 
 /// The exceptions of a file, and what there is to say about their kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Exceptions {
-    /// In order.
+    /// Of group `kyverno.io`, in order.
     pub exceptions: Vec<Exception>,
+    /// Of group `policies.kyverno.io`, in order.
+    pub exemptions: Vec<Exemption>,
     /// Deprecation warnings, one a document, with the file.
     pub deprecations: Vec<String>,
+}
+
+impl Exceptions {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.exceptions.len() + self.exemptions.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds those of another place.
+    pub fn extend(&mut self, other: Exceptions) {
+        self.exceptions.extend(other.exceptions);
+        self.exemptions.extend(other.exemptions);
+        self.deprecations.extend(other.deprecations);
+    }
+
+    /// Takes an object that is an exception; others and those that are not well-formed are left out.
+    pub fn take(&mut self, object: &Value) {
+        if object.text_at(&["kind"]) != "PolicyException" {
+            return;
+        }
+        if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
+            self.exemptions.extend(lower::review::exemption(object).ok());
+        } else if let Ok(checked) = schema::check(object) {
+            self.exceptions.push(lower::policy::exception(&checked));
+        }
+    }
+
+    /// The policies with these exceptions.
+    pub fn with(self, policies: Vec<Arc<Policy>>) -> PolicySet {
+        PolicySet::new(policies, self.exceptions).with_exemptions(self.exemptions)
+    }
 }
 
 /// Reads a file in which every document must be an exception.
@@ -30,5 +74,9 @@ pub fn read(path: &str) -> Result<Exceptions, String> {
         let (version, kind) = (p.document.text_at(&["apiVersion"]), p.document.text_at(&["kind"]));
         return Err(refused(format!("policy exception type not supported {version}, Kind={kind}")));
     }
-    Ok(Exceptions { exceptions: loaded.exceptions, deprecations: loaded.deprecations })
+    Ok(Exceptions {
+        exceptions: loaded.exceptions,
+        exemptions: loaded.exemptions,
+        deprecations: loaded.deprecations,
+    })
 }

@@ -44,6 +44,9 @@ pub struct Policy {
     pub rule_names: Box<[Str]>,
 }
 
+/// The rank of policies that look at payloads.
+const PAYLOAD: u8 = 2;
+
 impl Policy {
     /// `name` or `namespace/name`.
     pub fn key(&self) -> String {
@@ -53,11 +56,21 @@ impl Policy {
         }
     }
 
+    /// What tells it from all others: kind, namespace and name.
+    pub fn id(&self) -> String {
+        format!("{} {}", self.kind, self.key())
+    }
+
+    /// Whether it looks at data of any form.
+    pub fn looks_at_payloads(&self) -> bool {
+        self.rank() == PAYLOAD
+    }
+
     /// Where it stands among policies of other kinds: those with reviews come last, of them those that
     /// look at payloads.
     pub fn rank(&self) -> u8 {
         match self.rules.first().map(|r| &r.body) {
-            Some(Body::Review(r)) if r.view == View::Payload => 2,
+            Some(Body::Review(r)) if r.view == View::Payload => PAYLOAD,
             Some(Body::Review(_)) => 1,
             _ => 0,
         }

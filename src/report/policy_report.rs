@@ -21,6 +21,10 @@ pub struct PolicyFacts {
     /// Whether failures count as such; else they are warnings.
     pub scored: bool,
     process: &'static str,
+    /// Which engine of the reference gives its results.
+    source: &'static str,
+    /// Whether it has rules with names, as policies of group `kyverno.io` have.
+    pub has_named_rules: bool,
 }
 
 const SEVERITIES: [&str; 5] = ["critical", "high", "medium", "low", "info"];
@@ -40,6 +44,14 @@ impl PolicyFacts {
                 (false, true) => "admission review",
                 (false, false) => "",
             },
+            source: match policy.kind.strip_prefix("Namespaced").unwrap_or(&policy.kind) {
+                "ValidatingPolicy" => "KyvernoValidatingPolicy",
+                "MutatingPolicy" => "KyvernoMutatingPolicy",
+                "GeneratingPolicy" => "KyvernoGeneratingPolicy",
+                "ImageValidatingPolicy" => "KyvernoImageValidatingPolicy",
+                _ => "kyverno",
+            },
+            has_named_rules: matches!(&*policy.kind, "ClusterPolicy" | "Policy"),
         }
     }
 }
@@ -164,14 +176,18 @@ impl Entry<'_> {
             out.push_str(&self.facts.severity);
             out.push('\n');
         }
-        out.push_str("  source: kyverno\n  timestamp:\n    nanos: 0\n    seconds: ");
+        out.push_str("  source: ");
+        out.push_str(self.facts.source);
+        out.push_str("\n  timestamp:\n    nanos: 0\n    seconds: ");
         out.push_str(&self.seconds.to_string());
         out.push('\n');
     }
 
     /// Appends the entry as a JSON object.
     pub fn write_json(&self, out: &mut String) {
-        out.push_str("{\"source\":\"kyverno\",\"policy\":");
+        out.push_str("{\"source\":\"");
+        out.push_str(self.facts.source);
+        out.push_str("\",\"policy\":");
         write_json_string(out, &self.facts.key);
         let mut field = |key: &str, text: &str| {
             if !text.is_empty() {

@@ -4,6 +4,7 @@
 //! asked for; label arguments are not looked at, as in the reference. What no answer is given for goes to the
 //! network. Semantics: `docs/cel-policies.md`, "Context files".
 
+use crate::document;
 use crate::functions::world::{HttpCall, Place, World};
 use crate::kubernetes::Kinds;
 use crate::kubernetes::kinds::guessed_plural;
@@ -35,6 +36,17 @@ pub struct Answer {
     pub status: i64,
     /// The body.
     pub body: Value,
+}
+
+/// Reads a context file.
+///
+/// # Errors
+/// The reference's text.
+pub fn read(path: &str) -> Result<Context, String> {
+    let text =
+        std::fs::read_to_string(path).map_err(|e| format!("open {path}: {}", super::files::reason(&e)))?;
+    let document = document::yaml_value(&text).map_err(|e| format!("error converting YAML to JSON: {e}"))?;
+    Context::of(&document)
 }
 
 impl Context {

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use crate::document::{Document, ResourceOptions};
 use crate::engine::Profile;
+use crate::inputs::exceptions::{self, Exceptions};
 use crate::inputs::requests::Requests;
 use crate::inputs::values::Values;
-use crate::inputs::{Refused, exceptions, resources, strict, user};
-use crate::ir::Exception;
+use crate::inputs::{Refused, resources, strict, user};
 use crate::load::{self, Policies};
+use crate::sources::context;
 use crate::sources::files::{self, Cause};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
@@ -44,7 +45,7 @@ pub(super) struct Loaded {
     pub policies: Policies,
     pub resources: Vec<Document>,
     pub targets: Vec<Document>,
-    pub exceptions: Vec<Exception>,
+    pub exceptions: Exceptions,
     pub payloads: Vec<(String, Value)>,
     pub requests: Requests,
     pub world: World,
@@ -115,11 +116,11 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         values.subresources.clear();
     }
     log.line("  Loading exceptions ...");
-    let mut all = Vec::new();
+    let mut all = Exceptions::default();
     for path in &test.exceptions {
         let read = exceptions::read(path).map_err(|e| format!("error: {e}"))?;
         deprecations(&read.deprecations, strictness, log)?;
-        all.extend(read.exceptions);
+        all.extend(read);
     }
     let world = World {
         offline: Offline { objects: exist, globals: Vec::new() },
@@ -127,6 +128,10 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         clone_sources: Vec::new(),
         answers: mocks::answers(&test.api_calls)?,
         globals: mocks::globals(&test.globals, &test.folder)?,
+        context: match &test.context {
+            Some(path) => context::read(path)?,
+            None => context::Context::default(),
+        },
     };
     let requests = Requests { values: Arc::new(values), user, profile, details: false, operation: None };
     Ok(Loaded { policies, resources: kept, targets, exceptions: all, payloads, requests, world })

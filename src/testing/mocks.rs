@@ -8,6 +8,7 @@ use std::path::{Component, Path};
 
 use crate::document::{self, ResourceOptions};
 use crate::search;
+use crate::sources::context;
 use crate::value::{Map, Str, Value};
 
 /// The answer to a call.
@@ -30,6 +31,22 @@ impl Answer {
             "HTTP {} from apiCall mock for context entry \"{entry}\" (v1 apiCall treats non-2xx as failure)",
             self.status
         ))
+    }
+}
+
+impl Answer {
+    /// What an expression reads; `key` is `METHOD:url` or `url`.
+    pub fn for_expressions(&self, key: &str) -> context::Answer {
+        let (method, url) = match key.split_once(':') {
+            Some((method @ ("GET" | "POST"), url)) => (method, url),
+            _ => ("", key),
+        };
+        context::Answer {
+            method: method.into(),
+            url: url.into(),
+            status: self.status,
+            body: self.body.clone(),
+        }
     }
 }
 

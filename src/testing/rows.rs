@@ -348,7 +348,7 @@ impl<'m> Maker<'m> {
     }
 
     fn status(&mut self, response: &Response<'_>, result: &RuleOutcome, shown: String) {
-        let status = match self.context.facts.get(&response.policy.key()) {
+        let status = match self.context.facts.get(&response.policy.id()) {
             Some(facts) => shown_status(result.status, facts, false),
             None => result.status,
         };

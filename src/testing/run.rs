@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
 use crate::engine::{Effect, RuleOutcome};
+use crate::functions;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
 use crate::policy_set::{Engine, Outcome, PolicySet};
@@ -60,11 +61,18 @@ fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>
     ));
     let operations = load::operations(&test.results)?;
     let lowered: Vec<Arc<Policy>> = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
-    let facts = lowered.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();
+    let facts = lowered.iter().map(|p| (p.id(), PolicyFacts::of(p))).collect();
     let refused: HashMap<String, String> =
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
     world.clone_sources = clone_sources(test, log);
-    let engine = Engine::new(PolicySet::new(lowered, exceptions))
+    if let (Some(first), Some(text)) = (resources.first(), policies.uncompiled()) {
+        let name = first.value.text_at(&["metadata", "name"]);
+        return Err(format!("failed to apply policies on resource {name} ({text})"));
+    }
+    let functions =
+        functions::Context { world: Some(Arc::new(world.for_expressions())), ..Default::default() };
+    let engine = Engine::new(exceptions.with(lowered))
+        .with_functions(functions)
         .with_profile(requests.profile)
         .with_sources(Arc::new(world))
         .with_values(requests.values.clone());

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use crate::sources::offline::Offline;
-use crate::sources::{Call, Sources};
-use crate::value::Value;
+use crate::sources::{Call, Sources, context};
+use crate::value::{Str, Value};
 
 use super::mocks::{Answer, Global};
 
@@ -25,6 +25,8 @@ pub struct World {
     pub answers: HashMap<String, Answer>,
     /// Global context entries.
     pub globals: Vec<Global>,
+    /// The context file.
+    pub context: context::Context,
 }
 
 impl Sources for World {
@@ -66,5 +68,18 @@ impl Sources for World {
 
     fn clone_sources(&self) -> &[Value] {
         &self.clone_sources
+    }
+}
+
+impl World {
+    /// What expressions may ask: the objects and images of the context file, the answers and entries of
+    /// the test.
+    pub fn for_expressions(&self) -> context::Context {
+        let entry = |g: &Global| Some((Str::from(&*g.name), g.projection("").ok()?));
+        context::Context {
+            globals: self.globals.iter().filter_map(entry).collect(),
+            answers: self.answers.iter().map(|(key, answer)| answer.for_expressions(key)).collect(),
+            ..self.context.clone()
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! Schemas of the policy objects of group `kyverno.io`: unknown fields, types, defaults.
+//! Schemas of the policy objects of groups `kyverno.io` and `policies.kyverno.io`: unknown fields, types, defaults.
 //!
 //! In: one parsed document. Out: the same with the defaults filled in at the end of their objects, or
 //! why it is refused. Semantics: sections 1, 2 and 4 of the policy object specification. The tables are in
-//! [`policy`], [`others`] and [`common`], in the words of [`shape`]; [`print`] writes typed objects
+//! [`policy`], [`others`], [`reviews`] and [`common`], in the words of [`shape`]; [`print`] writes typed objects
 //! the way messages quote them.
 //!
 //! The steps, in order, each ending the check when it finds something:
@@ -17,6 +17,7 @@ mod meta;
 pub mod others;
 pub mod policy;
 pub mod print;
+pub mod reviews;
 pub mod shape;
 
 use std::fmt;
@@ -113,8 +114,6 @@ impl fmt::Display for SchemaError {
 
 impl std::error::Error for SchemaError {}
 
-const GROUP: &str = "kyverno.io";
-
 /// Whether a document is of a kind and version that this module has a table for.
 pub fn is_served(api_version: &str, kind: &str) -> bool {
     table(api_version, kind).is_some()
@@ -122,7 +121,7 @@ pub fn is_served(api_version: &str, kind: &str) -> bool {
 
 fn table(api_version: &str, kind: &str) -> Option<&'static shape::Object> {
     let (group, version) = api_version.split_once('/')?;
-    let served = SERVED.iter().find(|s| group == GROUP && s.kind == kind)?;
+    let served = SERVED.iter().find(|s| s.group == group && s.kind == kind)?;
     served.versions.iter().find(|(served, _)| *served == version).map(|(_, table)| *table)
 }
 
@@ -157,7 +156,8 @@ pub fn check(document: &Value) -> Result<Value, SchemaError> {
     let checked = walk.object(table, &body);
     if !walk.problems.is_empty() {
         let name = document.text_at(&["metadata", "name"]).to_owned();
-        let kind = format!("{kind}.{GROUP}");
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let kind = format!("{kind}.{group}");
         return Err(SchemaError::Invalid { kind, name, problems: walk.problems });
     }
     if let Some(problem) = walk.late.into_iter().next() {
@@ -172,8 +172,9 @@ pub fn check(document: &Value) -> Result<Value, SchemaError> {
 }
 
 fn unknown_kind(api_version: &str, kind: &str) -> String {
-    let known = SERVED.iter().flat_map(|s| s.versions).any(|(version, _)| {
-        api_version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/')) == Some(version)
+    let known = SERVED.iter().any(|s| {
+        let version = api_version.strip_prefix(s.group).and_then(|rest| rest.strip_prefix('/'));
+        s.versions.iter().any(|(served, _)| version == Some(served))
     });
     if known {
         format!("kind {kind} not found in {api_version} groupversion")
@@ -197,7 +198,8 @@ pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
 /// With an empty version the notice names only group and kind.
 pub fn deprecation(api_version: &str, kind: &str) -> Option<String> {
     let (group, version) = api_version.split_once('/').unwrap_or((api_version, ""));
-    let served = SERVED.iter().find(|s| group == GROUP && s.kind == kind)?;
+    let mut kinds = SERVED.iter().filter(|s| !s.replacement.is_empty());
+    let served = kinds.find(|s| s.group == group && s.kind == kind)?;
     let slash = if version.is_empty() { "" } else { "/" };
     Some(format!(
         "{group}{slash}{version} {kind} is deprecated and will be removed in a future release; migrate to {} \

@@ -3,6 +3,7 @@
 
 use super::common::*;
 use super::policy::{LATER_SPEC, RULE, SPEC};
+use super::reviews;
 use super::shape::Kind::*;
 use super::shape::{Object, field, object, text, texts};
 
@@ -70,39 +71,61 @@ static STATUS_CONDITION: Object = object(&[
 
 /// A kind of the group, with the table of each version and what its deprecation notice recommends.
 pub struct Served {
+    /// The group.
+    pub group: &'static str,
     /// The kind.
     pub kind: &'static str,
     /// The versions and their tables.
-    pub versions: [(&'static str, &'static Object); 2],
-    /// What replaces the kind.
+    pub versions: &'static [(&'static str, &'static Object)],
+    /// What replaces the kind; empty for kinds that are not deprecated.
     pub replacement: &'static str,
 }
 
-/// The kinds of group `kyverno.io` that are read from files.
-pub static SERVED: [Served; 5] = [
+/// The kinds that are read from files.
+pub static SERVED: [Served; 16] = [
     Served {
+        group: "kyverno.io",
         kind: "ClusterPolicy",
-        versions: [("v1", &POLICY), ("v2beta1", &LATER_POLICY)],
+        versions: &[("v1", &POLICY), ("v2beta1", &LATER_POLICY)],
         replacement: "ValidatingPolicy, MutatingPolicy, GeneratingPolicy or ImageValidatingPolicy",
     },
     Served {
+        group: "kyverno.io",
         kind: "Policy",
-        versions: [("v1", &POLICY), ("v2beta1", &LATER_POLICY)],
+        versions: &[("v1", &POLICY), ("v2beta1", &LATER_POLICY)],
         replacement: "NamespacedValidatingPolicy and the other namespaced policy types",
     },
     Served {
+        group: "kyverno.io",
         kind: "ClusterCleanupPolicy",
-        versions: [("v2", &CLEANUP_OBJECT), ("v2beta1", &CLEANUP_OBJECT)],
+        versions: &[("v2", &CLEANUP_OBJECT), ("v2beta1", &CLEANUP_OBJECT)],
         replacement: "DeletingPolicy",
     },
     Served {
+        group: "kyverno.io",
         kind: "CleanupPolicy",
-        versions: [("v2", &CLEANUP_OBJECT), ("v2beta1", &CLEANUP_OBJECT)],
+        versions: &[("v2", &CLEANUP_OBJECT), ("v2beta1", &CLEANUP_OBJECT)],
         replacement: "NamespacedDeletingPolicy",
     },
     Served {
+        group: "kyverno.io",
         kind: "PolicyException",
-        versions: [("v2", &EXCEPTION_OBJECT), ("v2beta1", &EXCEPTION_OBJECT)],
+        versions: &[("v2", &EXCEPTION_OBJECT), ("v2beta1", &EXCEPTION_OBJECT)],
         replacement: "PolicyException",
     },
+    review("ValidatingPolicy", &reviews::VALIDATING_VERSIONS),
+    review("NamespacedValidatingPolicy", &reviews::NAMESPACED_VALIDATING),
+    review("MutatingPolicy", &reviews::MUTATING_VERSIONS),
+    review("NamespacedMutatingPolicy", &reviews::NAMESPACED_MUTATING),
+    review("GeneratingPolicy", &reviews::GENERATING_VERSIONS),
+    review("NamespacedGeneratingPolicy", &reviews::NAMESPACED_GENERATING),
+    review("DeletingPolicy", &reviews::DELETING_VERSIONS),
+    review("NamespacedDeletingPolicy", &reviews::NAMESPACED_DELETING),
+    review("ImageValidatingPolicy", &reviews::IMAGE_VALIDATING_VERSIONS),
+    review("NamespacedImageValidatingPolicy", &reviews::NAMESPACED_IMAGE_VALIDATING),
+    review("PolicyException", &reviews::EXCEPTION_VERSIONS),
 ];
+
+const fn review(kind: &'static str, versions: &'static [(&'static str, &'static Object)]) -> Served {
+    Served { group: "policies.kyverno.io", kind, versions, replacement: "" }
+}

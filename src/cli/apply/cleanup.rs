@@ -24,7 +24,7 @@ impl Run<'_> {
         for cleanup in &self.policies.cleanups {
             // A rule policy may have the same name: each has its own facts.
             let policy = &cleanup.policy;
-            let facts = HashMap::from([(policy.key(), PolicyFacts::of(policy))]);
+            let facts = HashMap::from([(policy.id(), PolicyFacts::of(policy))]);
             let style = Style { facts: &facts, ..*style };
             let mut sweep = engine.sweep(cleanup);
             for (i, document) in self.resources.iter().enumerate() {

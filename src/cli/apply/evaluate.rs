@@ -9,25 +9,28 @@ use std::sync::Arc;
 use crate::cli::flags::Parsed;
 use crate::document::Document;
 use crate::engine::{Request, Status};
+use crate::functions;
+use crate::inputs::exceptions::Exceptions;
 use crate::inputs::requests::Requests;
-use crate::ir::Exception;
 use crate::load::Policies;
-use crate::policy_set::{Engine, PolicySet};
+use crate::policy_set::Engine;
 use crate::report::policy_report::PolicyFacts;
 use crate::scan::scan;
+use crate::sources::context;
 use crate::sources::offline::Offline;
 use crate::value::Value;
 
 use super::changes::{self, Destination};
 use super::finish::Sink;
-use super::results::{self, Output, Style};
+use super::results::{self, Output, Rendered, Style};
 
 /// Everything that was loaded.
 pub(super) struct Run<'r> {
     pub parsed: &'r Parsed,
     pub policies: Policies,
     pub resources: Vec<Document>,
-    pub exceptions: Vec<Exception>,
+    pub exceptions: Exceptions,
+    pub payloads: Vec<Value>,
     pub requests: Requests,
     pub output: Output,
     pub destination: Destination,
@@ -41,9 +44,19 @@ impl Run<'_> {
     pub(super) fn evaluate(self, sources: Offline) -> Result<i32, String> {
         let lowered: Vec<_> = self.policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
         let facts: HashMap<String, PolicyFacts> =
-            lowered.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();
-        let set = PolicySet::new(lowered, self.exceptions.clone());
+            lowered.iter().map(|p| (p.id(), PolicyFacts::of(p))).collect();
+        let first = self.resources.first().map(|d| &d.value).or(self.payloads.first());
+        let world = match (first, self.world()) {
+            (Some(first), Err(text)) => {
+                let name = first.text_at(&["metadata", "name"]);
+                return Err(format!("failed to apply policies on resource {name} ({text})"));
+            }
+            (_, world) => world.unwrap_or_default(),
+        };
+        let set = self.exceptions.clone().with(lowered);
+        let functions = functions::Context { world: Some(Arc::new(world)), ..Default::default() };
         let engine = Engine::new(set)
+            .with_functions(functions)
             .with_profile(self.requests.profile)
             .with_sources(Arc::new(sources))
             .with_values(self.requests.values.clone());
@@ -112,11 +125,29 @@ impl Run<'_> {
             let _ = out.write_all(self.refused().as_bytes());
             let _ = out.write_all(&std::mem::take(&mut sink.held));
         }
+        for payload in &self.payloads {
+            let rendered = self.payload(payload, &engine, &style)?;
+            self.take(&mut sink, rendered, &mut out, true);
+        }
         self.clean_up(&engine, &style, &mut sink, &mut out);
         let counts = self.finish(sink, &mut out);
         let code = self.exit_code(&counts, &mut out);
         let _ = out.flush();
         Ok(code)
+    }
+
+    /// What expressions may ask of the world, if the policies can be used at all.
+    fn world(&self) -> Result<context::Context, String> {
+        let world = match self.parsed.text("context-file") {
+            "" => context::Context::default(),
+            path => context::read(path)?,
+        };
+        self.policies.uncompiled().map_or(Ok(world), Err)
+    }
+
+    fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, String> {
+        let request = self.requests.of(payload.clone(), None, engine)?;
+        Ok(results::render(style, usize::MAX, payload, &engine.evaluate_payload(&request)))
     }
 
     fn resource(&self, i: usize) -> &Value {

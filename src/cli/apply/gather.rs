@@ -6,8 +6,8 @@
 
 use crate::document::Document;
 use crate::engine::Profile;
-use crate::inputs::{exceptions, resources};
-use crate::ir::Exception;
+use crate::inputs::exceptions::{self, Exceptions};
+use crate::inputs::resources;
 use crate::load::{self, Policies};
 use crate::sources::download::is_url;
 use crate::sources::files::{self, Cause, Loaded};
@@ -127,24 +127,20 @@ pub(super) fn load_exceptions(
     parsed: &Parsed,
     policies: &Policies,
     resources: &[Document],
-) -> Result<Vec<Exception>, String> {
-    let mut all = Vec::new();
+) -> Result<Exceptions, String> {
+    let mut all = Exceptions::default();
     if parsed.on("exceptions-with-resources") {
-        let candidates = resources.iter().filter(|d| d.value.text_at(&["kind"]) == "PolicyException");
-        all.extend(
-            candidates
-                .filter_map(|d| crate::api::schema::check(&d.value).ok())
-                .map(|doc| crate::lower::policy::exception(&doc)),
-        );
+        resources.iter().for_each(|d| all.take(&d.value));
     } else {
         for path in parsed.list("exception") {
             let loaded = exceptions::read(path).map_err(|text| format!("Error: {text}"))?;
             deprecations(&loaded.deprecations, parsed.on("warnings-as-errors"))?;
-            all.extend(loaded.exceptions);
+            all.extend(loaded);
         }
     }
     if parsed.on("exceptions-within-policies") {
-        all.extend(policies.exceptions.iter().cloned());
+        all.exceptions.extend(policies.exceptions.iter().cloned());
+        all.exemptions.extend(policies.exemptions.iter().cloned());
     }
     Ok(all)
 }

@@ -27,6 +27,7 @@ use crate::inputs::values::Values;
 use crate::load::Policies;
 use crate::sources::offline::Offline;
 use crate::sources::payload;
+use crate::value::Value;
 
 use super::flags::{self, Parsed};
 use super::{command_help, print, warn};
@@ -84,7 +85,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if !parsed.on("stdin")
         && !matches!(output, Output::ReportYaml | Output::ReportJson | Output::Exceptions | Output::Other)
     {
-        print(&progress(&policies, resources.len() + payloads, exceptions.len()));
+        print(&progress(&policies, resources.len() + payloads.len(), exceptions.len()));
     }
     check_requests(&parsed)?;
     let sources = Offline {
@@ -98,7 +99,8 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         details: !matches!(output, Output::Plain | Output::Table),
         operation: None,
     };
-    let run = Run { parsed: &parsed, policies, resources, exceptions, requests, output, destination };
+    let run =
+        Run { parsed: &parsed, policies, resources, exceptions, payloads, requests, output, destination };
     run.evaluate(sources)
 }
 
@@ -131,17 +133,9 @@ fn progress(policies: &Policies, resources: usize, exceptions: usize) -> String 
     format!("\nApplying {rules} policy rule(s) to {resources} resource(s){with}...\n")
 }
 
-/// Reads the payloads of any form; returns how many there are. Rules match Kubernetes objects by
-/// kind, so none of them has a result for a payload.
-fn payloads(parsed: &Parsed) -> Result<usize, String> {
-    let paths = parsed.list("json");
-    for path in paths {
-        payload::any_form(path)?;
-    }
-    if !paths.is_empty() {
-        warn("payloads are checked by ValidatingPolicy objects only: other policies give no result for them");
-    }
-    Ok(paths.len())
+/// Reads the payloads of any form.
+fn payloads(parsed: &Parsed) -> Result<Vec<Value>, String> {
+    parsed.list("json").iter().map(|path| payload::any_form(path).map(|v| v.with_float_numbers())).collect()
 }
 
 /// Reads the check requests of proxies, which only CEL policies answer.

@@ -103,11 +103,11 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
     let mut out = Rendered::default();
     let target = Target::of(resource);
     for p in &outcome.policies {
-        let Some(facts) = style.facts.get(&p.policy.key()) else { continue };
+        let Some(facts) = style.facts.get(&p.policy.id()) else { continue };
         let audit_warns = style.audit_warn && audits(&p.policy, &target);
         count(&mut out.counts, p, facts, audit_warns);
         match style.output {
-            Output::Plain => plain(&mut out.text, p, resource, audit_warns, style.colour),
+            Output::Plain => plain(&mut out.text, p, facts, resource, audit_warns, style.colour),
             Output::Table => rows(&mut out.rows, p, facts, resource, audit_warns, style),
             Output::ReportYaml | Output::ReportJson => {
                 report(&mut out, p, facts, resource, audit_warns, style);
@@ -138,7 +138,7 @@ fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, au
     for r in &p.rules {
         counts.add(match (r.kind, r.status) {
             // A cleanup policy has no rules; whether it is scored does not count.
-            (RuleKind::Validation | RuleKind::ImageVerification, status) if !p.policy.rules.is_empty() => {
+            (RuleKind::Validation | RuleKind::ImageVerification, status) if facts.has_named_rules => {
                 shown_status(status, facts, audit_warns)
             }
             (_, status) => status,
@@ -146,7 +146,14 @@ fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, au
     }
 }
 
-fn plain(out: &mut String, p: &crate::PolicyOutcome, resource: &Value, audit_warns: bool, colour: bool) {
+fn plain(
+    out: &mut String,
+    p: &crate::PolicyOutcome,
+    facts: &PolicyFacts,
+    resource: &Value,
+    audit_warns: bool,
+    colour: bool,
+) {
     let name = &p.policy.name;
     for r in p.rules.iter().filter(|r| matches!(r.kind, RuleKind::Mutation | RuleKind::Generation)) {
         let path = path(resource);
@@ -170,17 +177,22 @@ fn plain(out: &mut String, p: &crate::PolicyOutcome, resource: &Value, audit_war
         return;
     }
     let bold = |text: &str| coloured(text, "36", colour);
-    let path = format!(
-        "{}/{}/{}",
-        bold(resource.text_at(&["metadata", "namespace"])),
-        bold(resource.text_at(&["kind"])),
-        bold(resource.text_at(&["metadata", "name"]))
-    );
+    let parts: [&[&str]; 3] = [&["metadata", "namespace"], &["kind"], &["metadata", "name"]];
+    let path = match parts.iter().all(|p| resource.text_at(p).is_empty()) {
+        true => bold("JSON payload"),
+        false => parts.map(|p| bold(resource.text_at(p))).join("/"),
+    };
     let how = if audit_warns { "failed as audit warning:" } else { "failed:" };
-    out.push_str(&format!("policy {} -> resource {path} {how}\n", bold(name)));
+    let head = format!("policy {} -> resource {path} {how}\n", bold(name));
+    out.push_str(&head);
     for (i, r) in failed.enumerate() {
         let message = if r.message.is_empty() { "validation failed" } else { &*r.message };
-        out.push_str(&format!("{} - {} {message}\n", i + 1, bold(&r.rule)));
+        // The variants of a review answer one by one.
+        let number = if facts.has_named_rules { i + 1 } else { 1 };
+        if i > 0 && !facts.has_named_rules {
+            out.push_str(&head);
+        }
+        out.push_str(&format!("{number} - {} {message}\n", bold(&r.rule)));
     }
 }
 

@@ -75,9 +75,10 @@ fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>,
     let payload = spec.text_at(&["evaluation", "mode"]) == "JSON";
     let view = if payload { View::Payload } else { View::Request };
     let mut rules = vec![rule(spec, view, kind, namespaced)?];
-    if !payload && matches!(kind, KyvernoKind::Validating | KyvernoKind::Mutating) {
+    if matches!(kind, KyvernoKind::Validating | KyvernoKind::Mutating) {
         for variant in autogen::variants(spec) {
-            rules.push(rule(&variant.spec, variant.view, kind, namespaced)?);
+            let view = if payload { View::Payload } else { variant.view };
+            rules.push(rule(&variant.spec, view, kind, namespaced)?);
         }
     }
     Ok(rules)

@@ -1,0 +1,241 @@
+//! Schema tables of group `policies.kyverno.io`: Kyverno's CEL policies and exceptions from them.
+//! Semantics: section 2 of the CEL policy specification.
+
+use super::common::SELECTOR;
+use super::shape::Kind::{self, *};
+use super::shape::{Field, Object, Rule, field, object, ruled, text, texts};
+
+/// A version of a kind and its table.
+type Version = (&'static str, &'static Object);
+
+static RESOURCE_RULE: Object = object(&[
+    texts("apiGroups"),
+    texts("apiVersions"),
+    texts("resources"),
+    texts("operations"),
+    texts("resourceNames"),
+    text("scope"),
+]);
+
+const RESOURCE_RULES: Kind = List(&Object(&RESOURCE_RULE));
+
+const MATCH_FIELDS: [Field; 5] = [
+    field("resourceRules", RESOURCE_RULES),
+    field("excludeResourceRules", RESOURCE_RULES),
+    field("namespaceSelector", Object(&SELECTOR)),
+    field("objectSelector", Object(&SELECTOR)),
+    text("matchPolicy"),
+];
+
+static MATCH: Object = object(&MATCH_FIELDS);
+
+static TARGETS: Object = object(&[
+    MATCH_FIELDS[0],
+    MATCH_FIELDS[1],
+    MATCH_FIELDS[2],
+    MATCH_FIELDS[3],
+    MATCH_FIELDS[4],
+    text("expression"),
+]);
+
+static NAMED: Object = object(&[text("name").required(), text("expression").required()]);
+
+static VALIDATION: Object =
+    object(&[text("expression").required(), text("message"), text("messageExpression"), text("reason")]);
+
+static ANNOTATION: Object = object(&[text("key").required(), text("valueExpression").required()]);
+
+static WEBHOOK: Object = object(&[field("timeoutSeconds", Int32)]);
+
+static ENABLED: Object = object(&[field("enabled", Switch)]);
+
+static CONTROLLERS: Object = object(&[texts("controllers")]);
+
+const MATCHING: Field = field("matchConstraints", Object(&MATCH));
+const NAMED_LIST: Kind = List(&Object(&NAMED));
+const VALIDATION_LIST: Kind = List(&Object(&VALIDATION));
+const ANNOTATION_LIST: Kind = List(&Object(&ANNOTATION));
+const CONDITIONS: Field = field("matchConditions", NAMED_LIST);
+const VARIABLES: Field = field("variables", NAMED_LIST);
+const VALIDATIONS: Field = field("validations", VALIDATION_LIST);
+const ANNOTATIONS: Field = field("auditAnnotations", ANNOTATION_LIST);
+const FAILURE: Field = field("failurePolicy", Choice(&["Ignore", "Fail"]));
+const ACTIONS: Field = field("validationActions", List(&Choice(&["Deny", "Audit", "Warn"])));
+const WEBHOOKS: Field = field("webhookConfiguration", Object(&WEBHOOK));
+
+static VALIDATING_AUTOGEN: Object = object(&[
+    field("podControllers", Object(&CONTROLLERS)),
+    field("validatingAdmissionPolicy", Object(&ENABLED)),
+]);
+
+static VALIDATING_EVALUATION: Object =
+    object(&[text("mode"), field("admission", Object(&ENABLED)), field("background", Object(&ENABLED))]);
+
+const VALIDATING_REST: [Field; 9] = [
+    CONDITIONS,
+    VARIABLES,
+    VALIDATIONS,
+    ANNOTATIONS,
+    FAILURE,
+    ACTIONS,
+    field("autogen", Object(&VALIDATING_AUTOGEN)),
+    WEBHOOKS,
+    field("evaluation", Object(&VALIDATING_EVALUATION)),
+];
+
+const fn validating(matching: Field) -> [Field; 10] {
+    let [a, b, c, d, e, f, g, h, i] = VALIDATING_REST;
+    [matching, a, b, c, d, e, f, g, h, i]
+}
+
+static VALIDATING: Object = object(&validating(MATCHING));
+
+static FIRST_VALIDATING: Object = object(&validating(MATCHING.required()));
+
+static EXPRESSION: Object = object(&[text("expression")]);
+
+static MUTATION: Object = object(&[
+    text("patchType").required(),
+    field("applyConfiguration", Object(&EXPRESSION)),
+    field("jsonPatch", Object(&EXPRESSION)),
+]);
+
+static MUTATING_AUTOGEN: Object = object(&[
+    field("podControllers", Object(&CONTROLLERS)),
+    field("mutatingAdmissionPolicy", Object(&ENABLED)),
+]);
+
+static MUTATING_EVALUATION: Object = object(&[
+    text("mode"),
+    field("admission", Object(&ENABLED)),
+    field("background", Object(&ENABLED)),
+    field("mutateExisting", Object(&ENABLED)),
+    field("skipBackgroundRequests", Switch),
+    field("useServerSideApply", Switch),
+]);
+
+static MUTATING: Object = object(&[
+    MATCHING,
+    CONDITIONS,
+    VARIABLES,
+    field("mutations", List(&Object(&MUTATION))),
+    ANNOTATIONS,
+    FAILURE,
+    field("targetMatchConstraints", Object(&TARGETS)),
+    field("targetMatchConditions", List(&Object(&NAMED))),
+    text("reinvocationPolicy"),
+    field("autogen", Object(&MUTATING_AUTOGEN)),
+    WEBHOOKS,
+    field("evaluation", Object(&MUTATING_EVALUATION)),
+]);
+
+static TEMPLATE: Object = object(&[text("value").required(), field("interpolate", Choice(&["none", "cel"]))]);
+
+static GENERATION: Object = ruled(
+    &[text("expression"), field("template", Object(&TEMPLATE))],
+    Rule::OneOf(&["expression", "template"]),
+);
+
+static GENERATING_EVALUATION: Object = object(&[
+    field("admission", Object(&ENABLED)),
+    field("generateExisting", Object(&ENABLED)),
+    field("synchronize", Object(&ENABLED)),
+    field("orphanDownstreamOnPolicyDelete", Object(&ENABLED)),
+    field("skipBackgroundRequests", Switch),
+]);
+
+static GENERATING: Object = object(&[
+    MATCHING,
+    CONDITIONS,
+    VARIABLES,
+    field("generate", List(&Object(&GENERATION))).required(),
+    ANNOTATIONS,
+    field("useServerSideApply", Switch),
+    WEBHOOKS,
+    field("evaluation", Object(&GENERATING_EVALUATION)),
+]);
+
+static DELETING: Object = object(&[
+    MATCHING,
+    field("conditions", List(&Object(&NAMED))),
+    VARIABLES,
+    text("schedule").required(),
+    field("deletionPropagationPolicy", Choice(&["Foreground", "Background", "Orphan"])),
+]);
+
+static IMAGE_VALIDATING: Object = object(&[
+    MATCHING,
+    CONDITIONS,
+    VARIABLES,
+    VALIDATIONS.required(),
+    ANNOTATIONS,
+    FAILURE,
+    ACTIONS,
+    field("matchImageReferences", List(&Any)),
+    field("images", List(&Object(&NAMED))),
+    field("attestors", List(&Open)).required(),
+    field("attestations", List(&Open)),
+    field("credentials", Open),
+    field("validationConfigurations", Open),
+    field("autogen", Object(&VALIDATING_AUTOGEN)),
+    WEBHOOKS,
+    field("evaluation", Object(&VALIDATING_EVALUATION)),
+]);
+
+static REFERENCE: Object = object(&[text("name").required(), text("kind").required()]);
+
+static EXCEPTION: Object = object(&[
+    field("policyRefs", List(&Object(&REFERENCE))).required(),
+    CONDITIONS,
+    texts("images"),
+    texts("allowedValues"),
+    field("reportResult", Choice(&["skip", "pass"])),
+    text("expiresAt"),
+    field("properties", TextMap),
+    text("evaluationMode"),
+]);
+
+macro_rules! kind {
+    ($object:ident, $first:ident, $versions:ident, $namespaced:ident, $spec:expr, $first_spec:expr) => {
+        static $object: Object = object(&[field("spec", Object($spec)).required(), field("status", Open)]);
+        static $first: Object =
+            object(&[field("spec", Object($first_spec)).required(), field("status", Open)]);
+        /// The versions of the cluster-wide kind.
+        pub static $versions: [Version; 3] = [("v1alpha1", &$first), ("v1beta1", &$object), ("v1", &$object)];
+        /// The versions of the namespaced kind.
+        pub static $namespaced: [Version; 2] = [("v1beta1", &$object), ("v1", &$object)];
+    };
+}
+
+kind!(
+    VALIDATING_OBJECT,
+    FIRST_VALIDATING_OBJECT,
+    VALIDATING_VERSIONS,
+    NAMESPACED_VALIDATING,
+    &VALIDATING,
+    &FIRST_VALIDATING
+);
+kind!(MUTATING_OBJECT, FIRST_MUTATING_OBJECT, MUTATING_VERSIONS, NAMESPACED_MUTATING, &MUTATING, &MUTATING);
+kind!(
+    GENERATING_OBJECT,
+    FIRST_GENERATING_OBJECT,
+    GENERATING_VERSIONS,
+    NAMESPACED_GENERATING,
+    &GENERATING,
+    &GENERATING
+);
+kind!(DELETING_OBJECT, FIRST_DELETING_OBJECT, DELETING_VERSIONS, NAMESPACED_DELETING, &DELETING, &DELETING);
+kind!(
+    IMAGE_VALIDATING_OBJECT,
+    FIRST_IMAGE_VALIDATING_OBJECT,
+    IMAGE_VALIDATING_VERSIONS,
+    NAMESPACED_IMAGE_VALIDATING,
+    &IMAGE_VALIDATING,
+    &IMAGE_VALIDATING
+);
+
+static EXCEPTION_OBJECT: Object = object(&[field("spec", Object(&EXCEPTION)).required()]);
+
+/// The versions of exceptions.
+pub static EXCEPTION_VERSIONS: [Version; 3] =
+    [("v1alpha1", &EXCEPTION_OBJECT), ("v1beta1", &EXCEPTION_OBJECT), ("v1", &EXCEPTION_OBJECT)];
