@@ -168,7 +168,7 @@ impl Cluster {
         }
         let chain = |kind: &str| {
             Chain::new(
-                of_kind(kind).into_iter().map(|o| lower::policy(o, CelLevel::V26)).collect(),
+                of_kind(kind).into_iter().map(|o| lower::policy(o, lower::Place::Server)).collect(),
                 of_kind(&format!("{kind}Binding")).into_iter().map(lower::binding).collect(),
             )
         };

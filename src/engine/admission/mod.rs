@@ -10,6 +10,7 @@ pub mod hooks;
 mod listing;
 pub mod literal;
 mod mutate;
+pub mod offline;
 mod params;
 pub mod rbac;
 pub mod review;

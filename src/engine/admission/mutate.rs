@@ -240,19 +240,10 @@ impl Pass<'_> {
     }
 
     fn patched(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Option<Value>, Trouble> {
-        let mut now = object.clone();
-        for item in value.as_list().unwrap_or_default() {
-            let operation = operation(item).map_err(Trouble::Policy)?;
-            let result = match operation {
-                Some(operation) => apply_exactly(&now, &operation),
-                None => continue,
-            };
-            match result.map_err(|text| Trouble::Policy(format!("JSON Patch: {text}")))? {
-                Some(changed) => now = changed,
-                None => return Ok(None),
-            }
+        match patched(object, value).map_err(Trouble::Policy)? {
+            Some(object) => self.decoded(&object, kind).map(Some),
+            None => Ok(None),
         }
-        self.decoded(&now, kind).map(Some)
     }
 
     /// A patched object, if it still is one of its kind.
@@ -276,6 +267,22 @@ impl Pass<'_> {
         }
         Ok(with_kind(&completed(object, def, types), &kind))
     }
+}
+
+/// The object after a list of `JSONPatch` literals; `None` when a test fails.
+///
+/// # Errors
+/// The text of the first operation that fails.
+pub(super) fn patched(object: &Value, value: &Value) -> Result<Option<Value>, String> {
+    let mut now = object.clone();
+    for item in value.as_list().unwrap_or_default() {
+        let Some(operation) = operation(item)? else { continue };
+        match apply_exactly(&now, &operation).map_err(|text| format!("JSON Patch: {text}"))? {
+            Some(changed) => now = changed,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(now))
 }
 
 /// An operation of a `JSONPatch` literal; `None` for what is none.

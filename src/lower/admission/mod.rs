@@ -4,6 +4,7 @@
 //! expression that does not compile keeps its text and fails when it is asked.
 
 mod judge;
+pub mod offline;
 
 pub use judge::Judge;
 
@@ -20,12 +21,27 @@ use super::constraints::{constraints, exact};
 use super::expressions::Compiler;
 use super::matcher::selector;
 
-/// Lowers a policy of either kind, to be run at a level of CEL's runtime.
-pub fn policy(document: &Value, level: CelLevel) -> Admission {
+/// Where a policy runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In an API server.
+    Server,
+    /// In Kyverno, which has a newer runtime and no authorizer.
+    Kyverno,
+}
+
+/// Lowers a policy of either kind.
+pub fn policy(document: &Value, place: Place) -> Admission {
+    let level = if place == Place::Server { CelLevel::V26 } else { CelLevel::Kyverno };
     let spec = document.get("spec").cloned().unwrap_or_default();
     let mutating = document.text_at(&["kind"]) == "MutatingAdmissionPolicy";
     let params = spec.get("paramKind").filter(|v| !v.is_null()).map(param_kind);
-    let choice = Choice { params: params.is_some(), authorizer: true, mutation: mutating, backticks: true };
+    let choice = Choice {
+        params: params.is_some(),
+        authorizer: place == Place::Server,
+        mutation: mutating,
+        backticks: true,
+    };
     let mut compiler = Compiler::new(choice).at(level);
     // A message may use what the authorizer is not bound to.
     let mut talker = Compiler::new(Choice { authorizer: false, ..choice }).at(level);
