@@ -11,13 +11,14 @@ use rayon::prelude::*;
 
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
+use crate::ir::admission::PolicyBinding;
 use crate::ir::policy::Cleanup;
 use crate::ir::review::Exemption;
 use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::sources::files::SourceText;
-use crate::value::Value;
 use crate::value::place::PathPart;
+use crate::value::{Str, Value};
 
 /// A policy with what is known about it.
 #[derive(Clone, Debug)]
@@ -75,6 +76,8 @@ pub struct Policies {
     pub exceptions: Vec<Exception>,
     /// Exceptions from reviews found among the policies.
     pub exemptions: Vec<Exemption>,
+    /// Bindings of admission policies, with the kind of policy.
+    pub bindings: Vec<(Str, PolicyBinding)>,
     /// Cleanup policies, in order.
     pub cleanups: Vec<Cleanup>,
     /// Deprecation warnings, one a document, with the file.
@@ -148,6 +151,7 @@ enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),
     Exemption(Box<Exemption>),
+    Binding(Box<(Str, PolicyBinding)>),
     Cleanup(Box<Cleanup>, String),
     Left(Problem),
 }
@@ -171,6 +175,7 @@ pub fn argument(sources: &[SourceText]) -> Policies {
                 out.exceptions.push(*e);
             }
             Item::Exemption(e) => out.exemptions.push(*e),
+            Item::Binding(b) => out.bindings.push(*b),
             Item::Cleanup(c, deprecation) => {
                 out.deprecations.push(deprecation);
                 out.cleanups.push(*c);
@@ -181,6 +186,17 @@ pub fn argument(sources: &[SourceText]) -> Policies {
 }
 
 impl Policies {
+    /// Gives admission policies their bindings and the objects that may be their parameters. Call it when
+    /// everything is loaded.
+    pub fn bind(&mut self, params: Vec<Value>) {
+        let params: Arc<[Value]> = params.into();
+        for loaded in &mut self.policies {
+            if let Some(policy) = loaded.policy.as_mut().filter(|p| p.is_admission()) {
+                *policy = Arc::new(lower::admission::offline::bind(policy, &self.bindings, &params));
+            }
+        }
+    }
+
     /// Why nothing can be evaluated: the first policy whose expressions do not compile.
     pub fn uncompiled(&self) -> Option<String> {
         let (policy, error) = self.policies.iter().find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
@@ -192,6 +208,7 @@ impl Policies {
         self.policies.extend(other.policies);
         self.exceptions.extend(other.exceptions);
         self.exemptions.extend(other.exemptions);
+        self.bindings.extend(other.bindings);
         self.cleanups.extend(other.cleanups);
         self.deprecations.extend(other.deprecations);
         self.problems.extend(other.problems);
@@ -250,6 +267,9 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
     let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
     if api_version.is_empty() || kind.is_empty() {
         return left(d, &[], "failed to parse document (GVK cannot be empty)".into(), false);
+    }
+    if let Some(item) = admission(d, value) {
+        return item;
     }
     if !schema::is_served(api_version, kind) {
         return foreign(d, api_version, kind);
@@ -318,6 +338,32 @@ fn review(d: &Document, value: &Value) -> Option<Item> {
         uncompiled: lowered.error,
     };
     Some(Item::Policy(Box::new(loaded), String::new()))
+}
+
+/// An admission policy of Kubernetes or its binding, in the versions that the reference reads.
+fn admission(d: &Document, value: &Value) -> Option<Item> {
+    match (value.text_at(&["apiVersion"]), value.text_at(&["kind"])) {
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy")
+        | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicy") => {
+            let loaded = LoadedPolicy {
+                name: value.text_at(&["metadata", "name"]).into(),
+                policy: Some(Arc::new(lower::admission::offline::policy(value))),
+                document: value.clone(),
+                source: d.source.clone(),
+                line: d.line,
+                text: d.text.clone(),
+                rule_count: 1,
+                refused: None,
+                uncompiled: None,
+            };
+            Some(Item::Policy(Box::new(loaded), String::new()))
+        }
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding")
+        | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBinding") => {
+            Some(Item::Binding(Box::new(lower::admission::offline::binding(value))))
+        }
+        _ => None,
+    }
 }
 
 /// A document of another kind: a known kind that is no policy makes the file fall away.

@@ -11,6 +11,8 @@ use base64::Engine;
 use crate::api::admission::{Refusal, check, defaulted};
 use crate::document::{Duplicates, yaml};
 use crate::engine::admission::{Answer, Chain, Rbac, Review, World, mutate, validate};
+use crate::functions::CelLevel;
+use crate::kubernetes::decode::problems;
 use crate::kubernetes::defaults::completed;
 use crate::kubernetes::{Kinds, Types};
 use crate::lower::admission as lower;
@@ -166,7 +168,7 @@ impl Cluster {
         }
         let chain = |kind: &str| {
             Chain::new(
-                of_kind(kind).into_iter().map(lower::policy).collect(),
+                of_kind(kind).into_iter().map(|o| lower::policy(o, lower::Place::Server)).collect(),
                 of_kind(&format!("{kind}Binding")).into_iter().map(lower::binding).collect(),
             )
         };
@@ -176,6 +178,7 @@ impl Cluster {
             world: World {
                 kinds: Some(Kinds::with(&objects)),
                 types: Some(Types::with(&objects)),
+                level: CelLevel::V26,
                 namespaces: namespaces.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
                 rbac: Some(Arc::new(Rbac::new(&objects))),
                 objects,
@@ -207,6 +210,12 @@ impl Cluster {
             }
             (None, _) => validate(&self.validating, &after, &self.world),
         };
+        let mut answer = answer;
+        // The server itself tells of fields that it does not know.
+        if let (Some(sent), Some(def)) = (sent, self.world.types().of_kind(&review.attributes.kind)) {
+            let unknown = problems(sent, def, self.world.types()).unknown;
+            answer.warnings.splice(0..0, unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+        }
         let object = Some(mutated.object).filter(|_| changed && answer.denial.is_none() && !refused);
         (expected(wanted), shown(&answer, object))
     }

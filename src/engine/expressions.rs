@@ -146,7 +146,7 @@ fn root(request: &Request) -> Value {
 }
 
 /// The object's namespace, as far as it is known outside of a cluster.
-fn namespace(request: &Request) -> Value {
+pub(super) fn namespace(request: &Request) -> Value {
     let target = &request.target;
     if target.namespace.is_empty() {
         return Value::Map(Map::new());

@@ -171,6 +171,9 @@ fn one(
     if let Body::Review(review) = &rule.body {
         return super::review::run(policy, rule, review, request, around.exemptions);
     }
+    if let Body::Admission(bound) = &rule.body {
+        return super::admission::offline::verdict(bound, rule, request);
+    }
     let entered = enter(policy, rule, request, root, around, sorted);
     let Entered { mut data, properties, exceptions } = match entered {
         Ok(entered) => entered,
@@ -185,7 +188,7 @@ fn one(
         }
         Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
         // These have phases of their own.
-        Body::Mutate(_) | Body::Generate(_) | Body::Review(_) => None,
+        Body::Mutate(_) | Body::Generate(_) | Body::Review(_) | Body::Admission(_) => None,
         Body::Validate { check, message } => {
             let object = if request.object.is_null() { &request.old_object } else { &request.object };
             let subject = Subject {

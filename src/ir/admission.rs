@@ -3,7 +3,9 @@
 //! A policy does nothing by itself: bindings say for which requests, with which parameters and with which
 //! consequences it runs.
 
-use crate::value::Str;
+use std::sync::Arc;
+
+use crate::value::{Str, Value};
 
 use super::constraints::Constraints;
 use super::expressions::{Lazy, Program, Source};
@@ -98,6 +100,17 @@ pub enum ChangeKind {
     JsonPatch,
     /// A kind that does not exist.
     Unknown,
+}
+
+/// A policy with what it runs with outside of a cluster.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// The policy.
+    pub policy: Admission,
+    /// Its bindings; none at all lets it run by itself.
+    pub bindings: Box<[PolicyBinding]>,
+    /// Objects that may be parameters.
+    pub params: Arc<[Value]>,
 }
 
 /// A binding.

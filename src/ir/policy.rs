@@ -71,14 +71,19 @@ impl Policy {
         self.rank() == PAYLOAD
     }
 
-    /// Where it stands among policies of other kinds: those with reviews come last, of them those that
-    /// look at payloads.
+    /// Where it stands among policies of other kinds: admission policies come after Kyverno's
+    /// own, then those with reviews, of them those that look at payloads last.
     pub fn rank(&self) -> u8 {
         match self.rules.first().map(|r| &r.body) {
             Some(Body::Review(r)) if r.view == View::Payload => PAYLOAD,
             Some(Body::Review(_)) => 1,
             _ => 0,
         }
+    }
+
+    /// Whether it is an admission policy of Kubernetes.
+    pub fn is_admission(&self) -> bool {
+        matches!(self.rules.first().map(|r| &r.body), Some(Body::Admission(_)))
     }
 
     /// The rules for objects of a kind.

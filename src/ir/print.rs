@@ -6,6 +6,7 @@
 //! in `# PLACE` where the piece is known to stand in the policy document; the caller says how a
 //! place is shown.
 
+mod admission;
 mod check;
 mod condition;
 mod constraints;

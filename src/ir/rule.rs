@@ -86,6 +86,8 @@ pub enum Body {
     Expressions(Box<super::expressions::Expressions>),
     /// Decides with expressions over the request.
     Review(Box<super::review::Review>),
+    /// An admission policy of Kubernetes.
+    Admission(Box<super::admission::Bound>),
     /// Checks a pod against the Pod Security Standards.
     PodSecurity(PodSecurity),
     /// Changes the object, or others.

@@ -7,7 +7,7 @@ use crate::cel::env::{Env, Message};
 use crate::cel::library::{Admission, admission};
 use crate::cel::types::Type;
 use crate::cel::{self, Program as Compiled};
-use crate::functions::Context;
+use crate::functions::{CelLevel, Context};
 use crate::ir::expressions::{Expressions, Lazy, Program, Source, Verdict};
 use crate::value::{Str, Value};
 
@@ -66,6 +66,12 @@ impl Compiler {
     /// For expressions that may not use values under names.
     pub(super) fn without_variables(choice: Admission) -> Compiler {
         Compiler { env: admission(choice), cx: Context::default(), fields: Vec::new(), names: Vec::new() }
+    }
+
+    /// For a level of CEL's runtime.
+    pub(super) fn at(mut self, level: CelLevel) -> Compiler {
+        self.cx.cel_level = level;
+        self
     }
 
     /// Declares the values under names that are known so far.

@@ -88,6 +88,20 @@ pub fn merge(object: &Value, change: &Part, def: &TypeDef, types: &Types) -> Res
     Ok(merged(Some(object), change, &ty, types))
 }
 
+/// Merges a change into an object of which no schema is known: maps by their keys, all else is replaced.
+///
+/// # Errors
+/// The change holds something that cannot be a part.
+pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, String> {
+    let types = Types::default();
+    let mut check = Check { types: &types, errors: Vec::new() };
+    check.free(change, "", 0);
+    match check.errors.first() {
+        Some(error) => Err(format!("failed to convert patch object to typed object: {error}")),
+        None => Ok(merged(Some(object), change, &Type::Leaf(Leaf::Any), &types)),
+    }
+}
+
 fn resolved<'t>(ty: &'t Type, types: &'t Types) -> Resolved<'t> {
     match ty {
         Type::Leaf(leaf) => Resolved::Leaf(*leaf),

@@ -45,6 +45,8 @@ impl PolicyFacts {
                 (false, false) => "",
             },
             source: match policy.kind.strip_prefix("Namespaced").unwrap_or(&policy.kind) {
+                "ValidatingAdmissionPolicy" => "ValidatingAdmissionPolicy",
+                "MutatingAdmissionPolicy" => "MutatingAdmissionPolicy",
                 "ValidatingPolicy" => "KyvernoValidatingPolicy",
                 "MutatingPolicy" => "KyvernoMutatingPolicy",
                 "GeneratingPolicy" => "KyvernoGeneratingPolicy",

@@ -158,10 +158,10 @@ pub fn call(call: &HttpCall<'_>, guard: &Guard) -> Result<Value, String> {
     };
     let invalid = |e: ureq::http::Error| failed(e.to_string());
     let answer = match &call.body {
-        None => agent.run(headers(ureq::http::Request::get("")).body(()).map_err(invalid)?),
+        None => agent.run(headers(ureq::http::Request::builder().method("GET")).body(()).map_err(invalid)?),
         Some(body) => {
             let text = format!("{}\n", print::json(body));
-            agent.run(headers(ureq::http::Request::post("")).body(text).map_err(invalid)?)
+            agent.run(headers(ureq::http::Request::builder().method("POST")).body(text).map_err(invalid)?)
         }
     };
     let answer = answer.map_err(cause)?;

@@ -81,7 +81,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         }
     };
     log.line("  Loading policies ...");
-    let policies = policies(test, log)?;
+    let mut policies = policies(test, log)?;
     deprecations(&policies.deprecations, strictness, log)?;
     log.line("  Loading resources ...");
     let profile = Profile::kyverno_cli();
@@ -99,6 +99,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     }
     let targets = objects(&test.targets, "target resources", profile, log)?;
     let params = objects(&test.params, "parameter resources", profile, log)?;
+    policies.bind(params.iter().map(|d| d.value.clone()).collect());
     let payloads = payloads(test, log)?;
     let mut exist: Vec<Value> =
         [&kept, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();

@@ -38,6 +38,9 @@ pub fn responses<'o>(set: &'o PolicySet, object: &Value, outcome: &'o Outcome) -
     let mut current = object.clone();
     for policy in set.mutating() {
         let done = outcome.policies.iter().find(|p| of(p, policy) && has(p, RuleKind::Mutation));
+        if policy.is_admission() && done.is_none() {
+            continue;
+        }
         if let Some(object) = done.and_then(|p| p.object.as_ref()) {
             current = object.clone();
         }

@@ -112,6 +112,9 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
     let mut current = resource;
     for policy in set.mutating() {
         let done = of(policy, RuleKind::Mutation);
+        if policy.is_admission() && done.is_none() {
+            continue;
+        }
         current = done.and_then(|p| p.object.as_ref()).unwrap_or(current);
         let effects = done.into_iter().flat_map(|p| &p.rules).filter_map(|r| r.effect.as_deref());
         let targets = effects.filter_map(|e| match e {

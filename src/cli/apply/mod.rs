@@ -63,11 +63,12 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     for text in values.set(parsed.list("set")) {
         warn(&text);
     }
-    let policies = load_policies(&parsed)?;
+    let mut policies = load_policies(&parsed)?;
     deprecations(&policies.deprecations, parsed.on("warnings-as-errors"))?;
     let profile = if parsed.on("as-cluster") { Profile::cluster() } else { Profile::kyverno_cli() };
     let load = |flag: &str| load_resources(parsed.list(flag), profile, parsed.on("policy-report"));
     let (targets, params) = (load("target-resource")?, load("parameter-resource")?);
+    policies.bind(params.iter().map(|d| d.value.clone()).collect());
     let resources = match parsed.on("cluster") {
         true => {
             warn(&format!("no cluster: {}", cluster::absent(&parsed)?));

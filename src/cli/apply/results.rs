@@ -136,6 +136,10 @@ fn audits(policy: &Policy, target: &Target) -> bool {
 
 fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, audit_warns: bool) {
     for r in &p.rules {
+        // Of these only skips are not counted.
+        if r.status == Status::Skip && &*p.policy.kind == "ValidatingAdmissionPolicy" {
+            continue;
+        }
         counts.add(match (r.kind, r.status) {
             // A cleanup policy has no rules; whether it is scored does not count.
             (RuleKind::Validation | RuleKind::ImageVerification, status) if facts.has_named_rules => {
@@ -222,7 +226,7 @@ fn rows(
         let mut row = vec![
             String::new(),
             name(&facts.key),
-            if p.policy.rules.is_empty() { String::new() } else { name(&r.rule) },
+            if p.policy.rules.is_empty() || p.policy.is_admission() { String::new() } else { name(&r.rule) },
             place.clone(),
             coloured(word, code, style.colour),
             String::new(),

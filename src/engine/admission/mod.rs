@@ -11,6 +11,7 @@ pub mod hooks;
 mod listing;
 pub mod literal;
 mod mutate;
+pub mod offline;
 mod params;
 pub mod rbac;
 pub mod review;
@@ -21,7 +22,7 @@ mod warnings;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::functions::Context;
+use crate::functions::{CelLevel, Context};
 use crate::kubernetes::{Kinds, Types};
 use crate::value::{Map, Str, Value};
 
@@ -38,6 +39,8 @@ pub struct World {
     pub kinds: Option<Arc<Kinds>>,
     /// The fields of its kinds; `None` = of those that every cluster has.
     pub types: Option<Arc<Types>>,
+    /// The level of CEL's runtime.
+    pub level: CelLevel,
     /// Namespaces by name.
     pub namespaces: HashMap<Str, Value>,
     /// Objects that may be parameters.
@@ -60,7 +63,11 @@ impl World {
     /// What functions may know, for a request.
     fn functions(&self, review: &Review) -> Context {
         let user = review.request.get("userInfo").cloned().unwrap_or_default();
-        Context { authorizer: self.rbac.as_ref().map(|r| r.clone().asked_by(&user)), ..Context::default() }
+        Context {
+            authorizer: self.rbac.as_ref().map(|r| r.clone().asked_by(&user)),
+            cel_level: self.level,
+            ..Context::default()
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::warnings::Warnings;
 use super::{Answer, Denial, Review, World};
 
 /// What the demands of an evaluation with their messages may cost, and its annotations.
-const BUDGET: u64 = 10_000_000;
+pub const BUDGET: u64 = 10_000_000;
 /// What its conditions may cost.
 pub const CONDITIONS: u64 = 2_500_000;
 /// A message that is longer counts as none.
@@ -66,10 +66,12 @@ fn note(told: &mut Vec<(Str, Vec<String>)>, key: Str, value: String) {
 }
 
 /// What a demand came to.
-enum Decision {
+pub(super) enum Decision {
+    /// It is met.
     Admit,
     /// It failed, which the policy may ignore.
     Fail(String),
+    /// It is not met: message and reason.
     Deny(String, Str),
 }
 
@@ -258,7 +260,11 @@ fn evaluate(
     Ok(annotated(policy, annotations, &silent, cx, decisions))
 }
 
-fn asked(
+/// Asks all demands, and makes their messages.
+///
+/// # Errors
+/// The budget is gone.
+pub(super) fn asked(
     policy: &Admission,
     demands: &[Demand],
     root: &Value,

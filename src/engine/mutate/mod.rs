@@ -88,6 +88,11 @@ fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Su
         return Ran { results: vec![result], left: left.map_or(Left::Same, Left::Changed) };
     }
     let unchanged = |result: RuleOutcome| Ran { results: vec![result], left: Left::Same };
+    if let Body::Admission(bound) = &rule.body {
+        let (result, object) = super::admission::offline::change(bound, rule, request);
+        let left = object.map_or(Left::Same, Left::Changed);
+        return Ran { results: result.into_iter().collect(), left };
+    }
     let Entered { mut data, properties, exceptions } = match enter(policy, rule, request, root, around, None)
     {
         Ok(entered) => entered,

@@ -5,14 +5,14 @@ use super::{Node, literal, quoted};
 use crate::ir::expressions::{Expressions, Lazy, Program, Source, Verdict};
 use crate::ir::review::{Applied, Deed, Draft, Making, Review, TextPart, View};
 
-fn program(p: &Program) -> Node {
+pub fn program(p: &Program) -> Node {
     match p {
         Ok(expr) => expression(expr),
         Err(text) => Node::new(format!("broken {}", quoted(text))),
     }
 }
 
-fn shared(admit: &[Source], lazies: &[Lazy]) -> Vec<Node> {
+pub fn shared(admit: &[Source], lazies: &[Lazy]) -> Vec<Node> {
     let admit = admit.iter().map(|s| program(&s.program).labelled("admit"));
     let lazies =
         lazies.iter().map(|l| Node::new(format!("lazy {}", quoted(&l.name))).with([program(&l.program)]));

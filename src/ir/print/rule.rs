@@ -49,6 +49,7 @@ fn body(b: &Body) -> Node {
         }
         Body::Expressions(e) => super::review::expressions(e),
         Body::Review(r) => super::review::review(r),
+        Body::Admission(b) => super::admission::bound(b),
         Body::Mutate(m) => super::mutate::mutation(m),
         Body::Generate(g) => super::generate::generation(g),
         Body::Unsupported(text) => Node::new(format!("unsupported {}", quoted(text))),

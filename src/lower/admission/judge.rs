@@ -3,6 +3,7 @@
 use crate::api::admission::{Expressions, Wanted};
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;
+use crate::functions::CelLevel;
 use crate::value::Value;
 
 use super::super::expressions::Compiler;
@@ -27,9 +28,12 @@ impl Judge {
             backticks: false,
         };
         let variables = document.at(&["spec", "variables"]).and_then(Value::as_list).unwrap_or_default();
-        let made = |choice: Choice| match variables.is_empty() {
-            true => Compiler::without_variables(choice),
-            false => Compiler::new(choice),
+        let made = |choice: Choice| {
+            match variables.is_empty() {
+                true => Compiler::without_variables(choice),
+                false => Compiler::new(choice),
+            }
+            .at(CelLevel::V26)
         };
         Judge { choice, compiler: made(choice), talker: made(Choice { authorizer: false, ..choice }) }
     }

@@ -4,11 +4,13 @@
 //! expression that does not compile keeps its text and fails when it is asked.
 
 mod judge;
+pub mod offline;
 
 pub use judge::Judge;
 
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;
+use crate::functions::CelLevel;
 use crate::ir::admission::{
     Admission, AdmissionBody, Annotation, Change, ChangeKind, Demand, OnFailure, ParamRef, PolicyBinding,
 };
@@ -19,15 +21,30 @@ use super::constraints::{constraints, exact};
 use super::expressions::Compiler;
 use super::matcher::selector;
 
+/// Where a policy runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In an API server.
+    Server,
+    /// In Kyverno, which has a newer runtime and no authorizer.
+    Kyverno,
+}
+
 /// Lowers a policy of either kind.
-pub fn policy(document: &Value) -> Admission {
+pub fn policy(document: &Value, place: Place) -> Admission {
+    let level = if place == Place::Server { CelLevel::V26 } else { CelLevel::Kyverno };
     let spec = document.get("spec").cloned().unwrap_or_default();
     let mutating = document.text_at(&["kind"]) == "MutatingAdmissionPolicy";
     let params = spec.get("paramKind").filter(|v| !v.is_null()).map(param_kind);
-    let choice = Choice { params: params.is_some(), authorizer: true, mutation: mutating, backticks: true };
-    let mut compiler = Compiler::new(choice);
+    let choice = Choice {
+        params: params.is_some(),
+        authorizer: place == Place::Server,
+        mutation: mutating,
+        backticks: true,
+    };
+    let mut compiler = Compiler::new(choice).at(level);
     // A message may use what the authorizer is not bound to.
-    let mut talker = Compiler::new(Choice { authorizer: false, ..choice });
+    let mut talker = Compiler::new(Choice { authorizer: false, ..choice }).at(level);
     let lazies: Box<[Lazy]> = list(&spec, "variables")
         .iter()
         .map(|v| {

@@ -87,7 +87,7 @@ fn a_change_that_does_not_fit_is_told_by_its_place() {
 
 #[test]
 fn sets_are_united_and_labels_merged() {
-    let object = "{metadata: {finalizers: [a], labels: {x: y}}}";
+    let object = "{metadata: {finalizers: [a], labels: {x: v}}}";
     let out = pod(object, "{metadata: {finalizers: [b, a], labels: {z: w}}}").unwrap();
-    assert_eq!(out, r#"{"metadata":{"finalizers":["b","a"],"labels":{"x":"y","z":"w"}}}"#);
+    assert_eq!(out, r#"{"metadata":{"finalizers":["b","a"],"labels":{"x":"v","z":"w"}}}"#);
 }
