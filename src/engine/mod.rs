@@ -24,6 +24,7 @@ pub mod shape;
 pub mod sorted;
 pub mod strict;
 pub mod validate;
+pub mod verify;
 
 pub use outcome::{Effect, RuleOutcome, Status};
 pub use profile::Profile;

@@ -24,6 +24,8 @@ mod timefn;
 mod url;
 mod x509;
 
+pub use x509::pem_holds;
+
 use std::borrow::Cow;
 
 use crate::value::{Fault, Value, print};

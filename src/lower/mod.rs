@@ -8,6 +8,7 @@ pub mod binding;
 pub mod condition;
 mod expressions;
 pub mod generate;
+pub mod images;
 pub mod matcher;
 pub mod mutate;
 pub mod policy;

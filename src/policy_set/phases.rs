@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Request, RuleOutcome, generate, mutate};
+use crate::engine::{Request, RuleOutcome, generate, mutate, verify};
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
@@ -14,6 +14,7 @@ use super::{Engine, Outcome, PolicyOutcome, PolicySet};
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
     mutating: Vec<u32>,
+    verifying: Vec<u32>,
     generating: Vec<u32>,
 }
 
@@ -24,14 +25,19 @@ impl Phases {
             let has = |p: &Policy| p.rules.iter().any(|r| r.kind == kind);
             (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
         };
-        Phases { mutating: having(RuleKind::Mutation), generating: having(RuleKind::Generation) }
+        Phases {
+            mutating: having(RuleKind::Mutation),
+            verifying: having(RuleKind::ImageVerification),
+            generating: having(RuleKind::Generation),
+        }
     }
 }
 
 impl PolicySet {
     /// Whether some rule changes or makes objects.
     pub fn has_phases(&self) -> bool {
-        !self.phases.mutating.is_empty() || !self.phases.generating.is_empty()
+        let Phases { mutating, verifying, generating } = &self.phases;
+        [mutating, verifying, generating].iter().any(|list| !list.is_empty())
     }
 
     /// The policies with mutate rules, in order.
@@ -53,6 +59,8 @@ impl Engine {
             return outcome;
         }
         let request = changed.as_ref().unwrap_or(request);
+        let recorded = self.verify(request, own, &mut outcome);
+        let request = recorded.as_ref().unwrap_or(request);
         let object = if request.object.is_null() { &request.old_object } else { &request.object };
         for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
             let Some((at, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
@@ -76,6 +84,29 @@ impl Engine {
             }
         }
         outcome
+    }
+
+    /// Asks for the evidence of images; the request with what was found, when something was.
+    fn verify(&self, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) -> Option<Request> {
+        let mut current: Option<Request> = None;
+        for (at, policy) in self.set.phases.verifying.iter().filter_map(|at| self.policy(*at)) {
+            let request = current.as_ref().unwrap_or(request);
+            let own = own(at, &request.object);
+            let request = own.as_ref().unwrap_or(request);
+            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
+            let done = verify::policy(policy, rules_of(policy, request), request, self.around(&values));
+            let next = done.object.as_ref().map(|object| request.of_changed(object.clone()));
+            if !done.rules.is_empty() {
+                outcome
+                    .policies
+                    .push(PolicyOutcome { incoming: true, ..PolicyOutcome::of(policy, done.rules) });
+            }
+            if let Some(next) = next {
+                outcome.object = done.object;
+                current = Some(next);
+            }
+        }
+        current
     }
 
     fn policy(&self, at: u32) -> Option<(usize, &Arc<Policy>)> {

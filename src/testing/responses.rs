@@ -5,8 +5,8 @@
 //! `docs/test.md`, "Rows".
 
 use crate::engine::RuleOutcome;
-use crate::ir::Policy;
-use crate::ir::rule::RuleKind;
+use crate::ir::rule::{Body, RuleKind};
+use crate::ir::{Policy, Rule};
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use crate::value::Value;
 
@@ -44,12 +44,16 @@ pub fn responses<'o>(set: &'o PolicySet, object: &Value, outcome: &'o Outcome) -
         let results = done.into_iter().flat_map(|p| &p.rules).collect();
         all.push(Response { policy, results, object: current.clone() });
     }
+    for policy in set.policies().iter().filter(|p| wants(p, RuleKind::ImageVerification)) {
+        let done = outcome.policies.iter().find(|p| of(p, policy) && p.incoming);
+        let results = done.into_iter().flat_map(|p| &p.rules).collect();
+        all.push(Response { policy, results, object: current.clone() });
+    }
     for policy in set.policies() {
-        let verdicts: Vec<&PolicyOutcome> = outcome
-            .policies
-            .iter()
-            .filter(|p| of(p, policy) && !has(p, RuleKind::Mutation) && !has(p, RuleKind::Generation))
-            .collect();
+        let gives_verdicts =
+            |p: &&PolicyOutcome| !p.incoming && !has(p, RuleKind::Mutation) && !has(p, RuleKind::Generation);
+        let verdicts: Vec<&PolicyOutcome> =
+            outcome.policies.iter().filter(|p| of(p, policy)).filter(gives_verdicts).collect();
         let results = |p: &&'o PolicyOutcome| Response {
             policy,
             results: p.rules.iter().collect(),
@@ -76,6 +80,13 @@ fn has(outcome: &PolicyOutcome, kind: RuleKind) -> bool {
 
 /// Whether a policy with rules that give verdicts responds to objects that it does not match.
 fn responds_always(policy: &Policy) -> bool {
-    let gives_verdicts = |k: RuleKind| matches!(k, RuleKind::Validation | RuleKind::ImageVerification);
-    policy.rules.iter().any(|r| gives_verdicts(r.kind))
+    let gives_verdicts = |rule: &Rule| match &rule.body {
+        Body::VerifyImages(checks) => checks.checks_alone(),
+        _ => rule.kind == RuleKind::Validation,
+    };
+    policy.rules.iter().any(|r| gives_verdicts(r))
+}
+
+fn wants(policy: &Policy, kind: RuleKind) -> bool {
+    policy.rules.iter().any(|r| r.kind == kind)
 }

@@ -40,6 +40,10 @@ impl Sources for World {
         Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found")))
     }
 
+    fn reaches_api(&self) -> bool {
+        self.cluster || !self.answers.is_empty()
+    }
+
     fn call(&self, call: &Call) -> Option<Result<Value, String>> {
         let place = if call.url_path.is_empty() { &call.url } else { &call.url_path };
         let answer = self
