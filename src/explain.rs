@@ -7,8 +7,10 @@
 use crate::api::autogen::Selection;
 use crate::document::locate::locate_key;
 use crate::ir::{Matcher, Rule, optimise, print};
+use crate::kubernetes::Kinds;
 use crate::load::LoadedPolicy;
 use crate::lower::policy::rules_as_lowered;
+use crate::matching::constraints;
 use crate::value::Value;
 use crate::value::place::{PathPart, dotted, parse};
 
@@ -40,6 +42,10 @@ pub fn rules(loaded: &LoadedPolicy, kind: Option<&str>) -> Vec<Explained> {
 
 /// Whether some filter of a matcher names the kind, or names none.
 fn concerns(when: &Matcher, kind: &str) -> bool {
+    if let Matcher::Constraints(c) = when {
+        let kinds = constraints::kinds_of(c, Kinds::built_in());
+        return kinds.is_none_or(|kinds| kinds.iter().any(|k| **k == *kind));
+    }
     when.filters().iter().any(|f| f.kinds.is_empty() || f.kinds.iter().any(|k| k.kind.matches(kind)))
 }
 

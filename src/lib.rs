@@ -34,6 +34,7 @@ pub mod functions;
 pub mod inputs;
 pub mod ir;
 pub mod jmespath;
+pub mod kubernetes;
 pub mod load;
 pub mod lower;
 pub mod matching;

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::policy::Cleanup;
+use crate::ir::review::Exemption;
 use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::sources::files::SourceText;
@@ -37,6 +38,8 @@ pub struct LoadedPolicy {
     pub rule_count: usize,
     /// Why the check refused it.
     pub refused: Option<String>,
+    /// Why its expressions do not compile; nothing can be evaluated together with it.
+    pub uncompiled: Option<String>,
 }
 
 /// Something that was left out.
@@ -70,6 +73,8 @@ pub struct Policies {
     pub policies: Vec<LoadedPolicy>,
     /// Exceptions found among the policies.
     pub exceptions: Vec<Exception>,
+    /// Exceptions from reviews found among the policies.
+    pub exemptions: Vec<Exemption>,
     /// Cleanup policies, in order.
     pub cleanups: Vec<Cleanup>,
     /// Deprecation warnings, one a document, with the file.
@@ -106,6 +111,9 @@ pub fn never_matching(loaded: &LoadedPolicy) -> Vec<String> {
 }
 
 fn why_never(when: &crate::ir::Matcher) -> Option<String> {
+    if matches!(when, crate::ir::Matcher::Constraints(_)) {
+        return None;
+    }
     let reasons: Vec<Option<String>> = when
         .filters()
         .iter()
@@ -139,6 +147,7 @@ fn why_never(when: &crate::ir::Matcher) -> Option<String> {
 enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),
+    Exemption(Box<Exemption>),
     Cleanup(Box<Cleanup>, String),
     Left(Problem),
 }
@@ -154,13 +163,14 @@ pub fn argument(sources: &[SourceText]) -> Policies {
             Item::Left(p) => out.problems.push(p),
             _ if fatal => {}
             Item::Policy(p, deprecation) => {
-                out.deprecations.push(deprecation);
+                out.deprecations.extend(Some(deprecation).filter(|d| !d.is_empty()));
                 out.policies.push(*p);
             }
             Item::Exception(e, deprecation) => {
                 out.deprecations.push(deprecation);
                 out.exceptions.push(*e);
             }
+            Item::Exemption(e) => out.exemptions.push(*e),
             Item::Cleanup(c, deprecation) => {
                 out.deprecations.push(deprecation);
                 out.cleanups.push(*c);
@@ -175,6 +185,7 @@ impl Policies {
     pub fn extend(&mut self, other: Policies) {
         self.policies.extend(other.policies);
         self.exceptions.extend(other.exceptions);
+        self.exemptions.extend(other.exemptions);
         self.cleanups.extend(other.cleanups);
         self.deprecations.extend(other.deprecations);
         self.problems.extend(other.problems);
@@ -234,6 +245,11 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
     if api_version.is_empty() || kind.is_empty() {
         return left(d, &[], "failed to parse document (GVK cannot be empty)".into(), false);
     }
+    if api_version.starts_with("policies.kyverno.io/")
+        && let Some(item) = review(d, value)
+    {
+        return item;
+    }
     if !schema::is_served(api_version, kind) {
         return foreign(d, api_version, kind);
     }
@@ -265,6 +281,7 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
                     text: d.text.clone(),
                     rule_count,
                     refused,
+                    uncompiled: None,
                 }),
                 deprecation,
             )
@@ -272,6 +289,31 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
         "PolicyException" => Item::Exception(Box::new(lower::policy::exception(&doc)), deprecation),
         _ => Item::Cleanup(Box::new(lower::policy::cleanup(&doc)), deprecation),
     }
+}
+
+/// A policy or exception of group `policies.kyverno.io`.
+fn review(d: &Document, value: &Value) -> Option<Item> {
+    let kind = value.text_at(&["kind"]);
+    if kind == "PolicyException" {
+        return Some(match lower::review::exemption(value) {
+            Ok(exemption) => Item::Exemption(Box::new(exemption)),
+            Err(text) => left(d, &[], text, false),
+        });
+    }
+    let (kind, namespaced) = lower::review::kind_of(kind)?;
+    let lowered = lower::review::policy(value, kind, namespaced);
+    let loaded = LoadedPolicy {
+        name: value.text_at(&["metadata", "name"]).into(),
+        policy: Some(Arc::new(lowered.policy)),
+        document: value.clone(),
+        source: d.source.clone(),
+        line: d.line,
+        text: d.text.clone(),
+        rule_count: 1,
+        refused: None,
+        uncompiled: lowered.error,
+    };
+    Some(Item::Policy(Box::new(loaded), String::new()))
 }
 
 /// A document of another kind: a known kind that is no policy makes the file fall away.

@@ -11,6 +11,7 @@ use crate::engine::run::{self, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::functions;
 use crate::ir::policy::Cleanup;
+use crate::ir::review::Exemption;
 use crate::ir::{Exception, Policy};
 use crate::matching::index::{Index, Slot};
 use crate::sources::{Nothing, Sources};
@@ -59,16 +60,20 @@ impl std::error::Error for PolicyError {}
 pub struct PolicySet {
     policies: Vec<Arc<Policy>>,
     exceptions: Vec<Exception>,
+    exemptions: Vec<Exemption>,
     index: Index,
     phases: phases::Phases,
 }
 
 impl PolicySet {
     /// A set of lowered policies and exceptions, in the order in which they count.
-    pub fn new(policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
+    ///
+    /// Policies whose one rule is a review come after all others.
+    pub fn new(mut policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
+        policies.sort_by_key(|p| p.rank());
         let index = Index::new(policies.iter().map(AsRef::as_ref));
         let phases = phases::Phases::of(&policies);
-        PolicySet { policies, exceptions, index, phases }
+        PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases }
     }
 
     /// Reads policies and exceptions from a YAML or JSON stream, all or nothing.
@@ -97,6 +102,13 @@ impl PolicySet {
             }
         }
         Ok(PolicySet::new(policies, exceptions))
+    }
+
+    /// With exceptions from reviews.
+    #[must_use]
+    pub fn with_exemptions(mut self, exemptions: Vec<Exemption>) -> PolicySet {
+        self.exemptions = exemptions;
+        self
     }
 
     /// The policies, in order.
@@ -329,7 +341,12 @@ impl Engine {
     }
 
     fn around<'r>(&'r self, rule_values: &'r dyn Fn(&str) -> &'r [run::Placed]) -> Surroundings<'r> {
-        Surroundings { sources: &*self.sources, exceptions: &self.set.exceptions, rule_values }
+        Surroundings {
+            sources: &*self.sources,
+            exceptions: &self.set.exceptions,
+            exemptions: &self.set.exemptions,
+            rule_values,
+        }
     }
 
     /// Begins a run of a cleanup policy.

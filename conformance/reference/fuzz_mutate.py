@@ -25,7 +25,8 @@ def recorded(case, answer):
     for key in ("patched", "generateError"):
         if key in answer:
             expected[key] = answer[key]
-    if expected.get("patched") == case.get("resource"):
+    # As text, because 0 and false are equal here.
+    if json.dumps(expected.get("patched"), sort_keys=True) == json.dumps(case.get("resource"), sort_keys=True):
         expected["patched"] = "unchanged"
     expected.pop("ruleNames", None)
     return expected

@@ -5,6 +5,7 @@
 //! [`lint`] judges the policy as a whole;
 //! [`autogen`] derives the rules for pod controllers. The meaning of expressions and rule bodies is known elsewhere.
 
+pub mod admission;
 pub mod autogen;
 pub use crate::value::names as labels;
 pub mod lint;

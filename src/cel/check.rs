@@ -249,7 +249,7 @@ impl Checker<'_> {
                 self.unknowns.assign(&target, &Type::Dyn);
                 Type::Dyn
             }
-            Type::Dyn | Type::Error => Type::Dyn,
+            Type::Dyn | Type::Error | Type::Any => Type::Dyn,
             other => {
                 let shown = self.shown(other);
                 self.issue(at, format!("type '{shown}' does not support field selection"));

@@ -93,6 +93,9 @@ fn assignable(m: &mut Found, a: &Type, b: &Type) -> bool {
     if a.is_dyn_or_error() || b.is_dyn_or_error() {
         return true;
     }
+    if *a == Type::Any && *b != Type::Null || *b == Type::Any && *a != Type::Null {
+        return true;
+    }
     match (a, b) {
         (Type::Null, other) | (other, Type::Null) => takes_null(other),
         (Type::Wrapper(x), Type::Wrapper(y)) => x == y,

@@ -202,6 +202,8 @@ pub fn parse(text: &str) -> Type {
         "timestamp" => Type::Timestamp,
         "duration" => Type::Duration,
         "type" => Type::Type(None),
+        "any" => Type::Any,
+        name if name.starts_with('$') => Type::Struct(name.trim_start_matches('$').into()),
         one if one.len() == 1 => Type::Param(one.into()),
         name => Type::Opaque(name.into(), Vec::new()),
     }

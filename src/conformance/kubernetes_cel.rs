@@ -8,6 +8,7 @@ use base64::Engine;
 
 use crate::cel::library::{Admission, admission};
 use crate::cel::{self, types::Type};
+use crate::engine::admission::scope::{self, Seen};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
 use crate::functions::{Authorizer, CelLevel, Context};
@@ -108,96 +109,15 @@ fn refused(want: &str, ty: &Type) -> Option<String> {
 
 fn root(input: &Value) -> Value {
     let part = |key: &str| input.get(key).cloned().unwrap_or_default();
-    let mut m = Map::new();
-    for key in ["object", "oldObject", "params"] {
-        m.insert(key, part(key));
-    }
-    m.insert("request", request(&part("request")));
-    m.insert("namespaceObject", namespace(&part("namespaceObject")));
-    m.insert("authorizer", Value::object(Object::Check(Check::default())));
-    let resource = part("request");
-    let text = |path: &[&str]| Str::from(resource.text_at(path));
-    let check = Check {
-        about: crate::value::object::About::Resource,
-        group: text(&["resource", "group"]),
-        resource: text(&["resource", "resource"]),
-        subresource: text(&["subResource"]),
-        namespace: text(&["namespace"]),
-        name: text(&["name"]),
-        ..Check::default()
+    let request = part("request");
+    let seen = Seen {
+        object: part("object"),
+        old_object: part("oldObject"),
+        params: Some(part("params")),
+        namespace: scope::namespace(&part("namespaceObject")),
+        authorizer: true,
     };
-    m.insert("authorizer.requestResource", Value::object(Object::Check(check)));
-    Value::Map(m)
-}
-
-fn is_empty(v: &Value) -> bool {
-    match v {
-        Value::Null => true,
-        Value::Str(s) => s.is_empty(),
-        Value::List(l) => l.is_empty(),
-        Value::Map(m) => m.is_empty(),
-        _ => false,
-    }
-}
-
-/// The members of an object that are not empty, in the order of `keys`.
-fn without_empty(v: &Value, keys: &[&str]) -> Map {
-    let found =
-        keys.iter().filter_map(|k| v.get(k).filter(|v| !is_empty(v)).map(|v| (Str::from(*k), v.clone())));
-    found.collect()
-}
-
-fn request(given: &Value) -> Value {
-    let mut m = Map::new();
-    let id = |key: &str, keys: &[&str]| {
-        let v = given.get(key).cloned().unwrap_or_default();
-        Value::Map(keys.iter().map(|k| (Str::from(*k), Value::from(v.text_at(&[k])))).collect())
-    };
-    let (gvk, gvr) = (["group", "version", "kind"], ["group", "version", "resource"]);
-    m.insert("kind", id("kind", &gvk));
-    m.insert("resource", id("resource", &gvr));
-    let or =
-        |own: &str, other: &str| if given.get(own).is_some() { own.to_string() } else { other.to_string() };
-    m.insert("requestKind", id(&or("requestKind", "kind"), &gvk));
-    m.insert("requestResource", id(&or("requestResource", "resource"), &gvr));
-    for (k, v) in without_empty(given, &["subResource", "name", "namespace", "operation"]).iter() {
-        m.insert(k.clone(), v.clone());
-    }
-    let sub = given.text_at(&[&*or("requestSubResource", "subResource")]);
-    if !sub.is_empty() {
-        m.insert("requestSubResource", Value::from(sub));
-    }
-    let user = given.get("userInfo").cloned().unwrap_or_default();
-    m.insert("userInfo", Value::Map(without_empty(&user, &["username", "uid", "groups", "extra"])));
-    m.insert("dryRun", given.get("dryRun").cloned().unwrap_or(Value::Bool(false)));
-    m.insert("options", given.get("options").cloned().unwrap_or_default());
-    Value::Map(m)
-}
-
-fn namespace(given: &Value) -> Value {
-    if given.is_null() {
-        return Value::Null;
-    }
-    const METADATA: [&str; 12] = [
-        "name",
-        "generateName",
-        "namespace",
-        "labels",
-        "annotations",
-        "uid",
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generation",
-        "resourceVersion",
-        "finalizers",
-    ];
-    let part = |key: &str| given.get(key).cloned().unwrap_or_default();
-    let mut m = Map::new();
-    m.insert("metadata", Value::Map(without_empty(&part("metadata"), &METADATA)));
-    m.insert("spec", Value::Map(without_empty(&part("spec"), &["finalizers"])));
-    m.insert("status", Value::Map(without_empty(&part("status"), &["conditions", "phase"])));
-    Value::Map(m)
+    scope::root(&scope::request(&request), seen, &request)
 }
 
 /// The rules of an input's authorizer: the first that fits decides.

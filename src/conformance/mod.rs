@@ -4,6 +4,7 @@
 //! recorded, and each failing case with what was expected and what was got. Comparison is exact;
 //! what cannot be run counts as failed.
 
+pub mod admission;
 pub mod cases;
 pub mod engine;
 pub mod jmespath;
@@ -91,6 +92,9 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
         one(&format!("engine/{stem}"), &file, &engine::run)?;
     }
     one("kubernetes-cel", &dir.join("kubernetes-cel/cases.jsonl"), &kubernetes_cel::run)?;
+    for topic in admission::topics(&dir.join("admission"))? {
+        one(&format!("admission/{topic}"), &dir.join("admission").join(&topic), &admission::run)?;
+    }
     let own = dir.join("cases");
     if own.is_dir() {
         for topic in cases::topics(&own)? {

@@ -80,7 +80,7 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
         Err(format!("couldn't get version/kind; json parse error: json: cannot unmarshal {what}"))
     };
     if !matches!(value, Value::Map(_) | Value::Null) {
-        return refused(format!("{} into Go value of type {TARGET}", json_type(value)));
+        return refused(format!("{} into Go value of type {TARGET}", value.json_type()));
     }
     for (key, name) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
         match value.get(key) {
@@ -89,7 +89,7 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
                 return Err(format!("Object '{name}' is missing in '{text}'"));
             }
             Some(other) => {
-                return refused(format!("{} into Go struct field .{key} of type string", json_type(other)));
+                return refused(format!("{} into Go struct field .{key} of type string", other.json_type()));
             }
         }
     }
@@ -98,10 +98,6 @@ fn identify(value: &Value, text: &str) -> Result<(), String> {
         return Err(format!("unexpected GroupVersion string: {version}"));
     }
     Ok(())
-}
-
-fn json_type(value: &Value) -> &'static str {
-    value.json_type()
 }
 
 /// The version and kind that the items of a typed list may leave out.

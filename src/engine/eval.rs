@@ -88,6 +88,11 @@ impl<'f, 'a> Env<'f, 'a> {
         self.meter.map_or(Ok(()), |m| m.charge(amount))
     }
 
+    /// The limit of the meter, if there is one.
+    pub fn limit(&self) -> Option<u64> {
+        self.meter.map(Meter::limit)
+    }
+
     /// Whether there is a meter.
     pub fn is_metered(&self) -> bool {
         self.meter.is_some()

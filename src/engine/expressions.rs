@@ -5,12 +5,12 @@
 
 use crate::functions::Context;
 use crate::ir::expressions::{Expressions, Program, Source, Verdict};
+use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::value::{Fault, Map, Object, Str, Value};
 
 use super::Request;
 use super::eval::{Env, eval};
 use super::outcome::Status;
-use super::request::plural;
 use super::strict::{Lazies, Meter};
 
 /// What one expression may cost.
@@ -100,8 +100,8 @@ fn message(verdict: &Verdict, rule: &Expressions, root: &Value, cx: &Context) ->
     }
 }
 
-/// What expressions see of a request.
-fn root(request: &Request) -> Value {
+/// The request as expressions see it.
+pub(super) fn admission_request(request: &Request) -> Map {
     let target = &request.target;
     let text = |s: &str| Value::from(s);
     let ids = |entries: [(&str, &str); 3]| {
@@ -130,10 +130,15 @@ fn root(request: &Request) -> Value {
     r.insert("userInfo", user);
     r.insert("dryRun", Value::Bool(false));
     r.insert("options", Value::Null);
+    r
+}
+
+/// What expressions see.
+fn root(request: &Request) -> Value {
     let mut m = Map::new();
     m.insert("object", request.object.clone());
     m.insert("oldObject", request.old_object.clone());
-    m.insert("request", Value::Map(r));
+    m.insert("request", Value::Map(admission_request(request)));
     m.insert("params", Value::Null);
     m.insert("namespaceObject", namespace(request));
     m.insert("authorizer", Value::object(Object::Check(Default::default())));

@@ -5,6 +5,7 @@
 //! is match, exclude, data, preconditions, exceptions, body.
 
 pub mod action;
+pub mod admission;
 pub mod cleanup;
 pub mod condition;
 pub mod data;
@@ -19,6 +20,7 @@ pub mod outcome;
 pub mod pod_security;
 pub mod profile;
 pub mod request;
+mod review;
 pub mod run;
 pub mod shape;
 pub mod sorted;

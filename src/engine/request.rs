@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::functions;
+use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::matching::{Target, User};
 use crate::value::{Map, Str, Value};
 
@@ -31,6 +32,8 @@ pub struct Request {
     pub pod: super::pod_security::seen::Cache,
     /// What expressions see that know only objects and the request; made when the first rule asks.
     pub strict_root: std::sync::OnceLock<Value>,
+    /// The same for reviews.
+    pub review_root: std::sync::OnceLock<Value>,
     /// What functions may know of the world.
     pub functions: functions::Context,
     /// Whether results carry what only reports show.
@@ -153,6 +156,9 @@ impl Request {
             root.at(&["request", "operation"]).and_then(Value::as_str).unwrap_or(&operation).into();
         target.subresource = parts.subresource;
         target.namespace_labels = parts.namespace_labels;
+        if !deleting && !old_object.is_null() {
+            target.old_labels = Some(Target::of(&old_object).labels);
+        }
         target.user = parts.user.map(|u| Arc::new(user(&u)));
         // An object that is deleted shows no images (the reference looks at the new object alone).
         let images = Images::of(object.clone(), functions);
@@ -170,6 +176,7 @@ impl Request {
             images,
             pod: Default::default(),
             strict_root: Default::default(),
+            review_root: Default::default(),
             functions,
             details,
             doubles,
@@ -206,6 +213,7 @@ impl Request {
             images: Images::of(self.old_object.clone(), &self.functions),
             pod: Default::default(),
             strict_root: Default::default(),
+            review_root: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,
@@ -271,21 +279,6 @@ fn full(
     m.insert("dryRun", Value::Bool(dry_run));
     m.insert("options", Value::Null);
     m
-}
-
-/// The resource name that a kind has as a rule.
-pub fn plural(kind: &str) -> String {
-    let lower = kind.to_lowercase();
-    if lower.ends_with("endpoints") {
-        return lower;
-    }
-    if lower.ends_with('s') {
-        return format!("{lower}es");
-    }
-    match lower.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None => format!("{lower}s"),
-    }
 }
 
 /// The plural of a kind with its group, as errors of an API server name it.

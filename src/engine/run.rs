@@ -1,5 +1,6 @@
 //! Evaluating a policy: its rules in order, for one request.
 
+use crate::ir::review::Exemption;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
@@ -23,6 +24,8 @@ pub struct Surroundings<'r> {
     pub sources: &'r dyn Sources,
     /// Exceptions, in the order in which they count.
     pub exceptions: &'r [Exception],
+    /// Exceptions from reviews, likewise.
+    pub exemptions: &'r [Exemption],
     /// Values to put in for each rule, by rule name: path and value.
     pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
 }
@@ -161,6 +164,9 @@ fn one(
     sorted: Option<&Sorted>,
 ) -> Option<RuleOutcome> {
     let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
+    if let Body::Review(review) = &rule.body {
+        return super::review::run(policy, rule, review, request, around.exemptions);
+    }
     let entered = enter(policy, rule, request, root, around, sorted);
     let Entered { mut data, properties, exceptions } = match entered {
         Ok(entered) => entered,
@@ -179,7 +185,7 @@ fn one(
         }
         Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
         // These have phases of their own.
-        Body::Mutate(_) | Body::Generate(_) => None,
+        Body::Mutate(_) | Body::Generate(_) | Body::Review(_) => None,
         Body::Validate { check, message } => {
             let object = if request.object.is_null() { &request.old_object } else { &request.object };
             let subject = Subject {

@@ -34,6 +34,11 @@ impl Meter {
         self.spent.get()
     }
 
+    /// The limit.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Adds a charge.
     ///
     /// # Errors
@@ -45,22 +50,46 @@ impl Meter {
     }
 }
 
-/// Values under names: each is computed when it is first read, and then kept, its fault too.
+/// Values under names: each is computed when it is first read, and then kept, its fault too. What that
+/// costs is not charged on the reader's meter: a value has the same limit for itself.
 pub struct Lazies<'a> {
     programs: &'a [Lazy],
+    /// Faults are told as they are.
+    bare: bool,
     cells: Vec<OnceCell<Result<Value, Fault>>>,
+    spent: Cell<u64>,
 }
 
 impl<'a> Lazies<'a> {
     /// Nothing is computed yet.
     pub fn new(programs: &'a [Lazy]) -> Lazies<'a> {
-        Lazies { programs, cells: programs.iter().map(|_| OnceCell::new()).collect() }
+        let cells = programs.iter().map(|_| OnceCell::new()).collect();
+        Lazies { programs, bare: false, cells, spent: Cell::new(0) }
+    }
+
+    /// The same, but their faults are told as if they were those of the expression that reads them.
+    pub fn bare(programs: &'a [Lazy]) -> Lazies<'a> {
+        Lazies { bare: true, ..Lazies::new(programs) }
+    }
+
+    /// What computing values has cost since this was last asked.
+    pub fn take_spent(&self) -> u64 {
+        self.spent.take()
+    }
+
+    /// Computes a value on a meter of its own.
+    fn compute(&self, expr: &Expr, env: Env<'_, '_>) -> Result<Value, Fault> {
+        let Some(limit) = env.limit() else { return eval(expr, env.without_locals()).map(Cow::into_owned) };
+        let meter = Meter::new(limit);
+        let result = eval(expr, env.without_locals().with_meter(&meter)).map(Cow::into_owned);
+        self.spent.set(self.spent.get().saturating_add(meter.spent()));
+        result
     }
 
     /// The value at a position.
     ///
     /// # Errors
-    /// `composited variable "x" fails to evaluate: …`, or the budget.
+    /// `composited variable "x" fails to evaluate: …`.
     pub fn get<'b>(&'b self, at: u32, env: Env<'_, 'b>) -> Result<&'b Value, Fault>
     where
         'a: 'b,
@@ -70,18 +99,21 @@ impl<'a> Lazies<'a> {
             return Err(Fault::new("no such variable"));
         };
         env.charge(1)?;
+        if self.bare {
+            let compute = || {
+                let expr = lazy.program.as_ref().map_err(|text| Fault::new(text.to_string()))?;
+                self.compute(expr, env)
+            };
+            return cell.get_or_init(compute).as_ref().map_err(Clone::clone);
+        }
         let compute = || match &lazy.program {
             Err(text) => {
                 let name = &lazy.name;
                 Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))
             }
-            Ok(expr) => eval(expr, env.without_locals()).map(Cow::into_owned).map_err(|fault| match fault {
-                Fault::Budget => Fault::Budget,
-                fault => Fault::new(format!(
-                    "composited variable \"{}\" fails to evaluate: {}",
-                    lazy.name,
-                    fault.cel_text()
-                )),
+            Ok(expr) => self.compute(expr, env).map_err(|fault| {
+                let (name, text) = (&lazy.name, fault.cel_text());
+                Fault::new(format!("composited variable \"{name}\" fails to evaluate: {text}"))
             }),
         };
         cell.get_or_init(compute).as_ref().map_err(Clone::clone)
@@ -136,14 +168,11 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             }
         }
         Expr::OrElse { sides, unwrap } => {
-            let left = match eval(&sides[0], env) {
-                Err(Fault::Budget) => return Err(Fault::Budget),
-                Err(_) if env.functions.cel_level == CelLevel::V30 => return eval(&sides[1], env),
-                left => left?,
-            };
+            let left = eval(&sides[0], env)?;
             match left.as_optional() {
                 Some(None) => eval(&sides[1], env),
                 Some(Some(v)) if *unwrap => Ok(Cow::Owned(v.clone())),
+                None if env.functions.cel_level == CelLevel::V30 => Err(overload()),
                 _ => Ok(left),
             }
         }

@@ -243,14 +243,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 continue;
             }
         };
-        let single;
-        let items: &[Value] = match &list {
-            Value::List(items) => items,
-            other => {
-                single = [other.clone()];
-                &single
-            }
-        };
+        let items = elements(&list);
         let before = data.snapshot();
         for (i, item) in items.iter().enumerate() {
             if item.is_null() {
@@ -293,6 +286,14 @@ fn element_names(depth: usize) -> [Str; 4] {
         // One for each thread: counting references to the same text from all threads is slow.
         0 => OUTER.with(|outer| outer.get_or_init(|| names(0)).clone()),
         depth => names(depth),
+    }
+}
+
+/// What is no list is a list of one.
+pub(super) fn elements(list: &Value) -> &[Value] {
+    match list {
+        Value::List(items) => items,
+        other => std::slice::from_ref(other),
     }
 }
 

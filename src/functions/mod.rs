@@ -22,6 +22,7 @@ mod strings;
 mod table;
 mod timefn;
 mod url;
+pub mod world;
 mod x509;
 
 pub use x509::pem_holds;
@@ -82,9 +83,18 @@ pub enum Cost {
 pub enum CelLevel {
     /// 0.26, of the API server.
     V26,
-    /// 0.30, of Kyverno.
-    #[default]
+    /// 0.30, which Kyverno is built with.
     V30,
+    /// 0.30 as Kyverno runs it: `orValue` takes values that are not optional.
+    #[default]
+    Kyverno,
+}
+
+impl CelLevel {
+    /// Whether it has the texts and charges of 0.30.
+    pub fn is_new(self) -> bool {
+        self != CelLevel::V26
+    }
 }
 
 /// Who answers the questions of expressions to the authorizer.
@@ -117,6 +127,8 @@ pub struct Context {
     pub cel_level: CelLevel,
     /// Who answers questions to the authorizer; without one nothing is allowed.
     pub authorizer: Option<std::sync::Arc<dyn Authorizer>>,
+    /// Who answers questions about objects, services and images.
+    pub world: Option<std::sync::Arc<dyn world::World>>,
 }
 
 impl std::fmt::Debug for Context {
@@ -131,8 +143,9 @@ impl Default for Context {
             now: None,
             default_registry: "docker.io".into(),
             mutate_registry: true,
-            cel_level: CelLevel::V26,
+            cel_level: CelLevel::default(),
             authorizer: None,
+            world: None,
         }
     }
 }

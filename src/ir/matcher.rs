@@ -13,6 +13,8 @@ pub enum Matcher {
     Any(Box<[Filter]>),
     /// Every filter accepts; none at all accepts nothing.
     All(Box<[Filter]>),
+    /// The request is one that constraints of the Kubernetes API describe.
+    Constraints(Box<super::constraints::Constraints>),
 }
 
 impl Matcher {
@@ -21,10 +23,11 @@ impl Matcher {
         Matcher::Any(Box::default())
     }
 
-    /// The filters.
+    /// The filters; constraints have none.
     pub fn filters(&self) -> &[Filter] {
         match self {
             Matcher::Any(f) | Matcher::All(f) => f,
+            Matcher::Constraints(_) => &[],
         }
     }
 }
@@ -123,6 +126,11 @@ pub enum SetOperator {
 }
 
 impl Selector {
+    /// Whether it asks for nothing, and so accepts all labels.
+    pub fn is_empty(&self) -> bool {
+        self.valid && self.labels.is_empty() && self.expressions.is_empty()
+    }
+
     /// A selector of these parts; says itself whether it is well-formed.
     pub fn new(labels: Vec<(Str, Str)>, expressions: Vec<Requirement>, well_formed: bool) -> Selector {
         let is_wild = |(k, v): &(Str, Str)| has_wildcard(k) || has_wildcard(v);

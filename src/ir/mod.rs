@@ -8,8 +8,10 @@
 //! In: built by `lower` (and by the language front ends for expressions). Out: run by `engine`,
 //! printed by `explain`.
 
+pub mod admission;
 pub mod check;
 pub mod condition;
+pub mod constraints;
 pub mod expr;
 pub mod expressions;
 pub mod generate;
@@ -24,6 +26,7 @@ pub mod origin;
 pub mod pattern;
 pub mod policy;
 pub mod print;
+pub mod review;
 pub mod rule;
 pub mod shape;
 pub mod strict;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::value::{Str, Value};
 
-use super::rule::{ActionOverride, Binding};
+use super::review::View;
+use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
 
@@ -49,6 +50,16 @@ impl Policy {
         match &self.namespace {
             Some(ns) => format!("{ns}/{}", self.name),
             None => self.name.to_string(),
+        }
+    }
+
+    /// Where it stands among policies of other kinds: those with reviews come last, of them those that
+    /// look at payloads.
+    pub fn rank(&self) -> u8 {
+        match self.rules.first().map(|r| &r.body) {
+            Some(Body::Review(r)) if r.view == View::Payload => 2,
+            Some(Body::Review(_)) => 1,
+            _ => 0,
         }
     }
 

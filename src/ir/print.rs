@@ -8,10 +8,12 @@
 
 mod check;
 mod condition;
+mod constraints;
 mod expr;
 mod generate;
 mod matcher;
 mod mutate;
+mod review;
 mod rule;
 mod shape;
 mod template;

@@ -84,6 +84,8 @@ pub enum Body {
     },
     /// Checks with expressions.
     Expressions(Box<super::expressions::Expressions>),
+    /// Decides with expressions over the request.
+    Review(Box<super::review::Review>),
     /// Checks a pod against the Pod Security Standards.
     PodSecurity(PodSecurity),
     /// Changes the object, or others.

@@ -47,15 +47,22 @@ fn list(v: Option<&Value>) -> &[Value] {
 }
 
 /// Compiles the expressions of one rule.
-struct Compiler {
+pub(super) struct Compiler {
     env: Env,
     cx: Context,
     fields: Vec<(Str, Type)>,
+    /// The names of all values, in order; one that is used again counts for the later value.
+    names: Vec<Str>,
 }
 
 impl Compiler {
-    fn new(choice: Admission) -> Compiler {
-        let mut compiler = Compiler { env: admission(choice), cx: Context::default(), fields: Vec::new() };
+    pub(super) fn new(choice: Admission) -> Compiler {
+        let mut compiler = Compiler {
+            env: admission(choice),
+            cx: Context::default(),
+            fields: Vec::new(),
+            names: Vec::new(),
+        };
         compiler.env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
         compiler.declare();
         compiler
@@ -66,36 +73,55 @@ impl Compiler {
         self.env.messages.insert(VARIABLES, Message { fields: self.fields.clone(), open: false });
     }
 
-    fn compiled(&self, text: &str, wanted: Option<&Type>) -> Result<Compiled, String> {
-        let program = cel::compile(text, &self.env, &self.cx)?;
-        match wanted {
-            Some(wanted) if *wanted != program.ty => {
-                Err(format!("must evaluate to {} but got {}", wanted.formal(), program.ty.formal()))
-            }
-            _ => Ok(program),
-        }
+    /// Takes over the values under names that another one knows.
+    pub(super) fn share(&mut self, other: &Compiler) {
+        self.fields.clone_from(&other.fields);
+        self.names.clone_from(&other.names);
+        self.declare();
     }
 
-    fn program(&self, text: &str, wanted: Option<&Type>) -> Program {
-        let named: Vec<Str> = self.fields.iter().map(|(name, _)| name.clone()).collect();
+    fn compiled(&self, text: &str, wanted: &[Type]) -> Result<Compiled, String> {
+        let program = cel::compile(text, &self.env, &self.cx)?;
+        if wanted.is_empty() || wanted.contains(&program.ty) {
+            return Ok(program);
+        }
+        let names: Vec<String> = wanted.iter().map(Type::formal).collect();
+        let shown = match &names[..] {
+            [one] => one.clone(),
+            several => format!("one of [{}]", several.join(" ")),
+        };
+        Err(format!("must evaluate to {shown} but got {}", program.ty.formal()))
+    }
+
+    fn program_of(&self, text: &str, wanted: &[Type]) -> Program {
         match self.compiled(text, wanted) {
-            Ok(program) => Ok(cel::lower::with_lazies(program.expr, &named)),
+            Ok(program) => Ok(cel::lower::with_lazies(program.expr, &self.names)),
             Err(text) => Err(text.into()),
         }
     }
 
-    fn source(&self, text: &str, wanted: Option<&Type>) -> Source {
+    pub(super) fn program(&self, text: &str, wanted: Option<&Type>) -> Program {
+        self.program_of(text, wanted.map_or(&[], std::slice::from_ref))
+    }
+
+    /// An expression that gives one of several types.
+    pub(super) fn source_of(&self, text: &str, wanted: &[Type]) -> Source {
+        Source { text: text.into(), program: self.program_of(text, wanted) }
+    }
+
+    pub(super) fn source(&self, text: &str, wanted: Option<&Type>) -> Source {
         Source { text: text.into(), program: self.program(text, wanted) }
     }
 
-    fn variable(&mut self, name: &str, text: &str) -> Lazy {
-        let ty = match self.compiled(text, None) {
+    pub(super) fn variable(&mut self, name: &str, text: &str) -> Lazy {
+        let ty = match self.compiled(text, &[]) {
             Ok(program) => plain(&program.ty),
             Err(_) => Type::Dyn,
         };
         let lazy = Lazy { name: name.into(), program: self.program(text, None) };
         self.fields.retain(|(known, _)| **known != *name);
         self.fields.push((name.into(), ty));
+        self.names.push(name.into());
         self.declare();
         lazy
     }

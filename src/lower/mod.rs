@@ -4,8 +4,10 @@
 //! constant is computed here: expressions are parsed, sets hashed, wildcards compiled, quantities
 //! and durations read. After lowering nothing knows which language a rule came from.
 
+pub mod admission;
 pub mod binding;
 pub mod condition;
+pub mod constraints;
 mod expressions;
 pub mod generate;
 pub mod images;
@@ -14,5 +16,6 @@ pub mod mutate;
 pub mod policy;
 pub mod query;
 pub mod reference;
+pub mod review;
 pub mod rule;
 pub mod template;

@@ -136,7 +136,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
     }
 }
 
-fn annotations(doc: &Value) -> Map {
+pub(super) fn annotations(doc: &Value) -> Map {
     doc.at(&["metadata", "annotations"]).and_then(Value::as_map).cloned().unwrap_or_default()
 }
 

@@ -26,6 +26,7 @@ pub fn accepts(matcher: &Matcher, target: &Target, mode: Mode) -> bool {
         Matcher::All(filters) => {
             !filters.is_empty() && filters.iter().all(|f| filter_accepts(f, target, mode))
         }
+        Matcher::Constraints(c) => super::constraints::accepts_target(c, target),
     }
 }
 

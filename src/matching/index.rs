@@ -9,10 +9,11 @@ use std::collections::HashMap;
 
 use crate::ir::matcher::{Filter, KindPattern};
 use crate::ir::{Matcher, Policy, Rule};
+use crate::kubernetes::Kinds;
 use crate::value::Str;
 use crate::value::wildcard::Wildcard;
 
-use super::Target;
+use super::{Target, constraints};
 
 /// A rule: position of the policy, and of the rule among the policy's rules for the kind.
 pub type Slot = (u32, u32);
@@ -66,6 +67,13 @@ impl Index {
     }
 
     fn base(&mut self, policy: &Policy, slot: Slot, rule: &Rule) {
+        if let Matcher::Constraints(c) = &rule.when {
+            match constraints::kinds_of(c, Kinds::built_in()) {
+                Some(kinds) => kinds.iter().for_each(|kind| self.file(kind, slot, &rule.when)),
+                None => self.wild.push(slot),
+            }
+            return;
+        }
         let mut literal: Vec<Str> = Vec::new();
         for kind in kinds(&rule.when) {
             match kind {

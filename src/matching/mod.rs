@@ -3,10 +3,12 @@
 //! In: a [`Target`] (what a request is about) and the matchers of rules. Out: yes or no, and through
 //! [`index`] the rules that can apply at all. Nothing here knows what a rule does.
 
+pub mod constraints;
 pub mod filter;
 pub mod index;
 pub mod kinds;
 
+use crate::kubernetes::Kinds;
 use crate::value::{Map, Str, Value};
 
 /// What a request is about, taken from it once.
@@ -26,6 +28,8 @@ pub struct Target {
     pub namespace: Str,
     /// Labels.
     pub labels: Map,
+    /// Labels of the former object, when there is one beside the object.
+    pub old_labels: Option<Map>,
     /// Annotations.
     pub annotations: Map,
     /// Operation.
@@ -36,6 +40,8 @@ pub struct Target {
     pub user: Option<std::sync::Arc<User>>,
     /// Whether there is an object at all.
     pub exists: bool,
+    /// The kinds of the cluster; `None` = those that every cluster has.
+    pub kinds: Option<std::sync::Arc<Kinds>>,
 }
 
 /// Who makes a request.
@@ -52,6 +58,11 @@ pub struct User {
 }
 
 impl Target {
+    /// The kinds of the cluster.
+    pub fn kinds(&self) -> &Kinds {
+        self.kinds.as_ref().unwrap_or_else(|| Kinds::built_in())
+    }
+
     /// Reads what an object says about itself. The operation, the user and the namespace's labels
     /// are the caller's to add.
     pub fn of(object: &Value) -> Target {

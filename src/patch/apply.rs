@@ -15,6 +15,7 @@ const MAX_PADDED: usize = 100_000;
 
 const MISSING: &str = "missing value";
 const BAD_STATE: &str = "invalid state detected";
+const NO_OBJECT: &str = "invalid value, expected object";
 
 /// Why an operation on a container failed.
 enum Fault {
@@ -40,6 +41,10 @@ pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, String
     let mut document = Document { now: document.clone(), behind: Some(document.clone()) };
     for operation in operations {
         run(&mut document, operation)?;
+    }
+    if document.now.is_null() && !operations.is_empty() {
+        // An object that is lost cannot be written.
+        return Err(format!("json: error calling MarshalJSON for type *jsonpatch.partialDoc: {NO_OBJECT}"));
     }
     Ok(document.now)
 }
@@ -280,7 +285,7 @@ fn add(container: &mut Value, token: &str, value: Value) -> Result<(), Fault> {
             Ok(())
         }
         Value::List(l) => insert(l, token, value),
-        _ => Err(Fault::Other("invalid value, expected object".into())),
+        _ => Err(Fault::Other(NO_OBJECT.into())),
     }
 }
 

@@ -212,6 +212,10 @@ impl Keyed<'_> {
             self.mode,
             self.depth + 1,
         )?;
+        // A directive is taken away when it is obeyed: the item may come again, as an ordinary one.
+        if let Some(Value::Map(m)) = in_patch.and_then(|at| patch.get_mut(at)) {
+            m.remove(DIRECTIVE);
+        }
         let Some(mut merged) = merged.filter(|v| !dropped(v)) else {
             return set(dest, keys, values, None);
         };

@@ -96,11 +96,17 @@ pub fn decode(text: &str) -> Result<JsonPatch, String> {
         Value::List(items) => items,
         Value::Null => &[],
         other => {
-            return Err(failed(format!("{CANNOT} {} into Go value of type jsonpatch.Patch", kind(other))));
+            return Err(failed(format!(
+                "{CANNOT} {} into Go value of type jsonpatch.Patch",
+                other.json_type()
+            )));
         }
     };
     if let Some(other) = items.iter().find(|item| !matches!(item, Value::Map(_) | Value::Null)) {
-        return Err(failed(format!("{CANNOT} {} into Go value of type jsonpatch.Operation", kind(other))));
+        return Err(failed(format!(
+            "{CANNOT} {} into Go value of type jsonpatch.Operation",
+            other.json_type()
+        )));
     }
     let operations: Result<Box<[Operation]>, String> = items.iter().map(operation).collect();
     let operations = operations.map_err(failed)?;
@@ -129,7 +135,7 @@ pub fn operation(v: &Value) -> Result<Operation, String> {
         Some(Value::Str(s)) => Ok(s.clone()),
         None => Err(broken(&format!("failed to decode '{field}': {missing}: missing value"))),
         Some(other) => {
-            let kind = kind(other);
+            let kind = other.json_type();
             Err(broken(&format!("failed to decode '{field}': {CANNOT} {kind} into Go value of type string")))
         }
     };
@@ -150,11 +156,6 @@ pub fn operation(v: &Value) -> Result<Operation, String> {
         _ => Action::Test(value.unwrap_or_default()),
     };
     Ok(Operation { path, action })
-}
-
-/// What JSON calls the kind of a value.
-pub fn kind(value: &Value) -> &'static str {
-    value.json_type()
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl Engine {
     pub fn evaluate_phases(&self, request: &Request, own: &OwnRequest<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         let changed = self.mutate(request, own, &mut outcome);
-        if outcome.object.as_ref().is_some_and(Value::is_null) && request.unchanged {
+        if outcome.object.as_ref().is_some_and(Value::is_null) && !request.outlives_object() {
             // A rule lost the object, and nothing else is known of it: nothing is left that could match.
             return outcome;
         }
@@ -133,7 +133,7 @@ impl Engine {
             }
             if let Some(next) = next {
                 outcome.object = left;
-                let ends = next.object.is_null() && next.unchanged;
+                let ends = next.object.is_null() && !next.outlives_object();
                 current = Some(next);
                 if ends {
                     break;

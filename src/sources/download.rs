@@ -36,7 +36,7 @@ pub fn fetch(url: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Why nothing came, in the reference's words where it has some.
-fn cause(url: &str, error: &ureq::Error) -> String {
+pub(super) fn cause(url: &str, error: &ureq::Error) -> String {
     let ureq::Error::Io(e) = error else { return error.to_string() };
     if e.kind() != io::ErrorKind::ConnectionRefused {
         return e.to_string();

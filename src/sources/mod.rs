@@ -3,9 +3,11 @@
 //! A rule may read ConfigMaps, answers of the Kubernetes API, of services and registries, and global
 //! context entries. The engine asks a `Sources` for them and does not know where they come from.
 
+pub mod context;
 pub mod download;
 pub mod files;
 pub mod git;
+pub mod guarded;
 pub mod offline;
 pub mod payload;
 

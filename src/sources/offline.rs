@@ -7,7 +7,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use crate::document::json;
-use crate::engine::request::plural;
+use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::value::{Map, Str, Value};
 
 use super::{Call, Sources};

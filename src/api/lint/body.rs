@@ -121,7 +121,7 @@ fn validate(rule: &Value, body: &Value) -> Result<(), Problem> {
             }
         }
         Some(other) => {
-            let found = json_kind(other);
+            let found = other.json_type();
             let detail = format!(
                 "failed to deserialize anyPattern, expect array: json: cannot unmarshal {found} into Go value of type []interface {{}}"
             );
@@ -251,8 +251,4 @@ fn modifier(key: &str) -> Option<&str> {
     let is_anchor =
         inner.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).is_some_and(|k| !k.is_empty());
     is_anchor.then(|| key.get(..key.len() - inner.len()).unwrap_or(""))
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    value.json_type()
 }

@@ -36,7 +36,7 @@ const SLASH: &str = "path must begin with a forward slash";
 
 fn problem(subject: &Subject<'_>, patches: &str) -> Option<Problem> {
     let refuse = |found: &Value, wanted: &str| {
-        let found = operation::kind(found);
+        let found = found.json_type();
         Some((SLASH, format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{wanted}")))
     };
     let operations = match (subject.checks.parse_yaml)(&with_placeholders(patches)) {

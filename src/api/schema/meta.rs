@@ -59,7 +59,7 @@ pub fn malformed(document: &Map) -> Option<Problem> {
     let mut walk = Walk::default();
     let meta = document.get("metadata").filter(|meta| !meta.is_null())?;
     let Value::Map(fields) = meta else {
-        let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", found(meta));
+        let text = format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", meta.json_type());
         return Some(Problem { path: crate::value::place::parse("metadata"), text });
     };
     walk.in_key("metadata", |walk| object_types(walk, &META, "ObjectMeta", fields));
@@ -104,13 +104,11 @@ fn types(walk: &mut Walk, kind: &Kind, target: &str, value: &Value) {
 }
 
 fn refuse(walk: &mut Walk, value: &Value, target: &str, wanted: &str) {
-    let text =
-        format!("json: cannot unmarshal {} into Go struct field {target} of type {wanted}", found(value));
+    let text = format!(
+        "json: cannot unmarshal {} into Go struct field {target} of type {wanted}",
+        value.json_type()
+    );
     walk.problems.push(Problem { path: walk.path.clone(), text });
-}
-
-fn found(value: &Value) -> &'static str {
-    value.json_type()
 }
 
 fn decoded_type(kind: &Kind) -> &'static str {

@@ -77,6 +77,7 @@ pub fn admission(choice: Admission) -> Env {
             two_variables: true,
             sort_by: true,
             bind: false,
+            lenient_or_value: false,
             block: false,
         },
         functions: functions(choice.mutation),
@@ -86,6 +87,70 @@ pub fn admission(choice: Admission) -> Env {
         strict_literals: true,
     }
 }
+
+/// Which of Kyverno's policies an expression belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KyvernoKind {
+    /// ValidatingPolicy
+    Validating,
+    /// MutatingPolicy
+    Mutating,
+    /// GeneratingPolicy
+    Generating,
+    /// DeletingPolicy
+    Deleting,
+}
+
+/// The environment of Kyverno's policies.
+pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
+    let choice = Admission { mutation: kind == KyvernoKind::Mutating, backticks: true, ..Default::default() };
+    let mut env = admission(choice);
+    let mut all = (*env.functions).clone();
+    all.remove("orValue");
+    let user = !matches!(kind, KyvernoKind::Generating | KyvernoKind::Deleting);
+    let tables = [
+        (true, KYVERNO),
+        (user, include_str!("kyverno_user.txt")),
+        (namespaced, include_str!("kyverno_namespaced.txt")),
+        (!namespaced, include_str!("kyverno_cluster.txt")),
+        (kind == KyvernoKind::Generating && namespaced, GENERATOR_NAMESPACED),
+        (kind == KyvernoKind::Generating && !namespaced, GENERATOR),
+        (true, "orValue(dyn, dyn) dyn"),
+    ];
+    tables.iter().filter(|(used, _)| *used).for_each(|(_, table)| declare(&mut all, table));
+    env.functions = Arc::new(all);
+    env.syntax.lenient_or_value = true;
+    env.syntax.bind = true;
+    let of = |name: &str| types::parse(name);
+    for (name, ty) in [
+        ("resource", of("resource.Context")),
+        ("http", of("http.Context")),
+        ("globalContext", of("globalcontext.Context")),
+        ("image", of("imagedata.Context")),
+        ("json", of("json.Json")),
+        ("yaml", of("yaml.Yaml")),
+        ("mylib_version", Type::String),
+        ("exceptions", Type::Struct("libs.Exception".into())),
+    ] {
+        env.variables.insert(name.into(), ty);
+    }
+    if kind == KyvernoKind::Generating {
+        env.variables.insert("generator".into(), of("generator.Context"));
+        env.strict_literals = false;
+    }
+    env.messages.insert("user.ServiceAccount", message("Name string, Namespace string"));
+    env.messages.insert("libs.Exception", message("allowedImages list<string>, allowedValues list<string>"));
+    let mut request = env.messages.get("kubernetes.AdmissionRequest").unwrap_or_default();
+    request.fields.extend([("object".into(), Type::Dyn), ("oldObject".into(), Type::Dyn)]);
+    env.messages.insert("kubernetes.AdmissionRequest", request);
+    env
+}
+
+const KYVERNO: &str = include_str!("kyverno.txt");
+const GENERATOR: &str = "generator.Context.apply(string, list<map<string, any>>) bool\n\
+                         generator.Context.Apply(string, list<map<string, any>>) bool";
+const GENERATOR_NAMESPACED: &str = "generator.Context.apply(list<map<string, any>>) bool\n\
+                                    generator.Context.Apply(list<map<string, any>>) bool";
 
 fn message(fields: &str) -> Message {
     let field = |text: &str| {

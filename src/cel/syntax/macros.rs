@@ -40,6 +40,9 @@ pub fn method(
 ) -> Node {
     let options = parser.options;
     let two = options.two_variables;
+    if name == "orValue" && args.len() == 1 && options.lenient_or_value {
+        return Node::call(open, name, std::iter::once(target).chain(args).collect());
+    }
     let make: Option<fn(Place, Node, Args) -> Expanded> = match (name, args.len()) {
         ("all", 2) => Some(all),
         ("exists", 2) => Some(exists),

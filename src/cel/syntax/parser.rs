@@ -27,6 +27,8 @@ pub struct Options {
     pub sort_by: bool,
     /// `cel.bind`
     pub bind: bool,
+    /// `orValue` takes values of every kind and faults.
+    pub lenient_or_value: bool,
     /// `cel.block`, of tests.
     pub block: bool,
 }

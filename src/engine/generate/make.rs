@@ -6,7 +6,7 @@
 use crate::engine::condition;
 use crate::engine::data::Data;
 use crate::engine::request::{Request, resource_name};
-use crate::engine::validate::bind_element;
+use crate::engine::validate::{bind_element, elements};
 use crate::ir::generate::{Described, Generation, GenerationLoop};
 use crate::ir::{Policy, Rule};
 use crate::matching::Target;
@@ -79,14 +79,7 @@ impl<'s> Store<'s> {
         data: &mut Data<'_>,
     ) -> Result<Vec<Value>, String> {
         let list = data.query(&l.list).map_err(|e| format!("failed to evaluate {i} foreach list: {e}"))?;
-        let single;
-        let items: &[Value] = match &list {
-            Value::List(items) => items,
-            other => {
-                single = [other.clone()];
-                &single
-            }
-        };
+        let items = elements(&list);
         let before = data.snapshot();
         let (mut made, mut failed) = (Vec::new(), Vec::new());
         for (index, item) in items.iter().enumerate().filter(|(_, v)| !v.is_null()) {

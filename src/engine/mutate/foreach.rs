@@ -6,7 +6,7 @@
 
 use crate::engine::condition;
 use crate::engine::data::Data;
-use crate::engine::validate::bind_element;
+use crate::engine::validate::{bind_element, elements as list_of};
 use crate::ir::mutate::{Change, PatchLoop};
 use crate::value::Value;
 
@@ -45,14 +45,7 @@ fn elements(
     depth: usize,
     data: &mut Data<'_>,
 ) -> Result<Option<Value>, String> {
-    let single;
-    let items: &[Value] = match list {
-        Value::List(items) => items,
-        other => {
-            single = [other.clone()];
-            &single
-        }
-    };
+    let items = list_of(list);
     let before = data.snapshot();
     let mut current: Option<Value> = None;
     let mut result = Ok(());

@@ -54,7 +54,17 @@ impl Request {
 
     /// After a rule that lost the object: what is left to match is the former one of an update.
     pub fn without_object(&self) -> Request {
-        Request { target: self.target_of(&self.old_object), ..self.on(Value::Null) }
+        let left = if self.updates() { &self.old_object } else { &Value::Null };
+        Request { target: self.target_of(left), ..self.on(Value::Null) }
+    }
+
+    /// Whether the former object is known by itself, so that it is left when the object is lost.
+    pub fn outlives_object(&self) -> bool {
+        self.updates() && !self.unchanged
+    }
+
+    fn updates(&self) -> bool {
+        matches!(&*self.target.operation, "UPDATE" | "DELETE")
     }
 
     fn on(&self, object: Value) -> Request {
@@ -67,6 +77,7 @@ impl Request {
             images: self.images.clone(),
             pod: Default::default(),
             strict_root: Default::default(),
+            review_root: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,
@@ -80,6 +91,8 @@ impl Request {
             subresource: self.target.subresource.clone(),
             namespace_labels: self.target.namespace_labels.clone(),
             user: self.target.user.clone(),
+            old_labels: self.target.old_labels.clone(),
+            kinds: self.target.kinds.clone(),
             ..Target::of(object)
         }
     }

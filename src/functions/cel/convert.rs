@@ -178,7 +178,7 @@ pub fn timestamp(call: &Call<'_>) -> Given {
                 Some(Ok(_)) => Some(Ok(Value::Timestamp(t))),
                 refused => refused,
             },
-            Err(_) if call.cx.cel_level == super::super::CelLevel::V30 => {
+            Err(_) if call.cx.cel_level.is_new() => {
                 fault(format!("invalid RFC 3339 timestamp {}", crate::value::quote::quote(s)))
             }
             Err(_) => from_text("google.protobuf.Timestamp"),

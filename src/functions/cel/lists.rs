@@ -230,7 +230,7 @@ const MAX_RANGE: i64 = 10_000_000;
 
 pub fn range(call: &Call<'_>) -> Given {
     let n = call.int(0)?;
-    if n < 0 && call.cx.cel_level == super::super::CelLevel::V30 {
+    if n < 0 && call.cx.cel_level.is_new() {
         return fault(format!("lists.range: size must be non-negative, got {n}"));
     }
     if n > MAX_RANGE {

@@ -7,13 +7,16 @@
 mod authorizer;
 mod convert;
 mod cost;
+mod data;
 pub mod format;
+mod image_reference;
 mod kubernetes;
 mod lists;
 mod named_format;
 mod network;
 mod operators;
 mod optional;
+pub mod outside;
 mod strings;
 mod table;
 mod time;

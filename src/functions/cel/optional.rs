@@ -65,3 +65,12 @@ pub fn unwrap(call: &Call<'_>) -> Given {
 pub fn escape_key(call: &Call<'_>) -> Given {
     given(call.text(0)?.replace('~', "~0").replace('/', "~1"))
 }
+
+/// Kyverno's `orValue`: values that are not optional stand for themselves.
+pub fn or_value(call: &Call<'_>) -> Given {
+    Some(Ok(match call.arg(0).as_optional() {
+        Some(None) => call.arg(1).clone(),
+        Some(Some(v)) => v.clone(),
+        None => call.arg(0).clone(),
+    }))
+}

@@ -61,7 +61,7 @@ pub fn index_of(call: &Call<'_>) -> Given {
     let start = if call.args.len() > 2 { call.int(2)? } else { 0 };
     let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
     if wanted.is_empty() {
-        let late = from > text.len() && call.cx.cel_level == crate::functions::CelLevel::V30;
+        let late = from > text.len() && call.cx.cel_level.is_new();
         return position(Some(if late { text.len() } else { from }));
     }
     if from >= text.len() {

@@ -3,8 +3,9 @@
 use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
-    authorizer as a, convert, format, kubernetes as k, lists as l, named_format as n, network as net,
-    operators as o, optional as opt, strings as s, time as t,
+    authorizer as a, convert, data as d, format, image_reference as i, kubernetes as k, lists as l,
+    named_format as n, network as net, operators as o, optional as opt, outside as w, strings as s,
+    time as t,
 };
 
 const fn f(name: &'static str, run: fn(&Call<'_>) -> Given, cost: fn(&Charge<'_>) -> u64) -> Function {
@@ -96,4 +97,28 @@ pub static TABLE: &[Function] = &[
     f("labelSelector", a::label_selector, c::selector), f("check", a::ask, c::check),
     f("allowed", a::allowed, c::one), f("reason", a::reason, c::one),
     f("errored", a::errored, c::one), f("error", a::error, c::one),
+
+    f("orValue", opt::or_value, c::one), f("get", w::get, c::one), f("Get", w::get, c::one), f("list", w::list, c::one),
+    f("List", w::list, c::one), f("post", w::post, c::one), f("Post", w::post, c::one),
+    f("toGVR", w::resource_name, c::one), f("ToGVR", w::resource_name, c::one),
+    f("client", w::client, c::one), f("Client", w::client, c::one),
+    f("getMetadata", w::image_data, c::one), f("GetMetadata", w::image_data, c::one),
+    f("apply", w::apply, c::one), f("Apply", w::apply, c::one),
+
+    f("sha1", d::sha1, c::one), f("hash.sha1", d::sha1, c::one), f("sha256", d::sha256, c::one),
+    f("hash.sha256", d::sha256, c::one), f("md5", d::md5, c::one), f("hash.md5", d::md5, c::one),
+    f("math.round", d::round, c::one), f("random", d::random_text, c::one),
+    f("random.random", d::random_text, c::one), f("time.now", d::now, c::one),
+    f("time.toCron", d::to_cron, c::one), f("time.truncate", d::truncate, c::one),
+    f("listObjToMap", d::list_to_map, c::one), f("transform.listObjToMap", d::list_to_map, c::one),
+    f("gzip.compress", d::compress, c::one), f("gzip.decompress", d::decompress, c::one),
+    f("x509.decode", d::certificate, c::one), f("parseServiceAccount", d::service_account, c::one),
+    f("user.parseServiceAccount", d::service_account, c::one), f("unmarshal", d::unmarshal, c::one),
+    f("marshal", d::marshal, c::one), f("parse", d::parse_yaml, c::one),
+
+    f("image", i::image, c::one), f("parseImageReference", i::image, c::one),
+    f("isImage", i::is_image, c::one), f("containsDigest", i::contains_digest, c::one),
+    f("registry", i::registry, c::one), f("repository", i::repository, c::one),
+    f("tag", i::tag, c::one), f("digest", i::digest, c::one), f("identifier", i::identifier, c::one),
+    f("identifierWithSeparator", i::identifier_with_separator, c::one),
 ];

@@ -14,6 +14,7 @@ pub fn matcher(name: &str, m: &Matcher) -> Node {
         }
         Matcher::Any(filters) => Node::new(format!("{name}: any of")).with(filters.iter().map(filter)),
         Matcher::All(filters) => Node::new(format!("{name}: all of")).with(filters.iter().map(filter)),
+        Matcher::Constraints(c) => super::constraints::constraints(name, c),
     }
 }
 
@@ -59,7 +60,7 @@ fn kind(k: &KindPattern) -> String {
     text
 }
 
-fn selector(s: &Selector) -> Vec<String> {
+pub fn selector(s: &Selector) -> Vec<String> {
     if !s.valid {
         return vec!["not well-formed: accepts nothing".into()];
     }

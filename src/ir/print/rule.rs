@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use super::condition::conditions;
-use super::expr::expression;
 use super::matcher::matcher;
 use super::template::{placed, source, template};
 use super::{Node, check, literal, quoted};
 use crate::ir::Rule;
-use crate::ir::expressions::{Expressions, Program};
-use crate::ir::rule::{Action, ActionOverride, Binding, BindingSource, Body};
+use crate::ir::rule::{Action, ActionOverride, Binding, BindingSource, Body, RuleKind};
 use crate::value::place::parse;
 
 /// A rule with everything it holds.
@@ -26,7 +24,9 @@ pub fn rule(r: &Rule) -> Node {
     node.below.extend(r.admit.as_ref().map(|c| conditions("admit", c)));
     node.below.extend(r.properties.as_ref().map(|p| template(&p.template).labelled("properties")));
     node.below.push(body(&r.body));
-    node.below.extend(action(&r.action));
+    if matches!(r.kind, RuleKind::Validation | RuleKind::ImageVerification) {
+        node.below.extend(action(&r.action));
+    }
     node
 }
 
@@ -47,7 +47,8 @@ fn body(b: &Body) -> Node {
             }
             node
         }
-        Body::Expressions(e) => expressions(e),
+        Body::Expressions(e) => super::review::expressions(e),
+        Body::Review(r) => super::review::review(r),
         Body::Mutate(m) => super::mutate::mutation(m),
         Body::Generate(g) => super::generate::generation(g),
         Body::VerifyImages(checks) => images(checks),
@@ -67,30 +68,6 @@ fn images(checks: &crate::ir::images::ImageChecks) -> Node {
         ];
         let wants: Vec<&str> = wants.into_iter().filter(|(on, _)| *on).map(|(_, text)| text).collect();
         node.below.push(Node::new(format!("{}: {}", names.join(", "), wants.join(", "))));
-    }
-    node
-}
-
-fn program(p: &Program) -> Node {
-    match p {
-        Ok(expr) => expression(expr),
-        Err(text) => Node::new(format!("broken {}", quoted(text))),
-    }
-}
-
-fn expressions(e: &Expressions) -> Node {
-    let mut node = Node::new("verdicts");
-    node.below.extend(e.admit.iter().map(|s| program(&s.program).labelled("admit")));
-    for lazy in &e.lazies {
-        node.below.push(Node::new(format!("lazy {}", quoted(&lazy.name))).with([program(&lazy.program)]));
-    }
-    for verdict in &e.verdicts {
-        let mut check = program(&verdict.check.program).labelled("verdict");
-        check.below.extend(verdict.message_program.iter().map(|p| program(p).labelled("message")));
-        if !verdict.message.is_empty() {
-            check.below.push(Node::new(format!("message {}", quoted(&verdict.message))));
-        }
-        node.below.push(check);
     }
     node
 }

@@ -1,0 +1,53 @@
+//! Defaults. Semantics: `docs/admission.md`, "Defaults".
+
+use crate::value::{Map, Value};
+
+/// The object with its defaults; objects of other kinds stay as they are.
+pub fn defaulted(object: &Value) -> Value {
+    if !object.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/") {
+        return object.clone();
+    }
+    let block = match object.text_at(&["kind"]) {
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => "matchConstraints",
+        "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => "matchResources",
+        _ => return object.clone(),
+    };
+    let mut object = object.clone();
+    if let Some(spec) = member(&mut object, "spec") {
+        if block == "matchConstraints" {
+            fill(spec, "failurePolicy", || "Fail".into());
+        }
+        if let Some(Value::Map(block)) = spec.get_mut(block) {
+            match_resources(block);
+        }
+    }
+    object
+}
+
+fn member<'v>(object: &'v mut Value, key: &str) -> Option<&'v mut Map> {
+    let Value::Map(m) = object else { return None };
+    match m.get_mut(key) {
+        Some(Value::Map(inner)) => Some(inner),
+        _ => None,
+    }
+}
+
+fn fill(m: &mut Map, key: &str, value: impl FnOnce() -> Value) {
+    if m.get(key).is_none_or(Value::is_null) {
+        m.insert(key, value());
+    }
+}
+
+fn match_resources(block: &mut Map) {
+    fill(block, "matchPolicy", || "Equivalent".into());
+    fill(block, "namespaceSelector", || Value::Map(Map::new()));
+    fill(block, "objectSelector", || Value::Map(Map::new()));
+    for key in ["resourceRules", "excludeResourceRules"] {
+        let Some(Value::List(rules)) = block.get_mut(key) else { continue };
+        for rule in rules.make_mut() {
+            if let Value::Map(rule) = rule {
+                fill(rule, "scope", || "*".into());
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Admission: what an API server does with a request because of its policies.
+//!
+//! In: policies with their bindings, the `request` of an AdmissionReview, and the [`World`] around it. Out:
+//! the object as it was changed, and an [`Answer`]: whether the request passes, what the client and the
+//! audit log are told. Policies run in the order of their names, bindings of a policy in the order of
+//! theirs. Semantics: `docs/admission.md`.
+
+mod convert;
+pub mod hooks;
+mod listing;
+mod params;
+pub mod rbac;
+pub mod review;
+pub mod scope;
+mod validate;
+mod warnings;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::functions::Context;
+use crate::kubernetes::Kinds;
+use crate::value::{Map, Str, Value};
+
+pub use hooks::{Chain, Hook};
+pub use rbac::Rbac;
+pub use review::Review;
+pub use validate::validate;
+
+/// What is known beside the request.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// The kinds of the cluster; `None` = those that every cluster has.
+    pub kinds: Option<Arc<Kinds>>,
+    /// Namespaces by name.
+    pub namespaces: HashMap<Str, Value>,
+    /// Objects that may be parameters.
+    pub objects: Vec<Value>,
+    /// Who may do what; without it nothing is allowed.
+    pub rbac: Option<Arc<Rbac>>,
+}
+
+impl World {
+    /// The kinds of the cluster.
+    pub fn kinds(&self) -> &Kinds {
+        self.kinds.as_ref().unwrap_or_else(|| Kinds::built_in())
+    }
+
+    /// What functions may know, for a request.
+    fn functions(&self, review: &Review) -> Context {
+        let user = review.request.get("userInfo").cloned().unwrap_or_default();
+        Context { authorizer: self.rbac.as_ref().map(|r| r.clone().asked_by(&user)), ..Context::default() }
+    }
+}
+
+/// What follows for a request.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// Why it does not pass.
+    pub denial: Option<Denial>,
+    /// Told to the client.
+    pub warnings: Vec<String>,
+    /// Told to the audit log, by key.
+    pub annotations: Map,
+}
+
+/// Why a request does not pass.
+#[derive(Clone, Debug, Default)]
+pub struct Denial {
+    /// The code of the HTTP answer.
+    pub code: u16,
+    /// The reason in a word.
+    pub reason: Str,
+    /// The message.
+    pub message: String,
+    /// Group, kind and name of what was asked for; null when they are not told.
+    pub details: Value,
+    /// The messages of the causes.
+    pub causes: Vec<String>,
+    /// Whether no policy decided this: something in the server failed.
+    pub internal: bool,
+}
+
+impl Denial {
+    /// The reason and code of an answer that is not subject to policies.
+    pub fn internal(text: &str) -> Denial {
+        let message = format!("Internal error occurred: {text}");
+        Denial {
+            code: 500,
+            reason: "InternalError".into(),
+            message,
+            causes: vec![text.into()],
+            internal: true,
+            ..Denial::default()
+        }
+    }
+}

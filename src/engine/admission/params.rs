@@ -1,0 +1,67 @@
+//! Parameters: which objects a policy is evaluated with.
+
+use crate::ir::admission::{Admission, ParamRef, PolicyBinding};
+use crate::matching::filter::selects;
+use crate::value::{Map, Value};
+
+use super::convert::with_kind;
+use super::{Review, World};
+
+/// The parameters of an evaluation each; none at all means none takes place.
+///
+/// # Errors
+/// What is wrong with the binding.
+pub fn params(
+    policy: &Admission,
+    binding: &PolicyBinding,
+    review: &Review,
+    world: &World,
+) -> Result<Vec<Option<Value>>, String> {
+    let Some(kind) = &policy.params else { return Ok(vec![None]) };
+    let Some(wanted) = &binding.params else { return Ok(vec![Some(Value::Null)]) };
+    let [group, version, name] = kind;
+    let known = world.kinds().kind(group, version, name);
+    let namespaced = known.is_none_or(|r| r.namespaced);
+    let mut namespace = "";
+    if namespaced {
+        namespace =
+            if wanted.namespace.is_empty() { &review.attributes.namespace } else { &wanted.namespace };
+        if namespace.is_empty() {
+            return Err(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+                    .into(),
+            );
+        }
+    } else if !wanted.namespace.is_empty() {
+        return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".into());
+    }
+    match (wanted.name.is_empty(), wanted.selector.is_some()) {
+        (false, true) => return Err("paramRef.name and paramRef.selector are mutually exclusive".into()),
+        (true, false) => return Err("one of name or selector must be provided".into()),
+        _ => {}
+    }
+    let is_kind = |o: &Value| {
+        let api_version = o.text_at(&["apiVersion"]);
+        let own_group = api_version.split_once('/').map_or("", |(group, _)| group);
+        own_group == &**group && o.text_at(&["kind"]) == &**name
+    };
+    let mut found: Vec<&Value> = world
+        .objects
+        .iter()
+        .filter(|o| is_kind(o) && o.text_at(&["metadata", "namespace"]) == namespace && is_wanted(wanted, o))
+        .collect();
+    found.sort_by_key(|o| o.text_at(&["metadata", "name"]));
+    if found.is_empty() && wanted.must_exist {
+        return Err("no params found for policy binding with `Deny` parameterNotFoundAction".into());
+    }
+    Ok(found.into_iter().map(|o| Some(with_kind(o, kind))).collect())
+}
+
+fn is_wanted(wanted: &ParamRef, object: &Value) -> bool {
+    let labels =
+        || object.at(&["metadata", "labels"]).and_then(Value::as_map).cloned().unwrap_or_else(Map::new);
+    match &wanted.selector {
+        Some(selector) => selects(selector, &labels()),
+        None => object.text_at(&["metadata", "name"]) == &*wanted.name,
+    }
+}

@@ -1,0 +1,161 @@
+//! Who may do what, by the roles and bindings of a cluster.
+//!
+//! In: Role, ClusterRole, RoleBinding and ClusterRoleBinding objects. Out: answers to the questions of
+//! expressions. Grants know no field or label selectors, so a grant covers questions with them.
+
+use std::sync::Arc;
+
+use crate::functions::Authorizer;
+use crate::value::object::{About, Check, Decision};
+use crate::value::{Str, Value};
+
+/// The roles and bindings of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Rbac {
+    bindings: Vec<Binding>,
+}
+
+#[derive(Clone, Debug)]
+struct Binding {
+    name: String,
+    /// The namespace that it is limited to.
+    namespace: Option<Str>,
+    role: String,
+    subjects: Vec<Value>,
+    rules: Vec<Value>,
+}
+
+impl Rbac {
+    /// Reads the roles and bindings among some objects.
+    pub fn new(objects: &[Value]) -> Rbac {
+        let text = |o: &Value, path: &[&str]| Str::from(o.text_at(path));
+        let list = |o: &Value, key: &str| o.get(key).and_then(Value::as_list).unwrap_or_default().to_vec();
+        let role = |kind: &str, namespace: &str, name: &str| {
+            objects.iter().find(|o| {
+                o.text_at(&["kind"]) == kind
+                    && o.text_at(&["metadata", "name"]) == name
+                    && (kind == "ClusterRole" || o.text_at(&["metadata", "namespace"]) == namespace)
+            })
+        };
+        let binding = |o: &Value| {
+            let namespace = match o.text_at(&["kind"]) {
+                "ClusterRoleBinding" => None,
+                "RoleBinding" => Some(text(o, &["metadata", "namespace"])),
+                _ => return None,
+            };
+            let (kind, name) = (o.text_at(&["roleRef", "kind"]), o.text_at(&["roleRef", "name"]));
+            let own = text(o, &["metadata", "name"]);
+            Some(Binding {
+                name: match &namespace {
+                    Some(ns) => format!("RoleBinding \"{own}/{ns}\""),
+                    None => format!("ClusterRoleBinding \"{own}\""),
+                },
+                role: format!("{kind} \"{name}\""),
+                subjects: list(o, "subjects"),
+                rules: role(kind, namespace.as_deref().unwrap_or_default(), name)
+                    .map(|r| list(r, "rules"))
+                    .unwrap_or_default(),
+                namespace,
+            })
+        };
+        Rbac { bindings: objects.iter().filter_map(binding).collect() }
+    }
+
+    /// The answers to a user, as `userInfo` describes one.
+    pub fn asked_by(self: Arc<Rbac>, user: &Value) -> Arc<dyn Authorizer> {
+        let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
+        let groups = groups.iter().filter_map(Value::as_str).map(Str::from).collect();
+        Arc::new(Asked { rbac: self, user: user.text_at(&["username"]).into(), groups })
+    }
+}
+
+struct Asked {
+    rbac: Arc<Rbac>,
+    user: Str,
+    groups: Vec<Str>,
+}
+
+impl Authorizer for Asked {
+    fn decide(&self, check: &Check, verb: &str) -> Decision {
+        let (user, groups) = match &check.service_account {
+            None => (self.user.to_string(), self.groups.clone()),
+            Some((ns, name)) => (
+                format!("system:serviceaccount:{ns}:{name}"),
+                [
+                    "system:serviceaccounts".to_string(),
+                    format!("system:serviceaccounts:{ns}"),
+                    "system:authenticated".into(),
+                ]
+                .map(Str::from)
+                .to_vec(),
+            ),
+        };
+        if groups.iter().any(|g| &**g == "system:masters") {
+            return Decision { allowed: true, ..Decision::default() };
+        }
+        let resource = check.about == About::Resource;
+        for binding in &self.rbac.bindings {
+            let in_scope = binding
+                .namespace
+                .as_ref()
+                .is_none_or(|ns| resource && !ns.is_empty() && *ns == check.namespace);
+            let Some(subject) = binding.subjects.iter().find(|s| is_subject(s, binding, &user, &groups))
+            else {
+                continue;
+            };
+            if in_scope && binding.rules.iter().any(|r| grants(r, check, verb)) {
+                let whom = told(subject);
+                let reason = format!("RBAC: allowed by {} of {} to {whom}", binding.name, binding.role);
+                return Decision { allowed: true, reason: reason.into(), ..Decision::default() };
+            }
+        }
+        Decision::default()
+    }
+}
+
+fn told(subject: &Value) -> String {
+    let name = subject.text_at(&["name"]);
+    match subject.text_at(&["kind"]) {
+        "ServiceAccount" => format!("ServiceAccount \"{name}/{}\"", subject.text_at(&["namespace"])),
+        kind => format!("{kind} \"{name}\""),
+    }
+}
+
+fn is_subject(subject: &Value, binding: &Binding, user: &str, groups: &[Str]) -> bool {
+    let name = subject.text_at(&["name"]);
+    match subject.text_at(&["kind"]) {
+        "User" => name == user,
+        "Group" => groups.iter().any(|g| **g == *name),
+        "ServiceAccount" => {
+            let own = subject.text_at(&["namespace"]);
+            let ns = if own.is_empty() { binding.namespace.as_deref().unwrap_or_default() } else { own };
+            user == format!("system:serviceaccount:{ns}:{name}")
+        }
+        _ => false,
+    }
+}
+
+fn grants(rule: &Value, check: &Check, verb: &str) -> bool {
+    let texts = |key: &str| {
+        rule.get(key).and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_str)
+    };
+    let has = |key: &str, wanted: &str| texts(key).any(|t| t == "*" || t == wanted);
+    if !has("verbs", verb) {
+        return false;
+    }
+    if check.about != About::Resource {
+        return texts("nonResourceURLs").any(|url| match url.strip_suffix('*') {
+            Some(start) => check.path.starts_with(start),
+            None => *url == *check.path,
+        });
+    }
+    let whole = match &*check.subresource {
+        "" => check.resource.to_string(),
+        sub => format!("{}/{sub}", check.resource),
+    };
+    let any_parent = format!("*/{}", check.subresource);
+    let resource = texts("resources")
+        .any(|r| r == "*" || r == whole || (!check.subresource.is_empty() && r == any_parent));
+    let mut names = texts("resourceNames").peekable();
+    has("apiGroups", &check.group) && resource && (names.peek().is_none() || names.any(|n| *n == *check.name))
+}

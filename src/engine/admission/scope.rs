@@ -1,0 +1,121 @@
+//! What the expressions of admission policies see.
+//!
+//! In: the `request` of an AdmissionReview, objects, a namespace. Out: the values under their names.
+//! Empty members are left out, as the API does. Semantics: `docs/admission.md`, "What expressions see".
+
+use crate::value::object::{About, Check};
+use crate::value::{Map, Object, Str, Value};
+
+/// What is seen beside the request.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The new object.
+    pub object: Value,
+    /// The former object.
+    pub old_object: Value,
+    /// Parameters; `None` = not even declared.
+    pub params: Option<Value>,
+    /// The namespace, as [`namespace`] shows it.
+    pub namespace: Value,
+    /// Whether the authorizer may be asked.
+    pub authorizer: bool,
+}
+
+/// All names. `request` is what [`request`] made, `review` what it was made of.
+pub fn root(request: &Value, seen: Seen, review: &Value) -> Value {
+    let mut m = Map::new();
+    m.insert("object", seen.object);
+    m.insert("oldObject", seen.old_object);
+    if let Some(params) = seen.params {
+        m.insert("params", params);
+    }
+    m.insert("request", request.clone());
+    m.insert("namespaceObject", seen.namespace);
+    if seen.authorizer {
+        m.insert("authorizer", Value::object(Object::Check(Check::default())));
+        let text = |path: &[&str]| Str::from(review.text_at(path));
+        let check = Check {
+            about: About::Resource,
+            group: text(&["resource", "group"]),
+            resource: text(&["resource", "resource"]),
+            subresource: text(&["subResource"]),
+            namespace: text(&["namespace"]),
+            name: text(&["name"]),
+            ..Check::default()
+        };
+        m.insert("authorizer.requestResource", Value::object(Object::Check(check)));
+    }
+    Value::Map(m)
+}
+
+/// `request`.
+pub fn request(given: &Value) -> Value {
+    let mut m = Map::new();
+    let id = |key: &str, keys: &[&str]| {
+        let v = given.get(key).cloned().unwrap_or_default();
+        Value::Map(keys.iter().map(|k| (Str::from(*k), Value::from(v.text_at(&[k])))).collect())
+    };
+    let (gvk, gvr) = (["group", "version", "kind"], ["group", "version", "resource"]);
+    m.insert("kind", id("kind", &gvk));
+    m.insert("resource", id("resource", &gvr));
+    let or = |own: &'static str, other: &'static str| if given.get(own).is_some() { own } else { other };
+    m.insert("requestKind", id(or("requestKind", "kind"), &gvk));
+    m.insert("requestResource", id(or("requestResource", "resource"), &gvr));
+    for (k, v) in without_empty(given, &["subResource", "name", "namespace", "operation"]).iter() {
+        m.insert(k.clone(), v.clone());
+    }
+    let sub = given.text_at(&[or("requestSubResource", "subResource")]);
+    if !sub.is_empty() {
+        m.insert("requestSubResource", Value::from(sub));
+    }
+    let user = given.get("userInfo").cloned().unwrap_or_default();
+    m.insert("userInfo", Value::Map(without_empty(&user, &["username", "uid", "groups", "extra"])));
+    m.insert("dryRun", given.get("dryRun").cloned().unwrap_or(Value::Bool(false)));
+    m.insert("options", given.get("options").cloned().unwrap_or_default());
+    Value::Map(m)
+}
+
+const METADATA: [&str; 12] = [
+    "name",
+    "generateName",
+    "namespace",
+    "labels",
+    "annotations",
+    "uid",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "resourceVersion",
+    "finalizers",
+];
+
+/// `namespaceObject`: what is shown of a namespace; null stays null.
+pub fn namespace(given: &Value) -> Value {
+    if given.is_null() {
+        return Value::Null;
+    }
+    let part = |key: &str| given.get(key).cloned().unwrap_or_default();
+    let mut m = Map::new();
+    m.insert("metadata", Value::Map(without_empty(&part("metadata"), &METADATA)));
+    m.insert("spec", Value::Map(without_empty(&part("spec"), &["finalizers"])));
+    m.insert("status", Value::Map(without_empty(&part("status"), &["conditions", "phase"])));
+    Value::Map(m)
+}
+
+fn is_empty(v: &Value) -> bool {
+    match v {
+        Value::Null => true,
+        Value::Str(s) => s.is_empty(),
+        Value::List(l) => l.is_empty(),
+        Value::Map(m) => m.is_empty(),
+        _ => false,
+    }
+}
+
+/// The members of an object that are not empty, in the order of `keys`.
+fn without_empty(v: &Value, keys: &[&str]) -> Map {
+    let found =
+        keys.iter().filter_map(|k| v.get(k).filter(|v| !is_empty(v)).map(|v| (Str::from(*k), v.clone())));
+    found.collect()
+}

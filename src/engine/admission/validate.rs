@@ -1,0 +1,346 @@
+//! Policies that ask.
+
+use crate::functions::Context;
+use crate::ir::admission::{Admission, AdmissionBody, Annotation, Demand, OnFailure, PolicyBinding};
+use crate::value::print::write_json_string;
+use crate::value::{Map, Str, Value};
+
+use super::convert::converted;
+use super::hooks::{Chain, Run, Step, steps};
+use super::listing::{Admitted, Listing, OUT_OF_BUDGET, OutOfBudget, admitted};
+use super::scope::{self, Seen};
+use super::warnings::Warnings;
+use super::{Answer, Denial, Review, World};
+
+/// What the demands of an evaluation with their messages may cost, and its annotations.
+const BUDGET: u64 = 10_000_000;
+/// What its conditions may cost.
+pub const CONDITIONS: u64 = 2_500_000;
+/// A message that is longer counts as none.
+const MAX_MESSAGE: usize = 5 << 10;
+/// A value for the audit log is cut there.
+const MAX_ANNOTATION: usize = 10 << 10;
+/// The key under which the audit log gets failures.
+const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
+
+/// Asks all policies about a request.
+pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
+    let mut state = State { review, first: None, warnings: Warnings::default(), annotations: Map::new() };
+    if review.is_exempt() {
+        return Answer::default();
+    }
+    let cx = world.functions(review);
+    for hook in &chain.hooks {
+        let mut told: Vec<(Str, Vec<String>)> = Vec::new();
+        for step in steps(hook, review, world) {
+            let policy = &hook.policy;
+            match step {
+                Step::Broken { binding, text } => state.deny(policy, binding, &text, ""),
+                Step::Run(run) => match evaluate(policy, &run, review, world, &cx) {
+                    Ok(outcome) => {
+                        state.decide(policy, run.binding, &outcome.decisions);
+                        for text in &outcome.broken_annotations {
+                            state.deny(policy, Some(run.binding), text, "");
+                        }
+                        for (key, value) in outcome.annotations {
+                            note(&mut told, key, value);
+                        }
+                    }
+                    Err(denial) => return Answer { denial: Some(denial), ..state.answer() },
+                },
+            }
+        }
+        for (key, values) in told {
+            state.annotate(&format!("{}/{key}", hook.policy.name), values.join(", "));
+        }
+    }
+    state.answer()
+}
+
+fn note(told: &mut Vec<(Str, Vec<String>)>, key: Str, value: String) {
+    match told.iter_mut().find(|(k, _)| *k == key) {
+        Some((_, values)) if values.contains(&value) => {}
+        Some((_, values)) => values.push(value),
+        None => told.push((key, vec![value])),
+    }
+}
+
+/// What a demand came to.
+enum Decision {
+    Admit,
+    /// It failed, which the policy may ignore.
+    Fail(String),
+    Deny(String, Str),
+}
+
+struct Outcome {
+    decisions: Vec<Decision>,
+    annotations: Vec<(Str, String)>,
+    /// Annotations that failed, and count.
+    broken_annotations: Vec<String>,
+}
+
+impl Outcome {
+    fn of(decisions: Vec<Decision>) -> Outcome {
+        Outcome { decisions, annotations: Vec::new(), broken_annotations: Vec::new() }
+    }
+}
+
+struct State<'r> {
+    review: &'r Review,
+    first: Option<Denial>,
+    warnings: Warnings,
+    annotations: Map,
+}
+
+impl State<'_> {
+    fn deny(&mut self, policy: &Admission, binding: Option<&PolicyBinding>, text: &str, reason: &str) {
+        if self.first.is_some() {
+            return;
+        }
+        let with = binding.map(|b| format!(" with binding '{}'", b.name)).unwrap_or_default();
+        let cause = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {text}", policy.name);
+        let (code, reason) = match reason {
+            "Forbidden" => (403, "Forbidden"),
+            "Unauthorized" => (401, "Unauthorized"),
+            "RequestEntityTooLarge" => (413, "RequestEntityTooLarge"),
+            "" => (422, "Invalid"),
+            other => (422, other),
+        };
+        let (resource, name) = (self.review.resource_name(), self.review.shown_name());
+        self.first = Some(Denial {
+            code,
+            reason: reason.into(),
+            message: format!("{resource} \"{name}\" is forbidden: {cause}"),
+            details: self.review.details(),
+            causes: vec![cause],
+            internal: false,
+        });
+    }
+
+    fn decide(&mut self, policy: &Admission, binding: &PolicyBinding, decisions: &[Decision]) {
+        for (i, decision) in decisions.iter().enumerate() {
+            let (text, reason) = match decision {
+                Decision::Admit => continue,
+                Decision::Fail(_) if policy.failure == OnFailure::Ignore => continue,
+                Decision::Fail(text) => (text, ""),
+                Decision::Deny(text, reason) => (text, &**reason),
+            };
+            for action in &binding.actions {
+                match &**action {
+                    "Deny" => self.deny(policy, Some(binding), text, reason),
+                    "Warn" => self.warnings.add(format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}",
+                        policy.name, binding.name
+                    )),
+                    "Audit" => self.annotate(FAILURE_KEY, failure(policy, binding, text, i)),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The first value of a key counts.
+    fn annotate(&mut self, key: &str, value: String) {
+        if !self.annotations.contains_key(key) {
+            self.annotations.insert(key, Value::from(value));
+        }
+    }
+
+    fn answer(self) -> Answer {
+        Answer { denial: self.first, warnings: self.warnings.into_texts(), annotations: self.annotations }
+    }
+}
+
+/// A failure as the audit log shows it.
+fn failure(policy: &Admission, binding: &PolicyBinding, text: &str, index: usize) -> String {
+    let text_json = |text: &str| {
+        let mut out = String::new();
+        write_json_string(&mut out, text);
+        out
+    };
+    let actions: Vec<String> = binding.actions.iter().map(|a| text_json(a)).collect();
+    format!(
+        "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":[{}]}}]",
+        text_json(text),
+        text_json(&policy.name),
+        text_json(&binding.name),
+        actions.join(",")
+    )
+}
+
+/// The request as the expressions of a policy see it: under the policy's version of the resource.
+pub fn seen_request(run: &Run<'_>, review: &Review) -> Value {
+    let mut request = review.request.as_map().cloned().unwrap_or_default();
+    let id = |parts: &[Str; 3], last: &str| {
+        let names = ["group", "version", last];
+        Value::Map(names.into_iter().zip(parts).map(|(k, v)| (Str::from(k), Value::Str(v.clone()))).collect())
+    };
+    for (own, other) in
+        [("requestKind", "kind"), ("requestResource", "resource"), ("requestSubResource", "subResource")]
+    {
+        if !request.contains_key(own)
+            && let Some(v) = request.get(other).cloned()
+        {
+            request.insert(own, v);
+        }
+    }
+    request.insert("kind", id(&run.accepted.kind, "kind"));
+    request.insert("resource", id(&run.accepted.resource, "resource"));
+    Value::Map(request)
+}
+
+/// The request as conditions see it: of the resource they see the client's version.
+pub fn conditions_request(run: &Run<'_>, review: &Review) -> Value {
+    let mut request = seen_request(run, review).as_map().cloned().unwrap_or_default();
+    request.insert("resource", review.part("resource"));
+    Value::Map(request)
+}
+
+/// The namespace that expressions see.
+///
+/// # Errors
+/// There is none of that name.
+pub fn seen_namespace(review: &Review, world: &World) -> Result<Value, Denial> {
+    let Some(name) = review.namespace() else { return Ok(Value::Null) };
+    match world.namespaces.get(name) {
+        Some(namespace) => Ok(scope::namespace(namespace)),
+        None => Err(Denial {
+            code: 404,
+            reason: "NotFound".into(),
+            message: format!("namespaces \"{name}\" not found"),
+            details: Value::Map(
+                [("kind", Value::from("namespaces")), ("name", Value::Str(name.clone()))]
+                    .into_iter()
+                    .map(|(k, v)| (Str::from(k), v))
+                    .collect(),
+            ),
+            ..Denial::default()
+        }),
+    }
+}
+
+fn evaluate(
+    policy: &Admission,
+    run: &Run<'_>,
+    review: &Review,
+    world: &World,
+    cx: &Context,
+) -> Result<Outcome, Denial> {
+    let AdmissionBody::Ask { demands, annotations } = &policy.body else {
+        return Ok(Outcome::of(Vec::new()));
+    };
+    let namespace = seen_namespace(review, world)?;
+    let seen = Seen {
+        object: converted(review.object(), &run.accepted.kind),
+        old_object: converted(&review.part("oldObject"), &run.accepted.kind),
+        params: run.param.clone(),
+        namespace: Value::Null,
+        authorizer: true,
+    };
+    if !policy.admit.is_empty() {
+        let request = scope::request(&conditions_request(run, review));
+        let root = scope::root(&request, seen.clone(), &review.request);
+        match admitted(&policy.admit, Listing::new(&policy.lazies, &root, cx, CONDITIONS)) {
+            Admitted::Yes => {}
+            Admitted::No => return Ok(Outcome::of(Vec::new())),
+            Admitted::Failed(text) => return Ok(Outcome::of(vec![Decision::Fail(text)])),
+        }
+    }
+    let request = scope::request(&seen_request(run, review));
+    let seen = Seen { namespace, ..seen };
+    let root = scope::root(&request, seen.clone(), &review.request);
+    let silent = scope::root(&request, Seen { authorizer: false, ..seen }, &review.request);
+    let decisions = match asked(policy, demands, &root, &silent, cx) {
+        Ok(decisions) => decisions,
+        Err(OutOfBudget) => vec![Decision::Fail(OUT_OF_BUDGET.into())],
+    };
+    Ok(annotated(policy, annotations, &silent, cx, decisions))
+}
+
+fn asked(
+    policy: &Admission,
+    demands: &[Demand],
+    root: &Value,
+    silent: &Value,
+    cx: &Context,
+) -> Result<Vec<Decision>, OutOfBudget> {
+    let mut list = Listing::new(&policy.lazies, root, cx, BUDGET);
+    let mut results = Vec::with_capacity(demands.len());
+    for demand in demands {
+        results.push(list.run(&demand.check.program)?);
+    }
+    let mut talk = Listing::new(&policy.lazies, silent, cx, list.left());
+    let mut messages = Vec::with_capacity(demands.len());
+    let mut spent = false;
+    for demand in demands {
+        messages.push(match &demand.message_program {
+            Some(program) if !spent => match talk.run(program) {
+                Ok(result) => result.ok(),
+                Err(OutOfBudget) => {
+                    spent = true;
+                    None
+                }
+            },
+            _ => None,
+        });
+    }
+    let decision = |((demand, result), made): ((&Demand, _), Option<Value>)| match result {
+        Err(failure) => {
+            let failure: super::listing::Failure = failure;
+            Decision::Fail(failure.told(&demand.check.text))
+        }
+        // Also for demands that are met.
+        Ok(_) if spent => Decision::Fail(format!("failed messageExpression: {OUT_OF_BUDGET}")),
+        Ok(Value::Bool(true)) => Decision::Admit,
+        Ok(_) => Decision::Deny(message(demand, made.as_ref()), demand.reason.clone()),
+    };
+    Ok(demands.iter().zip(results).zip(messages).map(decision).collect())
+}
+
+fn message(demand: &Demand, made: Option<&Value>) -> String {
+    if let Some(Value::Str(text)) = made {
+        let text = text.trim();
+        if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
+            return text.into();
+        }
+    }
+    match demand.message.trim() {
+        "" => format!("failed expression: {}", demand.check.text.trim()),
+        text => text.into(),
+    }
+}
+
+fn annotated(
+    policy: &Admission,
+    annotations: &[Annotation],
+    root: &Value,
+    cx: &Context,
+    decisions: Vec<Decision>,
+) -> Outcome {
+    let mut outcome = Outcome::of(decisions);
+    let mut list = Listing::new(&policy.lazies, root, cx, BUDGET);
+    for annotation in annotations {
+        match list.run(&annotation.value.program) {
+            Err(OutOfBudget) => return Outcome::of(vec![Decision::Fail(OUT_OF_BUDGET.into())]),
+            Ok(Ok(Value::Str(text))) => {
+                let text = text.trim();
+                if !text.is_empty() {
+                    outcome.annotations.push((annotation.key.clone(), cut(text)));
+                }
+            }
+            Ok(Ok(_)) => {}
+            Ok(Err(_)) if policy.failure == OnFailure::Ignore => {}
+            Ok(Err(failure)) => outcome.broken_annotations.push(failure.told(&annotation.value.text)),
+        }
+    }
+    outcome
+}
+
+/// The first bytes of a text; half a character becomes the replacement character.
+fn cut(text: &str) -> String {
+    match text.as_bytes().get(..MAX_ANNOTATION) {
+        Some(head) => String::from_utf8_lossy(head).into_owned(),
+        None => text.into(),
+    }
+}

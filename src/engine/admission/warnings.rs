@@ -1,0 +1,66 @@
+//! Warnings: what a client is told in headers.
+//!
+//! A text is sent once; empty ones and those with control characters are lost. When they get too long
+//! together, all are cut.
+
+/// All texts together may have this many characters.
+const TOTAL: usize = 4096;
+/// Texts are cut to this many characters then.
+const CUT: usize = 256;
+
+/// Collects warnings.
+#[derive(Clone, Debug, Default)]
+pub struct Warnings {
+    texts: Vec<String>,
+    written: usize,
+    cut: bool,
+}
+
+impl Warnings {
+    /// Adds a text.
+    pub fn add(&mut self, text: String) {
+        if text.is_empty() || text.chars().any(char::is_control) || self.texts.contains(&text) {
+            return;
+        }
+        let size = text.chars().count();
+        if !self.cut && self.written + size > TOTAL {
+            self.cut = true;
+            for text in &mut self.texts {
+                *text = text.chars().take(CUT).collect();
+            }
+            self.written = self.texts.iter().map(|t| t.chars().count()).sum();
+        }
+        let text: String = if self.cut { text.chars().take(CUT).collect() } else { text };
+        let size = text.chars().count();
+        if self.written + size <= TOTAL && !self.texts.contains(&text) {
+            self.written += size;
+            self.texts.push(text);
+        }
+    }
+
+    /// What is sent.
+    pub fn into_texts(self) -> Vec<String> {
+        self.texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_sent_once_and_texts_that_fit_no_header_are_lost() {
+        let mut warnings = Warnings::default();
+        ["a", "", "b\nc", "a", "ä"].into_iter().for_each(|t| warnings.add(t.into()));
+        assert_eq!(warnings.into_texts(), ["a", "ä"]);
+    }
+
+    #[test]
+    fn too_many_characters_cut_all_texts() {
+        let mut warnings = Warnings::default();
+        (0..30).for_each(|i| warnings.add(format!("{i:02}{}", "x".repeat(1000))));
+        let sent = warnings.into_texts();
+        assert_eq!(sent.len(), TOTAL / CUT);
+        assert!(sent.iter().all(|t| t.chars().count() == CUT));
+    }
+}

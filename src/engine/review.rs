@@ -1,0 +1,440 @@
+//! Running reviews: Kyverno's CEL policies.
+//!
+//! In: a review and a request. Out: a result, or none where the policy does not apply. Order: exceptions,
+//! conditions, verdicts, texts for reports. Semantics: `docs/cel-policies.md`, "Evaluation".
+
+use std::borrow::Cow;
+
+use crate::functions::Context;
+use crate::functions::cel::outside;
+use crate::ir::expressions::{Program, Source, Verdict};
+use crate::ir::review::{Deed, Exemption, Review, View, exceptions_value};
+use crate::ir::{Policy, Rule};
+use crate::value::{Fault, Map, Str, Value};
+
+use super::Request;
+use super::eval::{Env, eval};
+use super::expressions::admission_request;
+use super::outcome::{RuleOutcome, Status};
+use super::strict::{Lazies, Meter};
+
+/// What one expression may cost.
+const PER_CALL: u64 = 1_000_000;
+
+/// Runs the review of a rule.
+pub fn run(
+    policy: &Policy,
+    rule: &Rule,
+    review: &Review,
+    request: &Request,
+    exemptions: &[Exemption],
+) -> Option<RuleOutcome> {
+    match review.view {
+        View::Templates => templates(policy, rule, review, request, exemptions),
+        View::Request => {
+            let shared = request.review_root.get_or_init(|| root(request));
+            one(policy, rule, review, shared, &request.functions, exemptions)
+        }
+        View::Payload => {
+            let root = payload_root(request);
+            one(policy, rule, review, &root, &request.functions, exemptions)
+        }
+    }
+}
+
+/// The scope of a review: what its expressions share.
+struct Scope<'s> {
+    root: &'s Value,
+    functions: &'s Context,
+    lazies: Lazies<'s>,
+}
+
+impl<'s> Scope<'s> {
+    fn value(&self, program: &'s Program) -> Result<Value, String> {
+        let expr = program.as_ref().map_err(|text| text.to_string())?;
+        let meter = Meter::new(PER_CALL);
+        let env = Env::new(self.root, self.functions).with_meter(&meter).with_lazies(&self.lazies);
+        eval(expr, env).map(Cow::into_owned).map_err(|f| told(&f))
+    }
+
+    fn is_true(&self, program: &'s Program) -> Result<bool, String> {
+        match self.value(program)? {
+            Value::Bool(b) => Ok(b),
+            _ => Err("no such overload".into()),
+        }
+    }
+
+    /// Whether all conditions are true; a false one wins over faults.
+    fn admits(&self, conditions: &'s [Source]) -> Result<bool, String> {
+        let mut failures = Vec::new();
+        for condition in conditions {
+            match self.is_true(&condition.program) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(text) => failures.push(text),
+            }
+        }
+        if failures.is_empty() { Ok(true) } else { Err(failures.join("; ")) }
+    }
+}
+
+fn told(fault: &Fault) -> String {
+    fault.cel_text()
+}
+
+fn one(
+    policy: &Policy,
+    rule: &Rule,
+    review: &Review,
+    root: &Value,
+    functions: &Context,
+    exemptions: &[Exemption],
+) -> Option<RuleOutcome> {
+    let limited;
+    let mut root = root;
+    if let Some(namespace) = &policy.namespace {
+        limited = limited_to(root, namespace);
+        root = &limited;
+    }
+    let outcome = |name: &str, status, text: &str| RuleOutcome::new(&name.into(), rule.kind, status, text);
+    let skipped = || outcome("", Status::Skip, "skip");
+    let failed =
+        |text: &str| outcome("evaluation", Status::Error, &format!("failed to load context: {text}"));
+    let excepted = match excepted(policy, root, functions, exemptions) {
+        Ok(found) => found,
+        Err(_) if review.lenient => Vec::new(),
+        Err(text) => return Some(failed(&text)),
+    };
+    if excepted.iter().any(|e| e.is_full()) {
+        return Some(exempt(rule, &excepted));
+    }
+    let allowing;
+    if !excepted.is_empty() {
+        let all = |part: fn(&Exemption) -> &[Value]| excepted.iter().flat_map(|e| part(e).to_vec()).collect();
+        allowing = with(root, "exceptions", exceptions_value(all(|e| &e.images), all(|e| &e.values)));
+        root = &allowing;
+    }
+    let scope = Scope { root, functions, lazies: Lazies::bare(&review.lazies) };
+    match scope.admits(&review.admit) {
+        Ok(true) => {}
+        Ok(false) => return Some(skipped()),
+        Err(_) if review.lenient => return Some(skipped()),
+        Err(text) => return Some(failed(&text)),
+    }
+    let Deed::Verdicts(verdicts) = &review.body else { return None };
+    let (at, result) = decided(verdicts, &scope);
+    let (status, text) = match result {
+        Ok(()) => (Status::Pass, Str::from("success")),
+        Err((status, text)) => (status, text),
+    };
+    let mut result = outcome("", status, &text);
+    if status != Status::Error {
+        match annotations(review, &scope) {
+            Ok(properties) => result.properties = properties,
+            Err(text) if status == Status::Fail => {
+                result.status = Status::Error;
+                result.message = format!("error: {text}").into();
+            }
+            Err(text) => return Some(failed(&text)),
+        }
+    }
+    if let Some(at) = at
+        && !result.properties.iter().any(|(k, _)| &**k == "cel.validationIndex")
+    {
+        result.properties.push(("cel.validationIndex".into(), at.to_string().into()));
+    }
+    Some(result)
+}
+
+/// The first verdict that is not true: its position, status and message.
+fn decided<'s>(verdicts: &'s [Verdict], scope: &Scope<'s>) -> (Option<usize>, Result<(), (Status, Str)>) {
+    for (i, verdict) in verdicts.iter().enumerate() {
+        match scope.is_true(&verdict.check.program) {
+            Ok(true) => {}
+            Ok(false) => return (Some(i), Err((Status::Fail, message(verdict, i, scope)))),
+            Err(text) => return (Some(i), Err((Status::Error, format!("error: {text}").into()))),
+        }
+    }
+    (None, Ok(()))
+}
+
+fn message<'s>(verdict: &'s Verdict, at: usize, scope: &Scope<'s>) -> Str {
+    let made = match &verdict.message_program {
+        None => verdict.message.clone(),
+        Some(program) => match scope.value(program) {
+            Ok(Value::Str(text)) => text,
+            Ok(_) => return "failed to evaluate message expression: no such overload".into(),
+            Err(text) => return format!("failed to evaluate message expression: {text}").into(),
+        },
+    };
+    if made.is_empty() {
+        return format!("CEL expression validation failed at index {at}").into();
+    }
+    made
+}
+
+fn annotations<'s>(review: &'s Review, scope: &Scope<'s>) -> Result<Vec<(Str, Str)>, String> {
+    let mut out = Vec::new();
+    for annotation in &review.annotations {
+        let key = &annotation.key;
+        match scope.value(&annotation.program) {
+            Ok(Value::Str(text)) if text.is_empty() => {}
+            Ok(Value::Str(text)) => out.push((key.clone(), text)),
+            Ok(other) => {
+                return Err(format!(
+                    "failed to convert auditAnnotation '{key}' expression: type conversion error from '{}' to 'string'",
+                    other.cel_type()
+                ));
+            }
+            Err(text) => return Err(format!("failed to evaluate auditAnnotation '{key}': {text}")),
+        }
+    }
+    // The reference keeps them in a map.
+    out.sort();
+    Ok(out)
+}
+
+/// The exceptions that apply to the policy.
+fn excepted<'e>(
+    policy: &Policy,
+    root: &Value,
+    functions: &Context,
+    exemptions: &'e [Exemption],
+) -> Result<Vec<&'e Exemption>, String> {
+    let mut found: Vec<&Exemption> = Vec::new();
+    for exemption in exemptions.iter().filter(|e| e.names(&policy.kind, &policy.name)) {
+        let scope = Scope { root, functions, lazies: Lazies::bare(&[]) };
+        match scope.admits(&exemption.admit) {
+            Ok(true) => found.push(exemption),
+            Ok(false) => {}
+            Err(_) if found.iter().any(|e| e.is_full()) => {}
+            Err(text) => return Err(text),
+        }
+    }
+    Ok(found)
+}
+
+fn exempt(rule: &Rule, found: &[&Exemption]) -> RuleOutcome {
+    let keys: Vec<&str> = found.iter().map(|e| &*e.key).collect();
+    let decides = found.iter().rev().max_by_key(|e| e.priority);
+    let (status, verb) = match decides {
+        Some(e) if e.passes => (Status::Pass, "passed"),
+        _ => (Status::Skip, "skipped"),
+    };
+    let text = format!("rule is {verb} due to policy exception: {}", keys.join(", "));
+    let mut result = RuleOutcome::new(&"exception".into(), rule.kind, status, text);
+    result.exceptions = found.iter().map(|e| e.name.clone()).collect();
+    result
+}
+
+fn with(root: &Value, key: &str, value: Value) -> Value {
+    let mut m = root.as_map().cloned().unwrap_or_default();
+    m.insert(key, value);
+    Value::Map(m)
+}
+
+/// The root for a policy of a namespace: it may ask only for objects of its own.
+fn limited_to(root: &Value, namespace: &str) -> Value {
+    let mut m = root.as_map().cloned().unwrap_or_default();
+    for (name, type_name) in RECEIVERS {
+        m.insert(name, outside::receiver(type_name, Some(namespace)));
+    }
+    Value::Map(m)
+}
+
+/// The receivers of functions that ask the world.
+const RECEIVERS: [(&str, &str); 4] = [
+    ("resource", outside::RESOURCE),
+    ("http", outside::HTTP),
+    ("globalContext", outside::GLOBAL),
+    ("generator", "generator.Context"),
+];
+
+/// What does not depend on the request.
+fn common(m: &mut Map) {
+    for (name, type_name) in RECEIVERS {
+        m.insert(name, outside::receiver(type_name, None));
+    }
+    m.insert("image", outside::receiver(outside::IMAGE_DATA, None));
+    m.insert("json", outside::receiver("json.Json", None));
+    m.insert("yaml", outside::receiver("yaml.Yaml", None));
+    m.insert("mylib_version", Value::from(""));
+    m.insert("exceptions", exceptions_value(Vec::new(), Vec::new()));
+}
+
+/// An absent object is an empty map.
+fn or_empty(object: &Value) -> Value {
+    if object.is_null() { Value::Map(Map::new()) } else { object.clone() }
+}
+
+fn root(request: &Request) -> Value {
+    let mut m = Map::new();
+    m.insert("object", or_empty(&request.object));
+    m.insert("oldObject", or_empty(&request.old_object));
+    let mut r = admission_request(request);
+    r.insert("uid", Value::from(""));
+    r.insert("object", request.object.with_whole_numbers());
+    r.insert("oldObject", request.old_object.with_whole_numbers());
+    m.insert("request", Value::Map(r));
+    m.insert("namespaceObject", namespace(request));
+    common(&mut m);
+    Value::Map(m)
+}
+
+fn payload_root(request: &Request) -> Value {
+    let mut m = Map::new();
+    let object = if request.object.is_null() { &request.old_object } else { &request.object };
+    m.insert("object", object.clone());
+    for absent in ["oldObject", "request", "namespaceObject"] {
+        m.insert(absent, Value::Null);
+    }
+    common(&mut m);
+    Value::Map(m)
+}
+
+/// The namespace of the object, when its labels are known.
+fn namespace(request: &Request) -> Value {
+    let target = &request.target;
+    if target.namespace_labels.is_empty() {
+        return Value::Null;
+    }
+    let map = |entries: Vec<(&str, Value)>| {
+        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
+    };
+    let name = if target.namespace.is_empty() { &target.name } else { &target.namespace };
+    map(vec![
+        ("apiVersion", Value::from("v1")),
+        ("kind", Value::from("Namespace")),
+        (
+            "metadata",
+            map(vec![
+                ("name", Value::Str(name.clone())),
+                ("labels", Value::Map(target.namespace_labels.clone())),
+            ]),
+        ),
+        ("spec", map(vec![])),
+        ("status", map(vec![])),
+    ])
+}
+
+/// Reviews each pod template below `spec`; the first that fails decides.
+fn templates(
+    policy: &Policy,
+    rule: &Rule,
+    review: &Review,
+    request: &Request,
+    exemptions: &[Exemption],
+) -> Option<RuleOutcome> {
+    let object = if request.object.is_null() { &request.old_object } else { &request.object };
+    let mut found = Vec::new();
+    collect(object.get("spec").unwrap_or(&Value::Null), &mut "spec".to_string(), &mut found, 0);
+    if found.is_empty() {
+        let what = format!("{}/{}", object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
+        let text = format!("failed to load context: extraction mode: no pod template found in {what}");
+        return Some(RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text));
+    }
+    let mut last = None;
+    for (path, template) in found {
+        let pod = pod_of(template, object);
+        let former = former_at(&request.old_object, &path);
+        let root = template_root(request, &pod, former.map(|t| pod_of(t, &request.old_object)));
+        let mut result = one(policy, rule, review, &root, &request.functions, exemptions)?;
+        if matches!(result.status, Status::Fail | Status::Error) {
+            result.message = format!("{} (pod template at {path})", result.message).into();
+            return Some(result);
+        }
+        last = Some(result);
+    }
+    last
+}
+
+fn template_root(request: &Request, pod: &Value, former: Option<Value>) -> Value {
+    let mut m = root(request).as_map().cloned().unwrap_or_default();
+    let deleting = request.object.is_null();
+    let (object, old) =
+        if deleting { (Value::Null, pod.clone()) } else { (pod.clone(), former.unwrap_or_default()) };
+    let ids = |entries: [(&str, &str); 3]| {
+        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect())
+    };
+    let mut r = m.get("request").and_then(Value::as_map).cloned().unwrap_or_default();
+    let kind = ids([("group", ""), ("version", "v1"), ("kind", "Pod")]);
+    let resource = ids([("group", ""), ("version", "v1"), ("resource", "pods")]);
+    for (key, value) in [
+        ("kind", &kind),
+        ("requestKind", &kind),
+        ("resource", &resource),
+        ("requestResource", &resource),
+        ("object", &object),
+        ("oldObject", &old),
+    ] {
+        r.insert(key, value.clone());
+    }
+    m.insert("request", Value::Map(r));
+    m.insert("object", object);
+    m.insert("oldObject", old);
+    Value::Map(m)
+}
+
+/// The deepest objects that are searched.
+const MAX_DEPTH: usize = 64;
+
+/// The pod templates below a value, with their paths.
+fn collect<'v>(v: &'v Value, path: &mut String, out: &mut Vec<(String, &'v Value)>, depth: usize) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    if is_template(v) {
+        out.push((path.clone(), v));
+        return;
+    }
+    let length = path.len();
+    match v {
+        Value::Map(m) => {
+            for (k, inner) in m.sorted() {
+                path.push('.');
+                path.push_str(k);
+                collect(inner, path, out, depth + 1);
+                path.truncate(length);
+            }
+        }
+        Value::List(items) => {
+            for (i, inner) in items.iter().enumerate() {
+                path.push_str(&format!("[{i}]"));
+                collect(inner, path, out, depth + 1);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_template(v: &Value) -> bool {
+    let containers = v.at(&["spec", "containers"]).and_then(Value::as_list).unwrap_or_default();
+    let is_container =
+        |c: &Value| !c.text_at(&["name"]).is_empty() && c.get("image").is_some_and(|i| i.as_str().is_some());
+    let metadata = v.get("metadata").is_none_or(|m| m.as_map().is_some());
+    !containers.is_empty() && containers.iter().all(is_container) && metadata
+}
+
+fn former_at<'v>(old: &'v Value, path: &str) -> Option<&'v Value> {
+    let mut found = Vec::new();
+    collect(old.get("spec")?, &mut "spec".to_string(), &mut found, 0);
+    found.into_iter().find(|(p, _)| p == path).map(|(_, v)| v)
+}
+
+fn pod_of(template: &Value, parent: &Value) -> Value {
+    let mut metadata = template.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+    if metadata.get("name").is_none() {
+        metadata.insert("name", Value::from(parent.text_at(&["metadata", "name"])));
+    }
+    let namespace = parent.text_at(&["metadata", "namespace"]);
+    if !namespace.is_empty() {
+        metadata.insert("namespace", Value::from(namespace));
+    }
+    let mut m = Map::new();
+    m.insert("apiVersion", Value::from("v1"));
+    m.insert("kind", Value::from("Pod"));
+    m.insert("metadata", Value::Map(metadata));
+    m.insert("spec", template.get("spec").cloned().unwrap_or_default());
+    Value::Map(m)
+}

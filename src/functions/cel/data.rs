@@ -1,0 +1,213 @@
+//! Kyverno's functions on data: JSON, YAML, compression, hashes, certificates, users, times, numbers.
+//!
+//! Where JMESPath has the same function, its body is used. Semantics: `docs/cel.md`, "Kyverno's functions".
+
+use std::borrow::Cow;
+use std::io::{Read, Write};
+
+use super::{Call, Given, fault, given};
+use crate::functions::{self, Arg, encode, json, random, x509};
+use crate::value::time::Time;
+use crate::value::{Fault, Map, Object, Str, Value, print};
+
+/// The largest text that is unpacked.
+const LARGEST: u64 = 64 << 20;
+
+type Body = fn(&functions::Context, &[Arg<'_>]) -> Result<Value, Fault>;
+
+/// Runs the body of a JMESPath function on the text at a position.
+fn shared(body: Body, call: &Call<'_>, at: usize) -> Given {
+    call.text(at)?;
+    Some(body(call.cx, &[Arg::Value(Cow::Borrowed(call.arg(at)))]))
+}
+
+pub fn sha1(call: &Call<'_>) -> Given {
+    shared(encode::sha1, call, 0)
+}
+
+pub fn sha256(call: &Call<'_>) -> Given {
+    shared(encode::sha256, call, 0)
+}
+
+pub fn md5(call: &Call<'_>) -> Given {
+    shared(encode::md5, call, 0)
+}
+
+pub fn certificate(call: &Call<'_>) -> Given {
+    shared(x509::x509_decode, call, 0)
+}
+
+/// `random`: eight letters and digits, or a text that matches a pattern.
+pub fn random_text(call: &Call<'_>) -> Given {
+    if call.args.is_empty() {
+        let pattern = Value::from("[0-9a-z]{8}");
+        return Some(random::random(call.cx, &[Arg::Value(Cow::Owned(pattern))]));
+    }
+    shared(random::random, call, 0)
+}
+
+/// `math.round` with a precision.
+pub fn round(call: &Call<'_>) -> Given {
+    let (Value::Float(v), Value::Int(places)) = (call.arg(0), call.arg(1)) else { return None };
+    let scale = 10f64.powf(*places as f64);
+    given((v * scale).round() / scale)
+}
+
+pub fn now(call: &Call<'_>) -> Given {
+    let clock = || {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(i128::MAX))
+    };
+    Some(Ok(Value::Timestamp(Time::from_unix_nanos(call.cx.now.unwrap_or_else(clock)))))
+}
+
+pub fn to_cron(call: &Call<'_>) -> Given {
+    match call.arg(0) {
+        Value::Timestamp(t) => given(t.utc().cron()),
+        _ => None,
+    }
+}
+
+pub fn truncate(call: &Call<'_>) -> Given {
+    match (call.arg(0), call.arg(1)) {
+        (Value::Timestamp(t), Value::Duration(d)) => Some(Ok(Value::Timestamp(t.truncate(*d)))),
+        _ => None,
+    }
+}
+
+/// `listObjToMap`: names from one list, values from the other.
+pub fn list_to_map(call: &Call<'_>) -> Given {
+    let (first, second) = (call.arg(0).as_list()?, call.arg(1).as_list()?);
+    let (key, value) = (call.text(2)?, call.text(3)?);
+    if first.len() != second.len() {
+        return fault(format!(
+            "listObjToMap must take lists of equal length. list1: {}, list2: {}",
+            first.len(),
+            second.len()
+        ));
+    }
+    let mut out = Map::new();
+    for (names, values) in first.iter().zip(second) {
+        let (names, values) = (names.as_map()?, values.as_map()?);
+        let Some(name) = names.get(key).and_then(Value::as_str) else {
+            return fault("the passed key name cannot be handled as a string in the key object list");
+        };
+        out.insert(name, values.get(value).cloned().unwrap_or_default());
+    }
+    given(Value::Map(out))
+}
+
+pub fn compress(call: &Call<'_>) -> Given {
+    let mut packed = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::default());
+    match packed.write_all(call.text(0)?.as_bytes()).and_then(|()| packed.finish()) {
+        Ok(bytes) => Some(Ok(Value::Bytes(bytes.into()))),
+        Err(e) => fault(e.to_string()),
+    }
+}
+
+pub fn decompress(call: &Call<'_>) -> Given {
+    let Value::Bytes(packed) = call.arg(0) else { return None };
+    let mut out = Vec::new();
+    let read = flate2::read::GzDecoder::new(&packed[..]).take(LARGEST + 1).read_to_end(&mut out);
+    match read {
+        Ok(_) if out.len() as u64 > LARGEST => fault("the text is too long"),
+        Ok(_) => given(encode::lossy(&out)),
+        Err(_) if packed.is_empty() => fault("EOF"),
+        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => fault("unexpected EOF"),
+        Err(e) if e.to_string().contains("header") => fault("gzip: invalid header"),
+        Err(e) if e.to_string().contains("checksum") => fault("gzip: invalid checksum"),
+        Err(_) => fault("flate: corrupt input before offset 1"),
+    }
+}
+
+/// Namespace and name of a service account's user name.
+pub fn service_account(call: &Call<'_>) -> Given {
+    let rest = call.text(0)?.strip_prefix("system:serviceaccount:");
+    let (namespace, name) = rest.and_then(|r| r.split_once(':')).unwrap_or_default();
+    let fields = [("Name", name), ("Namespace", namespace)];
+    let fields = fields.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect();
+    given(Value::object(Object::Struct("user.ServiceAccount".into(), fields)))
+}
+
+pub fn unmarshal(call: &Call<'_>) -> Given {
+    super::outside::fields(call.arg(0), "json.Json")?;
+    let Some(text) = call.text(1) else {
+        return fault(format!("unsupported type conversion from '{}' to string", call.arg(1).cel_type()));
+    };
+    match json::decode_json(text) {
+        Ok(v) => given(v.with_float_numbers()),
+        Err(e) => fault(e),
+    }
+}
+
+pub fn marshal(call: &Call<'_>) -> Given {
+    super::outside::fields(call.arg(0), "json.Json")?;
+    match plain(call.arg(1)) {
+        Ok(v) => match print::first_non_finite(&v) {
+            Some(f) => {
+                let name = if f.is_nan() {
+                    "NaN"
+                } else if f > 0.0 {
+                    "+Inf"
+                } else {
+                    "-Inf"
+                };
+                fault(format!("json: unsupported value: {name}"))
+            }
+            None => given(print::json(&v)),
+        },
+        Err(e) => fault(format!("json: {e}")),
+    }
+}
+
+pub fn parse_yaml(call: &Call<'_>) -> Given {
+    super::outside::fields(call.arg(0), "yaml.Yaml")?;
+    let parsed = shared(json::parse_yaml, call, 1)?;
+    Some(parsed.map(|v| v.with_float_numbers()))
+}
+
+/// A value as JSON knows it: bytes as base64, times as text, durations as nanoseconds.
+///
+/// # Errors
+/// A map with keys that are no texts.
+pub fn plain(v: &Value) -> Result<Value, String> {
+    Ok(match v {
+        Value::Bytes(b) => encode::base64_text(b).into(),
+        Value::Timestamp(t) => t.rfc3339_nano().into(),
+        Value::Duration(d) => Value::Int(*d),
+        Value::List(items) => Value::list(items.iter().map(plain).collect::<Result<_, _>>()?),
+        Value::Map(m) => {
+            let entries: Result<Map, String> = m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect();
+            Value::Map(entries?)
+        }
+        Value::Object(o) => match &**o {
+            Object::Optional(v) => v.as_ref().map_or(Ok(Value::Null), plain)?,
+            Object::Keyed(entries) => {
+                let key = entries.iter().map(|(k, _)| k).find(|k| k.as_str().is_none());
+                let kind = key.map_or("dyn", |k| k.cel_type());
+                return Err(format!(
+                    "failed to convert CEL map to native map: unsupported type conversion from '{kind}' to string"
+                ));
+            }
+            Object::Struct(name, fields) if &**name == "user.ServiceAccount" => {
+                let lower = |(k, v): (&Str, &Value)| (Str::from(k.to_lowercase()), v.clone());
+                Value::Map(fields.iter().map(lower).collect())
+            }
+            Object::Struct(name, fields) if &**name == "kyverno.image" => {
+                fields.get("image").cloned().unwrap_or_default()
+            }
+            Object::Struct(_, fields) => {
+                let entries: Result<Map, String> =
+                    fields.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect();
+                Value::Map(entries?)
+            }
+            Object::Type(name) => Value::Str(name.clone()),
+            Object::Quantity(q) => q.to_string().into(),
+            Object::Url(u) => Value::Str(u.clone()),
+            Object::Ip(ip) => ip.to_string().into(),
+            Object::Cidr(ip, bits) => format!("{ip}/{bits}").into(),
+            _ => Value::Map(Map::new()),
+        },
+        other => other.clone(),
+    })
+}

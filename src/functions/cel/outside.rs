@@ -1,0 +1,239 @@
+//! Kyverno's functions that ask the world: objects of the cluster, services, global data, image facts.
+//!
+//! The receivers are messages that say for which policy they speak: a `namespace` that is set limits the
+//! questions to it. Semantics: `docs/cel.md`, "Kyverno's functions".
+
+use super::{Call, Given, fault};
+use crate::functions::world::{HttpCall, Nobody, Place, World};
+use crate::value::{Map, Object, Str, Value};
+
+/// Type names of the receivers.
+pub const RESOURCE: &str = "resource.Context";
+/// See [`RESOURCE`].
+pub const HTTP: &str = "http.Context";
+/// See [`RESOURCE`].
+pub const GLOBAL: &str = "globalcontext.Context";
+/// See [`RESOURCE`].
+pub const IMAGE_DATA: &str = "imagedata.Context";
+/// What the reference says where nobody can do such a thing.
+const NOT_THERE: &str = "internal error: not implemented";
+const RESOURCE_NAME: &str = "schema.GroupVersionResource";
+
+/// A receiver of the type, limited to a namespace if one is given.
+pub fn receiver(type_name: &str, namespace: Option<&str>) -> Value {
+    let fields = namespace.map(|n| (Str::from("namespace"), Value::from(n)));
+    message(type_name, fields.into_iter().collect())
+}
+
+fn message(type_name: &str, fields: Map) -> Value {
+    Value::object(Object::Struct(type_name.into(), fields))
+}
+
+/// The fields of a message of the type.
+pub fn fields<'v>(v: &'v Value, type_name: &str) -> Option<&'v Map> {
+    match v {
+        Value::Object(o) => match &**o {
+            Object::Struct(name, fields) if &**name == type_name => Some(fields),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn text<'v>(fields: &'v Map, key: &str) -> &'v str {
+    fields.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn world<'c>(call: &Call<'c>) -> &'c dyn World {
+    call.cx.world.as_deref().unwrap_or(&Nobody)
+}
+
+fn type_of_receiver<'v>(call: &Call<'v>) -> Option<(&'v str, &'v Map)> {
+    match call.arg(0) {
+        Value::Object(o) => match &**o {
+            Object::Struct(name, fields) => Some((name, fields)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `get` of all receivers.
+pub fn get(call: &Call<'_>) -> Given {
+    let (name, fields) = type_of_receiver(call)?;
+    match name {
+        RESOURCE => object(call, fields),
+        HTTP => request(call, fields, "GET"),
+        GLOBAL => global(call, fields),
+        _ => None,
+    }
+}
+
+/// `post` of all receivers.
+pub fn post(call: &Call<'_>) -> Given {
+    let (name, fields) = type_of_receiver(call)?;
+    match name {
+        RESOURCE => create(call, fields),
+        HTTP => request(call, fields, "POST"),
+        _ => None,
+    }
+}
+
+/// The arguments after the receiver that name a place: `apiVersion, resource` or one value for both.
+struct Named<'v> {
+    api_version: String,
+    resource: &'v str,
+    /// The position of the next argument.
+    next: usize,
+}
+
+fn named<'v>(call: &Call<'v>) -> Option<Named<'v>> {
+    if let Some(known) = fields(call.arg(1), RESOURCE_NAME) {
+        let (group, version) = (text(known, "group"), text(known, "version"));
+        let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+        return Some(Named { api_version, resource: text(known, "resource"), next: 2 });
+    }
+    Some(Named { api_version: call.text(1)?.to_string(), resource: call.text(2)?, next: 3 })
+}
+
+/// The namespace: the receiver's own, or the next argument.
+fn namespace<'v>(call: &Call<'v>, limits: &'v Map, next: &mut usize) -> Option<&'v str> {
+    if let Some(own) = limits.get("namespace") {
+        return own.as_str();
+    }
+    *next += 1;
+    call.text(*next - 1)
+}
+
+fn answered(answer: Result<Value, String>, what: &str) -> Given {
+    match answer {
+        Ok(v) => Some(Ok(v)),
+        Err(e) => fault(format!("failed to {what}: {e}")),
+    }
+}
+
+fn object(call: &Call<'_>, limits: &Map) -> Given {
+    let Named { api_version, resource, mut next } = named(call)?;
+    let namespace = namespace(call, limits, &mut next)?;
+    let name = call.text(next)?;
+    let at = Place { api_version: &api_version, resource, namespace, name };
+    answered(world(call).get(&at), "get resource")
+}
+
+/// `resource.list`; labels are taken and, as in the reference without a cluster, not looked at.
+pub fn list(call: &Call<'_>) -> Given {
+    let limits = fields(call.arg(0), RESOURCE)?;
+    let Named { api_version, resource, mut next } = named(call)?;
+    let namespace = namespace(call, limits, &mut next)?;
+    let at = Place { api_version: &api_version, resource, namespace, name: "" };
+    answered(world(call).list(&at), "list resource")
+}
+
+fn create(call: &Call<'_>, limits: &Map) -> Given {
+    let Named { api_version, resource, mut next } = named(call)?;
+    let namespace = match call.text(next) {
+        Some(named) if limits.get("namespace").is_none() => {
+            next += 1;
+            named
+        }
+        _ => text(limits, "namespace"),
+    };
+    let at = Place { api_version: &api_version, resource, namespace, name: "" };
+    match world(call).post(&at, call.arg(next)) {
+        Some(answer) => answered(answer, "create resource"),
+        None => fault(NOT_THERE),
+    }
+}
+
+/// `resource.toGVR`
+pub fn resource_name(call: &Call<'_>) -> Given {
+    fields(call.arg(0), RESOURCE)?;
+    match world(call).resource_of(call.text(1)?, call.text(2)?) {
+        None => fault(NOT_THERE),
+        Some(Ok([group, version, resource])) => {
+            let entries = [("group", group), ("version", version), ("resource", resource)];
+            let fields = entries.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect();
+            Some(Ok(message(RESOURCE_NAME, fields)))
+        }
+        Some(Err(e)) => fault(format!("failed to map kind to resource: {e}")),
+    }
+}
+
+fn global(call: &Call<'_>, limits: &Map) -> Given {
+    if limits.get("namespace").is_some() {
+        return fault(
+            "failed to get global reference: globalContext.* is not allowed in namespaced policies",
+        );
+    }
+    let projection = if call.args.len() > 2 { call.text(2)? } else { "" };
+    answered(world(call).global(call.text(1)?, projection), "get global reference")
+}
+
+fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> Given {
+    if limits.get("namespace").is_some() {
+        return fault(
+            "http calls are not allowed in namespaced policies: set --allowHTTPInNamespacedPolicies to enable",
+        );
+    }
+    let url = call.text(1)?;
+    let (body, headers) = match method {
+        "POST" => (Some(call.arg(2).clone()), call.arg(3)),
+        _ => (None, call.arg(2)),
+    };
+    let header = |(k, v): (&Str, &Value)| Some((k.to_string(), v.as_str()?.to_string()));
+    let headers = headers.as_map().into_iter().flat_map(Map::iter).filter_map(header).collect();
+    let body = match body.as_ref().map(super::data::plain) {
+        Some(Err(e)) => return fault(format!("failed to encode request data: {e}")),
+        Some(Ok(v)) => Some(v),
+        None => None,
+    };
+    let wanted = HttpCall { method, url, body, headers, ca_bundle: text(limits, "ca") };
+    match world(call).http(&wanted) {
+        Ok(v) => Some(Ok(v)),
+        Err(e) => fault(format!("request failed: {e}")),
+    }
+}
+
+/// `http.client`
+pub fn client(call: &Call<'_>) -> Given {
+    let limits = fields(call.arg(0), HTTP)?;
+    let ca = call.text(1)?;
+    if ca.is_empty() {
+        return Some(Ok(call.arg(0).clone()));
+    }
+    if !ca.contains("-----BEGIN CERTIFICATE-----") {
+        return fault("request failed: failed to parse PEM CA bundle for APICall");
+    }
+    let mut fields = limits.clone();
+    fields.insert("ca", Value::from(ca));
+    Some(Ok(message(HTTP, fields)))
+}
+
+/// `image.getMetadata`
+pub fn image_data(call: &Call<'_>) -> Given {
+    fields(call.arg(0), IMAGE_DATA)?;
+    match world(call).image(call.text(1)?) {
+        Ok(v) => Some(Ok(v)),
+        Err(e) => fault(format!("failed to get image data: {e}")),
+    }
+}
+
+/// `generator.apply`: objects, lists expanded, to a namespace.
+pub fn apply(call: &Call<'_>) -> Given {
+    let limits = fields(call.arg(0), "generator.Context")?;
+    let mut next = 1;
+    let namespace = namespace(call, limits, &mut next)?;
+    let mut objects = Vec::new();
+    for item in call.arg(next).as_list()? {
+        let item = super::data::plain(item).ok()?;
+        item.as_map()?;
+        match item.get("items").and_then(Value::as_list) {
+            Some(items) if item.text_at(&["kind"]).ends_with("List") => objects.extend_from_slice(items),
+            _ => objects.push(item),
+        }
+    }
+    match world(call).generate(namespace, objects) {
+        Ok(()) => Some(Ok(Value::Bool(true))),
+        Err(e) => fault(format!("failed to generate resources: {e}")),
+    }
+}

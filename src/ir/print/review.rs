@@ -1,0 +1,68 @@
+//! Verdicts of expressions and reviews.
+
+use super::expr::expression;
+use super::{Node, literal, quoted};
+use crate::ir::expressions::{Expressions, Lazy, Program, Source, Verdict};
+use crate::ir::review::{Applied, Deed, Making, Review, View};
+
+fn program(p: &Program) -> Node {
+    match p {
+        Ok(expr) => expression(expr),
+        Err(text) => Node::new(format!("broken {}", quoted(text))),
+    }
+}
+
+fn shared(admit: &[Source], lazies: &[Lazy]) -> Vec<Node> {
+    let admit = admit.iter().map(|s| program(&s.program).labelled("admit"));
+    let lazies =
+        lazies.iter().map(|l| Node::new(format!("lazy {}", quoted(&l.name))).with([program(&l.program)]));
+    admit.chain(lazies).collect()
+}
+
+fn verdict(v: &Verdict) -> Node {
+    let mut node = program(&v.check.program).labelled("verdict");
+    if let Some(made) = &v.message_program {
+        node.below.push(program(made).labelled("message"));
+    }
+    if !v.message.is_empty() {
+        node.below.push(Node::new(format!("message {}", quoted(&v.message))));
+    }
+    node
+}
+
+/// A review.
+pub fn review(r: &Review) -> Node {
+    let mut node = Node::new(match r.view {
+        View::Request => "review",
+        View::Payload => "review payload",
+        View::Templates => "review templates",
+    });
+    node.below = shared(&r.admit, &r.lazies);
+    match &r.body {
+        Deed::Verdicts(all) => node.below.extend(all.iter().map(verdict)),
+        Deed::Changes(all) => {
+            node.below.extend(all.iter().map(|c| {
+                program(&c.program).labelled(if c.how == Applied::Merge { "merge" } else { "patch" })
+            }))
+        }
+        Deed::Objects(all) => node.below.extend(all.iter().map(|making| match making {
+            Making::Expression(p) => program(p).labelled("make"),
+            Making::Documents(documents) => {
+                Node::new("make").with(documents.iter().map(|d| Node::new(literal(d))))
+            }
+        })),
+        Deed::Deletion => node.below.push(Node::new("delete")),
+    }
+    for a in &r.annotations {
+        node.below.push(program(&a.program).labelled(&format!("annotation {}", quoted(&a.key))));
+    }
+    node
+}
+
+/// Verdicts of a rule.
+pub fn expressions(e: &Expressions) -> Node {
+    let mut node = Node::new("verdicts");
+    node.below = shared(&e.admit, &e.lazies);
+    node.below.extend(e.verdicts.iter().map(verdict));
+    node
+}

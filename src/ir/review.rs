@@ -1,0 +1,126 @@
+//! Reviews: policies whose one rule is a list of expressions over the request.
+//!
+//! Unlike [`super::expressions::Expressions`], which are a rule's check, a review has conditions, data and
+//! reporting of its own, and its variants for other kinds are rules of the same name.
+
+use crate::value::{Map, Str, Value};
+
+use super::expressions::{Lazy, Program, Source, Verdict};
+
+/// A review.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// Conditions that must all be true.
+    pub admit: Box<[Source]>,
+    /// Values under names.
+    pub lazies: Box<[Lazy]>,
+    /// What is decided or made.
+    pub body: Deed,
+    /// Texts for reports.
+    pub annotations: Box<[Annotation]>,
+    /// A failing condition means that the policy does not apply.
+    pub lenient: bool,
+    /// What expressions see.
+    pub view: View,
+}
+
+/// What a review decides or makes.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    /// Verdicts, in order.
+    Verdicts(Box<[Verdict]>),
+    /// Changes, in order.
+    Changes(Box<[Change]>),
+    /// Objects, in order.
+    Objects(Box<[Making]>),
+    /// Whether the object is to be deleted: when all conditions hold.
+    Deletion,
+}
+
+/// A change of the object.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// How its value is applied.
+    pub how: Applied,
+    /// What computes it.
+    pub program: Program,
+}
+
+/// How a change is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// As a JSON patch.
+    JsonPatch,
+    /// Merged by the schema of the kind.
+    Merge,
+}
+
+/// How objects are made.
+#[derive(Clone, Debug)]
+pub enum Making {
+    /// An expression that hands them over.
+    Expression(Program),
+    /// Documents with places to fill in.
+    Documents(Box<[Value]>),
+}
+
+/// A text for reports under a key.
+#[derive(Clone, Debug)]
+pub struct Annotation {
+    /// The key.
+    pub key: Str,
+    /// What makes the text.
+    pub program: Program,
+}
+
+/// What expressions see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// The request.
+    Request,
+    /// The object alone.
+    Payload,
+    /// Each pod template below the object's `spec` in turn, as if it were a pod.
+    Templates,
+}
+
+/// An exception from reviews.
+#[derive(Clone, Debug)]
+pub struct Exemption {
+    /// `namespace/name`, or the name alone.
+    pub key: Str,
+    /// Its name.
+    pub name: Str,
+    /// The policies: name and kind.
+    pub policies: Box<[(Str, Str)]>,
+    /// Conditions that must all be true.
+    pub admit: Box<[Source]>,
+    /// Images that the policy shall let pass.
+    pub images: Box<[Value]>,
+    /// Values that the policy shall let pass.
+    pub values: Box<[Value]>,
+    /// The result is a pass instead of a skip.
+    pub passes: bool,
+    /// Of several, the highest decides; 0 = none given.
+    pub priority: u64,
+}
+
+impl Exemption {
+    /// Whether it names the policy.
+    pub fn names(&self, kind: &str, name: &str) -> bool {
+        self.policies.iter().any(|(n, k)| **n == *name && **k == *kind)
+    }
+
+    /// Whether it leaves nothing to be decided.
+    pub fn is_full(&self) -> bool {
+        self.images.is_empty() && self.values.is_empty()
+    }
+}
+
+/// The value of `exceptions` for expressions.
+pub fn exceptions_value(images: Vec<Value>, values: Vec<Value>) -> Value {
+    let mut m = Map::new();
+    m.insert("allowedImages", Value::list(images));
+    m.insert("allowedValues", Value::list(values));
+    Value::Map(m)
+}

@@ -1,0 +1,8 @@
+//! Facts about Kubernetes 1.36: which kinds there are and how they are served.
+//!
+//! In: names, and definitions of custom resources. Out: the facts. The tables are written by
+//! `conformance/reference/kubernetes.py` from what an API server says about itself.
+
+pub mod kinds;
+
+pub use kinds::{Kinds, Resource};

@@ -1,0 +1,123 @@
+//! `ValidatingAdmissionPolicy`, `MutatingAdmissionPolicy` and their bindings → policies of the IR.
+//!
+//! In: objects with their defaults (`api::admission`). Out: policies with compiled expressions; an
+//! expression that does not compile keeps its text and fails when it is asked.
+
+use crate::cel::library::Admission as Choice;
+use crate::cel::types::Type;
+use crate::ir::admission::{
+    Admission, AdmissionBody, Annotation, Change, ChangeKind, Demand, OnFailure, ParamRef, PolicyBinding,
+};
+use crate::ir::expressions::Lazy;
+use crate::value::{Str, Value};
+
+use super::constraints::{constraints, exact};
+use super::expressions::Compiler;
+use super::matcher::selector;
+
+/// Lowers a policy of either kind.
+pub fn policy(document: &Value) -> Admission {
+    let spec = document.get("spec").cloned().unwrap_or_default();
+    let mutating = document.text_at(&["kind"]) == "MutatingAdmissionPolicy";
+    let params = spec.get("paramKind").filter(|v| !v.is_null()).map(param_kind);
+    let choice = Choice { params: params.is_some(), authorizer: true, mutation: mutating, backticks: true };
+    let mut compiler = Compiler::new(choice);
+    // A message may use what the authorizer is not bound to.
+    let mut talker = Compiler::new(Choice { authorizer: false, ..choice });
+    let lazies: Box<[Lazy]> = list(&spec, "variables")
+        .iter()
+        .map(|v| {
+            let (name, text) = (v.text_at(&["name"]), v.text_at(&["expression"]));
+            let lazy = compiler.variable(name, text);
+            talker.share(&compiler);
+            lazy
+        })
+        .collect();
+    let admit = list(&spec, "matchConditions")
+        .iter()
+        .map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool)))
+        .collect();
+    let body = match mutating {
+        true => AdmissionBody::Change {
+            changes: list(&spec, "mutations").iter().map(|m| change(m, &compiler)).collect(),
+            again: spec.text_at(&["reinvocationPolicy"]) == "IfNeeded",
+        },
+        false => AdmissionBody::Ask {
+            demands: list(&spec, "validations").iter().map(|v| demand(v, &compiler, &talker)).collect(),
+            annotations: list(&spec, "auditAnnotations")
+                .iter()
+                .map(|a| Annotation {
+                    key: a.text_at(&["key"]).into(),
+                    value: compiler.source_of(a.text_at(&["valueExpression"]), &[Type::String, Type::Null]),
+                })
+                .collect(),
+        },
+    };
+    Admission {
+        name: document.text_at(&["metadata", "name"]).into(),
+        when: spec.get("matchConstraints").filter(|v| !v.is_null()).map(constraints),
+        params,
+        failure: match spec.text_at(&["failurePolicy"]) {
+            "" | "Fail" => OnFailure::Deny,
+            "Ignore" => OnFailure::Ignore,
+            other => OnFailure::Unknown(other.into()),
+        },
+        admit,
+        lazies,
+        body,
+    }
+}
+
+/// Lowers a binding of either kind.
+pub fn binding(document: &Value) -> PolicyBinding {
+    let spec = document.get("spec").cloned().unwrap_or_default();
+    PolicyBinding {
+        name: document.text_at(&["metadata", "name"]).into(),
+        policy: spec.text_at(&["policyName"]).into(),
+        params: spec.get("paramRef").filter(|v| !v.is_null()).map(param_ref),
+        when: spec.get("matchResources").filter(|v| !v.is_null()).map(constraints),
+        actions: list(&spec, "validationActions").iter().filter_map(Value::as_str).map(Str::from).collect(),
+    }
+}
+
+fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
+    v.get(key).and_then(Value::as_list).unwrap_or_default()
+}
+
+fn param_kind(v: &Value) -> [Str; 3] {
+    let api_version = v.text_at(&["apiVersion"]);
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    [group.into(), version.into(), v.text_at(&["kind"]).into()]
+}
+
+fn param_ref(v: &Value) -> ParamRef {
+    ParamRef {
+        name: v.text_at(&["name"]).into(),
+        namespace: v.text_at(&["namespace"]).into(),
+        selector: v.get("selector").and_then(selector).map(exact),
+        must_exist: v.text_at(&["parameterNotFoundAction"]) == "Deny",
+    }
+}
+
+fn demand(v: &Value, compiler: &Compiler, talker: &Compiler) -> Demand {
+    let made = v.text_at(&["messageExpression"]);
+    Demand {
+        check: compiler.source(v.text_at(&["expression"]), Some(&Type::Bool)),
+        message: v.text_at(&["message"]).into(),
+        message_program: (!made.is_empty()).then(|| talker.program(made, Some(&Type::String))),
+        reason: v.text_at(&["reason"]).into(),
+    }
+}
+
+fn change(v: &Value, compiler: &Compiler) -> Change {
+    let (kind, key, wanted) = match v.text_at(&["patchType"]) {
+        "ApplyConfiguration" => {
+            (ChangeKind::Apply, "applyConfiguration", Some(Type::Struct("Object".into())))
+        }
+        "JSONPatch" => {
+            (ChangeKind::JsonPatch, "jsonPatch", Some(Type::list(Type::Struct("JSONPatch".into()))))
+        }
+        _ => (ChangeKind::Unknown, "", None),
+    };
+    Change { source: compiler.source(v.text_at(&[key, "expression"]), wanted.as_ref()), kind }
+}

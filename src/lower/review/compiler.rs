@@ -1,0 +1,191 @@
+//! Compiling the expressions of one policy, section by section.
+//!
+//! In: the sections of a policy. Out: programs, or the errors of the first section that has any, each with
+//! its place in the policy.
+
+use crate::cel::env::{Env, Message};
+use crate::cel::library::{KyvernoKind, kyverno};
+use crate::cel::types::Type;
+use crate::cel::{self, Program as Compiled};
+use crate::functions::Context;
+use crate::ir::expressions::{Lazy, Program, Source, Verdict};
+use crate::ir::review::{Annotation, View};
+use crate::value::quote::quote;
+use crate::value::{Str, Value};
+
+/// The message type of the values under names.
+const VARIABLES: &str = "kyverno.variables";
+
+/// The errors of a section.
+#[derive(Debug)]
+pub struct Failed(Vec<String>);
+
+impl Failed {
+    /// All errors as the reference tells them.
+    pub fn told(self, kind: KyvernoKind, mode: &str) -> String {
+        let name = match kind {
+            KyvernoKind::Validating if mode != "JSON" => "validating policy compiler 1.0",
+            KyvernoKind::Generating => "generating policy compiler 2.0",
+            KyvernoKind::Deleting => "deleting policy compiler 1.18",
+            _ => "",
+        };
+        let first = format!("<nil>: Internal error: {name} error: failed to compile policy");
+        let all: Vec<String> = (!name.is_empty()).then_some(first).into_iter().chain(self.0).collect();
+        match &all[..] {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        }
+    }
+}
+
+/// See the module page.
+pub struct Compiler {
+    env: Env,
+    cx: Context,
+    /// Names of the values so far, with their types; the last of one name counts.
+    fields: Vec<(Str, Type)>,
+    /// Names of the values by position.
+    names: Vec<Str>,
+}
+
+fn list(v: Option<&Value>) -> &[Value] {
+    v.and_then(Value::as_list).unwrap_or_default()
+}
+
+fn at(section: &str, i: usize, field: &str) -> String {
+    format!("spec.{section}[{i}].{field}")
+}
+
+fn invalid(path: &str, text: &str, detail: &str) -> String {
+    format!("{path}: Invalid value: {}: {detail}", quote(text))
+}
+
+impl Compiler {
+    /// A compiler without variables.
+    pub fn new(kind: KyvernoKind, namespaced: bool, _view: View) -> Compiler {
+        let mut env = kyverno(kind, namespaced);
+        env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
+        let mut compiler = Compiler { env, cx: Context::default(), fields: Vec::new(), names: Vec::new() };
+        compiler.declare();
+        compiler
+    }
+
+    /// Declares the values under names that are known so far.
+    fn declare(&mut self) {
+        self.env.messages.insert(VARIABLES, Message { fields: self.fields.clone(), open: false });
+    }
+
+    fn compiled(&self, text: &str) -> Result<(Program, Type), String> {
+        let Compiled { expr, ty } = cel::compile(text, &self.env, &self.cx).map_err(|e| bare(&e))?;
+        Ok((Ok(cel::lower::with_lazies(expr, &self.names)), ty))
+    }
+
+    /// An expression whose type `fits`; else the detail is `wanted`.
+    pub fn program(
+        &self,
+        path: &str,
+        text: &str,
+        fits: impl Fn(&Type) -> bool,
+        wanted: &str,
+    ) -> Result<Program, String> {
+        match self.compiled(text) {
+            Ok((program, ty)) if fits(&ty) => Ok(program),
+            Ok(_) => Err(invalid(path, text, wanted)),
+            Err(detail) => Err(invalid(path, text, &detail)),
+        }
+    }
+
+    fn boolean(&self, path: &str, text: &str) -> Result<Program, String> {
+        self.program(path, text, |t| *t == Type::Bool, "output is expected to be of type bool")
+    }
+
+    fn string(&self, path: &str, text: &str) -> Result<Program, String> {
+        self.program(path, text, |t| *t == Type::String, "output is expected to be of type string")
+    }
+
+    /// Conditions; all errors are told.
+    pub fn conditions(&self, section: Option<&Value>, name: &str) -> Result<Box<[Source]>, Failed> {
+        let all = list(section).iter().enumerate().map(|(i, c)| {
+            let text = c.text_at(&["expression"]);
+            let program = self.boolean(&at(name, i, "expression"), text)?;
+            Ok(Source { text: text.into(), program })
+        });
+        gathered(all)
+    }
+
+    /// Values under names, each of which sees the earlier ones; all errors are told.
+    pub fn variables(&mut self, section: Option<&Value>) -> Result<Box<[Lazy]>, Failed> {
+        let (mut out, mut errors): (Vec<Lazy>, Vec<String>) = (Vec::new(), Vec::new());
+        for (i, variable) in list(section).iter().enumerate() {
+            let (name, text) = (variable.text_at(&["name"]), variable.text_at(&["expression"]));
+            match self.compiled(text) {
+                Err(detail) => errors.push(invalid(&at("variables", i, "expression"), text, &detail)),
+                Ok((program, ty)) => {
+                    self.fields.retain(|(known, _)| **known != *name);
+                    self.fields.push((name.into(), ty));
+                    self.names.push(name.into());
+                    out.push(Lazy { name: name.into(), program });
+                    self.declare();
+                }
+            }
+        }
+        if errors.is_empty() { Ok(out.into()) } else { Err(Failed(errors)) }
+    }
+
+    /// Verdicts, up to the first error.
+    pub fn verdicts(&self, section: Option<&Value>) -> Result<Box<[Verdict]>, Failed> {
+        let mut out = Vec::new();
+        for (i, v) in list(section).iter().enumerate() {
+            let (text, made) = (v.text_at(&["expression"]), v.text_at(&["messageExpression"]));
+            let one = |e: String| Failed(vec![e]);
+            let program = self.boolean(&at("validations", i, "expression"), text).map_err(one)?;
+            let message_program = match made {
+                "" => None,
+                made => {
+                    let path = at("validations", i, "messageExpression");
+                    Some(self.string(&path, made).map_err(one)?)
+                }
+            };
+            out.push(Verdict {
+                check: Source { text: text.into(), program },
+                message: v.text_at(&["message"]).into(),
+                message_program,
+            });
+        }
+        Ok(out.into())
+    }
+
+    /// Texts for reports; all errors are told.
+    pub fn annotations(&self, section: Option<&Value>) -> Result<Box<[Annotation]>, Failed> {
+        let all = list(section).iter().enumerate().map(|(i, a)| {
+            let program = self.program(
+                &at("auditAnnotations", i, "valueExpression"),
+                a.text_at(&["valueExpression"]),
+                |t| matches!(t, Type::String | Type::Null),
+                "output is expected to be either of type string or null_type",
+            )?;
+            Ok(Annotation { key: a.text_at(&["key"]).into(), program })
+        });
+        gathered(all)
+    }
+}
+
+/// The text without what says at which step compiling failed.
+fn bare(text: &str) -> String {
+    ["compilation failed: ", "program instantiation failed: "]
+        .iter()
+        .find_map(|prefix| text.strip_prefix(prefix))
+        .unwrap_or(text)
+        .to_string()
+}
+
+fn gathered<T>(all: impl Iterator<Item = Result<T, String>>) -> Result<Box<[T]>, Failed> {
+    let (mut good, mut errors) = (Vec::new(), Vec::new());
+    for one in all {
+        match one {
+            Ok(one) => good.push(one),
+            Err(e) => errors.push(e),
+        }
+    }
+    if errors.is_empty() { Ok(good.into()) } else { Err(Failed(errors)) }
+}

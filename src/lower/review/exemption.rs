@@ -1,0 +1,36 @@
+//! PolicyExceptions of group `policies.kyverno.io` → exemptions.
+
+use crate::cel::library::KyvernoKind;
+use crate::ir::review::{Exemption, View};
+use crate::value::{Str, Value};
+
+use super::compiler::Compiler;
+
+/// Lowers an exception. Its conditions see what those of policies see.
+///
+/// # Errors
+/// The errors of its conditions.
+pub fn exemption(doc: &Value) -> Result<Exemption, String> {
+    let name = doc.text_at(&["metadata", "name"]);
+    let namespace = doc.text_at(&["metadata", "namespace"]);
+    let key = if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}") };
+    let list = |key: &str| doc.at(&["spec", key]).and_then(Value::as_list).unwrap_or_default();
+    let compiler = Compiler::new(KyvernoKind::Validating, false, View::Request);
+    let admit = compiler
+        .conditions(doc.at(&["spec", "matchConditions"]), "matchConditions")
+        .map_err(|failed| failed.told(KyvernoKind::Mutating, ""))?;
+    let label = doc.at(&["metadata", "labels"]).and_then(|l| l.get("polex.kyverno.io/priority"));
+    Ok(Exemption {
+        key: key.into(),
+        name: name.into(),
+        policies: list("policyRefs")
+            .iter()
+            .map(|r| (Str::from(r.text_at(&["name"])), Str::from(r.text_at(&["kind"]))))
+            .collect(),
+        admit,
+        images: list("images").into(),
+        values: list("allowedValues").into(),
+        passes: doc.text_at(&["spec", "reportResult"]) == "pass",
+        priority: label.and_then(Value::as_str).and_then(|t| t.parse().ok()).unwrap_or(0),
+    })
+}

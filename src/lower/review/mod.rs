@@ -1,0 +1,124 @@
+//! Kyverno's CEL policies → reviews.
+//!
+//! In: a checked document. Out: a policy whose rules are the review and its variants for pod controllers, or
+//! the compile error in the reference's words. Semantics: `docs/cel-policies.md`.
+
+mod autogen;
+mod compiler;
+mod exemption;
+
+pub use exemption::exemption;
+
+use std::sync::Arc;
+
+use crate::cel::library::KyvernoKind;
+use crate::ir::review::{Deed, Review, View};
+use crate::ir::rule::{Action, Body, RuleKind};
+use crate::ir::{Matcher, Origin, Policy, Rule};
+use crate::value::{Str, Value};
+use compiler::{Compiler, Failed};
+
+/// A lowered policy, or why it does not compile.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The policy; its rules are empty when it does not compile.
+    pub policy: Policy,
+    /// The compile error.
+    pub error: Option<String>,
+}
+
+/// What a kind of policy becomes; `None` for kinds that are no reviews.
+pub fn kind_of(kind: &str) -> Option<(KyvernoKind, bool)> {
+    let (bare, namespaced) = match kind.strip_prefix("Namespaced") {
+        Some(bare) => (bare, true),
+        None => (kind, false),
+    };
+    let kind = match bare {
+        "ValidatingPolicy" => KyvernoKind::Validating,
+        _ => return None,
+    };
+    Some((kind, namespaced))
+}
+
+/// Lowers a policy of one of the kinds of [`kind_of`].
+pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
+    let text = |path: &[&str]| Str::from(doc.text_at(path));
+    let flag = |path: &[&str]| doc.at(path).and_then(Value::as_bool).unwrap_or(true);
+    let spec = doc.get("spec").cloned().unwrap_or_default();
+    let name = text(&["metadata", "name"]);
+    let (rules, error) = match rules(&spec, kind, namespaced) {
+        Ok(rules) => (rules, None),
+        Err(failed) => (Vec::new(), Some(failed.told(kind, spec.text_at(&["evaluation", "mode"])))),
+    };
+    let policy = Policy {
+        kind: text(&["kind"]),
+        namespace: namespaced.then(|| text(&["metadata", "namespace"])),
+        annotations: super::policy::annotations(doc),
+        apply_one: false,
+        background: flag(&["spec", "evaluation", "background", "enabled"]),
+        admission: flag(&["spec", "evaluation", "admission", "enabled"]),
+        action: "".into(),
+        overrides: Box::default(),
+        fail_closed: spec.text_at(&["failurePolicy"]) != "Ignore",
+        broken: None,
+        rules: rules.into_iter().map(Arc::new).collect(),
+        by_kind: Vec::new(),
+        rule_count: 1,
+        rule_names: Box::new([Str::from("")]),
+        name,
+    };
+    Lowered { policy, error }
+}
+
+/// The review as written, then its variants.
+fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>, Failed> {
+    let payload = spec.text_at(&["evaluation", "mode"]) == "JSON";
+    let view = if payload { View::Payload } else { View::Request };
+    let mut rules = vec![rule(spec, view, kind, namespaced)?];
+    if !payload && matches!(kind, KyvernoKind::Validating | KyvernoKind::Mutating) {
+        for variant in autogen::variants(spec) {
+            rules.push(rule(&variant.spec, variant.view, kind, namespaced)?);
+        }
+    }
+    Ok(rules)
+}
+
+fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Rule, Failed> {
+    let constraints = match (view, spec.get("matchConstraints")) {
+        (View::Payload, _) => Matcher::Constraints(Box::default()),
+        (_, Some(constraints)) if !constraints.is_null() => {
+            Matcher::Constraints(Box::new(super::constraints::constraints(constraints)))
+        }
+        _ => Matcher::never(),
+    };
+    Ok(Rule {
+        origin: Origin::new("spec"),
+        generated: None,
+        name: "".into(),
+        kind: RuleKind::Validation,
+        when: constraints,
+        unless: Matcher::never(),
+        bindings: Box::default(),
+        admit: None,
+        properties: None,
+        body: Body::Review(Box::new(validating(spec, view, kind, namespaced)?)),
+        broken: None,
+        action: Action::default(),
+    })
+}
+
+fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
+    let mut compiler = Compiler::new(kind, namespaced, view);
+    let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
+    let lazies = compiler.variables(spec.get("variables"))?;
+    let verdicts = compiler.verdicts(spec.get("validations"))?;
+    let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
+    Ok(Review {
+        admit,
+        lazies,
+        body: Deed::Verdicts(verdicts),
+        annotations: if view == View::Payload { Box::default() } else { annotations },
+        lenient: spec.text_at(&["failurePolicy"]) == "Ignore",
+        view,
+    })
+}
