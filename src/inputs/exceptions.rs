@@ -1,7 +1,8 @@
 //! Exception files.
 
 use crate::ir::Exception;
-use crate::load;
+use crate::ir::review::Exemption;
+use crate::load::{self, Policies};
 use crate::sources::files::SourceText;
 
 /// The exceptions of a file, and what there is to say about their kinds.
@@ -9,6 +10,8 @@ use crate::sources::files::SourceText;
 pub struct Exceptions {
     /// In order.
     pub exceptions: Vec<Exception>,
+    /// Exceptions from reviews, in order.
+    pub exemptions: Vec<Exemption>,
     /// Deprecation warnings, one a document, with the file.
     pub deprecations: Vec<String>,
 }
@@ -30,5 +33,6 @@ pub fn read(path: &str) -> Result<Exceptions, String> {
         let (version, kind) = (p.document.text_at(&["apiVersion"]), p.document.text_at(&["kind"]));
         return Err(refused(format!("policy exception type not supported {version}, Kind={kind}")));
     }
-    Ok(Exceptions { exceptions: loaded.exceptions, deprecations: loaded.deprecations })
+    let Policies { exceptions, exemptions, deprecations, .. } = loaded;
+    Ok(Exceptions { exceptions, exemptions, deprecations })
 }

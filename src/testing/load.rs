@@ -12,7 +12,9 @@ use crate::inputs::requests::Requests;
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, exceptions, resources, strict, user};
 use crate::ir::Exception;
+use crate::ir::review::Exemption;
 use crate::load::{self, Policies};
+use crate::sources::context::Context;
 use crate::sources::files::{self, Cause};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
@@ -45,9 +47,12 @@ pub(super) struct Loaded {
     pub resources: Vec<Document>,
     pub targets: Vec<Document>,
     pub exceptions: Vec<Exception>,
+    pub exemptions: Vec<Exemption>,
     pub payloads: Vec<(String, Value)>,
     pub requests: Requests,
     pub world: World,
+    /// What expressions may ask of the world.
+    pub context: Context,
 }
 
 /// Whether deprecated kinds end the run.
@@ -99,6 +104,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let targets = objects(&test.targets, "target resources", profile, log)?;
     let params = objects(&test.params, "parameter resources", profile, log)?;
     let payloads = payloads(test, log)?;
+    let mut context = context(test, log)?;
     let mut exist: Vec<Value> =
         [&kept, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();
     if !test.cluster.is_empty() {
@@ -111,25 +117,56 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
                 .entry(ns.text_at(&["metadata", "name"]).into())
                 .or_insert_with(|| labels.unwrap_or_else(Map::new));
         }
+        context.resources.extend(exist.iter().chain(&cluster).cloned());
         exist.extend(cluster);
         values.subresources.clear();
     }
     log.line("  Loading exceptions ...");
-    let mut all = Vec::new();
+    let (mut all, mut exemptions) = (Vec::new(), Vec::new());
     for path in &test.exceptions {
         let read = exceptions::read(path).map_err(|e| format!("error: {e}"))?;
         deprecations(&read.deprecations, strictness, log)?;
         all.extend(read.exceptions);
+        exemptions.extend(read.exemptions);
     }
+    let answers = mocks::answers(&test.api_calls)?;
+    let globals = mocks::globals(&test.globals, &test.folder)?;
+    context.answers.extend(answers.values().map(mocks::Answer::for_expressions));
+    context.globals = globals.iter().map(mocks::Global::entry).collect();
     let world = World {
         offline: Offline { objects: exist, globals: Vec::new() },
         cluster: !test.cluster.is_empty(),
         clone_sources: Vec::new(),
-        answers: mocks::answers(&test.api_calls)?,
-        globals: mocks::globals(&test.globals, &test.folder)?,
+        answers,
+        globals,
     };
     let requests = Requests { values: Arc::new(values), user, profile, details: false, operation: None };
-    Ok(Loaded { policies, resources: kept, targets, exceptions: all, payloads, requests, world })
+    Ok(Loaded {
+        policies,
+        resources: kept,
+        targets,
+        exceptions: all,
+        exemptions,
+        payloads,
+        requests,
+        world,
+        context,
+    })
+}
+
+/// The context file; one that cannot be read has no effect, as in the reference.
+fn context(test: &Test, log: &mut Log) -> Result<Context, String> {
+    let Some(path) = &test.context else { return Ok(Context::default()) };
+    let read = crate::inputs::read(path).and_then(|text| crate::document::yaml_value_strict(&text));
+    match read {
+        Ok(document) => {
+            Context::of(&document).map_err(|e| format!("error: failed to load context file ({e})"))
+        }
+        Err(e) => {
+            log.hints.push(format!("{}: context: {e}", test.path));
+            Ok(Context::default())
+        }
+    }
 }
 
 fn told(refused: Refused, log: &mut Log) -> String {

@@ -8,16 +8,29 @@ use std::path::{Component, Path};
 
 use crate::document::{self, ResourceOptions};
 use crate::search;
+use crate::sources::context;
 use crate::value::{Map, Str, Value};
 
 /// The answer to a call.
 #[derive(Clone, Debug)]
 pub struct Answer {
+    method: String,
+    place: String,
     status: i64,
     body: Value,
 }
 
 impl Answer {
+    /// The answer as expressions get it.
+    pub fn for_expressions(&self) -> context::Answer {
+        context::Answer {
+            method: self.method.clone(),
+            url: self.place.clone(),
+            status: self.status,
+            body: self.body.clone(),
+        }
+    }
+
     /// What a context entry reads.
     ///
     /// # Errors
@@ -71,7 +84,8 @@ pub fn answers(entries: &[Value]) -> Result<HashMap<String, Answer>, String> {
             return Err(format!("{named}: statusCode {status} must be between 100 and 599"));
         }
         let key = if method.is_empty() { place.to_owned() } else { format!("{method}:{place}") };
-        if all.insert(key.clone(), Answer { status, body }).is_some() {
+        let answer = Answer { method, place: place.to_owned(), status, body };
+        if all.insert(key.clone(), answer).is_some() {
             return Err(format!(
                 "apiCallResponses: duplicate entry for \"{place}\" (key \"{key}\") — each method+url combination must be unique"
             ));
@@ -100,6 +114,11 @@ pub struct Global {
 }
 
 impl Global {
+    /// Its name and what it holds.
+    pub fn entry(&self) -> (Str, Value) {
+        (Str::from(&*self.name), self.value.clone())
+    }
+
     /// The whole entry, or one of its projections.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
 use crate::engine::{Effect, RuleOutcome};
+use crate::functions;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
 use crate::policy_set::{Engine, Outcome, PolicySet};
@@ -50,13 +51,22 @@ fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>, Vec<String>), String> {
-    let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world } =
-        load::load(test, strictness, log)?;
+    let Loaded {
+        policies,
+        resources,
+        targets,
+        exceptions,
+        exemptions,
+        payloads,
+        requests,
+        mut world,
+        context,
+    } = load::load(test, strictness, log)?;
     log.line(&format!(
         "  Applying {} to {} with {} ...",
         count(policies.policies.len(), "policy", "policies"),
         count(resources.len(), "resource", "resources"),
-        count(exceptions.len(), "exception", "exceptions")
+        count(exceptions.len() + exemptions.len(), "exception", "exceptions")
     ));
     let operations = load::operations(&test.results)?;
     let lowered: Vec<Arc<Policy>> = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
@@ -64,18 +74,26 @@ fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>
     let refused: HashMap<String, String> =
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
     world.clone_sources = clone_sources(test, log);
-    let engine = Engine::new(PolicySet::new(lowered, exceptions))
+    let uncompiled = policies.policies.iter().find_map(|p| p.uncompiled.clone());
+    let functions = functions::Context { world: Some(Arc::new(context)), ..functions::Context::default() };
+    let engine = Engine::new(PolicySet::new(lowered, exceptions).with_exemptions(exemptions))
+        .with_functions(functions)
         .with_profile(requests.profile)
         .with_sources(Arc::new(world))
         .with_values(requests.values.clone());
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
+    if let (Some(why), Some(first)) = (uncompiled, objects.first()) {
+        let name = first.text_at(&["metadata", "name"]);
+        return Err(format!("failed to apply policies on resource {name} ({why})"));
+    }
+    let documents: Vec<&Value> = payloads.iter().map(|(_, v)| v).collect();
+    let on_payloads = evaluate(&engine, &documents, &requests)?;
     let mut outcomes = HashMap::from([(String::new(), evaluate(&engine, &objects, &requests)?)]);
     for operation in operations {
         let requests = Requests { operation: Some(operation.as_str().into()), ..requests.clone() };
         outcomes.insert(operation, evaluate(&engine, &objects, &requests)?);
     }
     log.line("  Checking results ...");
-    let nothing = Outcome::default();
     let context = Context { facts: &facts, refused: &refused };
     let (mut all, mut notes) = (Vec::new(), Vec::new());
     let targets: Vec<&Value> = targets.iter().map(|d| &d.value).collect();
@@ -84,7 +102,7 @@ fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>
         objects: &objects,
         targets: &targets,
         payloads: &payloads,
-        nothing: &nothing,
+        on_payloads: &on_payloads,
     };
     let views: HashMap<&str, View<'_>> =
         outcomes.iter().map(|(operation, outcomes)| (operation.as_str(), seen.view(outcomes))).collect();
@@ -109,7 +127,7 @@ struct Seen<'o> {
     objects: &'o [&'o Value],
     targets: &'o [&'o Value],
     payloads: &'o [(String, Value)],
-    nothing: &'o Outcome,
+    on_payloads: &'o [Outcome],
 }
 
 impl<'o> Seen<'o> {
@@ -128,8 +146,8 @@ impl<'o> Seen<'o> {
                 found.push(Subject { key, responses: Vec::new(), changed });
             }
         }
-        for (path, _) in self.payloads {
-            let responses = responses(self.set, &Value::Null, self.nothing);
+        for ((path, _), outcome) in self.payloads.iter().zip(self.on_payloads) {
+            let responses = responses(self.set, &Value::Null, outcome);
             evaluated.push(Subject { key: vec![path.clone()], responses, changed: Vec::new() });
         }
         View { targets: found, evaluated }
