@@ -17,7 +17,7 @@ use crate::testing::run::{Ran, run as run_test};
 use crate::testing::selector::Selector;
 
 use super::flags::{self, Flag, Parsed, Takes, flag};
-use super::{command_help, print, warn};
+use super::{Page, command_help, print, warn};
 
 const FLAGS: &[Flag] = &[
     flag("file-name", Takes::Text, "name of test files").short('f').default("kyverno-test.yaml"),
@@ -39,6 +39,14 @@ const FLAGS: &[Flag] = &[
 const ABOUT: &str = "Runs tests of policies: every folder is searched for test files, which name policies, resources and\nexpected results.";
 const EXAMPLES: &str = "  # run all tests below a folder\n  ephor test policies/\n\n  # only those of one rule, with messages\n  ephor test policies/ -t 'policy=need-team,rule=team' --detailed-results\n";
 
+pub(super) const PAGE: Page = Page {
+    name: "test",
+    arguments: "<folder or repository>...",
+    about: ABOUT,
+    flags: FLAGS,
+    examples: EXAMPLES,
+};
+
 /// How many tests are in work at a time: the memory in use does not grow with their number.
 const BLOCK: usize = 64;
 
@@ -49,7 +57,7 @@ const BLOCK: usize = 64;
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {
-        print(&command_help("test", "<folder or repository>...", ABOUT, FLAGS, EXAMPLES));
+        print(&command_help("test", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
         return Ok(0);
     }
     if parsed.number("threads") > 0 {

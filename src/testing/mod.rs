@@ -10,6 +10,7 @@ pub mod format;
 pub mod load;
 mod mocks;
 mod objects;
+pub mod repair;
 mod responses;
 pub mod rows;
 pub mod run;
