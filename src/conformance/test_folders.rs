@@ -13,9 +13,8 @@ use crate::document::{self, Duplicates};
 use crate::sources::files;
 use crate::testing::file::{self, Test};
 use crate::testing::find::find;
-use crate::testing::load::Strictness;
 use crate::testing::rows::Verdict;
-use crate::testing::run::run as run_test;
+use crate::testing::run::{Options, run as run_test};
 use crate::value::Value;
 
 use super::{Failure, Report, object};
@@ -79,7 +78,7 @@ fn one(path: &Path, folder: &str, wanted: Option<usize>) -> (bool, Result<(), Fa
     let other = tests.iter().any(has_other_kinds);
     let mut rows = 0;
     for test in tests.iter().filter(|t| !t.results.is_empty()) {
-        let ran = run_test(test, Strictness::default());
+        let ran = run_test(test, Options::default());
         if let Some(text) = ran.failed {
             return (other, failed(text));
         }

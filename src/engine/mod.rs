@@ -19,6 +19,7 @@ pub mod mutate;
 pub mod outcome;
 pub mod pod_security;
 pub mod profile;
+pub mod reached;
 pub mod request;
 mod review;
 pub mod run;

@@ -4,6 +4,7 @@
 //! at. [`find`] looks for files, [`file`] reads them, [`run`] evaluates a test, [`rows`] compares;
 //! [`format`] turns rows into text. Semantics: `docs/test.md`.
 
+pub mod coverage;
 pub mod file;
 pub mod find;
 pub mod format;
