@@ -133,12 +133,14 @@ pub struct PolicyOutcome {
     pub object: Option<Value>,
     /// Why its generate rules made nothing.
     pub failure: Option<String>,
+    /// Whether these are results on images from when the object came in, which verdicts follow.
+    pub incoming: bool,
 }
 
 impl PolicyOutcome {
     /// Results of rules that changed nothing.
     pub fn of(policy: &Arc<Policy>, rules: Vec<RuleOutcome>) -> PolicyOutcome {
-        PolicyOutcome { policy: policy.clone(), rules, object: None, failure: None }
+        PolicyOutcome { policy: policy.clone(), rules, object: None, failure: None, incoming: false }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod autogen;
 pub use crate::value::names as labels;
 pub mod lint;
 mod read;
+pub mod repair;
 pub mod schema;
 
 /// Walks into documents stop at this depth: nothing that people write comes near it, and the

@@ -1,6 +1,5 @@
 //! `ephor conformance`: runs recorded suites.
 
-use std::io::Write;
 use std::path::Path;
 
 use crate::conformance::{self, object};
@@ -16,6 +15,11 @@ const FLAGS: &[Flag] = &[
 
 const ABOUT: &str = "Runs every suite found in a folder laid out as described in docs/conformance.md, prints one line a\nsuite (NAME PASSED/TOTAL), and ends with exit code 1 when a case fails.";
 
+const EXAMPLES: &str = "  # run the suites of this repository\n  ephor conformance conformance\n";
+
+pub(super) const PAGE: super::Page =
+    super::Page { name: "conformance", arguments: "DIR", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+
 /// Runs the command.
 ///
 /// # Errors
@@ -23,8 +27,7 @@ const ABOUT: &str = "Runs every suite found in a folder laid out as described in
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {
-        let examples = "  # run the suites of this repository\n  ephor conformance conformance\n";
-        super::print(&super::command_help("conformance", "DIR", ABOUT, FLAGS, examples));
+        super::print(&super::command_help("conformance", "DIR", ABOUT, FLAGS, EXAMPLES));
         return Ok(0);
     }
     let [dir] = &parsed.arguments[..] else {
@@ -57,16 +60,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     }
     let file = parsed.text("failures");
     if !file.is_empty() {
-        write_whole(file, &lines).map_err(|e| format!("failed to write {file} ({e})"))?;
+        super::write_whole(file, &lines).map_err(|e| format!("failed to write {file} ({e})"))?;
     }
     Ok(i32::from(failed > 0))
-}
-
-/// Writes a file through a temporary one beside it, so that it is never half written.
-fn write_whole(path: &str, text: &str) -> std::io::Result<()> {
-    let temporary = format!("{path}.{}.tmp", std::process::id());
-    let mut file = std::fs::File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)
 }

@@ -17,6 +17,11 @@ const FLAGS: &[Flag] = &[
 
 const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, generated rules included, with file and\nline of what every piece was made from. docs/ir.md describes the nodes.";
 
+const EXAMPLES: &str = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n";
+
+pub(super) const PAGE: super::Page =
+    super::Page { name: "explain", arguments: "POLICY...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+
 /// Runs the command.
 ///
 /// # Errors
@@ -24,8 +29,7 @@ const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, ge
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {
-        let examples = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n";
-        super::print(&super::command_help("explain", "POLICY...", ABOUT, FLAGS, examples));
+        super::print(&super::command_help("explain", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
         return Ok(0);
     }
     if parsed.arguments.is_empty() {

@@ -20,6 +20,8 @@ pub enum Takes {
     Duration,
     /// A comma separated record; repeated use adds.
     List,
+    /// A text as it is; repeated use adds.
+    Array,
 }
 
 /// A flag of a command.
@@ -231,7 +233,7 @@ impl Parser<'_> {
                 crate::value::duration::parse(value).map_err(bad)?;
                 vec![value.into()]
             }
-            Takes::Text => vec![value.into()],
+            Takes::Text | Takes::Array => vec![value.into()],
         };
         self.parsed.values.entry(slot).or_default().extend(values);
         Ok(())
@@ -301,6 +303,7 @@ pub fn help(table: &[Flag]) -> String {
             Takes::Number => " int",
             Takes::Duration => " duration",
             Takes::List => " strings",
+            Takes::Array => " text",
         };
         let name = format!("--{}{kind}", f.long);
         let default = if f.default.is_empty() { String::new() } else { format!(" (default {})", f.default) };

@@ -5,13 +5,62 @@
 //! there as one `warning: …` line each.
 
 pub mod apply;
+pub mod completion;
 pub mod conformance;
+pub mod create;
+pub mod docs;
 pub mod explain;
+pub mod fix;
 pub mod flags;
 pub mod jp;
 pub mod test;
 
 use crate::report::diagnostic::did_you_mean;
+
+/// What there is to know about a command, or one below it.
+#[derive(Clone, Copy)]
+struct Page {
+    /// Its name, with that of the command above it.
+    name: &'static str,
+    arguments: &'static str,
+    about: &'static str,
+    flags: &'static [flags::Flag],
+    examples: &'static str,
+}
+
+/// The pages of all commands.
+fn pages() -> Vec<Page> {
+    let mut all = vec![
+        apply::PAGE,
+        completion::PAGE,
+        conformance::PAGE,
+        docs::PAGE,
+        explain::PAGE,
+        test::PAGE,
+        VERSION,
+    ];
+    all.extend(create::PAGES);
+    all.extend(fix::PAGES);
+    all.extend(jp::pages());
+    all.sort_by_key(|p| p.name);
+    all
+}
+
+const VERSION: Page = Page {
+    name: "version",
+    arguments: "",
+    about: "Shows the version of the program.",
+    flags: &[],
+    examples: "  # the version, and that of the reference\n  ephor version\n",
+};
+
+/// What a command is for; the empty name is the program.
+fn about_of(name: &str) -> &'static str {
+    match COMMANDS.iter().find(|c| c.name == name) {
+        Some(command) => command.about,
+        None => "Evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine.",
+    }
+}
 
 /// A command of the program.
 struct Command {
@@ -23,15 +72,23 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command { name: "apply", about: "Applies policies on resources.", run: apply::run },
     Command {
+        name: "completion",
+        about: "Prints a script that completes commands in a shell.",
+        run: completion::run,
+    },
+    Command {
         name: "conformance",
         about: "Runs recorded suites and prints how many cases came out right.",
         run: conformance::run,
     },
+    Command { name: "create", about: "Prints skeletons of files.", run: create::run },
+    Command { name: "docs", about: "Writes the pages of the commands.", run: docs::run },
     Command {
         name: "explain",
         about: "Shows the rules of policies as the engine sees them.",
         run: explain::run,
     },
+    Command { name: "fix", about: "Repairs files that are written in forms of the past.", run: fix::run },
     Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
     Command { name: "test", about: "Runs tests of policies.", run: test::run },
     Command { name: "help", about: "Help about any command.", run: help },
@@ -129,6 +186,35 @@ fn version(args: &[String]) -> Result<i32, String> {
     }
     print(&format!("Version: {}\nReference: Kyverno 1.19.1, Kubernetes 1.36.3\n", env!("CARGO_PKG_VERSION")));
     Ok(0)
+}
+
+/// The help text of a command with commands below it.
+fn group_help(name: &str, about: &str, pages: &[Page]) -> String {
+    let program = program();
+    let mut out = format!("{about}\n\nUsage:\n  {program} {name} COMMAND [flags]\n\nCommands:\n");
+    for page in pages {
+        let own = page.name.rsplit(' ').next().unwrap_or_default();
+        out.push_str(&format!("  {own:16}{}\n", page.about.lines().next().unwrap_or_default()));
+    }
+    out.push_str(&format!("\nUse \"{program} {name} COMMAND --help\" for a command's flags.\n"));
+    out
+}
+
+/// The error for a command that is not below another one.
+fn unknown_below(above: &str, name: &str, pages: &[Page]) -> String {
+    let names: Vec<&str> = pages.iter().filter_map(|p| p.name.rsplit(' ').next()).collect();
+    let hint = did_you_mean(name, &names).map(|close| format!("\nhelp: did you mean `{close}`?"));
+    format!("unknown command \"{name}\" for \"{} {above}\"{}", program(), hint.unwrap_or_default())
+}
+
+/// Writes a file through a temporary one beside it, so that it is never half written.
+fn write_whole(path: &str, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    let temporary = format!("{path}.{}.tmp", std::process::id());
+    let mut file = std::fs::File::create(&temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&temporary, path)
 }
 
 /// The help text of a command.

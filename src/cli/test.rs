@@ -5,19 +5,22 @@
 //! goes to standard error, one line each.
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rayon::prelude::*;
 
+use crate::testing::coverage::Coverage;
 use crate::testing::file::{self, Test};
 use crate::testing::find::{Found, find};
 use crate::testing::format::{FORMATS, Format, Style, render};
 use crate::testing::load::Strictness;
 use crate::testing::rows::{Row, Verdict};
-use crate::testing::run::{Ran, run as run_test};
+use crate::testing::run::{Options, Ran, run as run_test};
 use crate::testing::selector::Selector;
 
 use super::flags::{self, Flag, Parsed, Takes, flag};
-use super::{command_help, print, warn};
+use super::{Page, command_help, print, warn};
 
 const FLAGS: &[Flag] = &[
     flag("file-name", Takes::Text, "name of test files").short('f').default("kyverno-test.yaml"),
@@ -33,11 +36,25 @@ const FLAGS: &[Flag] = &[
     flag("require-tests", Takes::Switch, "no test is an error"),
     flag("warnings-as-errors", Takes::Switch, "deprecation warnings are fatal"),
     flag("strict", Takes::Switch, "expected results that compare nothing are failures"),
+    flag("coverage", Takes::Switch, "tell which rules, conditions and pattern leaves no test reached"),
+    flag("coverage-file", Takes::Text, "write what tests reached to this JSON file"),
+    flag("watch", Takes::Switch, "run again when a file changes"),
     flag("threads", Takes::Number, "number of threads; the output is the same for any").default("0"),
 ];
 
 const ABOUT: &str = "Runs tests of policies: every folder is searched for test files, which name policies, resources and\nexpected results.";
 const EXAMPLES: &str = "  # run all tests below a folder\n  ephor test policies/\n\n  # only those of one rule, with messages\n  ephor test policies/ -t 'policy=need-team,rule=team' --detailed-results\n";
+
+pub(super) const PAGE: Page = Page {
+    name: "test",
+    arguments: "<folder or repository>...",
+    about: ABOUT,
+    flags: FLAGS,
+    examples: EXAMPLES,
+};
+
+/// How long files have to be left alone before the tests run again.
+const QUIET: Duration = Duration::from_millis(100);
 
 /// How many tests are in work at a time: the memory in use does not grow with their number.
 const BLOCK: usize = 64;
@@ -49,7 +66,7 @@ const BLOCK: usize = 64;
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {
-        print(&command_help("test", "<folder or repository>...", ABOUT, FLAGS, EXAMPLES));
+        print(&command_help("test", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
         return Ok(0);
     }
     if parsed.number("threads") > 0 {
@@ -63,7 +80,63 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if parsed.arguments.is_empty() {
         return Err("requires at least 1 arg(s), only received 0".into());
     }
+    if parsed.on("watch") {
+        return watch(&parsed, *format);
+    }
     session(&parsed, *format)
+}
+
+/// Runs the tests, and again whenever a file changes that they name, until the program is ended.
+fn watch(parsed: &Parsed, format: Format) -> Result<i32, String> {
+    let failed = |e: notify::Error| format!("cannot watch files: {e}");
+    loop {
+        let (tell, changes) = std::sync::mpsc::channel();
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let reads = event.as_ref().is_ok_and(|e| e.kind.is_access());
+            if !reads {
+                // Nobody listens any more when the program ends.
+                let _ = tell.send(());
+            }
+        })
+        .map_err(failed)?;
+        for folder in watched(parsed) {
+            notify::Watcher::watch(&mut watcher, &folder, notify::RecursiveMode::Recursive)
+                .map_err(failed)?;
+        }
+        if let Err(text) = session(parsed, format) {
+            eprintln!("Error: {text}");
+        }
+        eprintln!("waiting for changes");
+        changes.recv().map_err(|e| format!("cannot watch files: {e}"))?;
+        // An editor writes several times: the run begins when it is quiet.
+        while changes.recv_timeout(QUIET).is_ok() {}
+    }
+}
+
+/// The folders in which a change matters.
+fn watched(parsed: &Parsed) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = parsed.arguments.iter().map(PathBuf::from).collect();
+    let found = find(&parsed.arguments, parsed.text("file-name"), parsed.text("git-branch"));
+    for source in found.iter().flat_map(|f| &f.sources) {
+        for test in file::tests(source, None).into_iter().flatten() {
+            let folders =
+                test.paths().map(Path::new).map(|p| if p.is_dir() { p } else { p.parent().unwrap_or(p) });
+            all.extend(
+                folders.map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p }.to_path_buf()),
+            );
+        }
+    }
+    all.retain(|p| p.is_dir());
+    all.sort();
+    all.dedup();
+    // What lies in a folder that is watched is watched with it.
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in all {
+        if !kept.iter().any(|k| path.starts_with(k)) {
+            kept.push(path);
+        }
+    }
+    kept
 }
 
 fn session(parsed: &Parsed, format: Format) -> Result<i32, String> {
@@ -139,6 +212,7 @@ struct Sums {
     failed: Vec<Row>,
     failures: usize,
     idle: usize,
+    coverage: Coverage,
 }
 
 fn run_all(
@@ -149,7 +223,10 @@ fn run_all(
     sums: &mut Sums,
     out: &mut impl Write,
 ) -> Result<(), String> {
-    let strictness = Strictness { warnings_as_errors: parsed.on("warnings-as-errors") };
+    let options = Options {
+        strictness: Strictness { warnings_as_errors: parsed.on("warnings-as-errors") },
+        coverage: parsed.on("coverage") || !parsed.text("coverage-file").is_empty(),
+    };
     let one = |test: &Test| -> Option<Ran> {
         if test.deprecated {
             return Some(deprecated(test));
@@ -158,7 +235,7 @@ fn run_all(
         if results.is_empty() {
             return None;
         }
-        Some(run_test(&Test { results, ..test.clone() }, strictness))
+        Some(run_test(&Test { results, ..test.clone() }, options))
     };
     for block in tests.chunks(BLOCK) {
         let done: Vec<Option<Ran>> = block.par_iter().map(one).collect();
@@ -176,6 +253,7 @@ fn run_all(
             }
             ran.idle.iter().for_each(|line| warn(line));
             sums.idle += ran.idle.len();
+            sums.coverage.merge(ran.coverage);
             sums.rows += ran.rows.len();
             let failed = ran.rows.into_iter().filter(|r| r.verdict == Verdict::Fail);
             if parsed.on("fail-only") {
@@ -214,7 +292,15 @@ fn finish(parsed: &Parsed, style: Style, sums: Sums, out: &mut impl Write) -> Re
     if parsed.on("fail-only") && failures > 0 {
         let _ = write!(out, "Aggregated Failed Test Cases : \n{}", render(&sums.failed, style));
     }
+    if parsed.on("coverage") {
+        let _ = out.write_all(sums.coverage.text().as_bytes());
+    }
     let _ = out.flush();
+    let file = parsed.text("coverage-file");
+    if !file.is_empty() {
+        let text = format!("{}\n", crate::value::print::json_pretty(&sums.coverage.document(), 1));
+        super::write_whole(file, &text).map_err(|e| format!("failed to write {file} ({e})"))?;
+    }
     if sums.idle > 0 {
         warn(&format!("{} expected result(s) compared nothing", sums.idle));
     }

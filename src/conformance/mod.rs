@@ -9,6 +9,7 @@ pub mod cases;
 pub mod engine;
 pub mod jmespath;
 pub mod kubernetes_cel;
+pub mod test_folders;
 pub mod verdicts;
 
 use std::path::Path;
@@ -65,6 +66,12 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
     let asked = wanted("verdicts") || only.starts_with("verdicts");
     if asked && dir.join("verdicts/kyverno-policies.jsonl").exists() {
         verdicts::run(dir)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
+    }
+    for name in ["kyverno-cli", "kyverno-policies"] {
+        let listed = dir.join(format!("{name}.reference-passes.txt")).exists();
+        if listed && (name.starts_with(only) || only.starts_with(name)) {
+            test_folders::run(dir, name)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
+        }
     }
     let mut one = |name: &str, at: &Path, suite: &dyn Fn(&Path) -> std::io::Result<Report>| {
         if wanted(name) && at.exists() {

@@ -74,6 +74,7 @@ fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {
 }
 
 fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
+    super::reached::note(c);
     let key =
         data.fill(&c.key).map_err(|e| format!("failed to substitute variables in condition key: {e}"))?;
     let late;

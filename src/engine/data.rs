@@ -443,6 +443,9 @@ impl<'r> Data<'r> {
         raw: &Value,
         compile: Compile,
     ) -> Result<Option<Value>, String> {
+        if !raw.text_at(&["urlPath"]).is_empty() && !self.world.sources.reaches_api() {
+            return Ok(None);
+        }
         let filled = self
             .fill(call)
             .map_err(|e| {

@@ -19,6 +19,7 @@ pub mod mutate;
 pub mod outcome;
 pub mod pod_security;
 pub mod profile;
+pub mod reached;
 pub mod request;
 mod review;
 pub mod run;
@@ -26,6 +27,7 @@ pub mod shape;
 pub mod sorted;
 pub mod strict;
 pub mod validate;
+pub mod verify;
 
 pub use outcome::{Effect, RuleOutcome, Status};
 pub use profile::Profile;

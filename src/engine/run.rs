@@ -45,7 +45,7 @@ pub fn policy<'p>(
     let mut matched = 0usize;
     let sorted = Sorted::default();
     for rule in rules.filter(|r| !matches!(r.kind, RuleKind::Mutation | RuleKind::Generation)) {
-        if !applies(rule, request) {
+        if !applies(rule, request) || !super::verify::checks(rule, request) {
             continue;
         }
         matched += 1;
@@ -185,6 +185,10 @@ fn one(
         Body::Expressions(expressions) => {
             let (status, text) = super::expressions::run(expressions, request);
             Some(outcome(status, text))
+        }
+        Body::VerifyImages(checks) => {
+            let (status, text) = super::verify::check(checks, policy, rule, request);
+            Some(outcome(status, text.into()))
         }
         Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
         // These have phases of their own.

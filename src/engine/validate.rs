@@ -121,6 +121,7 @@ fn has_object(s: Subject<'_>) -> bool {
 
 fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let late;
+    super::reached::note(overlay);
     let pattern = match overlay {
         Overlay::Ready(p) => p,
         Overlay::Broken(text) => return Some((Status::Error, text.clone())),
@@ -167,6 +168,7 @@ fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
 
 fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let late: Vec<Pattern>;
+    super::reached::note(overlays);
     let patterns: &[Pattern] = match overlays {
         Overlays::Ready(p) => p,
         Overlays::Broken(text) => return Some((Status::Error, text.clone())),

@@ -25,6 +25,8 @@ mod url;
 pub mod world;
 mod x509;
 
+pub use x509::pem_holds;
+
 use std::borrow::Cow;
 
 use crate::value::{Fault, Value, print};

@@ -16,6 +16,7 @@ pub mod expr;
 pub mod expressions;
 pub mod generate;
 pub mod guard;
+pub mod images;
 pub mod matcher;
 pub mod mutate;
 pub mod operator;

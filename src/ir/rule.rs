@@ -94,6 +94,8 @@ pub enum Body {
     Mutate(Box<Mutation>),
     /// Makes objects.
     Generate(Box<Generation>),
+    /// Checks images.
+    VerifyImages(Box<super::images::ImageChecks>),
     /// A kind of rule that this version cannot run: an error result with the text.
     Unsupported(Str),
 }

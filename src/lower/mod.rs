@@ -10,6 +10,7 @@ pub mod condition;
 pub mod constraints;
 mod expressions;
 pub mod generate;
+pub mod images;
 pub mod matcher;
 pub mod mutate;
 pub mod policy;

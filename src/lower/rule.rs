@@ -81,7 +81,6 @@ fn present(v: Option<&Value>) -> Option<&Value> {
 }
 
 fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> (RuleKind, Body) {
-    let unsupported = |what: &str| Body::Unsupported(format!("{what} rules are not supported yet").into());
     if present(doc.get("mutate")).is_some() {
         let mutation = super::mutate::mutation(doc, names, origin, inserted);
         return (RuleKind::Mutation, Body::Mutate(Box::new(mutation)));
@@ -92,7 +91,8 @@ fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> (R
     }
     let origin = origin.key("validate");
     if present(doc.get("verifyImages")).is_some() {
-        return (RuleKind::ImageVerification, unsupported("verifyImages"));
+        let checks = super::images::checks(doc, names);
+        return (RuleKind::ImageVerification, Body::VerifyImages(Box::new(checks)));
     }
     let body = match doc.get("validate") {
         Some(v) => {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Request, RuleOutcome, generate, mutate};
+use crate::engine::{Request, RuleOutcome, generate, mutate, verify};
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
@@ -15,6 +15,7 @@ use super::{Engine, Outcome, PolicyOutcome, PolicySet};
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
     mutating: Vec<u32>,
+    verifying: Vec<u32>,
     generating: Vec<u32>,
     /// Reviews that change objects.
     changing: Vec<u32>,
@@ -31,6 +32,7 @@ impl Phases {
         };
         Phases {
             mutating: having(RuleKind::Mutation, false),
+            verifying: having(RuleKind::ImageVerification, false),
             generating: having(RuleKind::Generation, false),
             changing: having(RuleKind::Mutation, true),
             making: having(RuleKind::Generation, true),
@@ -42,7 +44,8 @@ impl PolicySet {
     /// Whether some rule changes or makes objects.
     pub fn has_phases(&self) -> bool {
         let p = &self.phases;
-        [&p.mutating, &p.generating, &p.changing, &p.making].into_iter().any(|all| !all.is_empty())
+        let all = [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.making];
+        all.into_iter().any(|list| !list.is_empty())
     }
 
     /// The policies that change objects, in the order in which they do.
@@ -66,6 +69,8 @@ impl Engine {
             return outcome;
         }
         let request = changed.as_ref().unwrap_or(request);
+        let recorded = self.verify(request, own, &mut outcome);
+        let request = recorded.as_ref().unwrap_or(request);
         self.decide(false, request, own, &mut outcome);
         let changed = self.mutate(&phases.changing, request, own, &mut outcome);
         let request = changed.as_ref().unwrap_or(request);
@@ -107,6 +112,29 @@ impl Engine {
                 outcome.policies.push(PolicyOutcome { failure, ..PolicyOutcome::of(policy, made.rules) });
             }
         }
+    }
+
+    /// Asks for the evidence of images; the request with what was found, when something was.
+    fn verify(&self, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) -> Option<Request> {
+        let mut current: Option<Request> = None;
+        for (at, policy) in self.set.phases.verifying.iter().filter_map(|at| self.policy(*at)) {
+            let request = current.as_ref().unwrap_or(request);
+            let own = own(at, &request.object);
+            let request = own.as_ref().unwrap_or(request);
+            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
+            let done = verify::policy(policy, rules_of(policy, request), request, self.around(&values));
+            let next = done.object.as_ref().map(|object| request.of_changed(object.clone()));
+            if !done.rules.is_empty() {
+                outcome
+                    .policies
+                    .push(PolicyOutcome { incoming: true, ..PolicyOutcome::of(policy, done.rules) });
+            }
+            if let Some(next) = next {
+                outcome.object = done.object;
+                current = Some(next);
+            }
+        }
+        current
     }
 
     fn policy(&self, at: u32) -> Option<(usize, &Arc<Policy>)> {

@@ -43,6 +43,11 @@ pub trait Sources: Send + Sync {
         None
     }
 
+    /// Whether somebody may answer requests to the Kubernetes API; else they are not even put together.
+    fn reaches_api(&self) -> bool {
+        true
+    }
+
     /// The answer to a request, as text.
     ///
     /// # Errors

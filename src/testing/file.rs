@@ -93,6 +93,26 @@ pub struct Test {
 }
 
 impl Test {
+    /// All files and folders that it names, and its own.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let lists = [
+            &self.policies,
+            &self.resources,
+            &self.http_payloads,
+            &self.envoy_payloads,
+            &self.targets,
+            &self.params,
+            &self.exceptions,
+            &self.cluster,
+        ];
+        let single = [&self.user, &self.context].into_iter().flatten();
+        let values = self.variables.iter().chain(&self.json_payloads).map(|(_, path)| path);
+        let expected =
+            self.results.iter().flat_map(|r| r.patched.iter().chain(&r.generated).chain(&r.clone_source));
+        let all = lists.into_iter().flatten().chain(single).chain(values).chain(expected);
+        all.chain([&self.path]).map(String::as_str)
+    }
+
     /// The line of the file on which an expected result begins.
     pub fn line_of(&self, result: usize) -> usize {
         let path = [PathPart::Key("results".into()), PathPart::Index(result)];

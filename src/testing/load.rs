@@ -13,7 +13,7 @@ use crate::inputs::requests::Requests;
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, resources, strict, user};
 use crate::load::{self, Policies};
-use crate::sources::context;
+use crate::sources::context::Context;
 use crate::sources::files::{self, Cause};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
@@ -101,6 +101,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let params = objects(&test.params, "parameter resources", profile, log)?;
     policies.bind(params.iter().map(|d| d.value.clone()).collect());
     let payloads = payloads(test, log)?;
+    let mut context = context(test, log)?;
     let mut exist: Vec<Value> =
         [&kept, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();
     if !test.cluster.is_empty() {
@@ -113,6 +114,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
                 .entry(ns.text_at(&["metadata", "name"]).into())
                 .or_insert_with(|| labels.unwrap_or_else(Map::new));
         }
+        context.resources.extend(exist.iter().chain(&cluster).cloned());
         exist.extend(cluster);
         values.subresources.clear();
     }
@@ -129,13 +131,25 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         clone_sources: Vec::new(),
         answers: mocks::answers(&test.api_calls)?,
         globals: mocks::globals(&test.globals, &test.folder)?,
-        context: match &test.context {
-            Some(path) => context::read(path)?,
-            None => context::Context::default(),
-        },
+        context,
     };
     let requests = Requests { values: Arc::new(values), user, profile, details: false, operation: None };
     Ok(Loaded { policies, resources: kept, targets, exceptions: all, payloads, requests, world })
+}
+
+/// The context file; one that cannot be read has no effect, as in the reference.
+fn context(test: &Test, log: &mut Log) -> Result<Context, String> {
+    let Some(path) = &test.context else { return Ok(Context::default()) };
+    let read = crate::inputs::read(path).and_then(|text| crate::document::yaml_value_strict(&text));
+    match read {
+        Ok(document) => {
+            Context::of(&document).map_err(|e| format!("error: failed to load context file ({e})"))
+        }
+        Err(e) => {
+            log.hints.push(format!("{}: context: {e}", test.path));
+            Ok(Context::default())
+        }
+    }
 }
 
 fn told(refused: Refused, log: &mut Log) -> String {

@@ -14,11 +14,23 @@ use crate::value::{Map, Str, Value};
 /// The answer to a call.
 #[derive(Clone, Debug)]
 pub struct Answer {
+    method: String,
+    place: String,
     status: i64,
     body: Value,
 }
 
 impl Answer {
+    /// The answer as expressions get it.
+    pub fn for_expressions(&self) -> context::Answer {
+        context::Answer {
+            method: self.method.clone(),
+            url: self.place.clone(),
+            status: self.status,
+            body: self.body.clone(),
+        }
+    }
+
     /// What a context entry reads.
     ///
     /// # Errors
@@ -31,22 +43,6 @@ impl Answer {
             "HTTP {} from apiCall mock for context entry \"{entry}\" (v1 apiCall treats non-2xx as failure)",
             self.status
         ))
-    }
-}
-
-impl Answer {
-    /// What an expression reads; `key` is `METHOD:url` or `url`.
-    pub fn for_expressions(&self, key: &str) -> context::Answer {
-        let (method, url) = match key.split_once(':') {
-            Some((method @ ("GET" | "POST"), url)) => (method, url),
-            _ => ("", key),
-        };
-        context::Answer {
-            method: method.into(),
-            url: url.into(),
-            status: self.status,
-            body: self.body.clone(),
-        }
     }
 }
 
@@ -88,7 +84,8 @@ pub fn answers(entries: &[Value]) -> Result<HashMap<String, Answer>, String> {
             return Err(format!("{named}: statusCode {status} must be between 100 and 599"));
         }
         let key = if method.is_empty() { place.to_owned() } else { format!("{method}:{place}") };
-        if all.insert(key.clone(), Answer { status, body }).is_some() {
+        let answer = Answer { method, place: place.to_owned(), status, body };
+        if all.insert(key.clone(), answer).is_some() {
             return Err(format!(
                 "apiCallResponses: duplicate entry for \"{place}\" (key \"{key}\") — each method+url combination must be unique"
             ));
@@ -117,6 +114,11 @@ pub struct Global {
 }
 
 impl Global {
+    /// Its name and what it holds.
+    pub fn entry(&self) -> (Str, Value) {
+        (Str::from(&*self.name), self.value.clone())
+    }
+
     /// The whole entry, or one of its projections.
     ///
     /// # Errors

@@ -4,12 +4,14 @@
 //! at. [`find`] looks for files, [`file`] reads them, [`run`] evaluates a test, [`rows`] compares;
 //! [`format`] turns rows into text. Semantics: `docs/test.md`.
 
+pub mod coverage;
 pub mod file;
 pub mod find;
 pub mod format;
 pub mod load;
 mod mocks;
 mod objects;
+pub mod repair;
 mod responses;
 pub mod rows;
 pub mod run;

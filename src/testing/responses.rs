@@ -5,8 +5,9 @@
 //! `docs/test.md`, "Rows".
 
 use crate::engine::RuleOutcome;
-use crate::ir::Policy;
-use crate::ir::rule::RuleKind;
+use crate::ir::matcher::Selector;
+use crate::ir::rule::{Body, RuleKind};
+use crate::ir::{Matcher, Policy, Rule};
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use crate::value::Value;
 
@@ -47,12 +48,16 @@ pub fn responses<'o>(set: &'o PolicySet, object: &Value, outcome: &'o Outcome) -
         let results = done.into_iter().flat_map(|p| &p.rules).collect();
         all.push(Response { policy, results, object: current.clone() });
     }
+    for policy in set.policies().iter().filter(|p| wants(p, RuleKind::ImageVerification)) {
+        let done = outcome.policies.iter().find(|p| of(p, policy) && p.incoming);
+        let results = done.into_iter().flat_map(|p| &p.rules).collect();
+        all.push(Response { policy, results, object: current.clone() });
+    }
     for policy in set.policies() {
-        let verdicts: Vec<&PolicyOutcome> = outcome
-            .policies
-            .iter()
-            .filter(|p| of(p, policy) && !has(p, RuleKind::Mutation) && !has(p, RuleKind::Generation))
-            .collect();
+        let gives_verdicts =
+            |p: &&PolicyOutcome| !p.incoming && !has(p, RuleKind::Mutation) && !has(p, RuleKind::Generation);
+        let verdicts: Vec<&PolicyOutcome> =
+            outcome.policies.iter().filter(|p| of(p, policy)).filter(gives_verdicts).collect();
         let results = |p: &&'o PolicyOutcome| Response {
             policy,
             results: p.rules.iter().collect(),
@@ -77,8 +82,35 @@ fn has(outcome: &PolicyOutcome, kind: RuleKind) -> bool {
     outcome.rules.iter().any(|r| r.kind == kind)
 }
 
-/// Whether a policy with rules that give verdicts responds to objects that it does not match.
+/// Whether a policy with rules that give verdicts responds to objects that it does not match. Reviews do
+/// where their constraints are more than one plain rule.
 fn responds_always(policy: &Policy) -> bool {
-    let gives_verdicts = |k: RuleKind| matches!(k, RuleKind::Validation | RuleKind::ImageVerification);
-    policy.rules.iter().any(|r| gives_verdicts(r.kind))
+    match policy.kind.trim_start_matches("Namespaced") {
+        "ValidatingPolicy" | "MutatingPolicy" => return policy.rules.iter().any(|r| !is_plain(&r.when)),
+        "ValidatingAdmissionPolicy" => return true,
+        "GeneratingPolicy" | "DeletingPolicy" | "MutatingAdmissionPolicy" | "ImageValidatingPolicy" => {
+            return false;
+        }
+        _ => {}
+    }
+    let gives_verdicts = |rule: &Rule| match &rule.body {
+        Body::VerifyImages(checks) => checks.checks_alone(),
+        _ => rule.kind == RuleKind::Validation,
+    };
+    policy.rules.iter().any(|r| gives_verdicts(r))
+}
+
+/// Whether constraints are one rule on resources and nothing else.
+fn is_plain(when: &Matcher) -> bool {
+    let Matcher::Constraints(c) = when else { return true };
+    let selects =
+        |s: &Option<Selector>| s.as_ref().is_some_and(|s| !s.labels.is_empty() || !s.expressions.is_empty());
+    matches!(&c.rules[..], [rule] if rule.names.is_empty())
+        && c.exclude.is_empty()
+        && !selects(&c.namespace_selector)
+        && !selects(&c.object_selector)
+}
+
+fn wants(policy: &Policy, kind: RuleKind) -> bool {
+    policy.rules.iter().any(|r| r.kind == kind)
 }

@@ -7,14 +7,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
+use crate::engine::reached::{self, Hits};
 use crate::engine::{Effect, RuleOutcome};
 use crate::functions;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
+use crate::load::LoadedPolicy;
 use crate::policy_set::{Engine, Outcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
 use crate::value::Value;
 
+use super::coverage::Coverage;
 use super::file::Test;
 use super::load::{self, Loaded, Log, Strictness};
 use super::responses::{Response, responses};
@@ -29,18 +32,26 @@ pub struct Ran {
     pub rows: Vec<Row>,
     /// Expected results that compared nothing, as lines with their place.
     pub idle: Vec<String>,
+    /// What was reached, when that was asked for.
+    pub coverage: Coverage,
     /// Why the whole run ends here.
     pub failed: Option<String>,
 }
 
+/// How tests are run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// What ends the run.
+    pub strictness: Strictness,
+    /// Whether it is recorded what policies reach.
+    pub coverage: bool,
+}
+
 /// Runs a test.
-pub fn run(test: &Test, strictness: Strictness) -> Ran {
+pub fn run(test: &Test, options: Options) -> Ran {
     let mut ran = Ran::default();
-    match check(test, strictness, &mut ran.log) {
-        Ok((rows, idle)) => {
-            ran.rows = rows;
-            ran.idle = idle;
-        }
+    match check(test, options, &mut ran) {
+        Ok(()) => {}
         Err(text) => ran.failed = Some(format!("failed to run test ({text})")),
     }
     ran
@@ -50,9 +61,10 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>, Vec<String>), String> {
+fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
+    let log = &mut ran.log;
     let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world } =
-        load::load(test, strictness, log)?;
+        load::load(test, options.strictness, log)?;
     log.line(&format!(
         "  Applying {} to {} with {} ...",
         count(policies.policies.len(), "policy", "policies"),
@@ -77,13 +89,26 @@ fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>
         .with_sources(Arc::new(world))
         .with_values(requests.values.clone());
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
-    let mut outcomes = HashMap::from([(String::new(), evaluate(&engine, &objects, &requests)?)]);
-    for operation in operations {
-        let requests = Requests { operation: Some(operation.as_str().into()), ..requests.clone() };
-        outcomes.insert(operation, evaluate(&engine, &objects, &requests)?);
+    let documents: Vec<&Value> = payloads.iter().map(|(_, v)| v).collect();
+    let evaluate_all = || -> Result<(Vec<Outcome>, HashMap<String, Vec<Outcome>>), String> {
+        let on_payloads = evaluate(&engine, &documents, &requests)?;
+        let mut outcomes = HashMap::from([(String::new(), evaluate(&engine, &objects, &requests)?)]);
+        for operation in operations {
+            let requests = Requests { operation: Some(operation.as_str().into()), ..requests.clone() };
+            outcomes.insert(operation, evaluate(&engine, &objects, &requests)?);
+        }
+        Ok((on_payloads, outcomes))
+    };
+    let (evaluated, hits) = match options.coverage {
+        true => reached::record(evaluate_all),
+        false => (evaluate_all(), Hits::default()),
+    };
+    let (on_payloads, outcomes) = evaluated?;
+    if options.coverage {
+        let all = outcomes.values().flatten().chain(&on_payloads);
+        ran.coverage = coverage(&policies.policies, &hits, all);
     }
     log.line("  Checking results ...");
-    let nothing = Outcome::default();
     let context = Context { facts: &facts, refused: &refused };
     let (mut all, mut notes) = (Vec::new(), Vec::new());
     let targets: Vec<&Value> = targets.iter().map(|d| &d.value).collect();
@@ -92,7 +117,7 @@ fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>
         objects: &objects,
         targets: &targets,
         payloads: &payloads,
-        nothing: &nothing,
+        on_payloads: &on_payloads,
     };
     let views: HashMap<&str, View<'_>> =
         outcomes.iter().map(|(operation, outcomes)| (operation.as_str(), seen.view(outcomes))).collect();
@@ -102,7 +127,31 @@ fn check(test: &Test, strictness: Strictness, log: &mut Log) -> Result<(Vec<Row>
         all.extend(rows);
         notes.extend(idle);
     }
-    Ok((all, notes.iter().map(|n| note(test, n)).collect()))
+    ran.rows = all;
+    ran.idle = notes.iter().map(|n| note(test, n)).collect();
+    Ok(())
+}
+
+/// What evaluations reached of policies.
+fn coverage<'o>(
+    policies: &[LoadedPolicy],
+    hits: &Hits,
+    outcomes: impl Iterator<Item = &'o Outcome>,
+) -> Coverage {
+    let mut ran: HashMap<String, HashMap<String, u64>> = HashMap::new();
+    for (policy, result) in outcomes.flat_map(Outcome::results) {
+        let of_policy = ran.entry(policy.key()).or_default();
+        let n = of_policy.entry(result.rule.to_string()).or_default();
+        *n = n.saturating_add(1);
+    }
+    let mut coverage = Coverage::default();
+    let nothing = HashMap::new();
+    for loaded in policies {
+        if let Some(policy) = &loaded.policy {
+            coverage.add(loaded, policy, hits, ran.get(&policy.key()).unwrap_or(&nothing));
+        }
+    }
+    coverage
 }
 
 /// The objects of a test with what policies said for one operation.
@@ -117,7 +166,7 @@ struct Seen<'o> {
     objects: &'o [&'o Value],
     targets: &'o [&'o Value],
     payloads: &'o [(String, Value)],
-    nothing: &'o Outcome,
+    on_payloads: &'o [Outcome],
 }
 
 impl<'o> Seen<'o> {
@@ -136,8 +185,8 @@ impl<'o> Seen<'o> {
                 found.push(Subject { key, responses: Vec::new(), changed });
             }
         }
-        for (path, _) in self.payloads {
-            let responses = responses(self.set, &Value::Null, self.nothing);
+        for ((path, _), outcome) in self.payloads.iter().zip(self.on_payloads) {
+            let responses = responses(self.set, &Value::Null, outcome);
             evaluated.push(Subject { key: vec![path.clone()], responses, changed: Vec::new() });
         }
         View { targets: found, evaluated }

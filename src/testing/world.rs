@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::sources::offline::Offline;
 use crate::sources::{Call, Sources, context};
-use crate::value::{Str, Value};
+use crate::value::Value;
 
 use super::mocks::{Answer, Global};
 
@@ -40,6 +40,10 @@ impl Sources for World {
                 && o.text_at(&["metadata", "name"]) == name
         });
         Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found")))
+    }
+
+    fn reaches_api(&self) -> bool {
+        self.cluster || !self.answers.is_empty()
     }
 
     fn call(&self, call: &Call) -> Option<Result<Value, String>> {
@@ -75,10 +79,9 @@ impl World {
     /// What expressions may ask: the objects and images of the context file, the answers and entries of
     /// the test.
     pub fn for_expressions(&self) -> context::Context {
-        let entry = |g: &Global| Some((Str::from(&*g.name), g.projection("").ok()?));
         context::Context {
-            globals: self.globals.iter().filter_map(entry).collect(),
-            answers: self.answers.iter().map(|(key, answer)| answer.for_expressions(key)).collect(),
+            globals: self.globals.iter().map(Global::entry).collect(),
+            answers: self.answers.values().map(Answer::for_expressions).collect(),
             ..self.context.clone()
         }
     }

@@ -30,7 +30,7 @@ use crate::sources::payload;
 use crate::value::Value;
 
 use super::flags::{self, Parsed};
-use super::{command_help, print, warn};
+use super::{Page, command_help, print, warn};
 use evaluate::Run;
 use gather::{deprecations, is_global, load_exceptions, load_policies, load_resources, without_duplicates};
 use options::{FLAGS, check_arguments, output_of};
@@ -39,6 +39,9 @@ use results::Output;
 const ABOUT: &str = "Applies policies on resources and prints what they say.";
 const EXAMPLES: &str = "  # check manifests against a folder of policies\n  ephor apply policies/ -r deployment.yaml\n\n  # the same as a policy report\n  ephor apply policies/ -r deployment.yaml --policy-report\n";
 
+pub(super) const PAGE: Page =
+    Page { name: "apply", arguments: "<policy source>...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+
 /// Runs the command; the result is the exit code.
 ///
 /// # Errors
@@ -46,7 +49,7 @@ const EXAMPLES: &str = "  # check manifests against a folder of policies\n  epho
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {
-        print(&command_help("apply", "<policy source>...", ABOUT, FLAGS, EXAMPLES));
+        print(&command_help("apply", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
         return Ok(0);
     }
     if parsed.number("threads") > 0 {

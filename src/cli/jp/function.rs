@@ -6,6 +6,7 @@
 use crate::functions::{self, Function, page};
 use crate::report::diagnostic::did_you_mean;
 
+use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
@@ -18,13 +19,16 @@ const ABOUT: &str = "Shows name, signature and note of functions; of those that 
 
 const EXAMPLES: &str = "  # list functions\n  ephor jp function\n\n  # show one, with examples\n  ephor jp function truncate\n\n  # find those about time\n  ephor jp function --search rfc\n";
 
+pub(super) const PAGE: Page =
+    Page { name: "jp function", arguments: "[NAME...]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+
 /// Runs the command.
 ///
 /// # Errors
 /// Bad flags.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, "jp function", "[NAME...]", ABOUT, FLAGS, EXAMPLES) {
+    if super::helped(&parsed, &PAGE) {
         return Ok(0);
     }
     if parsed.on("markdown") {

@@ -19,7 +19,8 @@ use crate::report::diagnostic::{Diagnostic, did_you_mean};
 use crate::search::{self, Problem};
 use crate::value::Value;
 
-use super::flags::{self, Flag, Parsed};
+use super::Page;
+use super::flags::{self, Parsed};
 
 const ABOUT: &str = "Evaluates and explains JMESPath expressions, with Kyverno's functions.";
 
@@ -77,11 +78,17 @@ fn help() -> Result<i32, String> {
     Ok(0)
 }
 
+/// The pages of the commands under `jp`.
+pub(super) fn pages() -> [Page; 4] {
+    [function::PAGE, parse::PAGE, query::PAGE, repl::PAGE]
+}
+
 /// Prints the help of a command when its flags ask for it.
-fn helped(parsed: &Parsed, name: &str, arguments: &str, about: &str, table: &[Flag], examples: &str) -> bool {
+fn helped(parsed: &Parsed, page: &Page) -> bool {
     let wanted = parsed.on("help");
     if wanted {
-        super::print(&super::command_help(name, arguments, about, table, examples));
+        let Page { name, arguments, about, flags, examples } = *page;
+        super::print(&super::command_help(name, arguments, about, flags, examples));
     }
     wanted
 }

@@ -3,6 +3,7 @@
 use crate::ir::print;
 use crate::search::Expression;
 
+use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
@@ -14,13 +15,16 @@ const ABOUT: &str = "Shows the syntax tree of JMESPath expressions, read from st
 
 const EXAMPLES: &str = "  # the syntax tree\n  ephor jp parse 'metadata.name | truncate(@, `9`)'\n\n  # what the engine runs\n  ephor jp parse --ir 'containers[?image == null]'\n";
 
+pub(super) const PAGE: Page =
+    Page { name: "jp parse", arguments: "[EXPRESSION...]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+
 /// Runs the command.
 ///
 /// # Errors
 /// Bad flags, a file that cannot be read, a text that is no expression.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, "jp parse", "[EXPRESSION...]", ABOUT, FLAGS, EXAMPLES) {
+    if super::helped(&parsed, &PAGE) {
         return Ok(0);
     }
     let mut expressions = parsed.arguments.clone();

@@ -7,6 +7,7 @@
 use crate::search::Expression;
 use crate::value::Value;
 
+use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
@@ -21,13 +22,16 @@ const ABOUT: &str = "Evaluates JMESPath expressions on a JSON or YAML document. 
 
 const EXAMPLES: &str = "  # evaluate an expression\n  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'\n\n  # evaluate an expression from a file, and one more\n  ephor jp query -i object.yaml -q query-file 'metadata.name'\n\n  # the document comes through a pipe\n  cat object.yaml | ephor jp query -c 'spec.containers[].image'\n";
 
+pub(super) const PAGE: Page =
+    Page { name: "jp query", arguments: "[EXPRESSION...]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+
 /// Runs the command.
 ///
 /// # Errors
 /// Bad flags, a file that cannot be read, no expression and no document, an expression that fails.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, "jp query", "[EXPRESSION...]", ABOUT, FLAGS, EXAMPLES) {
+    if super::helped(&parsed, &PAGE) {
         return Ok(0);
     }
     let mut queries = parsed.arguments.clone();

@@ -16,6 +16,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use crate::value::Value;
 
+use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 use super::complete::candidates;
 use super::session::{Answer, Session};
@@ -38,13 +39,16 @@ const EXAMPLES: &str = "  # ask a manifest\n  ephor jp repl pod.yaml\n";
 /// Lines of history that are kept.
 const HISTORY: usize = 1000;
 
+pub(super) const PAGE: Page =
+    Page { name: "jp repl", arguments: "[FILE]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
+
 /// Runs the command.
 ///
 /// # Errors
 /// Bad flags, a document that cannot be read, a terminal that cannot be used.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
-    if super::helped(&parsed, "jp repl", "[FILE]", ABOUT, FLAGS, EXAMPLES) {
+    if super::helped(&parsed, &PAGE) {
         return Ok(0);
     }
     let path = match (parsed.text("input"), &parsed.arguments[..]) {

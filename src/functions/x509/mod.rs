@@ -70,3 +70,8 @@ mod tests {
         }
     }
 }
+
+/// Whether a text holds a well-formed block of a kind, such as `PUBLIC KEY`.
+pub fn pem_holds(text: &str, kind: &str) -> bool {
+    pem::first_block(text).is_some_and(|block| block.kind == kind)
+}

@@ -52,8 +52,25 @@ fn body(b: &Body) -> Node {
         Body::Admission(b) => super::admission::bound(b),
         Body::Mutate(m) => super::mutate::mutation(m),
         Body::Generate(g) => super::generate::generation(g),
+        Body::VerifyImages(checks) => images(checks),
         Body::Unsupported(text) => Node::new(format!("unsupported {}", quoted(text))),
     }
+}
+
+fn images(checks: &crate::ir::images::ImageChecks) -> Node {
+    let mut node = Node::new("verify images");
+    for e in &checks.entries {
+        let names: Vec<&str> = e.references.iter().map(|w| &**w.pattern()).collect();
+        let wants = [
+            (e.attested, "evidence"),
+            (e.mutate_digest, "add digest"),
+            (e.verify_digest, "digest"),
+            (e.required, "verified"),
+        ];
+        let wants: Vec<&str> = wants.into_iter().filter(|(on, _)| *on).map(|(_, text)| text).collect();
+        node.below.push(Node::new(format!("{}: {}", names.join(", "), wants.join(", "))));
+    }
+    node
 }
 
 fn action(a: &Action) -> Option<Node> {

@@ -1,0 +1,108 @@
+//! Folders with test files: the tests of a policy library as the reference's command `test` runs them.
+//!
+//! A list names the folders that the reference passes; a case is one of them. It comes out right when
+//! no row fails and there are as many rows as the reference counts. Folders with policies of other
+//! groups than Kyverno's own first one, and those with expressions of Kubernetes, count as a suite of
+//! their own.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::document::{self, Duplicates};
+use crate::sources::files;
+use crate::testing::file::{self, Test};
+use crate::testing::find::find;
+use crate::testing::rows::Verdict;
+use crate::testing::run::{Options, run as run_test};
+use crate::value::Value;
+
+use super::{Failure, Report, object};
+
+/// The file with the numbers of rows that the reference gives, by suite and folder; beside the suites,
+/// or in the repository.
+const COUNTS: [&str; 2] = ["test-counts.json", "conformance/reference/test-counts.json"];
+
+/// Runs a suite: `NAME` and `NAME/cel-kinds`.
+///
+/// # Errors
+/// The list of folders cannot be read.
+pub fn run(dir: &Path, name: &str) -> std::io::Result<Vec<Report>> {
+    let list = std::fs::read_to_string(dir.join(format!("{name}.reference-passes.txt")))?;
+    let counts = counts(dir);
+    let folders: Vec<&str> = list.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let done: Vec<(bool, Result<(), Failure>)> = folders
+        .par_iter()
+        .map(|folder| {
+            let wanted = counts.at(&[name, folder]).and_then(|v| match v {
+                Value::Int(n) => usize::try_from(*n).ok(),
+                _ => None,
+            });
+            one(&dir.join(name).join(folder), folder, wanted)
+        })
+        .collect();
+    let mut own = Report::new(name);
+    let mut expressions = Report::new(format!("{name}/cel-kinds"));
+    for (has_expressions, result) in done {
+        if has_expressions { expressions.count(result) } else { own.count(result) }
+    }
+    Ok(vec![own, expressions])
+}
+
+fn counts(dir: &Path) -> Value {
+    let beside = dir.join(COUNTS[0]);
+    let text = std::fs::read_to_string(beside).or_else(|_| std::fs::read_to_string(COUNTS[1]));
+    text.ok().and_then(|text| document::json::parse(&text).ok()).unwrap_or_default()
+}
+
+/// Runs the tests of a folder; whether some of its policies are of other kinds.
+fn one(path: &Path, folder: &str, wanted: Option<usize>) -> (bool, Result<(), Failure>) {
+    let failed = |why: String| {
+        let expected = wanted.map_or(Value::Null, |n| Value::Int(i64::try_from(n).unwrap_or(0)));
+        Err(Failure { id: folder.into(), expected: object([("rows", expected)]), got: Value::from(why) })
+    };
+    let found = match find(&[path.to_string_lossy().into_owned()], "kyverno-test.yaml", "") {
+        Ok(found) => found,
+        Err(e) => return (false, failed(e)),
+    };
+    let tests: Result<Vec<Test>, String> = found
+        .sources
+        .iter()
+        .flat_map(|source| file::tests(source, None))
+        .map(|t| t.map_err(|e| format!("{}: {}", e.path, e.text)))
+        .collect();
+    let tests = match tests {
+        Ok(tests) => tests,
+        Err(e) => return (false, failed(e)),
+    };
+    let other = tests.iter().any(has_other_kinds);
+    let mut rows = 0;
+    for test in tests.iter().filter(|t| !t.results.is_empty()) {
+        let ran = run_test(test, Options::default());
+        if let Some(text) = ran.failed {
+            return (other, failed(text));
+        }
+        if let Some(row) = ran.rows.iter().find(|r| r.verdict == Verdict::Fail) {
+            let text =
+                format!("{} {} {}: {} ({})", row.policy, row.rule, row.resource, row.reason, row.message);
+            return (other, failed(text));
+        }
+        rows += ran.rows.len();
+    }
+    match wanted {
+        Some(n) if n != rows => (other, failed(format!("{rows} rows"))),
+        _ => (other, Ok(())),
+    }
+}
+
+/// Whether a test has policies with expressions of Kubernetes, or of kinds made for them.
+fn has_other_kinds(test: &Test) -> bool {
+    let sources = files::policies(&test.policies).sources;
+    let documents = sources
+        .iter()
+        .flat_map(|s| document::parse_stream(&s.name, &s.text, Duplicates::LastWins).unwrap_or_default());
+    documents.flatten().any(|d| {
+        let group = d.value.text_at(&["apiVersion"]).split('/').next().unwrap_or_default().to_owned();
+        matches!(&*group, "policies.kyverno.io" | "admissionregistration.k8s.io")
+    })
+}

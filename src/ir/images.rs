@@ -1,0 +1,42 @@
+//! What rules want of the images of an object.
+
+use crate::value::Value;
+use crate::value::wildcard::Wildcard;
+
+use super::Template;
+
+/// The images that a rule checks.
+#[derive(Clone, Debug)]
+pub struct ImageChecks {
+    /// Checks, each of the images that its patterns name.
+    pub entries: Box<[ImageCheck]>,
+    /// Where objects of other kinds than pods and their controllers have images: by kind, a list of
+    /// `path`, `value`, `name`, `key`.
+    pub extractors: Value,
+}
+
+/// A check of images.
+#[derive(Clone, Debug)]
+pub struct ImageCheck {
+    /// The images, as written in full.
+    pub references: Box<[Wildcard]>,
+    /// Images among them that are let pass.
+    pub skipped: Box<[Wildcard]>,
+    /// Who must have signed them, and with which statements: `type`, `attestors`, `attestations`.
+    pub evidence: Template,
+    /// Whether there is such evidence.
+    pub attested: bool,
+    /// References without digest get one.
+    pub mutate_digest: bool,
+    /// References must have a digest.
+    pub verify_digest: bool,
+    /// Images must have been verified when the object came in.
+    pub required: bool,
+}
+
+impl ImageChecks {
+    /// Whether something can be checked without asking a registry.
+    pub fn checks_alone(&self) -> bool {
+        self.entries.iter().any(|e| e.verify_digest || e.required)
+    }
+}

@@ -1,0 +1,75 @@
+//! `verifyImages` bodies → [`ImageChecks`]. The fields of former versions become attestors.
+
+use std::sync::Arc;
+
+use crate::ir::images::{ImageCheck, ImageChecks};
+use crate::value::wildcard::Wildcard;
+use crate::value::{Map, Str, Value};
+
+use super::template::document;
+
+/// Lowers the checks of a rule; `names` are the bindings in its scope.
+pub fn checks(rule: &Value, names: &Arc<[Str]>) -> ImageChecks {
+    let entries = rule.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
+    ImageChecks {
+        entries: entries.iter().map(|e| check(e, names)).collect(),
+        extractors: rule.get("imageExtractors").cloned().unwrap_or_default(),
+    }
+}
+
+fn list<'v>(entry: &'v Value, key: &str) -> &'v [Value] {
+    entry.get(key).and_then(Value::as_list).unwrap_or_default()
+}
+
+fn check(entry: &Value, names: &Arc<[Str]>) -> ImageCheck {
+    let patterns = |key: &str| list(entry, key).iter().filter_map(Value::as_str).map(Wildcard::new);
+    let former = Some(entry.text_at(&["image"])).filter(|s| !s.is_empty()).map(Wildcard::new);
+    let mut attestors = list(entry, "attestors").to_vec();
+    let attestations = list(entry, "attestations");
+    // Beside attestations the attestor of a former version is lost, as in the reference.
+    attestors.extend(former_attestor(entry).filter(|_| attestations.is_empty()));
+    let on = |key: &str| entry.get(key).and_then(Value::as_bool).unwrap_or(true);
+    let attested = !attestors.is_empty() || !attestations.is_empty();
+    let evidence: Map = [
+        ("type", Value::from(entry.text_at(&["type"]))),
+        ("attestors", Value::list(attestors)),
+        ("attestations", Value::list(attestations.iter().map(without_conditions).collect())),
+    ]
+    .into_iter()
+    .map(|(k, v)| (Str::from(k), v))
+    .collect();
+    ImageCheck {
+        references: patterns("imageReferences").chain(former).collect(),
+        skipped: patterns("skipImageReferences").collect(),
+        evidence: document(&Value::Map(evidence), names),
+        attested,
+        mutate_digest: on("mutateDigest"),
+        verify_digest: on("verifyDigest"),
+        required: on("required"),
+    }
+}
+
+/// Conditions are evaluated on statements, which only a registry has.
+fn without_conditions(attestation: &Value) -> Value {
+    let fields = attestation.as_map().into_iter().flat_map(Map::iter);
+    Value::Map(fields.filter(|(k, _)| &***k != "conditions").map(|(k, v)| (k.clone(), v.clone())).collect())
+}
+
+fn former_attestor(entry: &Value) -> Option<Value> {
+    let text = |key: &str| Some(entry.text_at(&[key])).filter(|s| !s.is_empty());
+    let object = |fields: &[(&str, Option<&str>)]| {
+        let given = fields.iter().filter_map(|(k, v)| Some((Str::from(*k), Value::from((*v)?))));
+        Value::Map(given.collect())
+    };
+    let (kind, by) = match (text("key"), text("issuer")) {
+        (Some(key), _) => ("keys", object(&[("publicKeys", Some(key))])),
+        (None, Some(issuer)) => (
+            "keyless",
+            object(&[("issuer", Some(issuer)), ("subject", text("subject")), ("roots", text("roots"))]),
+        ),
+        (None, None) => return None,
+    };
+    let one: Map = [(Str::from(kind), by)].into_iter().collect();
+    let set: Map = [(Str::from("entries"), Value::list(vec![Value::Map(one)]))].into_iter().collect();
+    Some(Value::Map(set))
+}
