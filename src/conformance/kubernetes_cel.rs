@@ -10,6 +10,8 @@ use crate::cel::library::{Admission, admission};
 use crate::cel::{self, types::Type};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
+use crate::functions::cel::messages::{misnamed, native};
+use crate::functions::cel::selectors;
 use crate::functions::{Authorizer, CelLevel, Context};
 use crate::value::object::{Check, Decision};
 use crate::value::{Map, Object, Str, Value};
@@ -42,7 +44,7 @@ pub fn run(file: &Path) -> std::io::Result<Report> {
 }
 
 fn agrees(expected: &Value, got: &Value) -> bool {
-    let keys = ["compileError", "outputType", "runtimeError", "cost"];
+    let keys = ["compileError", "outputType", "runtimeError", "cost", "objectCheck"];
     let same = |key: &&str| match (expected.get(key), got.get(key)) {
         (Some(Value::Str(a)), Some(Value::Str(b))) if a.starts_with("internal error: ") => {
             b.starts_with("internal error: ")
@@ -87,7 +89,12 @@ fn outcome(case: &Value, inputs: &Value) -> Value {
     let mut out = Map::new();
     out.insert("outputType", Value::from(program.ty.formal()));
     match result {
-        Ok(v) => drop(out.insert("value", tagged(&v))),
+        Ok(v) => {
+            if let Some(text) = (name == "mutation").then(|| misnamed(&v)).flatten() {
+                out.insert("objectCheck", Value::from(text));
+            }
+            out.insert("value", tagged(&v));
+        }
         Err(fault) => drop(out.insert("runtimeError", Value::from(fault.cel_text()))),
     }
     out.insert("cost", Value::Int(i64::try_from(meter.spent()).unwrap_or(i64::MAX)));
@@ -98,6 +105,10 @@ fn outcome(case: &Value, inputs: &Value) -> Value {
 fn refused(want: &str, ty: &Type) -> Option<String> {
     let formal = ty.formal();
     let (allowed, shown): (&[&str], &str) = match want {
+        // A type without a name is none that results can have.
+        "" if formal.is_empty() => {
+            return Some("unexpected compilation error: missing type conversion to proto: ".into());
+        }
         "" => return None,
         "annotation" => (&["string", "null_type"], "one of [string null_type]"),
         "JSONPatches" => (&["list(JSONPatch)"], "list(JSONPatch)"),
@@ -170,6 +181,8 @@ fn request(given: &Value) -> Value {
     let user = given.get("userInfo").cloned().unwrap_or_default();
     m.insert("userInfo", Value::Map(without_empty(&user, &["username", "uid", "groups", "extra"])));
     m.insert("dryRun", given.get("dryRun").cloned().unwrap_or(Value::Bool(false)));
+    m.insert("object", Value::Null);
+    m.insert("oldObject", Value::Null);
     m.insert("options", given.get("options").cloned().unwrap_or_default());
     Value::Map(m)
 }
@@ -247,9 +260,9 @@ impl Authorizer for Rules {
 /// The question as a reason.
 fn echo(asked: &HashMap<&str, &str>, check: &Check) -> String {
     let of = |key: &str| asked.get(key).copied().unwrap_or_default();
-    let listed = |text: &str| {
-        let parts: Vec<&str> = text.split(',').filter(|p| !p.is_empty()).collect();
-        parts.join(" ")
+    let listed = |read: Result<Vec<String>, String>| match read {
+        Ok(parts) => format!("[{}](<nil>)", parts.join(" ")),
+        Err(text) => format!("[]({text})"),
     };
     let about_resource = check.path.is_empty();
     let mut out = String::new();
@@ -260,10 +273,9 @@ fn echo(asked: &HashMap<&str, &str>, check: &Check) -> String {
     for key in ["resource", "subresource", "namespace", "name", "path"] {
         out.push_str(&format!(" {key}={}", of(key)));
     }
-    let (fields, labels) = (listed(&check.fields), listed(&check.labels));
-    out.push_str(&format!(
-        " resourceRequest={about_resource} fields=[{fields}](<nil>) labels=[{labels}](<nil>)"
-    ));
+    let fields = listed(selectors::fields(&check.fields));
+    let labels = listed(selectors::labels(&check.labels));
+    out.push_str(&format!(" resourceRequest={about_resource} fields={fields} labels={labels}"));
     out
 }
 
@@ -292,22 +304,23 @@ fn tagged(v: &Value) -> Value {
     }
 }
 
-/// Message literals inside of another one are shown as maps.
-fn plain(v: &Value) -> Value {
-    match v {
-        Value::List(l) => Value::list(l.iter().map(plain).collect()),
-        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), plain(v))).collect()),
-        Value::Object(o) => match &**o {
-            Object::Struct(_, fields) => plain(&Value::Map(fields.clone())),
-            _ => v.clone(),
-        },
-        _ => v.clone(),
-    }
-}
-
 fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
     entries.sort_by_key(|(k, _)| crate::value::print::json(k));
     entries.into_iter().map(|(k, v)| Value::list(vec![k, v])).collect::<Vec<_>>().into()
+}
+
+/// As [`tagged`] for what a message's field holds: some library values are the reference's own there.
+fn tagged_native(v: &Value) -> Value {
+    let Value::Object(o) = v else { return tagged(v) };
+    let kind = match &**o {
+        Object::Quantity(_) => "*resource.Quantity",
+        Object::Url(_) => "*url.URL",
+        Object::Ip(_) => "netip.Addr",
+        Object::Cidr(..) => "netip.Prefix",
+        Object::Semver(_) => "semver.Version",
+        _ => return tagged(v),
+    };
+    entry("native", kind)
 }
 
 fn double(f: f64) -> String {
@@ -329,18 +342,29 @@ fn opaque(o: &Object) -> Value {
             return entry("map", pairs(entries.iter().map(|(k, v)| (tagged(k), tagged(v))).collect()));
         }
         Object::Struct(name, fields) if &**name == "JSONPatch" => {
-            let shown = |key: &str| match fields.get(key) {
-                Some(v) if key == "value" => tagged(v),
-                Some(v) => v.clone(),
-                None if key == "value" => Value::Null,
-                None => Value::from(""),
-            };
-            let all = ["op", "path", "from", "value"].map(|k| (k, shown(k)));
-            return entry("jsonPatch", object(all));
+            let mut shown: Map = ["op", "path", "from"]
+                .iter()
+                .map(|k| (Str::from(*k), fields.get(k).cloned().unwrap_or_else(|| Value::from(""))))
+                .collect();
+            if let Some(v) = fields.get("value") {
+                shown.insert("value", tagged(v));
+            }
+            return entry("jsonPatch", Value::Map(shown));
         }
+        Object::Struct(name, _) if &**name == "google.protobuf.Empty" => String::new(),
         Object::Struct(name, fields) => {
-            let fields = Value::Map(fields.iter().map(|(k, v)| (k.clone(), plain(v))).collect());
-            return object([("object", Value::Str(name.clone())), ("fields", tagged(&fields))]);
+            let converted: Result<Vec<(Value, Value)>, String> = fields
+                .iter()
+                .map(|(k, v)| {
+                    let v = native(v).map_err(|e| format!("fail to convert field \"{k}\": {e}"))?;
+                    Ok((tagged(&Value::Str(k.clone())), tagged_native(&v)))
+                })
+                .collect();
+            let fields = match converted {
+                Ok(entries) => entry("map", pairs(entries)),
+                Err(text) => entry("error", text),
+            };
+            return object([("object", Value::Str(name.clone())), ("fields", fields)]);
         }
         Object::Quantity(q) => q.to_string(),
         Object::Url(text) => text.to_string(),

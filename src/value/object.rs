@@ -100,6 +100,8 @@ impl Object {
             Object::Cidr(..) => "net.CIDR",
             Object::Semver(_) => "kubernetes.Semver",
             Object::Format(_) => "kubernetes.NamedFormat",
+            // A mutation's messages have no name of their own.
+            Object::Struct(name, _) if is_mutation(name) => "type",
             Object::Struct(name, _) => name,
             Object::Check(check) => match check.about {
                 About::Anything => "kubernetes.authorization.Authorizer",
@@ -110,6 +112,11 @@ impl Object {
             Object::Decision(_) => "kubernetes.authorization.Decision",
         }
     }
+}
+
+/// Whether a message type is one of mutations: `Object…`, `JSONPatch`.
+pub fn is_mutation(name: &str) -> bool {
+    name == "JSONPatch" || name == "Object" || name.starts_with("Object.")
 }
 
 impl Value {
@@ -152,14 +159,50 @@ impl Value {
         }
     }
 
-    /// CEL's equality: numbers by value across their kinds, values of other kinds are unequal.
+    /// CEL's equality; values that cannot be compared are unequal.
     pub fn cel_eq(&self, other: &Value) -> bool {
+        self.cel_equal(other) == Some(true)
+    }
+
+    /// CEL's equality: numbers by value across their kinds, values of other kinds are unequal. `None` when
+    /// a library's value meets another kind, or has no equality. Inside of lists and maps that counts as
+    /// equal, as in the reference.
+    pub fn cel_equal(&self, other: &Value) -> Option<bool> {
+        if let Value::Object(o) = self {
+            match &**o {
+                Object::Check(_) | Object::Decision(_) => return None,
+                Object::Quantity(_)
+                | Object::Ip(_)
+                | Object::Cidr(..)
+                | Object::Url(_)
+                | Object::Semver(_)
+                | Object::Format(_)
+                    if self.cel_type() != other.cel_type() =>
+                {
+                    return None;
+                }
+                Object::Optional(Some(a)) => {
+                    if let Some(Some(b)) = other.as_optional() {
+                        return a.cel_equal(b);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(self.comparable_eq(other))
+    }
+
+    fn inner_eq(&self, other: &Value) -> bool {
+        self.cel_equal(other) != Some(false)
+    }
+
+    fn comparable_eq(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.cel_eq(y))
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.inner_eq(y))
             }
             (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.cel_eq(w)))
+                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.inner_eq(w)))
             }
             (Value::Bytes(a), Value::Bytes(b)) => a == b,
             (Value::Duration(a), Value::Duration(b)) => a == b,
@@ -201,7 +244,7 @@ fn keyed_equals(entries: &[(Value, Value)], other: &Value) -> bool {
         _ => return false,
     };
     entries.len() == count
-        && entries.iter().all(|(k, v)| other.cel_entry(k).flatten().is_some_and(|w| v.cel_eq(w)))
+        && entries.iter().all(|(k, v)| other.cel_entry(k).flatten().is_some_and(|w| v.inner_eq(w)))
 }
 
 fn objects_equal(a: &Object, b: &Object) -> bool {

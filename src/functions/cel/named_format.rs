@@ -53,7 +53,7 @@ fn told(fits: bool, text: &str) -> Vec<String> {
 fn label(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > 63 {
-        problems.push("must be no more than 63 bytes".into());
+        problems.push("must be no more than 63 characters".into());
     }
     if text.contains('.') && text.split('.').all(is_lower_label) {
         problems.push("must not contain dots".into());
@@ -66,7 +66,7 @@ fn label(text: &str) -> Vec<String> {
 fn old_label(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > 63 {
-        problems.push("must be no more than 63 bytes".into());
+        problems.push("must be no more than 63 characters".into());
     }
     if !(is_lower_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())) {
         problems.push(OLD_LABEL.into());
@@ -75,7 +75,7 @@ fn old_label(text: &str) -> Vec<String> {
 }
 
 /// Keys, in the words of the server's own version.
-fn qualified(text: &str) -> Vec<String> {
+pub(super) fn qualified(text: &str) -> Vec<String> {
     let problems = key_problems(text);
     problems.into_iter().map(|p| p.replacen("a qualified name must", "a valid label key must", 1)).collect()
 }
