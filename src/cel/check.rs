@@ -9,6 +9,7 @@ use super::ast::{Entry, Fold, Kind, Node, Place, Shape};
 use super::env::{Env, Message, Overload};
 use super::infer::{Unknowns, instantiate, most_general};
 use super::issue::Issue;
+use super::schema::names::RESERVED;
 use super::types::{Type, applied};
 use crate::value::{Str, Value};
 
@@ -233,7 +234,22 @@ impl Checker<'_> {
         let operand = self.node(operand);
         let ty = self.field(node.at, &operand.ty, field, false);
         let ty = if test { Type::Bool } else { ty };
-        (ty, TypedKind::Select { operand: Box::new(operand), field: field.clone(), test })
+        let field = self.written(&operand.ty, field);
+        (ty, TypedKind::Select { operand: Box::new(operand), field, test })
+    }
+
+    /// The declared name of a field; a word of the language may be written as it is.
+    fn written(&self, target: &Type, field: &Str) -> Str {
+        let target = self.known(target);
+        let target = target.as_optional().cloned().unwrap_or(target);
+        let declared = match &target {
+            Type::Struct(name) if RESERVED.contains(&&**field) => {
+                let escaped = format!("__{field}__");
+                self.env.messages.field(name, &escaped).map(|_| escaped)
+            }
+            _ => None,
+        };
+        declared.map_or_else(|| field.clone(), Str::from)
     }
 
     fn field(&mut self, at: Place, target: &Type, field: &str, optional: bool) -> Type {
@@ -272,6 +288,7 @@ impl Checker<'_> {
             let field = field.clone();
             let operand = self.node(operand);
             let ty = self.field(at, &operand.ty, &field, true);
+            let field = self.written(&operand.ty, &field);
             let name = Typed { at, ty: Type::String, kind: TypedKind::Const(Value::Str(field)) };
             let kind = TypedKind::Call {
                 function: function.clone(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use base64::Engine;
 
 use crate::cel::library::{Admission, admission};
+use crate::cel::schema::{Declared, values::typed as typed_value};
 use crate::cel::{self, types::Type};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
@@ -30,9 +31,11 @@ pub fn run(file: &Path) -> std::io::Result<Report> {
     let dir = file.parent().unwrap_or(file);
     let text = std::fs::read_to_string(dir.join("inputs.json"))?;
     let inputs = crate::document::json::parse(&text).unwrap_or_default();
+    let text = std::fs::read_to_string(dir.join("schemas.json"))?;
+    let schemas = crate::document::json::parse(&text).unwrap_or_default();
     for case in lines(file)? {
         let expected = case.get("result").cloned().unwrap_or_default();
-        let got = outcome(&case, &inputs);
+        let got = outcome(&case, &inputs, &schemas);
         let right = agrees(&expected, &got);
         report.count(if right {
             Ok(())
@@ -62,28 +65,32 @@ fn agrees(expected: &Value, got: &Value) -> bool {
         }
 }
 
-fn outcome(case: &Value, inputs: &Value) -> Value {
+fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
     let name = case.text_at(&["env"]);
-    if name == "typed" {
-        return object([("unsupported", Value::from("schemas"))]);
-    }
-    let env = admission(Admission {
+    let schema = schemas.get(case.text_at(&["schema"])).filter(|_| name == "typed");
+    let declared = schema.and_then(|s| {
+        let resource = s.get("root").and_then(Value::as_bool).unwrap_or(false);
+        Declared::of(s.get("schema")?, resource, "Root")
+    });
+    let mut env = admission(Admission {
         params: name != "policy-noparams",
         authorizer: name == "policy-authorizer",
         mutation: name == "mutation",
         backticks: false,
     });
+    if let Some(declared) = &declared {
+        declared.declare(&mut env, "object");
+        declared.declare(&mut env, "oldObject");
+    }
     let input = inputs.get(case.text_at(&["input"])).cloned().unwrap_or_default();
     let cx = Context { authorizer: authorizer(&input), cel_level: CelLevel::V26, ..Context::default() };
     let source = case.text_at(&["expression"]);
-    let program = match cel::compile(source, &env, &cx) {
+    let want = case.text_at(&["want"]);
+    let program = match cel::compile_as(source, &env, &cx, &|ty| refused(want, ty)) {
         Ok(program) => program,
         Err(text) => return object([("compileError", Value::from(text))]),
     };
-    if let Some(text) = refused(case.text_at(&["want"]), &program.ty) {
-        return object([("compileError", Value::from(text))]);
-    }
-    let root = root(&input);
+    let root = root(&input, declared.as_ref());
     let meter = Meter::new(PER_CALL);
     let result = eval(&program.expr, Env::new(&root, &cx).with_meter(&meter));
     let mut out = Map::new();
@@ -117,11 +124,13 @@ fn refused(want: &str, ty: &Type) -> Option<String> {
     (!allowed.contains(&&*formal)).then(|| format!("must evaluate to {shown} but got {formal}"))
 }
 
-fn root(input: &Value) -> Value {
+fn root(input: &Value, declared: Option<&Declared>) -> Value {
     let part = |key: &str| input.get(key).cloned().unwrap_or_default();
     let mut m = Map::new();
     for key in ["object", "oldObject", "params"] {
-        m.insert(key, part(key));
+        let given = part(key);
+        let typed = declared.filter(|_| key != "params" && !given.is_null());
+        m.insert(key, typed.map_or(given.clone(), |d| typed_value(d, &given)));
     }
     m.insert("request", request(&part("request")));
     m.insert("namespaceObject", namespace(&part("namespaceObject")));
@@ -183,6 +192,7 @@ fn request(given: &Value) -> Value {
     m.insert("dryRun", given.get("dryRun").cloned().unwrap_or(Value::Bool(false)));
     m.insert("object", Value::Null);
     m.insert("oldObject", Value::Null);
+    m.insert("uid", Value::from(given.text_at(&["uid"])));
     m.insert("options", given.get("options").cloned().unwrap_or_default());
     Value::Map(m)
 }
@@ -297,7 +307,11 @@ fn tagged(v: &Value) -> Value {
         Value::Timestamp(t) => entry("timestamp", t.utc().rfc3339_nano()),
         Value::List(l) => entry("list", l.iter().map(tagged).collect::<Vec<_>>()),
         Value::Map(m) => {
-            let entries = m.iter().map(|(k, v)| (tagged(&Value::Str(k.clone())), tagged(v)));
+            let hidden = |v: &Value| matches!(v, Value::Object(o) if matches!(&**o, Object::Invalid(t) if t.is_empty()));
+            let entries = m.iter().map(|(k, v)| match v {
+                v if hidden(v) => (entry("absent", true), entry("error", "no such overload")),
+                v => (tagged(&Value::Str(k.clone())), tagged(v)),
+            });
             entry("map", pairs(entries.collect()))
         }
         Value::Object(o) => opaque(o),
@@ -338,6 +352,7 @@ fn opaque(o: &Object) -> Value {
         Object::Optional(None) => return entry("optional", Value::Null),
         Object::Optional(Some(v)) => return entry("optional", tagged(v)),
         Object::Type(name) => return entry("type", &**name),
+        Object::Invalid(text) => return entry("error", &**text),
         Object::Keyed(entries) => {
             return entry("map", pairs(entries.iter().map(|(k, v)| (tagged(k), tagged(v))).collect()));
         }

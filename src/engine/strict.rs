@@ -192,6 +192,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         env.charge(1)?;
     }
     let mut at = eval(&walk.base, env)?;
+    fits(&at)?;
     let mut optional = false;
     if walk.steps.is_empty() {
         return Ok((Some(at), false));
@@ -226,6 +227,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         at = match found {
             Ok(Some(found)) => {
                 env.charge(1)?;
+                fits(&found)?;
                 found
             }
             Ok(None) if optional => return Ok((None, true)),
@@ -240,6 +242,17 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         };
     }
     Ok((Some(at), optional))
+}
+
+/// What does not fit its schema is a fault when it is read.
+fn fits(v: &Value) -> Result<(), Fault> {
+    match v {
+        Value::Object(o) => match &**o {
+            Object::Invalid(text) => Err(Fault::new(text.to_string())),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
 }
 
 /// The fault of a key or position that is not there.
@@ -322,7 +335,10 @@ fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
             Object::Struct(_, fields) => Ok(fields.contains_key(&test.key)),
             _ => Ok(read(inner, &Value::Str(test.key.clone()))?.is_some()),
         },
-        _ => Ok(read(inner, &Value::Str(test.key.clone()))?.is_some()),
+        _ => match read(inner, &Value::Str(test.key.clone()))? {
+            Some(found) => fits(found).map(|()| true),
+            None => Ok(false),
+        },
     }
 }
 

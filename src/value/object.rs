@@ -4,9 +4,10 @@
 
 use std::net::IpAddr;
 
+use super::list::Order;
 use super::quantity::Quantity;
 use super::semver::Version;
-use super::{Map, Str, Value};
+use super::{List, Map, Str, Value};
 
 /// See the module page.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub enum Object {
     Semver(Version),
     /// A named format.
     Format(&'static str),
+    /// What does not fit its schema: reading it is this fault.
+    Invalid(Str),
     /// A message literal with the fields that were set.
     Struct(Str, Map),
     /// A question to the authorizer.
@@ -100,6 +103,7 @@ impl Object {
             Object::Cidr(..) => "net.CIDR",
             Object::Semver(_) => "kubernetes.Semver",
             Object::Format(_) => "kubernetes.NamedFormat",
+            Object::Invalid(_) => "error",
             // A mutation's messages have no name of their own.
             Object::Struct(name, _) if is_mutation(name) => "type",
             Object::Struct(name, _) => name,
@@ -198,9 +202,7 @@ impl Value {
 
     fn comparable_eq(&self, other: &Value) -> bool {
         match (self, other) {
-            (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.inner_eq(y))
-            }
+            (Value::List(a), Value::List(b)) => lists_equal(a, b),
             (Value::Map(a), Value::Map(b)) => {
                 a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.inner_eq(w)))
             }
@@ -232,6 +234,53 @@ impl Value {
             _ => None,
         }
     }
+}
+
+fn lists_equal(a: &List, b: &List) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match a.order() {
+        Order::Positions => a.iter().zip(b.iter()).all(|(x, y)| x.inner_eq(y)),
+        Order::Values => a.iter().all(|x| b.iter().any(|y| x.cel_eq(y))),
+        Order::Members(keys) => a.iter().all(|x| same_item(b, keys, x).is_some_and(|y| x.inner_eq(y))),
+    }
+}
+
+/// The item that has the same members under these keys.
+fn same_item<'l>(list: &'l [Value], keys: &[Str], item: &Value) -> Option<&'l Value> {
+    let same = |a: Option<&Value>, b: Option<&Value>| match (a, b) {
+        (Some(a), Some(b)) => a.cel_eq(b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    list.iter().find(|one| keys.iter().all(|k| same(one.get(k), item.get(k))))
+}
+
+/// CEL's sum of two lists: the order of the left one decides whether items of the right one replace or
+/// repeat those that are there.
+pub fn list_sum(a: &List, b: &List) -> List {
+    let mut out: Vec<Value> = a.to_vec();
+    match a.order() {
+        Order::Positions => out.extend(b.iter().cloned()),
+        Order::Values => {
+            for item in b {
+                if !a.iter().any(|x| x.cel_eq(item)) {
+                    out.push(item.clone());
+                }
+            }
+        }
+        Order::Members(keys) => {
+            for item in b {
+                let at =
+                    out.iter().position(|one| same_item(std::slice::from_ref(one), keys, item).is_some());
+                match at.and_then(|at| out.get_mut(at)) {
+                    Some(slot) => *slot = item.clone(),
+                    None => out.push(item.clone()),
+                }
+            }
+        }
+    }
+    a.with_items(out)
 }
 
 fn keyed_equals(entries: &[(Value, Value)], other: &Value) -> bool {

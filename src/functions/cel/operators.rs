@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::{Call, Given, fault, given};
-use crate::value::object::number_order;
+use crate::value::object::{list_sum, number_order};
 use crate::value::time::Time;
-use crate::value::{Fault, List, Object, Value};
+use crate::value::{Fault, Object, Value};
 
 const OVERLOAD: &str = "no such overload";
 const OVERFLOW: &str = "integer overflow";
@@ -54,9 +54,7 @@ pub fn add(call: &Call<'_>) -> Given {
         (Value::Float(a), Value::Float(b)) => given(a + b),
         (Value::Str(a), Value::Str(b)) => given([&**a, &**b].concat()),
         (Value::Bytes(a), Value::Bytes(b)) => Some(Ok(Value::Bytes([&**a, &**b].concat().into()))),
-        (Value::List(a), Value::List(b)) => {
-            Some(Ok(Value::List(a.iter().chain(b.iter()).cloned().collect::<List>())))
-        }
+        (Value::List(a), Value::List(b)) => Some(Ok(Value::List(list_sum(a, b)))),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
         (Value::Timestamp(t), Value::Duration(d)) | (Value::Duration(d), Value::Timestamp(t)) => {
             timestamp(t.unix_nanos() + i128::from(*d))
