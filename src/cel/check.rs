@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 
 use super::ast::{Entry, Fold, Kind, Node, Place, Shape};
-use super::env::{Env, Overload};
+use super::env::{Env, Message, Overload};
 use super::infer::{Unknowns, instantiate, most_general};
 use super::issue::Issue;
+use super::schema::names::RESERVED;
 use super::types::{Type, applied};
 use crate::value::{Str, Value};
 
@@ -30,8 +31,8 @@ pub enum TypedKind {
     Const(Value),
     /// A variable by its full name, of a loop or of the environment.
     Variable(Str),
-    /// The name of a type.
-    TypeName(Type),
+    /// The name of a type, as declared.
+    TypeName(Type, Str),
     /// A field.
     Select {
         /// What it is read from.
@@ -121,7 +122,7 @@ fn settle(t: &mut Typed, unknowns: &Unknowns) {
     t.ty = unknowns.resolve(&t.ty, true);
     match &mut t.kind {
         TypedKind::Const(_) | TypedKind::Variable(_) => {}
-        TypedKind::TypeName(ty) => *ty = unknowns.resolve(ty, true),
+        TypedKind::TypeName(ty, _) => *ty = unknowns.resolve(ty, true),
         TypedKind::Select { operand, .. } => settle(operand, unknowns),
         TypedKind::Call { args, .. } | TypedKind::List { items: args, .. } => {
             args.iter_mut().for_each(|a| settle(a, unknowns));
@@ -214,7 +215,10 @@ impl Checker<'_> {
             }
             if let Some(ty) = type_named(&candidate, self.env) {
                 let of = Type::Type(Some(std::sync::Arc::new(ty.clone())));
-                return Some((of, TypedKind::TypeName(ty)));
+                return Some((of, TypedKind::TypeName(ty, candidate.into())));
+            }
+            if candidate == NULL_VALUE {
+                return Some((Type::Int, TypedKind::Const(Value::Int(0))));
             }
         }
         None
@@ -230,7 +234,22 @@ impl Checker<'_> {
         let operand = self.node(operand);
         let ty = self.field(node.at, &operand.ty, field, false);
         let ty = if test { Type::Bool } else { ty };
-        (ty, TypedKind::Select { operand: Box::new(operand), field: field.clone(), test })
+        let field = self.written(&operand.ty, field);
+        (ty, TypedKind::Select { operand: Box::new(operand), field, test })
+    }
+
+    /// The declared name of a field; a word of the language may be written as it is.
+    fn written(&self, target: &Type, field: &Str) -> Str {
+        let target = self.known(target);
+        let target = target.as_optional().cloned().unwrap_or(target);
+        let declared = match &target {
+            Type::Struct(name) if RESERVED.contains(&&**field) => {
+                let escaped = format!("__{field}__");
+                self.env.messages.field(name, &escaped).map(|_| escaped)
+            }
+            _ => None,
+        };
+        declared.map_or_else(|| field.clone(), Str::from)
     }
 
     fn field(&mut self, at: Place, target: &Type, field: &str, optional: bool) -> Type {
@@ -241,7 +260,7 @@ impl Checker<'_> {
         };
         let found = match &target {
             Type::Map(_, value) => (**value).clone(),
-            Type::Struct(name) => match self.env.messages.get(name).and_then(|m| m.field(field)) {
+            Type::Struct(name) => match self.env.messages.field(name, field) {
                 Some(ty) => ty,
                 None => self.issue(at, format!("undefined field '{field}'")),
             },
@@ -250,6 +269,9 @@ impl Checker<'_> {
                 Type::Dyn
             }
             Type::Dyn | Type::Error | Type::Any => Type::Dyn,
+            Type::Opaque(name, _) if UNRESOLVED.contains(&&**name) => {
+                self.issue(at, format!("unexpected failed resolution of '{name}'"))
+            }
             other => {
                 let shown = self.shown(other);
                 self.issue(at, format!("type '{shown}' does not support field selection"));
@@ -266,6 +288,7 @@ impl Checker<'_> {
             let field = field.clone();
             let operand = self.node(operand);
             let ty = self.field(at, &operand.ty, &field, true);
+            let field = self.written(&operand.ty, &field);
             let name = Typed { at, ty: Type::String, kind: TypedKind::Const(Value::Str(field)) };
             let kind = TypedKind::Call {
                 function: function.clone(),
@@ -404,32 +427,42 @@ impl Checker<'_> {
 
     fn message(&mut self, at: Place, name: &Str, fields: &[Entry<Str>]) -> (Type, TypedKind) {
         let looked_up = self.lookup(name);
-        let is_type = matches!(looked_up, Some((_, TypedKind::TypeName(_))));
+        let is_type = matches!(looked_up, Some((_, TypedKind::TypeName(..))));
+        let mut lost = false;
         let found = match looked_up {
             None => {
                 self.undeclared(at, name);
                 None
             }
-            Some((_, TypedKind::TypeName(ty))) => match &ty {
+            Some((_, TypedKind::TypeName(ty, full))) => match &ty {
                 Type::Struct(full) => Some((ty.clone(), full.clone())),
-                Type::Wrapper(_) | Type::Timestamp | Type::Duration | Type::Any => Some((ty, name.clone())),
+                _ if well_known(&full).is_some() => Some((ty, full)),
                 _ => {
                     self.issue(at, format!("'{name}' is not a message type"));
                     None
                 }
             },
-            Some(_) => {
-                self.issue(at, format!("'{name}' is not a type"));
+            Some((ty, _)) => {
+                let shown = self.shown(&ty).formal();
+                self.issue(at, format!("'{shown}' is not a type"));
+                lost = true;
                 None
             }
         };
-        let message = found.as_ref().and_then(|(_, full)| self.env.messages.get(full));
+
         let mut typed = Vec::with_capacity(fields.len());
         for f in fields {
             let value = self.node(&f.value);
             let own = self.unwrapped(&value, f.optional);
+            if lost {
+                self.issue(f.at, format!("unexpected failed resolution of '{name}'"));
+            }
             if found.is_some() || is_type {
-                let wanted = match message.as_ref().and_then(|m| m.field(&f.key)) {
+                let field = found.as_ref().and_then(|(_, full)| {
+                    let known = || well_known(full)?.field(&f.key);
+                    self.env.messages.field(full, &f.key).or_else(known)
+                });
+                let wanted = match field {
                     Some(ty) => ty,
                     // The reference finds a field without a type here.
                     None if matches!(&found, Some((_, name)) if &**name == "JSONPatch") => {
@@ -441,7 +474,7 @@ impl Checker<'_> {
                     None => self.issue(f.at, format!("undefined field '{}'", f.key)),
                 };
                 if !self.unknowns.assign(&wanted, &own) {
-                    let (wanted, own) = (self.shown(&wanted), self.shown(&own));
+                    let wanted = self.shown(&wanted);
                     let key = &f.key;
                     let text =
                         format!("expected type of field '{key}' is '{wanted}' but provided type is '{own}'");
@@ -549,8 +582,11 @@ fn qualified(node: &Node) -> Option<String> {
     }
 }
 
-/// Types of Kubernetes that have names of their own.
-const OPAQUE: [&str; 11] = [
+/// Types of libraries whose names can be written.
+const OPAQUE: [&str; 2] = ["net.IP", "net.CIDR"];
+
+/// Types of libraries that are messages to the checker, but have no fields.
+const UNRESOLVED: [&str; 9] = [
     "kubernetes.URL",
     "kubernetes.Quantity",
     "kubernetes.Semver",
@@ -560,9 +596,38 @@ const OPAQUE: [&str; 11] = [
     "kubernetes.authorization.GroupCheck",
     "kubernetes.authorization.ResourceCheck",
     "kubernetes.authorization.Decision",
-    "net.IP",
-    "net.CIDR",
 ];
+
+/// The one value of its enumeration.
+const NULL_VALUE: &str = "google.protobuf.NullValue.NULL_VALUE";
+
+/// The fields of messages that stand for values of the language.
+fn well_known(name: &str) -> Option<Message> {
+    let fields: Vec<(&str, Type)> = match name.strip_prefix("google.protobuf.")? {
+        "Int32Value" | "Int64Value" => vec![("value", Type::Int)],
+        "UInt32Value" | "UInt64Value" => vec![("value", Type::Uint)],
+        "FloatValue" | "DoubleValue" => vec![("value", Type::Double)],
+        "BoolValue" => vec![("value", Type::Bool)],
+        "StringValue" => vec![("value", Type::String)],
+        "BytesValue" => vec![("value", Type::Bytes)],
+        "Timestamp" | "Duration" => vec![("seconds", Type::Int), ("nanos", Type::Int)],
+        "Any" => vec![("type_url", Type::String), ("value", Type::Bytes)],
+        "Struct" => vec![("fields", Type::map(Type::String, Type::Dyn))],
+        "ListValue" => vec![("values", Type::list(Type::Dyn))],
+        "Value" => vec![
+            ("null_value", Type::Int),
+            ("number_value", Type::Double),
+            ("string_value", Type::String),
+            ("bool_value", Type::Bool),
+            ("struct_value", Type::map(Type::String, Type::Dyn)),
+            ("list_value", Type::list(Type::Dyn)),
+        ],
+        "Empty" => Vec::new(),
+        _ => return None,
+    };
+    let fields = fields.into_iter().map(|(name, ty)| (Str::from(name), ty)).collect();
+    Some(Message { fields, open: false })
+}
 
 /// The type that a name stands for.
 pub fn type_named(name: &str, env: &Env) -> Option<Type> {
@@ -587,6 +652,10 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
         "google.protobuf.BoolValue" => wrapper(Type::Bool),
         "google.protobuf.StringValue" => wrapper(Type::String),
         "google.protobuf.BytesValue" => wrapper(Type::Bytes),
+        "google.protobuf.Struct" => Type::map(Type::String, Type::Dyn),
+        "google.protobuf.Value" => Type::Dyn,
+        "google.protobuf.ListValue" => Type::list(Type::Dyn),
+        "google.protobuf.Empty" => Type::Struct(name.into()),
         _ if OPAQUE.contains(&name) => Type::Opaque(name.into(), Vec::new()),
         _ => {
             env.messages.get(name)?;

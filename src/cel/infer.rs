@@ -20,8 +20,9 @@ pub struct Unknowns {
 impl Unknowns {
     /// An unknown that is in no other type.
     pub fn fresh(&mut self) -> Type {
+        let name = format!("_var{}", self.made);
         self.made += 1;
-        Type::Param(format!("_var{}", self.made).into())
+        Type::Param(name.into())
     }
 
     /// Whether all of `given` may stand for `wanted`; decides unknowns only if so.

@@ -11,10 +11,12 @@ use crate::functions::{Context, regex};
 use crate::ir::Expr;
 use crate::ir::expr::{Access, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
 use crate::ir::strict::map_of;
+use crate::value::object::is_mutation;
 use crate::value::{Object, Str, Value};
 
 use super::ast::Shape;
 use super::check::{Typed, TypedFold, TypedKind};
+use super::types::Type;
 
 /// What makes an expression impossible to plan.
 pub type Impossible = String;
@@ -43,13 +45,20 @@ impl Lowering<'_> {
         match &t.kind {
             TypedKind::Const(v) => Ok(Expr::Const(v.clone())),
             TypedKind::Variable(name) => Ok(walk(self.variable(name), true)),
-            TypedKind::TypeName(ty) => {
+            TypedKind::TypeName(ty, name) => {
+                if !is_value(ty, name) {
+                    return Err(format!("reference to undefined type: {name}"));
+                }
                 let name = ty.formal();
                 let bare = name.split('(').next().unwrap_or_default();
                 Ok(Expr::Const(Value::object(Object::Type(bare.into()))))
             }
             TypedKind::Select { operand, field, test: false } => {
+                let of_mutation = matches!(&operand.ty, Type::Struct(name) if is_mutation(name));
                 let operand = self.node(operand)?;
+                if of_mutation {
+                    return Ok(step(operand, Step::Field(field.clone())));
+                }
                 Ok(step(operand, Step::Key { key: Value::Str(field.clone()), optional: false }))
             }
             TypedKind::Select { operand, field, test: true } => {
@@ -126,7 +135,10 @@ impl Lowering<'_> {
                 return Ok(step(
                     base,
                     match next() {
-                        Expr::Const(key) => Step::Key { key, optional },
+                        Expr::Const(key) if is_key(&key) => Step::Key { key, optional },
+                        Expr::Const(key) => {
+                            return Err(format!("invalid qualifier type: {}", library::go_type(&key)));
+                        }
                         index => Step::At { index: branch(index), optional },
                     },
                 ));
@@ -221,12 +233,26 @@ impl Lowering<'_> {
     }
 }
 
+/// Whether a type's name is a value.
+fn is_value(ty: &Type, name: &str) -> bool {
+    match ty {
+        Type::Struct(name) => &**name == "google.protobuf.Empty",
+        Type::Timestamp | Type::Duration => true,
+        _ => !name.starts_with("google.protobuf."),
+    }
+}
+
+/// Whether a constant can be a key or a position.
+fn is_key(v: &Value) -> bool {
+    matches!(v, Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Str(_))
+}
+
 /// Whether a name occurs in a tree.
 fn mentions(t: &Typed, name: &Str) -> bool {
     let any = |items: &[Typed]| items.iter().any(|i| mentions(i, name));
     match &t.kind {
         TypedKind::Variable(n) => n == name,
-        TypedKind::Const(_) | TypedKind::TypeName(_) => false,
+        TypedKind::Const(_) | TypedKind::TypeName(..) => false,
         TypedKind::Select { operand, .. } => mentions(operand, name),
         TypedKind::Call { args, .. } => any(args),
         TypedKind::List { items, .. } => any(items),

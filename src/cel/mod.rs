@@ -10,6 +10,7 @@ mod infer;
 pub mod issue;
 pub mod library;
 pub mod lower;
+pub mod schema;
 pub mod syntax;
 pub mod types;
 mod validate;
@@ -33,6 +34,19 @@ pub struct Program {
 /// # Errors
 /// The detail text, beginning `compilation failed: ` or `program instantiation failed: `.
 pub fn compile(source: &str, env: &Env, cx: &Context) -> Result<Program, String> {
+    compile_as(source, env, cx, &|_| None)
+}
+
+/// Compiles an expression that must have a certain type: `refused` tells what is wrong with its own.
+///
+/// # Errors
+/// As for [`compile`], and the text of `refused`.
+pub fn compile_as(
+    source: &str,
+    env: &Env,
+    cx: &Context,
+    refused: &dyn Fn(&Type) -> Option<String>,
+) -> Result<Program, String> {
     let failed =
         |issues: Vec<issue::Issue>| format!("compilation failed: {}", issue::report(source, &issues));
     let tree = syntax::parse(source, env.syntax).map_err(failed)?;
@@ -40,6 +54,9 @@ pub fn compile(source: &str, env: &Env, cx: &Context) -> Result<Program, String>
     let issues = validate::issues(&typed, env);
     if !issues.is_empty() {
         return Err(failed(issues));
+    }
+    if let Some(text) = refused(&typed.ty) {
+        return Err(text);
     }
     let expr = lower::lower(&typed, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
     Ok(Program { expr, ty: typed.ty })

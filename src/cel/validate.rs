@@ -22,7 +22,7 @@ pub fn issues(typed: &Typed, env: &Env) -> Vec<Issue> {
 
 fn walk(t: &Typed, in_format: bool, out: &mut Vec<Issue>) {
     match &t.kind {
-        TypedKind::Const(_) | TypedKind::Variable(_) | TypedKind::TypeName(_) => {}
+        TypedKind::Const(_) | TypedKind::Variable(_) | TypedKind::TypeName(..) => {}
         TypedKind::Select { operand, .. } => walk(operand, in_format, out),
         TypedKind::Call { function, args, member, .. } => {
             arguments(t.at, function, args, *member, out);

@@ -7,10 +7,13 @@ use std::sync::Arc;
 use base64::Engine;
 
 use crate::cel::library::{Admission, admission};
+use crate::cel::schema::{Declared, values::typed as typed_value};
 use crate::cel::{self, types::Type};
 use crate::engine::admission::scope::{self, Seen};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
+use crate::functions::cel::messages::{misnamed, native};
+use crate::functions::cel::selectors;
 use crate::functions::{Authorizer, CelLevel, Context};
 use crate::value::object::{Check, Decision};
 use crate::value::{Map, Object, Str, Value};
@@ -29,9 +32,11 @@ pub fn run(file: &Path) -> std::io::Result<Report> {
     let dir = file.parent().unwrap_or(file);
     let text = std::fs::read_to_string(dir.join("inputs.json"))?;
     let inputs = crate::document::json::parse(&text).unwrap_or_default();
+    let text = std::fs::read_to_string(dir.join("schemas.json"))?;
+    let schemas = crate::document::json::parse(&text).unwrap_or_default();
     for case in lines(file)? {
         let expected = case.get("result").cloned().unwrap_or_default();
-        let got = outcome(&case, &inputs);
+        let got = outcome(&case, &inputs, &schemas);
         let right = agrees(&expected, &got);
         report.count(if right {
             Ok(())
@@ -43,7 +48,7 @@ pub fn run(file: &Path) -> std::io::Result<Report> {
 }
 
 fn agrees(expected: &Value, got: &Value) -> bool {
-    let keys = ["compileError", "outputType", "runtimeError", "cost"];
+    let keys = ["compileError", "outputType", "runtimeError", "cost", "objectCheck"];
     let same = |key: &&str| match (expected.get(key), got.get(key)) {
         (Some(Value::Str(a)), Some(Value::Str(b))) if a.starts_with("internal error: ") => {
             b.starts_with("internal error: ")
@@ -61,34 +66,43 @@ fn agrees(expected: &Value, got: &Value) -> bool {
         }
 }
 
-fn outcome(case: &Value, inputs: &Value) -> Value {
+fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
     let name = case.text_at(&["env"]);
-    if name == "typed" {
-        return object([("unsupported", Value::from("schemas"))]);
-    }
-    let env = admission(Admission {
+    let schema = schemas.get(case.text_at(&["schema"])).filter(|_| name == "typed");
+    let declared = schema.and_then(|s| {
+        let resource = s.get("root").and_then(Value::as_bool).unwrap_or(false);
+        Declared::of(s.get("schema")?, resource, "Root")
+    });
+    let mut env = admission(Admission {
         params: name != "policy-noparams",
         authorizer: name == "policy-authorizer",
         mutation: name == "mutation",
         backticks: false,
     });
+    if let Some(declared) = &declared {
+        declared.declare(&mut env, "object");
+        declared.declare(&mut env, "oldObject");
+    }
     let input = inputs.get(case.text_at(&["input"])).cloned().unwrap_or_default();
     let cx = Context { authorizer: authorizer(&input), cel_level: CelLevel::V26, ..Context::default() };
     let source = case.text_at(&["expression"]);
-    let program = match cel::compile(source, &env, &cx) {
+    let want = case.text_at(&["want"]);
+    let program = match cel::compile_as(source, &env, &cx, &|ty| refused(want, ty)) {
         Ok(program) => program,
         Err(text) => return object([("compileError", Value::from(text))]),
     };
-    if let Some(text) = refused(case.text_at(&["want"]), &program.ty) {
-        return object([("compileError", Value::from(text))]);
-    }
-    let root = root(&input);
+    let root = root(&input, declared.as_ref());
     let meter = Meter::new(PER_CALL);
     let result = eval(&program.expr, Env::new(&root, &cx).with_meter(&meter));
     let mut out = Map::new();
     out.insert("outputType", Value::from(program.ty.formal()));
     match result {
-        Ok(v) => drop(out.insert("value", tagged(&v))),
+        Ok(v) => {
+            if let Some(text) = (name == "mutation").then(|| misnamed(&v)).flatten() {
+                out.insert("objectCheck", Value::from(text));
+            }
+            out.insert("value", tagged(&v));
+        }
         Err(fault) => drop(out.insert("runtimeError", Value::from(fault.cel_text()))),
     }
     out.insert("cost", Value::Int(i64::try_from(meter.spent()).unwrap_or(i64::MAX)));
@@ -99,6 +113,10 @@ fn outcome(case: &Value, inputs: &Value) -> Value {
 fn refused(want: &str, ty: &Type) -> Option<String> {
     let formal = ty.formal();
     let (allowed, shown): (&[&str], &str) = match want {
+        // A type without a name is none that results can have.
+        "" if formal.is_empty() => {
+            return Some("unexpected compilation error: missing type conversion to proto: ".into());
+        }
         "" => return None,
         "annotation" => (&["string", "null_type"], "one of [string null_type]"),
         "JSONPatches" => (&["list(JSONPatch)"], "list(JSONPatch)"),
@@ -107,12 +125,17 @@ fn refused(want: &str, ty: &Type) -> Option<String> {
     (!allowed.contains(&&*formal)).then(|| format!("must evaluate to {shown} but got {formal}"))
 }
 
-fn root(input: &Value) -> Value {
+fn root(input: &Value, declared: Option<&Declared>) -> Value {
     let part = |key: &str| input.get(key).cloned().unwrap_or_default();
     let request = part("request");
+    let typed = |key: &str| {
+        let given = part(key);
+        let declared = declared.filter(|_| !given.is_null());
+        declared.map_or(given.clone(), |d| typed_value(d, &given))
+    };
     let seen = Seen {
-        object: part("object"),
-        old_object: part("oldObject"),
+        object: typed("object"),
+        old_object: typed("oldObject"),
         params: Some(part("params")),
         namespace: scope::namespace(&part("namespaceObject")),
         authorizer: true,
@@ -167,9 +190,9 @@ impl Authorizer for Rules {
 /// The question as a reason.
 fn echo(asked: &HashMap<&str, &str>, check: &Check) -> String {
     let of = |key: &str| asked.get(key).copied().unwrap_or_default();
-    let listed = |text: &str| {
-        let parts: Vec<&str> = text.split(',').filter(|p| !p.is_empty()).collect();
-        parts.join(" ")
+    let listed = |read: Result<Vec<String>, String>| match read {
+        Ok(parts) => format!("[{}](<nil>)", parts.join(" ")),
+        Err(text) => format!("[]({text})"),
     };
     let about_resource = check.path.is_empty();
     let mut out = String::new();
@@ -180,10 +203,9 @@ fn echo(asked: &HashMap<&str, &str>, check: &Check) -> String {
     for key in ["resource", "subresource", "namespace", "name", "path"] {
         out.push_str(&format!(" {key}={}", of(key)));
     }
-    let (fields, labels) = (listed(&check.fields), listed(&check.labels));
-    out.push_str(&format!(
-        " resourceRequest={about_resource} fields=[{fields}](<nil>) labels=[{labels}](<nil>)"
-    ));
+    let fields = listed(selectors::fields(&check.fields));
+    let labels = listed(selectors::labels(&check.labels));
+    out.push_str(&format!(" resourceRequest={about_resource} fields={fields} labels={labels}"));
     out
 }
 
@@ -205,29 +227,34 @@ fn tagged(v: &Value) -> Value {
         Value::Timestamp(t) => entry("timestamp", t.utc().rfc3339_nano()),
         Value::List(l) => entry("list", l.iter().map(tagged).collect::<Vec<_>>()),
         Value::Map(m) => {
-            let entries = m.iter().map(|(k, v)| (tagged(&Value::Str(k.clone())), tagged(v)));
+            let hidden = |v: &Value| matches!(v, Value::Object(o) if matches!(&**o, Object::Invalid(t) if t.is_empty()));
+            let entries = m.iter().map(|(k, v)| match v {
+                v if hidden(v) => (entry("absent", true), entry("error", "no such overload")),
+                v => (tagged(&Value::Str(k.clone())), tagged(v)),
+            });
             entry("map", pairs(entries.collect()))
         }
         Value::Object(o) => opaque(o),
     }
 }
 
-/// Message literals inside of another one are shown as maps.
-fn plain(v: &Value) -> Value {
-    match v {
-        Value::List(l) => Value::list(l.iter().map(plain).collect()),
-        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), plain(v))).collect()),
-        Value::Object(o) => match &**o {
-            Object::Struct(_, fields) => plain(&Value::Map(fields.clone())),
-            _ => v.clone(),
-        },
-        _ => v.clone(),
-    }
-}
-
 fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
     entries.sort_by_key(|(k, _)| crate::value::print::json(k));
     entries.into_iter().map(|(k, v)| Value::list(vec![k, v])).collect::<Vec<_>>().into()
+}
+
+/// As [`tagged`] for what a message's field holds: some library values are the reference's own there.
+fn tagged_native(v: &Value) -> Value {
+    let Value::Object(o) = v else { return tagged(v) };
+    let kind = match &**o {
+        Object::Quantity(_) => "*resource.Quantity",
+        Object::Url(_) => "*url.URL",
+        Object::Ip(_) => "netip.Addr",
+        Object::Cidr(..) => "netip.Prefix",
+        Object::Semver(_) => "semver.Version",
+        _ => return tagged(v),
+    };
+    entry("native", kind)
 }
 
 fn double(f: f64) -> String {
@@ -245,22 +272,34 @@ fn opaque(o: &Object) -> Value {
         Object::Optional(None) => return entry("optional", Value::Null),
         Object::Optional(Some(v)) => return entry("optional", tagged(v)),
         Object::Type(name) => return entry("type", &**name),
+        Object::Invalid(text) => return entry("error", &**text),
         Object::Keyed(entries) => {
             return entry("map", pairs(entries.iter().map(|(k, v)| (tagged(k), tagged(v))).collect()));
         }
         Object::Struct(name, fields) if &**name == "JSONPatch" => {
-            let shown = |key: &str| match fields.get(key) {
-                Some(v) if key == "value" => tagged(v),
-                Some(v) => v.clone(),
-                None if key == "value" => Value::Null,
-                None => Value::from(""),
-            };
-            let all = ["op", "path", "from", "value"].map(|k| (k, shown(k)));
-            return entry("jsonPatch", object(all));
+            let mut shown: Map = ["op", "path", "from"]
+                .iter()
+                .map(|k| (Str::from(*k), fields.get(k).cloned().unwrap_or_else(|| Value::from(""))))
+                .collect();
+            if let Some(v) = fields.get("value") {
+                shown.insert("value", tagged(v));
+            }
+            return entry("jsonPatch", Value::Map(shown));
         }
+        Object::Struct(name, _) if &**name == "google.protobuf.Empty" => String::new(),
         Object::Struct(name, fields) => {
-            let fields = Value::Map(fields.iter().map(|(k, v)| (k.clone(), plain(v))).collect());
-            return object([("object", Value::Str(name.clone())), ("fields", tagged(&fields))]);
+            let converted: Result<Vec<(Value, Value)>, String> = fields
+                .iter()
+                .map(|(k, v)| {
+                    let v = native(v).map_err(|e| format!("fail to convert field \"{k}\": {e}"))?;
+                    Ok((tagged(&Value::Str(k.clone())), tagged_native(&v)))
+                })
+                .collect();
+            let fields = match converted {
+                Ok(entries) => entry("map", pairs(entries)),
+                Err(text) => entry("error", text),
+            };
+            return object([("object", Value::Str(name.clone())), ("fields", fields)]);
         }
         Object::Quantity(q) => q.to_string(),
         Object::Url(text) => text.to_string(),

@@ -12,6 +12,7 @@ use crate::ir::Expr;
 use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::ir::expressions::Lazy;
 use crate::ir::strict::map_of;
+use crate::value::object::is_mutation;
 use crate::value::{Fault, Object, Str, Value};
 
 use super::eval::{Env, Evaluated, eval};
@@ -205,6 +206,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         env.charge(1)?;
     }
     let mut at = eval(&walk.base, env)?;
+    fits(&at)?;
     let mut optional = false;
     if walk.steps.is_empty() {
         return Ok((Some(at), false));
@@ -224,6 +226,12 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
                 computed = eval(index, env)?;
                 (&*computed, *optional)
             }
+            Step::Field(name) => {
+                let found = cel::messages::field(&at, name)?;
+                env.charge(1)?;
+                at = Cow::Owned(found.ok_or_else(|| Fault::NotFound(name.clone()))?);
+                continue;
+            }
         };
         optional |= may_miss;
         let found = match &at {
@@ -233,6 +241,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         at = match found {
             Ok(Some(found)) => {
                 env.charge(1)?;
+                fits(&found)?;
                 found
             }
             Ok(None) if optional => return Ok((None, true)),
@@ -247,6 +256,17 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         };
     }
     Ok((Some(at), optional))
+}
+
+/// What does not fit its schema is a fault when it is read.
+fn fits(v: &Value) -> Result<(), Fault> {
+    match v {
+        Value::Object(o) => match &**o {
+            Object::Invalid(text) => Err(Fault::new(text.to_string())),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
 }
 
 /// The fault of a key or position that is not there.
@@ -300,6 +320,7 @@ fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
         }
         Value::Object(o) => match &**o {
             Object::Keyed(_) => Ok(base.cel_entry(key).flatten()),
+            Object::Struct(name, _) if is_mutation(name) => Ok(None),
             // A field that was not set is null.
             Object::Struct(_, fields) => Ok(key.as_str().map(|k| fields.get(k).unwrap_or(&NULL))),
             _ => Ok(None),
@@ -307,6 +328,9 @@ fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
         _ => Ok(None),
     }
 }
+
+/// The fields of a patch.
+const PATCH: [&str; 4] = ["op", "path", "from", "value"];
 
 fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
     let (found, _) = walked(&test.walk, env)?;
@@ -319,10 +343,16 @@ fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
     env.charge(1)?;
     match inner {
         Value::Object(o) => match &**o {
+            Object::Struct(name, _) if &**name == "JSONPatch" && !PATCH.contains(&&*test.key) => {
+                Err(Fault::new(format!("unsupported field: {}", test.key)))
+            }
             Object::Struct(_, fields) => Ok(fields.contains_key(&test.key)),
             _ => Ok(read(inner, &Value::Str(test.key.clone()))?.is_some()),
         },
-        _ => Ok(read(inner, &Value::Str(test.key.clone()))?.is_some()),
+        _ => match read(inner, &Value::Str(test.key.clone()))? {
+            Some(found) => fits(found).map(|()| true),
+            None => Ok(false),
+        },
     }
 }
 
@@ -363,6 +393,9 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
     if env.is_metered() && (failed.is_none() || charged_in_spite) {
         let args: Vec<Option<&Value>> = results.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
         let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known };
+        if let Some(fault) = cel::upset(invoke.function.name, &charge) {
+            return Err(fault);
+        }
         env.charge((invoke.function.cost)(&charge))?;
     }
     outcome.map(Cow::Owned)
@@ -429,19 +462,10 @@ fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: Env<'_, '_>) -> Resu
     for (field, value, optional) in fields {
         let v = eval(value, env)?.into_owned();
         if let Some(v) = part(v, *optional, &format!("field '{field}'"))? {
-            if &**name == "JSONPatch" && &**field != "value" && v.as_str().is_none() {
-                return Err(Fault::new(format!(
-                    "unexpected type {} for JSONPatchType '{field}' field",
-                    cel::native_type(&v)
-                )));
-            }
             out.push((field.clone(), v));
         }
     }
-    if !(&**name == "JSONPatch" || &**name == "Object" || name.starts_with("Object.")) {
-        return Err(Fault::new(format!("unknown type '{name}'")));
-    }
-    Ok(Value::object(Object::Struct(name.clone(), out.into_iter().collect())))
+    cel::messages::build(name, out)
 }
 
 /// What a loop has so far.
@@ -569,10 +593,14 @@ fn round<'a>(
                 env.charge(1)?;
                 return Ok(true);
             }
-            env.charge(2 + u64::from(state.kind == LoopKind::Map) + if l.wraps { LIST_COST } else { 0 })?;
-            match run(&l.body) {
+            env.charge(1 + u64::from(state.kind == LoopKind::Map))?;
+            let made = run(&l.body);
+            if matches!(made, Err(Fault::Budget)) {
+                return Err(Fault::Budget);
+            }
+            env.charge(1 + if l.wraps { LIST_COST } else { 0 })?;
+            match made {
                 Ok(v) => collect(state, first, v),
-                Err(Fault::Budget) => return Err(Fault::Budget),
                 Err(fault) => keep_first(state, fault),
             }
         }

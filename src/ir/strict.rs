@@ -29,6 +29,8 @@ pub enum Step {
         /// A missing one ends the walk with none.
         optional: bool,
     },
+    /// A field of a mutation's message.
+    Field(Str),
     /// A computed key or position.
     At {
         /// What computes it.

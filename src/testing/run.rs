@@ -61,6 +61,9 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
+/// What policies said of payloads, and of objects by the operation.
+type Evaluated = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
+
 fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let log = &mut ran.log;
     let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world } =
@@ -90,7 +93,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         .with_values(requests.values.clone());
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
     let documents: Vec<&Value> = payloads.iter().map(|(_, v)| v).collect();
-    let evaluate_all = || -> Result<(Vec<Outcome>, HashMap<String, Vec<Outcome>>), String> {
+    let evaluate_all = || -> Result<Evaluated, String> {
         let on_payloads = evaluate(&engine, &documents, &requests)?;
         let mut outcomes = HashMap::from([(String::new(), evaluate(&engine, &objects, &requests)?)]);
         for operation in operations {

@@ -3,22 +3,46 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::Value;
+use super::{Str, Value};
 
 /// A shared list. It dereferences to a slice of its items.
 ///
 /// A list may be *opaque*: JMESPath's `items()` returns an array of a type of its own that most
 /// array functions refuse (the reference's behaviour). Every projection of it is an ordinary list.
+///
+/// A list may be without order, as schemas declare it: CEL compares and adds such lists by their items.
 #[derive(Clone, Debug)]
 pub struct List {
-    items: Arc<Vec<Value>>,
+    items: Arc<Items>,
     opaque: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Items {
+    values: Vec<Value>,
+    order: Order,
+}
+
+/// How the items of a list are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By their positions.
+    #[default]
+    Positions,
+    /// By their values.
+    Values,
+    /// By the values of these members.
+    Members(Box<[Str]>),
+}
+
+fn plain(values: Vec<Value>) -> Arc<Items> {
+    Arc::new(Items { values, order: Order::Positions })
 }
 
 impl List {
     /// A list that array functions do not take for an array.
     pub fn opaque(items: Vec<Value>) -> Self {
-        List { items: Arc::new(items), opaque: true }
+        List { items: plain(items), opaque: true }
     }
 
     /// Whether this is the opaque kind.
@@ -32,13 +56,24 @@ impl List {
     }
 
     /// Other items in a list of the same kind.
-    pub fn with_items(&self, items: Vec<Value>) -> List {
-        List { items: Arc::new(items), opaque: self.opaque }
+    pub fn with_items(&self, values: Vec<Value>) -> List {
+        let order = self.items.order.clone();
+        List { items: Arc::new(Items { values, order }), opaque: self.opaque }
+    }
+
+    /// A list whose items are known otherwise than by their positions.
+    pub fn ordered(values: Vec<Value>, order: Order) -> List {
+        List { items: Arc::new(Items { values, order }), opaque: false }
+    }
+
+    /// How its items are known.
+    pub fn order(&self) -> &Order {
+        &self.items.order
     }
 
     /// The items for changing; copied first when they are shared.
     pub fn make_mut(&mut self) -> &mut Vec<Value> {
-        Arc::make_mut(&mut self.items)
+        &mut Arc::make_mut(&mut self.items).values
     }
 }
 
@@ -75,13 +110,13 @@ impl Deref for List {
     type Target = [Value];
 
     fn deref(&self) -> &[Value] {
-        &self.items
+        &self.items.values
     }
 }
 
 impl From<Vec<Value>> for List {
     fn from(items: Vec<Value>) -> Self {
-        List { items: Arc::new(items), opaque: false }
+        List { items: plain(items), opaque: false }
     }
 }
 
@@ -96,6 +131,6 @@ impl<'a> IntoIterator for &'a List {
     type IntoIter = std::slice::Iter<'a, Value>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.items.iter()
+        self.items.values.iter()
     }
 }

@@ -95,7 +95,7 @@ pub fn key_problems_of_server(key: &str) -> Vec<String> {
 pub fn old_label_problems(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > 63 {
-        problems.push("must be no more than 63 bytes".into());
+        problems.push("must be no more than 63 characters".into());
     }
     if !(is_lower_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())) {
         problems.push(OLD_LABEL.into());

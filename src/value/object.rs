@@ -4,9 +4,10 @@
 
 use std::net::IpAddr;
 
+use super::list::Order;
 use super::quantity::Quantity;
 use super::semver::Version;
-use super::{Map, Str, Value};
+use super::{List, Map, Str, Value};
 
 /// See the module page.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub enum Object {
     Semver(Version),
     /// A named format.
     Format(&'static str),
+    /// What does not fit its schema: reading it is this fault.
+    Invalid(Str),
     /// A message literal with the fields that were set.
     Struct(Str, Map),
     /// A question to the authorizer.
@@ -100,6 +103,9 @@ impl Object {
             Object::Cidr(..) => "net.CIDR",
             Object::Semver(_) => "kubernetes.Semver",
             Object::Format(_) => "kubernetes.NamedFormat",
+            Object::Invalid(_) => "error",
+            // A mutation's messages have no name of their own.
+            Object::Struct(name, _) if is_mutation(name) => "type",
             Object::Struct(name, _) => name,
             Object::Check(check) => match check.about {
                 About::Anything => "kubernetes.authorization.Authorizer",
@@ -110,6 +116,11 @@ impl Object {
             Object::Decision(_) => "kubernetes.authorization.Decision",
         }
     }
+}
+
+/// Whether a message type is one of mutations: `Object…`, `JSONPatch`.
+pub fn is_mutation(name: &str) -> bool {
+    name == "JSONPatch" || name == "Object" || name.starts_with("Object.")
 }
 
 impl Value {
@@ -152,14 +163,48 @@ impl Value {
         }
     }
 
-    /// CEL's equality: numbers by value across their kinds, values of other kinds are unequal.
+    /// CEL's equality; values that cannot be compared are unequal.
     pub fn cel_eq(&self, other: &Value) -> bool {
-        match (self, other) {
-            (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.cel_eq(y))
+        self.cel_equal(other) == Some(true)
+    }
+
+    /// CEL's equality: numbers by value across their kinds, values of other kinds are unequal. `None` when
+    /// a library's value meets another kind, or has no equality. Inside of lists and maps that counts as
+    /// equal, as in the reference.
+    pub fn cel_equal(&self, other: &Value) -> Option<bool> {
+        if let Value::Object(o) = self {
+            match &**o {
+                Object::Check(_) | Object::Decision(_) => return None,
+                Object::Quantity(_)
+                | Object::Ip(_)
+                | Object::Cidr(..)
+                | Object::Url(_)
+                | Object::Semver(_)
+                | Object::Format(_)
+                    if self.cel_type() != other.cel_type() =>
+                {
+                    return None;
+                }
+                Object::Optional(Some(a)) => {
+                    if let Some(Some(b)) = other.as_optional() {
+                        return a.cel_equal(b);
+                    }
+                }
+                _ => {}
             }
+        }
+        Some(self.comparable_eq(other))
+    }
+
+    fn inner_eq(&self, other: &Value) -> bool {
+        self.cel_equal(other) != Some(false)
+    }
+
+    fn comparable_eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::List(a), Value::List(b)) => lists_equal(a, b),
             (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.cel_eq(w)))
+                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.inner_eq(w)))
             }
             (Value::Bytes(a), Value::Bytes(b)) => a == b,
             (Value::Duration(a), Value::Duration(b)) => a == b,
@@ -191,6 +236,53 @@ impl Value {
     }
 }
 
+fn lists_equal(a: &List, b: &List) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match a.order() {
+        Order::Positions => a.iter().zip(b.iter()).all(|(x, y)| x.inner_eq(y)),
+        Order::Values => a.iter().all(|x| b.iter().any(|y| x.cel_eq(y))),
+        Order::Members(keys) => a.iter().all(|x| same_item(b, keys, x).is_some_and(|y| x.inner_eq(y))),
+    }
+}
+
+/// The item that has the same members under these keys.
+fn same_item<'l>(list: &'l [Value], keys: &[Str], item: &Value) -> Option<&'l Value> {
+    let same = |a: Option<&Value>, b: Option<&Value>| match (a, b) {
+        (Some(a), Some(b)) => a.cel_eq(b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    list.iter().find(|one| keys.iter().all(|k| same(one.get(k), item.get(k))))
+}
+
+/// CEL's sum of two lists: the order of the left one decides whether items of the right one replace or
+/// repeat those that are there.
+pub fn list_sum(a: &List, b: &List) -> List {
+    let mut out: Vec<Value> = a.to_vec();
+    match a.order() {
+        Order::Positions => out.extend(b.iter().cloned()),
+        Order::Values => {
+            for item in b {
+                if !a.iter().any(|x| x.cel_eq(item)) {
+                    out.push(item.clone());
+                }
+            }
+        }
+        Order::Members(keys) => {
+            for item in b {
+                let at =
+                    out.iter().position(|one| same_item(std::slice::from_ref(one), keys, item).is_some());
+                match at.and_then(|at| out.get_mut(at)) {
+                    Some(slot) => *slot = item.clone(),
+                    None => out.push(item.clone()),
+                }
+            }
+        }
+    }
+    a.with_items(out)
+}
+
 fn keyed_equals(entries: &[(Value, Value)], other: &Value) -> bool {
     let count = match other {
         Value::Map(m) => m.len(),
@@ -201,7 +293,7 @@ fn keyed_equals(entries: &[(Value, Value)], other: &Value) -> bool {
         _ => return false,
     };
     entries.len() == count
-        && entries.iter().all(|(k, v)| other.cel_entry(k).flatten().is_some_and(|w| v.cel_eq(w)))
+        && entries.iter().all(|(k, v)| other.cel_entry(k).flatten().is_some_and(|w| v.inner_eq(w)))
 }
 
 fn objects_equal(a: &Object, b: &Object) -> bool {

@@ -323,6 +323,12 @@ fn sort_by(at: Place, target: Node, mut args: Args) -> Expanded {
     let Some(name) = var.as_ident().cloned() else {
         return Err(Issue::new(var.at, "argument is not an identifier"));
     };
+    let constant = matches!(target.kind, Kind::Const(_) | Kind::Map(_) | Kind::Struct { .. });
+    if constant {
+        let text =
+            "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
+        return Err(Issue::new(target.at, text));
+    }
     let input = || Node::ident(at, INPUT);
     let keys =
         collect(at, Shape::List, input(), (name, None), None, [empty_list(at), appended(at, args.take())])?;

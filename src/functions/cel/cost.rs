@@ -74,29 +74,27 @@ pub fn matches(c: &Charge<'_>) -> u64 {
     if c.known.one_form && c.known.member { regex(c) } else { 1 }
 }
 
-/// Compares the bits of a network and of an address.
-pub fn contains_ip(c: &Charge<'_>) -> u64 {
-    let bits = match c.args.first() {
-        Some(Some(Value::Object(o))) => match &**o {
-            Object::Cidr(_, bits) => u64::from(*bits),
-            _ => 8,
-        },
-        _ => 8,
-    };
-    let text = if is_text(c.args.get(1).copied().flatten()) { c.text_traversal(1) } else { 0 };
-    bits.div_ceil(32) + text
-}
-
-/// As [`contains_ip`], and compares the prefixes.
-pub fn contains_cidr(c: &Charge<'_>) -> u64 {
-    let bytes = match c.args.first() {
+/// The bytes of a network's prefix; other values have their size.
+fn prefix_bytes(c: &Charge<'_>) -> u64 {
+    match c.args.first() {
         Some(Some(Value::Object(o))) => match &**o {
             Object::Cidr(_, bits) => u64::from(*bits).div_ceil(8),
             _ => 1,
         },
-        _ => 1,
-    };
-    contains_ip(c) + 1 + tenths(bytes)
+        _ => c.size(0),
+    }
+}
+
+/// Compares an address with a network; an argument that is known to be a text is parsed first.
+pub fn contains_ip(c: &Charge<'_>) -> u64 {
+    let is_text = c.known.one_form && is_text(c.args.get(1).copied().flatten());
+    let parsed = if is_text { c.text_traversal(1) } else { 0 };
+    prefix_bytes(c).div_ceil(5) + parsed
+}
+
+/// As [`contains_ip`], and compares the prefixes.
+pub fn contains_cidr(c: &Charge<'_>) -> u64 {
+    contains_ip(c) + 1 + tenths(prefix_bytes(c))
 }
 
 /// Walks the texts of one form.
@@ -164,6 +162,25 @@ pub fn traversal(c: &Charge<'_>) -> u64 {
 
 const LIST: u64 = 10;
 
+/// Calls whose charge cannot be computed abort, in the reference's words.
+pub fn upset(name: &str, c: &Charge<'_>) -> Option<crate::value::Fault> {
+    let at = match name {
+        "distinct" | "@sortByAssociatedKeys" => 0,
+        "flatten" if c.args.len() > 1 => 1,
+        _ => return None,
+    };
+    let arg = c.args.get(at).copied().flatten();
+    let (fits, wanted) = match name {
+        "distinct" => (matches!(arg, Some(Value::List(_))), "traits.Lister: missing method Contains"),
+        "flatten" => (matches!(arg, Some(Value::Int(_))), "types.Int"),
+        _ => (c.args.get(1).copied().flatten().is_some(), "traits.Lister: missing method Add"),
+    };
+    let found = arg.map_or("*types.Err", super::go_type);
+    (!fits).then(|| {
+        crate::value::Fault::new(format!("internal error: interface conversion: {found} is not {wanted}"))
+    })
+}
+
 /// Makes a list.
 pub fn made_list(c: &Charge<'_>) -> u64 {
     LIST + 1 + size_of(c.result)
@@ -171,18 +188,21 @@ pub fn made_list(c: &Charge<'_>) -> u64 {
 
 /// Takes lists apart.
 pub fn flatten(c: &Charge<'_>) -> u64 {
-    let depth = match c.args.get(1) {
-        Some(Some(Value::Int(n))) => u64::try_from(*n).unwrap_or(0),
-        _ => 1,
-    };
-    LIST + 1 + c.size(0).saturating_mul(depth)
+    match c.args.get(1) {
+        // A negative depth is charged as the reference's arithmetic has it.
+        Some(Some(Value::Int(n))) if *n < 0 => {
+            (LIST + 1).wrapping_sub(c.size(0).saturating_mul(n.unsigned_abs()))
+        }
+        Some(Some(Value::Int(n))) => (LIST + 1).saturating_add(c.size(0).saturating_mul(n.unsigned_abs())),
+        _ => LIST + 1 + c.size(0),
+    }
 }
 
 /// Compares the items of a list with each other.
 pub fn distinct(c: &Charge<'_>) -> u64 {
     let pairs = c.size(0).saturating_mul(c.size(0));
     let of_texts = match c.args.first() {
-        Some(Some(Value::List(l))) => l.iter().any(|v| is_text(Some(v))),
+        Some(Some(Value::List(l))) => is_text(l.iter().next()),
         _ => false,
     };
     let texts = if of_texts { pairs / 10 } else { 0 };
@@ -211,7 +231,7 @@ pub fn check(_: &Charge<'_>) -> u64 {
 
 /// Parses a selector.
 pub fn selector(c: &Charge<'_>) -> u64 {
-    LIST + c.text_traversal(1) + c.size(1).saturating_add(1).saturating_mul(25)
+    LIST + c.text_traversal(1) + c.size(1).div_ceil(2).saturating_mul(50)
 }
 
 /// Parses an address; the method of a network costs 1.

@@ -260,12 +260,12 @@ fn special(f: f64) -> Option<&'static str> {
     }
 }
 
-/// Fixed point with thousands parted.
+/// Fixed point with thousands parted. Of the precision the last eight bits count.
 fn grouped(f: f64, precision: usize) -> String {
     if let Some(text) = special(f) {
         return text.into();
     }
-    let text = format!("{:.*}", precision.min(1100), f.abs());
+    let text = format!("{:.*}", precision % 256, f.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let mut out = String::new();
     if f.is_sign_negative() {

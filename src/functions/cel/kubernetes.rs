@@ -104,19 +104,21 @@ const FORM: &str =
 /// Why a text is no quantity.
 fn quantity_problem(text: &str) -> &'static str {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let number = unsigned.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
-    let (digits, suffix) = unsigned.split_at(number);
-    let letters = suffix.bytes().take_while(|b| b"eEinumkKMGTP".contains(b)).count();
-    let tail = suffix.get(letters..).unwrap_or_default();
+    let digits = |t: &str| t.bytes().take_while(u8::is_ascii_digit).count();
+    let mut rest = unsigned.get(digits(unsigned)..).unwrap_or_default();
+    if let Some(fraction) = rest.strip_prefix('.') {
+        rest = fraction.get(digits(fraction)..).unwrap_or_default();
+    }
+    let letters = rest.bytes().take_while(|b| b"eEinumkKMGTP".contains(b)).count();
+    let tail = rest.get(letters..).unwrap_or_default();
     let exponent = tail.strip_prefix(['+', '-']).unwrap_or(tail);
-    let fits = !digits.is_empty() && exponent.bytes().all(|b| b.is_ascii_digit());
-    if !fits {
+    if text.is_empty() || digits(exponent) < exponent.len() {
         return FORM;
     }
-    if Quantity::parse(&format!("0{suffix}")).is_none() {
+    if Quantity::parse(&format!("0{rest}")).is_none() {
         return "unable to parse quantity's suffix";
     }
-    if digits.matches('.').count() > 1 { FORM } else { "unable to parse numeric part of quantity" }
+    "unable to parse numeric part of quantity"
 }
 
 pub fn quantity(call: &Call<'_>) -> Given {
@@ -158,21 +160,15 @@ pub fn approximate_float(call: &Call<'_>) -> Given {
     given(quantity_arg(call, 0)?.approx())
 }
 
-/// The whole number that a quantity is.
-fn integer(q: &Quantity) -> Option<i64> {
-    let n = q.to_i64()?;
-    q.with_value(n).cmp(q).is_eq().then_some(n)
-}
-
 pub fn as_integer(call: &Call<'_>) -> Given {
-    match integer(quantity_arg(call, 0)?) {
+    match quantity_arg(call, 0)?.as_integer() {
         Some(n) => given(n),
         None => fault("cannot convert value to integer"),
     }
 }
 
 pub fn is_integer(call: &Call<'_>) -> Given {
-    given(integer(quantity_arg(call, 0)?).is_some())
+    given(quantity_arg(call, 0)?.as_integer().is_some())
 }
 
 fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>) -> Given {

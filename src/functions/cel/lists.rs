@@ -16,8 +16,11 @@ fn comparable(v: &Value) -> bool {
 
 pub fn is_sorted(call: &Call<'_>) -> Given {
     let items = items(call, 0)?;
-    if !items.iter().all(comparable) {
+    if !items.first().is_none_or(comparable) {
         return None;
+    }
+    if !items.iter().all(comparable) {
+        return fault("no such overload");
     }
     given(items.windows(2).all(|w| !matches!(order(&w[0], &w[1]), Ok(Ordering::Greater))))
 }
@@ -55,10 +58,13 @@ pub fn sum(call: &Call<'_>) -> Given {
 fn extreme(call: &Call<'_>, name: &str, wanted: Ordering) -> Given {
     let items = items(call, 0)?;
     let Some(mut best) = items.first() else { return fault(format!("{name} called on empty list")) };
-    if !items.iter().all(comparable) {
+    if !comparable(best) {
         return None;
     }
     for item in items {
+        if !comparable(item) {
+            return fault("no such overload");
+        }
         if order(item, best) == Ok(wanted) {
             best = item;
         }
@@ -164,6 +170,9 @@ pub fn go_type(v: &Value) -> &'static str {
             crate::value::Object::Cidr(..) => "types.CIDR",
             crate::value::Object::Semver(_) => "types.Semver",
             crate::value::Object::Format(_) => "*types.Format",
+            crate::value::Object::Struct(name, _) if crate::value::object::is_mutation(name) => {
+                "*dynamic.ObjectVal"
+            }
             _ => "*types.Object",
         },
     }
@@ -189,12 +198,15 @@ fn sorted_by(keys: &[Value], items: &[Value]) -> Given {
 pub fn sort(call: &Call<'_>) -> Given {
     match items(call, 0) {
         Some(items) => sorted_by(items, items),
+        None if super::operators::has_methods(call.arg(0)) => fault("no such overload"),
         None => fault("no such overload: sort"),
     }
 }
 
 pub fn sort_by_keys(call: &Call<'_>) -> Given {
-    let (input, keys) = (items(call, 0)?, items(call, 1)?);
+    let (Some(input), Some(keys)) = (items(call, 0), items(call, 1)) else {
+        return fault("no such overload: @sortByAssociatedKeys");
+    };
     if input.len() != keys.len() {
         return fault(format!(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {} and {} elements respectively",
@@ -208,7 +220,7 @@ pub fn sort_by_keys(call: &Call<'_>) -> Given {
 pub fn distinct(call: &Call<'_>) -> Given {
     let Some(items) = items(call, 0) else {
         return fault(format!(
-            "internal error: interface conversion: {} is not traits.Lister: missing method Add",
+            "internal error: interface conversion: {} is not traits.Lister: missing method Contains",
             go_type(call.arg(0))
         ));
     };

@@ -12,11 +12,13 @@ pub mod format;
 mod image_reference;
 mod kubernetes;
 mod lists;
+pub mod messages;
 mod named_format;
 mod network;
 mod operators;
 mod optional;
 pub mod outside;
+pub mod selectors;
 mod strings;
 mod table;
 mod time;
@@ -27,7 +29,7 @@ use super::Context;
 use crate::ir::expr::Known;
 use crate::value::{Fault, Value};
 
-pub use cost::Charge;
+pub use cost::{Charge, upset};
 pub use lists::go_type;
 pub use operators::order;
 

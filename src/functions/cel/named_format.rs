@@ -53,7 +53,7 @@ fn told(fits: bool, text: &str) -> Vec<String> {
 fn label(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > 63 {
-        problems.push("must be no more than 63 bytes".into());
+        problems.push("must be no more than 63 characters".into());
     }
     if text.contains('.') && text.split('.').all(is_lower_label) {
         problems.push("must not contain dots".into());

@@ -189,8 +189,13 @@ fn read_ip(text: &str) -> Result<IpAddr, String> {
 
 /// A network, or why a text is none.
 fn read_cidr(text: &str) -> Result<(IpAddr, u8), String> {
+    read_prefix(text).map_err(|(e, _)| e)
+}
+
+/// As [`read_cidr`]; of a mapped address also the words of `containsCIDR`, which shows the whole text.
+fn read_prefix(text: &str) -> Result<(IpAddr, u8), (String, Option<String>)> {
     const WHAT: &str = "network address parse error during conversion from string";
-    let bad = |why: &str| format!("{WHAT}: {WHAT}: netip.ParsePrefix({}): {why}", quote(text));
+    let bad = |why: &str| (format!("{WHAT}: {WHAT}: netip.ParsePrefix({}): {why}", quote(text)), None);
     let Some((head, bits)) = text.rsplit_once('/') else { return Err(bad("no '/'")) };
     let (ip, zone) = parse_addr(head).map_err(|e| bad(&e))?;
     if zone {
@@ -206,7 +211,9 @@ fn read_cidr(text: &str) -> Result<(IpAddr, u8), String> {
         return Err(bad("prefix length out of range"));
     }
     if is_mapped(&ip) {
-        return Err(format!("{WHAT}: IPv4-mapped IPv6 address {} is not allowed", quote(head)));
+        let mapped =
+            |shown: &str| format!("{WHAT}: IPv4-mapped IPv6 address {} is not allowed", quote(shown));
+        return Err((mapped(head), Some(mapped(text))));
     }
     Ok((ip, u8::try_from(bits).unwrap_or(0)))
 }
@@ -345,9 +352,9 @@ pub fn contains_ip(call: &Call<'_>) -> Given {
 pub fn contains_cidr(call: &Call<'_>) -> Given {
     let net = cidr_arg(call, 0)?;
     let (ip, bits) = match call.text(1) {
-        Some(text) => match read_cidr(text) {
+        Some(text) => match read_prefix(text) {
             Ok(found) => found,
-            Err(_) => return fault("no such overload"),
+            Err((plain, whole)) => return fault(whole.unwrap_or(plain)),
         },
         None => cidr_arg(call, 1)?,
     };

@@ -3,16 +3,22 @@
 use std::cmp::Ordering;
 
 use super::{Call, Given, fault, given};
-use crate::value::object::number_order;
+use crate::value::object::{list_sum, number_order};
 use crate::value::time::Time;
-use crate::value::{Fault, List, Object, Value};
+use crate::value::{Fault, Object, Value};
 
 const OVERLOAD: &str = "no such overload";
 const OVERFLOW: &str = "integer overflow";
 
-/// Kinds that have an operator refuse a wrong right side in their own words.
+/// Kinds that have an operator, or that have methods, refuse a wrong right side in their own words.
 fn refused(call: &Call<'_>, name: &str, has: fn(&Value) -> bool) -> Given {
-    if has(call.arg(0)) { fault(OVERLOAD) } else { fault(format!("{OVERLOAD}: {name}")) }
+    let own = has(call.arg(0)) || has_methods(call.arg(0));
+    if own { fault(OVERLOAD) } else { fault(format!("{OVERLOAD}: {name}")) }
+}
+
+/// Kinds that calls are handed to when no form fits.
+pub fn has_methods(v: &Value) -> bool {
+    matches!(v, Value::Str(_) | Value::Timestamp(_) | Value::Duration(_))
 }
 
 fn is_number(v: &Value) -> bool {
@@ -48,9 +54,7 @@ pub fn add(call: &Call<'_>) -> Given {
         (Value::Float(a), Value::Float(b)) => given(a + b),
         (Value::Str(a), Value::Str(b)) => given([&**a, &**b].concat()),
         (Value::Bytes(a), Value::Bytes(b)) => Some(Ok(Value::Bytes([&**a, &**b].concat().into()))),
-        (Value::List(a), Value::List(b)) => {
-            Some(Ok(Value::List(a.iter().chain(b.iter()).cloned().collect::<List>())))
-        }
+        (Value::List(a), Value::List(b)) => Some(Ok(Value::List(list_sum(a, b)))),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
         (Value::Timestamp(t), Value::Duration(d)) | (Value::Duration(d), Value::Timestamp(t)) => {
             timestamp(t.unix_nanos() + i128::from(*d))
@@ -118,8 +122,7 @@ pub fn negate(call: &Call<'_>) -> Given {
         Value::Int(a) => whole(a.checked_neg()),
         Value::Float(a) => given(-a),
         Value::Duration(a) => duration(a.checked_neg()),
-        Value::UInt(_) => fault(OVERLOAD),
-        _ => fault(format!("{OVERLOAD}: -_")),
+        _ => refused(call, "-_", |v| matches!(v, Value::UInt(_))),
     }
 }
 
@@ -130,24 +133,12 @@ pub fn not(call: &Call<'_>) -> Given {
     }
 }
 
-/// Kubernetes' own kinds compare with their own kind only.
-fn refuses(call: &Call<'_>) -> bool {
-    let Value::Object(o) = call.arg(0) else { return false };
-    matches!(**o, Object::Quantity(_) | Object::Ip(_) | Object::Cidr(..) | Object::Url(_) | Object::Semver(_))
-        && call.arg(0).cel_type() != call.arg(1).cel_type()
-}
-
 pub fn equal(call: &Call<'_>) -> Given {
-    if refuses(call) {
-        return fault(OVERLOAD);
-    }
-    given(call.arg(0).cel_eq(call.arg(1)))
+    call.arg(0).cel_equal(call.arg(1)).map_or_else(|| fault(OVERLOAD), given)
 }
 
+/// Values that cannot be compared are unequal.
 pub fn unequal(call: &Call<'_>) -> Given {
-    if refuses(call) {
-        return fault(OVERLOAD);
-    }
     given(!call.arg(0).cel_eq(call.arg(1)))
 }
 
@@ -216,6 +207,7 @@ pub fn size(call: &Call<'_>) -> Given {
             Object::Keyed(entries) => entries.len(),
             _ => return fault("no such overload: size"),
         },
+        v if has_methods(v) => return fault(OVERLOAD),
         _ => return fault("no such overload: size"),
     };
     given(i64::try_from(count).unwrap_or(i64::MAX))

@@ -169,6 +169,9 @@ pub fn trim(call: &Call<'_>) -> Given {
 pub fn join(call: &Call<'_>) -> Given {
     let items = call.arg(0).as_list()?;
     let by = if call.args.len() > 1 { call.text(1)? } else { "" };
+    if items.first().is_some_and(|first| first.as_str().is_none()) {
+        return None;
+    }
     let mut parts = Vec::with_capacity(items.len());
     for item in items {
         match item.as_str() {

@@ -51,6 +51,11 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::Map(Map::from_unique(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect()))
 }
 
+/// Whether a text holds a well-formed block of a kind, such as `PUBLIC KEY`.
+pub fn pem_holds(text: &str, kind: &str) -> bool {
+    pem::first_block(text).is_some_and(|block| block.kind == kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Arg, Context, call, find};
@@ -69,9 +74,4 @@ mod tests {
             assert!(matches!(decode(&base[..cut]), Some(Err(_))));
         }
     }
-}
-
-/// Whether a text holds a well-formed block of a kind, such as `PUBLIC KEY`.
-pub fn pem_holds(text: &str, kind: &str) -> bool {
-    pem::first_block(text).is_some_and(|block| block.kind == kind)
 }

@@ -249,6 +249,10 @@ fn steps<'e>(walk: &'e Walk, operands: &mut Vec<(&'static str, &'e Expr)>) -> St
                 out.push_str(&literal(key));
                 out.push(']');
             }
+            Step::Field(name) => {
+                out.push('.');
+                out.push_str(&key(name));
+            }
             Step::At { index, optional } => {
                 out.push_str(if *optional { "[?_]" } else { "[_]" });
                 operands.push(("at", index));

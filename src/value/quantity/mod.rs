@@ -50,6 +50,8 @@ pub struct Quantity {
     amount: Amount,
     places: i32,
     format: Format,
+    /// Whether the reference keeps it as a 64-bit number with a power of ten.
+    small: bool,
 }
 
 impl Quantity {
@@ -62,6 +64,7 @@ impl Quantity {
             return None;
         }
         let places = stored.unwrap_or(9);
+        let small = stored.is_some();
         let exp = i64::from(exp10) - i64::try_from(parts.frac.len()).ok()?;
         let digits = parts.int.len() + parts.frac.len();
         if digits > MAX_DIGITS {
@@ -92,7 +95,7 @@ impl Quantity {
         if parts.negative {
             amount = amount.negated();
         }
-        Some(Quantity { amount, places, format })
+        Some(Quantity { amount, places, format, small })
     }
 
     /// The format class of the text or of the operand that a result took it from.
@@ -121,7 +124,8 @@ impl Quantity {
         if let (Amount::Nanos(a), Amount::Nanos(b)) = (&self.amount, &other.amount)
             && let Some(sum) = a.checked_add(*b)
         {
-            return Some(Quantity { amount: Amount::Nanos(sum), places, format });
+            let small = self.small && other.small;
+            return Some(Quantity { amount: Amount::Nanos(sum), places, format, small });
         }
         if self.is_zero() {
             return Some(Quantity { format, ..other.clone() });
@@ -132,7 +136,7 @@ impl Quantity {
         let (a, b) = (self.amount.to_dec(), other.amount.to_dec());
         let exp = a.exp.min(b.exp);
         let mantissa = a.shifted_to(exp)? + b.shifted_to(exp)?;
-        Some(Quantity { amount: Dec { mantissa, exp }.into_amount(), places, format })
+        Some(Quantity { amount: Dec { mantissa, exp }.into_amount(), places, format, small: false })
     }
 
     /// The exact difference; format and failure as for [`Quantity::add`].
@@ -147,7 +151,7 @@ impl Quantity {
         i32::try_from(exp).ok()?;
         let amount = Dec { mantissa: a.mantissa * b.mantissa, exp }.into_amount();
         let places = self.places.saturating_add(other.places);
-        Some(Quantity { amount, places, format: self.format })
+        Some(Quantity { amount, places, format: self.format, small: false })
     }
 
     /// The quotient rounded toward zero to the larger number of decimal places of the operands, in
@@ -167,7 +171,7 @@ impl Quantity {
             a.mantissa / (b.mantissa * ten_to(-shift)?)
         };
         let amount = Dec { mantissa, exp: -i64::from(places) }.into_amount();
-        Some(Quantity { amount, places, format: self.format })
+        Some(Quantity { amount, places, format: self.format, small: false })
     }
 
     /// The value as a double: the stored mantissa as a double times a double power of ten, which may
@@ -199,7 +203,14 @@ impl Quantity {
 
     /// A quantity with this whole value, in the format of `self`.
     pub fn with_value(&self, value: i64) -> Quantity {
-        Quantity { amount: Amount::Nanos(i128::from(value) * NANOS), places: 0, format: self.format }
+        let amount = Amount::Nanos(i128::from(value) * NANOS);
+        Quantity { amount, places: 0, format: self.format, small: true }
+    }
+
+    /// The value where the reference takes it for a whole number: of quantities that it keeps as small
+    /// numbers, and without decimal places, even when those are zero.
+    pub fn as_integer(&self) -> Option<i64> {
+        if self.small && self.places <= 0 { self.to_i64() } else { None }
     }
 
     /// The value as a 64-bit integer, rounded toward zero; `None` when it does not fit.

@@ -1,0 +1,74 @@
+//! Names of properties as expressions write them.
+
+use crate::value::Str;
+
+/// Words that are no identifiers.
+pub const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// The name of a property in expressions; `None` when it has none.
+pub fn escape(property: &str) -> Option<Str> {
+    if RESERVED.contains(&property) {
+        return Some(format!("__{property}__").into());
+    }
+    let starts = property.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b"_-./".contains(&b));
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"_-./".contains(&b);
+    if !starts || !property.bytes().all(fits) {
+        return None;
+    }
+    let mut out = String::with_capacity(property.len());
+    let mut rest = property;
+    while let Some(c) = rest.chars().next() {
+        let (word, taken) = match c {
+            '_' if rest.starts_with("__") => ("__underscores__", 2),
+            '.' => ("__dot__", 1),
+            '-' => ("__dash__", 1),
+            '/' => ("__slash__", 1),
+            _ => ("", c.len_utf8()),
+        };
+        if word.is_empty() {
+            out.push(c)
+        } else {
+            out.push_str(word)
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    Some(out.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn properties_are_escaped_from_left_to_right() {
+        let shown = |p: &str| escape(p).map(|s| s.to_string());
+        assert_eq!(shown("a___b").as_deref(), Some("a__underscores___b"));
+        assert_eq!(shown("a-b.c/d").as_deref(), Some("a__dash__b__dot__c__slash__d"));
+        assert_eq!(shown("if").as_deref(), Some("__if__"));
+        assert_eq!(shown("1st"), None);
+        assert_eq!(shown("sp ace"), None);
+        assert_eq!(shown(""), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! Data → values as their schema declares them.
+//!
+//! In: a declared type and data. Out: a value of that type; what does not fit is a value that fails
+//! when it is read. Objects have the declared names of their fields.
+
+use super::{Declared, Kind, ListKind, Scalar};
+use crate::functions::cel::native_type;
+use crate::functions::encode::decode_base64;
+use crate::value::list::Order;
+use crate::value::time::Time;
+use crate::value::{List, Map, Object, Str, Value, duration};
+
+/// The value of data.
+pub fn typed(declared: &Declared, data: &Value) -> Value {
+    match (&declared.kind, data) {
+        (_, Value::Null) if declared.nullable => Value::Null,
+        (_, Value::Null) => invalid("invalid data, got null for schema with nullable=false"),
+        (Kind::Scalar(scalar), data) => scalar_of(*scalar, data).unwrap_or_else(|text| invalid(&text)),
+        (Kind::List(item, kind), Value::List(items)) => {
+            let items: Vec<Value> = items.iter().map(|v| typed(item, v)).collect();
+            match kind {
+                ListKind::Plain => Value::list(items),
+                ListKind::Set => Value::List(List::ordered(items, Order::Values)),
+                ListKind::Map(keys) => Value::List(List::ordered(items, Order::Members(keys.clone().into()))),
+            }
+        }
+        (Kind::List(..), _) => {
+            invalid("invalid data, expected an array for the provided schema with type=array")
+        }
+        (Kind::Map(value), Value::Map(m)) => {
+            Value::Map(m.iter().map(|(k, v)| (k.clone(), typed(value, v))).collect())
+        }
+        (Kind::Object(fields), Value::Map(m)) => {
+            let mut out = Map::new();
+            for (property, v) in m.iter().filter(|(_, v)| !v.is_null()) {
+                let field = fields.iter().find(|f| f.property == *property);
+                let name: Str = field.and_then(|f| f.name.clone()).unwrap_or_else(|| property.clone());
+                let value = match field.map(|f| &f.declared) {
+                    Some(Some(d)) => typed(d, v),
+                    Some(None) => invalid(UNTYPED),
+                    None => invalid(""),
+                };
+                out.insert(name, value);
+            }
+            Value::Map(out)
+        }
+        (Kind::Map(_) | Kind::Object(_), _) => {
+            invalid("invalid data, expected a map for the provided schema with type=object")
+        }
+    }
+}
+
+const UNTYPED: &str = "invalid type, expected object, array, number, integer, boolean or string, or no type with x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got ";
+
+fn invalid(text: &str) -> Value {
+    Value::object(Object::Invalid(text.into()))
+}
+
+fn scalar_of(scalar: Scalar, data: &Value) -> Result<Value, String> {
+    let wrong = |wanted: &str| Err(format!("invalid data, expected {wanted}, got {}", native_type(data)));
+    match (scalar, data) {
+        (Scalar::Bool, Value::Bool(_)) | (Scalar::Int, Value::Int(_)) | (Scalar::Double, Value::Float(_)) => {
+            Ok(data.clone())
+        }
+        (Scalar::Double, Value::Int(i)) => Ok(Value::Float(*i as f64)),
+        (Scalar::IntOrString, Value::Int(_) | Value::Str(_)) => Ok(data.clone()),
+        (Scalar::IntOrString, _) => {
+            Err("invalid data, expected XIntOrString value to be either a string or integer".into())
+        }
+        (Scalar::Bool, _) => wrong("bool"),
+        (Scalar::Int, _) => wrong("int"),
+        (Scalar::Double, _) => wrong("float"),
+        (Scalar::String, Value::Str(_)) => Ok(data.clone()),
+        (Scalar::Bytes, Value::Str(s)) => match decode_base64(s.as_bytes()) {
+            Ok(bytes) => Ok(Value::Bytes(bytes.into())),
+            Err(at) => {
+                Err(format!("Invalid byte formatted string {s}: illegal base64 data at input byte {at}"))
+            }
+        },
+        (Scalar::Date, Value::Str(s)) => match Time::parse("2006-01-02", s) {
+            Ok(t) => Ok(Value::Timestamp(t)),
+            Err(e) => Err(format!("Invalid date formatted string {s}: {e}")),
+        },
+        (Scalar::DateTime, Value::Str(s)) => {
+            if s.is_empty() {
+                return Ok(Value::Timestamp(Time::from_unix_nanos(0)));
+            }
+            match Time::parse_rfc3339(s).or_else(|_| Time::parse("2006-01-02T15:04:05", s)) {
+                Ok(t) => Ok(Value::Timestamp(t)),
+                Err(e) => Err(format!("Invalid date-time formatted string {s}: {e}")),
+            }
+        }
+        (Scalar::Duration, Value::Str(s)) => match duration::parse_ok(s) {
+            Some(n) => Ok(Value::Duration(n)),
+            None => Err(format!("Invalid duration {s}: unable to parse {s} as duration")),
+        },
+        _ => wrong("string"),
+    }
+}
