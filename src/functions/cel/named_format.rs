@@ -30,11 +30,11 @@ const fn format(
 
 static FORMATS: [Format; 13] = [
     format("dns1123Label", "DNS1123Label", 8, label),
-    format("dns1123Subdomain", "DNS1123Subdomain", 15, subdomain_problems),
+    format("dns1123Subdomain", "DNS1123Subdomain", 15, subdomain),
     format("dns1035Label", "DNS1035Label", 8, old_label_problems),
     format("qualifiedName", "QualifiedName", 15, key_problems_of_server),
     format("dns1123LabelPrefix", "DNS1123LabelPrefix", 8, |t| label(&without_dash(t))),
-    format("dns1123SubdomainPrefix", "DNS1123SubdomainPrefix", 15, |t| subdomain_problems(&without_dash(t))),
+    format("dns1123SubdomainPrefix", "DNS1123SubdomainPrefix", 15, |t| subdomain(&without_dash(t))),
     format("dns1035LabelPrefix", "DNS1035LabelPrefix", 8, |t| old_label_problems(&without_dash(t))),
     format("labelValue", "LabelValue", 10, value_problems),
     format("uri", "URI", 276, uri),
@@ -48,6 +48,11 @@ static FORMATS: [Format; 13] = [
 
 fn told(fits: bool, text: &str) -> Vec<String> {
     if fits { Vec::new() } else { vec![text.into()] }
+}
+
+/// Names of this kind are measured in characters by the words of expressions.
+fn subdomain(text: &str) -> Vec<String> {
+    subdomain_problems(text).into_iter().map(|p| p.replacen("bytes", "characters", 1)).collect()
 }
 
 fn label(text: &str) -> Vec<String> {
