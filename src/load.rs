@@ -380,3 +380,18 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     let text = format!("failed to locate OpenAPI spec for GV: {api_version}");
     left(d, &[], format!("{text} (kind {kind})"), false)
 }
+
+/// An object that is an exception, wherever it came from; others and those that are not well-formed give
+/// nothing.
+pub fn exception(object: &Value) -> Policies {
+    let mut found = Policies::default();
+    if object.text_at(&["kind"]) != "PolicyException" {
+        return found;
+    }
+    if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
+        found.exemptions.extend(lower::review::exemption(object).ok());
+    } else if let Ok(checked) = schema::check(object) {
+        found.exceptions.push(lower::policy::exception(&checked));
+    }
+    found
+}
