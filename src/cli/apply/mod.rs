@@ -24,7 +24,7 @@ use crate::inputs::Refused;
 use crate::inputs::requests::Requests;
 use crate::inputs::user;
 use crate::inputs::values::Values;
-use crate::load::Policies;
+use crate::load::{LoadedPolicy, Policies};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
 use crate::value::Value;
@@ -81,6 +81,10 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         false => load("resource")?,
     };
     let payloads = payloads(&parsed)?;
+    let looks = |p: &LoadedPolicy| p.policy.as_ref().is_some_and(|p| p.looks_at_payloads());
+    if !payloads.is_empty() && !policies.policies.iter().any(looks) {
+        warn("payloads are checked by ValidatingPolicy objects in JSON mode only, and none is given");
+    }
     let (globals, resources): (Vec<Document>, Vec<Document>) =
         resources.into_iter().partition(|d| is_global(&d.value));
     let resources = without_duplicates(resources);
