@@ -17,7 +17,7 @@ use crate::sources::context::Context;
 use crate::sources::files::{self, Cause};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 use super::file::{Expected, Test};
 use super::mocks;
@@ -108,11 +108,8 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         log.line("Loading Kubernetes resources ...");
         let cluster = cluster(test, log)?;
         for ns in cluster.iter().filter(|o| o.text_at(&["kind"]) == "Namespace") {
-            let labels = ns.at(&["metadata", "labels"]).and_then(Value::as_map).cloned();
-            values
-                .namespaces
-                .entry(ns.text_at(&["metadata", "name"]).into())
-                .or_insert_with(|| labels.unwrap_or_else(Map::new));
+            let name = ns.text_at(&["metadata", "name"]).to_string();
+            values.namespaces.entry(name).or_insert_with(|| ns.clone());
         }
         context.resources.extend(exist.iter().chain(&cluster).cloned());
         exist.extend(cluster);

@@ -30,7 +30,9 @@ impl Run<'_> {
             for (i, document) in self.resources.iter().enumerate() {
                 let object = &document.value;
                 let mut target = Target::of(object);
-                target.namespace_labels = self.requests.namespace_labels(object);
+                let namespace = self.requests.namespace(object);
+                let labels = namespace.at(&["metadata", "labels"]).and_then(crate::value::Value::as_map);
+                target.namespace_labels = labels.cloned().unwrap_or_default();
                 let images = Images::of(object.clone(), engine.functions());
                 let verdict = sweep.selects(object, &target, &images);
                 let rendered = results::render(&style, i, object, &outcome(cleanup, verdict));

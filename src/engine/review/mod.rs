@@ -331,29 +331,9 @@ fn payload_root(request: &Request) -> Value {
     Value::Map(m)
 }
 
-/// The namespace of the object, when its labels are known.
+/// The namespace of the object, when it is known.
 fn namespace(request: &Request) -> Value {
-    let target = &request.target;
-    if target.namespace_labels.is_empty() {
-        return Value::Null;
-    }
-    let map = |entries: Vec<(&str, Value)>| {
-        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
-    };
-    let name = if target.namespace.is_empty() { &target.name } else { &target.namespace };
-    map(vec![
-        ("apiVersion", Value::from("v1")),
-        ("kind", Value::from("Namespace")),
-        (
-            "metadata",
-            map(vec![
-                ("name", Value::Str(name.clone())),
-                ("labels", Value::Map(target.namespace_labels.clone())),
-            ]),
-        ),
-        ("spec", map(vec![])),
-        ("status", map(vec![])),
-    ])
+    if request.target.namespace.is_empty() { Value::Null } else { request.namespace.clone() }
 }
 
 /// Reviews each pod template below `spec`; the first that fails decides.
