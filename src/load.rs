@@ -197,9 +197,13 @@ impl Policies {
         }
     }
 
-    /// Why nothing can be evaluated: the first policy whose expressions do not compile.
-    pub fn uncompiled(&self) -> Option<String> {
-        let (policy, error) = self.policies.iter().find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
+    /// Why nothing can be evaluated: the first policy whose expressions do not compile; of policies that
+    /// answer requests, or of deleting ones.
+    pub fn uncompiled(&self, deleting: bool) -> Option<String> {
+        let is_asked =
+            |p: &&LoadedPolicy| p.document.text_at(&["kind"]).ends_with("DeletingPolicy") == deleting;
+        let mut asked = self.policies.iter().filter(is_asked);
+        let (policy, error) = asked.find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
         Some(format!("failed to compile policy {} ({error})", policy.name))
     }
 

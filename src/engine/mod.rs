@@ -21,7 +21,7 @@ pub mod pod_security;
 pub mod profile;
 pub mod reached;
 pub mod request;
-mod review;
+pub mod review;
 pub mod run;
 pub mod shape;
 pub mod sorted;

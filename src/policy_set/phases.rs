@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::review::deletion::{self, Subject};
 use crate::engine::{Request, RuleOutcome, generate, mutate, verify};
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
@@ -21,6 +22,8 @@ pub struct Phases {
     changing: Vec<u32>,
     /// Reviews that make objects.
     making: Vec<u32>,
+    /// Policies that say what is to be deleted; requests do not run them.
+    deleting: Vec<u32>,
 }
 
 impl Phases {
@@ -30,7 +33,9 @@ impl Phases {
             let has = |p: &Policy| p.is_review() == review && p.rules.iter().any(|r| r.kind == kind);
             (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
         };
+        let deleting = (0u32..).zip(policies).filter(|(_, p)| p.deletes()).map(|(i, _)| i).collect();
         Phases {
+            deleting,
             mutating: having(RuleKind::Mutation, false),
             verifying: having(RuleKind::ImageVerification, false),
             generating: having(RuleKind::Generation, false),
@@ -52,6 +57,18 @@ impl PolicySet {
     pub fn mutating(&self) -> impl Iterator<Item = &Arc<Policy>> {
         let all = self.phases.mutating.iter().chain(&self.phases.changing);
         all.filter_map(|at| self.policies.get(*at as usize))
+    }
+}
+
+impl Engine {
+    /// What the deleting policies say of the object of a request, or of data of any form: in order,
+    /// without those that do not select it.
+    pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {
+        let run = |(_, policy): (usize, &Arc<Policy>)| {
+            let result = deletion::run(policy, request, &self.set.exemptions, subject)?;
+            Some(PolicyOutcome::of(policy, vec![result]))
+        };
+        self.set.phases.deleting.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
     }
 }
 

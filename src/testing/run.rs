@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
 use crate::engine::reached::{self, Hits};
-use crate::engine::{Effect, RuleOutcome};
+use crate::engine::review::deletion::Subject as Looked;
+use crate::engine::{Effect, RuleOutcome, Status};
 use crate::functions;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
@@ -80,9 +81,12 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let refused: HashMap<String, String> =
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
     world.clone_sources = clone_sources(test, log);
-    if let (Some(first), Some(text)) = (resources.first(), policies.uncompiled()) {
+    if let (Some(first), Some(text)) = (resources.first(), policies.uncompiled(false)) {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));
+    }
+    if let Some(text) = policies.uncompiled(true) {
+        return Err(format!("failed to apply policies ({text})"));
     }
     let functions =
         functions::Context { world: Some(Arc::new(world.for_expressions())), ..Default::default() };
@@ -94,11 +98,12 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
     let documents: Vec<&Value> = payloads.iter().map(|(_, v)| v).collect();
     let evaluate_all = || -> Result<Evaluated, String> {
-        let on_payloads = evaluate(&engine, &documents, &requests)?;
-        let mut outcomes = HashMap::from([(String::new(), evaluate(&engine, &objects, &requests)?)]);
+        let on_payloads = evaluate(&engine, &documents, &requests, Looked::Payload)?;
+        let mut outcomes =
+            HashMap::from([(String::new(), evaluate(&engine, &objects, &requests, Looked::Object)?)]);
         for operation in operations {
             let requests = Requests { operation: Some(operation.as_str().into()), ..requests.clone() };
-            outcomes.insert(operation, evaluate(&engine, &objects, &requests)?);
+            outcomes.insert(operation, evaluate(&engine, &objects, &requests, Looked::Object)?);
         }
         Ok((on_payloads, outcomes))
     };
@@ -110,6 +115,12 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     if options.coverage {
         let all = outcomes.values().flatten().chain(&on_payloads);
         ran.coverage = coverage(&policies.policies, &hits, all);
+    }
+    for (object, outcome) in objects.iter().zip(outcomes.get("").into_iter().flatten()) {
+        for (_, fault) in outcome.results().filter(|(p, r)| p.deletes() && r.status == Status::Error) {
+            let name = object.text_at(&["metadata", "name"]);
+            log.line(&format!("failed to apply policy {name} on resource: {}", fault.message));
+        }
     }
     log.line("  Checking results ...");
     let context = Context { facts: &facts, refused: &refused };
@@ -206,15 +217,24 @@ fn changed<'o>(response: &Response<'o>, key: &[String]) -> Option<(Value, Respon
     })
 }
 
-fn evaluate(engine: &Engine, objects: &[&Value], requests: &Requests) -> Result<Vec<Outcome>, String> {
+fn evaluate(
+    engine: &Engine,
+    objects: &[&Value],
+    requests: &Requests,
+    subject: Looked,
+) -> Result<Vec<Outcome>, String> {
     let one = |object: &&Value| {
         let failed = |e: String| {
             let name = object.text_at(&["metadata", "name"]);
             format!("failed to apply policies on resource {name} ({e})")
         };
         let request = requests.of((*object).clone(), None, engine).map_err(failed)?;
-        let outcome = engine.evaluate(&request);
-        Ok(requests.with_own_values(object, &request, outcome, engine))
+        let mut outcome = match subject {
+            Looked::Payload => engine.evaluate_payload(&request),
+            Looked::Object => requests.with_own_values(object, &request, engine.evaluate(&request), engine),
+        };
+        outcome.policies.extend(engine.deletions(&request, subject));
+        Ok(outcome)
     };
     objects.iter().map(one).collect()
 }

@@ -61,7 +61,9 @@ impl Run<'_> {
             .with_sources(Arc::new(sources))
             .with_values(self.requests.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-        let mut sink = Sink { holds: engine.set().has_phases(), ..Sink::default() };
+        // What deleting policies say may yet end the run, and then nothing is told.
+        let deletes = engine.set().policies().iter().any(|p| p.deletes());
+        let mut sink = Sink { holds: deletes || engine.set().has_phases(), ..Sink::default() };
         for _ in self.policies.policies.iter().filter(|p| p.refused.is_some()) {
             sink.counts.add(Status::Error);
         }
@@ -121,6 +123,10 @@ impl Run<'_> {
             let _ = out.flush();
             return Err(text);
         }
+        let deletions = match self.policies.uncompiled(true) {
+            Some(text) if first.is_some() => return Err(text),
+            _ => self.deletions(&engine, &style)?,
+        };
         if sink.holds {
             let _ = out.write_all(self.refused().as_bytes());
             let _ = out.write_all(&std::mem::take(&mut sink.held));
@@ -128,6 +134,9 @@ impl Run<'_> {
         for payload in &self.payloads {
             let rendered = self.payload(payload, &engine, &style)?;
             self.take(&mut sink, rendered, &mut out, true);
+        }
+        for rendered in deletions {
+            self.take(&mut sink, rendered, &mut out, false);
         }
         self.clean_up(&engine, &style, &mut sink, &mut out);
         let counts = self.finish(sink, &mut out);
@@ -142,7 +151,7 @@ impl Run<'_> {
             "" => context::Context::default(),
             path => context::read(path)?,
         };
-        self.policies.uncompiled().map_or(Ok(world), Err)
+        self.policies.uncompiled(false).map_or(Ok(world), Err)
     }
 
     fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, String> {

@@ -19,6 +19,7 @@ use super::outcome::{RuleOutcome, Status};
 use super::strict::{Lazies, Meter};
 
 pub mod change;
+pub mod deletion;
 pub mod make;
 
 /// What one expression may cost.

@@ -39,6 +39,7 @@ pub fn kind_of(kind: &str) -> Option<(KyvernoKind, bool)> {
         "ValidatingPolicy" => KyvernoKind::Validating,
         "MutatingPolicy" => KyvernoKind::Mutating,
         "GeneratingPolicy" => KyvernoKind::Generating,
+        "DeletingPolicy" => KyvernoKind::Deleting,
         _ => return None,
     };
     Some((kind, namespaced))
@@ -59,8 +60,8 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         namespace: namespaced.then(|| text(&["metadata", "namespace"])),
         annotations: super::policy::annotations(doc),
         apply_one: false,
-        background: flag(&["spec", "evaluation", "background", "enabled"]),
-        admission: flag(&["spec", "evaluation", "admission", "enabled"]),
+        background: kind != KyvernoKind::Deleting && flag(&["spec", "evaluation", "background", "enabled"]),
+        admission: kind != KyvernoKind::Deleting && flag(&["spec", "evaluation", "admission", "enabled"]),
         action: "".into(),
         overrides: Box::default(),
         fail_closed: spec.text_at(&["failurePolicy"]) != "Ignore",
@@ -93,12 +94,17 @@ fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result
     let constraints = match (view, spec.get("matchConstraints")) {
         (View::Payload, _) => Matcher::Constraints(Box::default()),
         (_, Some(constraints)) if !constraints.is_null() => {
-            Matcher::Constraints(Box::new(super::constraints::constraints(constraints)))
+            let mut constraints = super::constraints::constraints(constraints);
+            if kind == KyvernoKind::Deleting {
+                constraints.any_operation();
+            }
+            Matcher::Constraints(Box::new(constraints))
         }
         _ => Matcher::never(),
     };
     let (rule_kind, review) = match kind {
         KyvernoKind::Mutating => (RuleKind::Mutation, mutating(spec, view, kind, namespaced)?),
+        KyvernoKind::Deleting => (RuleKind::Validation, deleting(spec, view, kind, namespaced)?),
         KyvernoKind::Generating => (RuleKind::Generation, generating(spec, view, kind, namespaced)?),
         _ => (RuleKind::Validation, validating(spec, view, kind, namespaced)?),
     };
@@ -135,6 +141,13 @@ fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> 
     let objects = compiler.makings(spec.get("generate"))?;
     let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
     Ok(Review { admit, lazies, body: Deed::Objects(objects), annotations, lenient: false, view })
+}
+
+fn deleting(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
+    let mut compiler = Compiler::new(kind, namespaced, view);
+    let lazies = compiler.variables(spec.get("variables"))?;
+    let admit = compiler.conditions(spec.get("conditions"), "conditions")?;
+    Ok(Review { admit, lazies, body: Deed::Deletion, annotations: Box::default(), lenient: false, view })
 }
 
 fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
