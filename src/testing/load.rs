@@ -12,6 +12,7 @@ use crate::inputs::exceptions::{self, Exceptions};
 use crate::inputs::requests::Requests;
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, resources, strict, user};
+use crate::kubernetes::Types;
 use crate::load::{self, Policies};
 use crate::sources::context::Context;
 use crate::sources::files::{self, Cause};
@@ -104,6 +105,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let mut context = context(test, log)?;
     let mut exist: Vec<Value> =
         [&kept, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();
+    let mut types = None;
     if !test.cluster.is_empty() {
         log.line("Loading Kubernetes resources ...");
         let cluster = cluster(test, log)?;
@@ -111,6 +113,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
             let name = ns.text_at(&["metadata", "name"]).to_string();
             values.namespaces.entry(name).or_insert_with(|| ns.clone());
         }
+        types = Some(Types::with(&cluster));
         context.resources.extend(exist.iter().chain(&cluster).cloned());
         exist.extend(cluster);
         values.subresources.clear();
@@ -123,7 +126,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         all.extend(read);
     }
     let world = World {
-        offline: Offline { objects: exist, globals: Vec::new() },
+        offline: Offline { objects: exist, globals: Vec::new(), types },
         cluster: !test.cluster.is_empty(),
         clone_sources: Vec::new(),
         answers: mocks::answers(&test.api_calls)?,

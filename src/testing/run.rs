@@ -81,12 +81,11 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let refused: HashMap<String, String> =
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
     world.clone_sources = clone_sources(test, log);
-    if let (Some(first), Some(text)) = (resources.first(), policies.uncompiled(false)) {
+    if let (Some(first), Some(text)) =
+        (resources.first(), policies.uncompiled(false).or_else(|| policies.uncompiled(true)))
+    {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));
-    }
-    if let Some(text) = policies.uncompiled(true) {
-        return Err(format!("failed to apply policies ({text})"));
     }
     let functions =
         functions::Context { world: Some(Arc::new(world.for_expressions())), ..Default::default() };

@@ -24,6 +24,7 @@ use crate::inputs::Refused;
 use crate::inputs::requests::Requests;
 use crate::inputs::user;
 use crate::inputs::values::Values;
+use crate::kubernetes::Types;
 use crate::load::{LoadedPolicy, Policies};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
@@ -99,6 +100,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let sources = Offline {
         objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
         globals: globals.into_iter().map(|d| d.value).collect(),
+        types: crds(&parsed, profile)?,
     };
     let requests = Requests {
         values: Arc::new(values),
@@ -117,6 +119,16 @@ fn told(refused: Refused) -> String {
     refused.notice.iter().for_each(|notice| print(notice));
     refused.hint.iter().for_each(|hint| warn(hint));
     refused.text
+}
+
+/// The types of objects with those of `--crd-paths`.
+fn crds(parsed: &Parsed, profile: Profile) -> Result<Option<Arc<Types>>, String> {
+    let paths = parsed.list("crd-paths");
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let definitions = load_resources(paths, profile, false)?;
+    Ok(Some(Types::with(definitions.iter().map(|d| &d.value))))
 }
 
 fn read_user(parsed: &Parsed) -> Result<Option<UserParts>, String> {
