@@ -13,7 +13,7 @@ use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
 use crate::ir::policy::Cleanup;
-use crate::ir::review::Exemption;
+use crate::ir::review::{Exemption, Proxy};
 use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::sources::files::SourceText;
@@ -84,6 +84,30 @@ pub struct Policies {
     pub deprecations: Vec<String>,
     /// What was left out.
     pub problems: Vec<Problem>,
+}
+
+/// What a policy is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Requests to the Kubernetes API, or data of any form.
+    Request,
+    /// Deletions.
+    Deletion,
+    /// Check requests of a proxy.
+    Check(Proxy),
+}
+
+impl LoadedPolicy {
+    /// What it is asked for, also when it does not compile.
+    pub fn asked(&self) -> Asked {
+        let kind = self.document.text_at(&["kind"]);
+        match self.document.text_at(&["spec", "evaluation", "mode"]) {
+            _ if kind.ends_with("DeletingPolicy") => Asked::Deletion,
+            "HTTP" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Http),
+            "Envoy" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Envoy),
+            _ => Asked::Request,
+        }
+    }
 }
 
 /// What the policy check asks of other modules.
@@ -197,14 +221,16 @@ impl Policies {
         }
     }
 
-    /// Why nothing can be evaluated: the first policy whose expressions do not compile; of policies that
-    /// answer requests, or of deleting ones.
-    pub fn uncompiled(&self, deleting: bool) -> Option<String> {
-        let is_asked =
-            |p: &&LoadedPolicy| p.document.text_at(&["kind"]).ends_with("DeletingPolicy") == deleting;
-        let mut asked = self.policies.iter().filter(is_asked);
-        let (policy, error) = asked.find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
-        Some(format!("failed to compile policy {} ({error})", policy.name))
+    /// Why nothing can be evaluated: the first policy of those that are asked whose expressions do not
+    /// compile.
+    pub fn uncompiled(&self, asked: Asked) -> Option<String> {
+        let mut all = self.policies.iter().filter(|p| p.asked() == asked);
+        let (policy, error) = all.find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
+        Some(match asked {
+            Asked::Check(Proxy::Http) => format!("failed to compile HTTP policy {}: {error}", policy.name),
+            Asked::Check(Proxy::Envoy) => format!("failed to compile envoy policy {}: {error}", policy.name),
+            _ => format!("failed to compile policy {} ({error})", policy.name),
+        })
     }
 
     /// Adds what another argument gave.

@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
+use crate::engine::review::check;
 use crate::engine::review::deletion::{self, Subject};
 use crate::engine::{Request, RuleOutcome, generate, mutate, verify};
+use crate::ir::review::Proxy;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
@@ -61,6 +63,15 @@ impl PolicySet {
 }
 
 impl Engine {
+    /// What policies on check requests of a proxy answer, in order.
+    pub fn check(&self, request: &Value, proxy: Proxy) -> Vec<PolicyOutcome> {
+        let run = |policy: &Arc<Policy>| {
+            let result = check::run(policy, request, proxy, &self.functions)?;
+            Some(PolicyOutcome::of(policy, vec![result]))
+        };
+        self.set.policies.iter().filter(|p| p.answers_proxies()).filter_map(run).collect()
+    }
+
     /// What the deleting policies say of the object of a request, or of data of any form: in order,
     /// without those that do not select it.
     pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {

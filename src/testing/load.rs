@@ -12,6 +12,7 @@ use crate::inputs::exceptions::{self, Exceptions};
 use crate::inputs::requests::Requests;
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, resources, strict, user};
+use crate::ir::review::Proxy;
 use crate::kubernetes::Types;
 use crate::load::{self, Policies};
 use crate::sources::context::Context;
@@ -47,7 +48,7 @@ pub(super) struct Loaded {
     pub resources: Vec<Document>,
     pub targets: Vec<Document>,
     pub exceptions: Exceptions,
-    pub payloads: Vec<(String, Value)>,
+    pub payloads: Vec<Payload>,
     pub requests: Requests,
     pub world: World,
 }
@@ -226,7 +227,10 @@ fn objects(
     }
 }
 
-fn payloads(test: &Test, log: &mut Log) -> Result<Vec<(String, Value)>, String> {
+/// Data with the path it is named by; a proxy's check request, or of any form.
+pub(super) type Payload = (String, Option<Proxy>, Value);
+
+fn payloads(test: &Test, log: &mut Log) -> Result<Vec<Payload>, String> {
     let mut all = Vec::new();
     if !test.json_payloads.is_empty() {
         log.line("  Loading JSON payloads ...");
@@ -236,19 +240,19 @@ fn payloads(test: &Test, log: &mut Log) -> Result<Vec<(String, Value)>, String> 
             let cause = e.strip_prefix("failed to load JSON payload (").and_then(|e| e.strip_suffix(')'));
             format!("error: failed to load JSON payload {shown} ({})", cause.unwrap_or(&e))
         };
-        all.push((shown.clone(), payload::any_form(path).map_err(failed)?));
+        all.push((shown.clone(), None, payload::any_form(path).map_err(failed)?));
     }
     if !test.http_payloads.is_empty() {
         log.line("  Loading HTTP payloads ...");
     }
     for path in &test.http_payloads {
-        all.push((path.clone(), payload::http_request(path)?));
+        all.push((path.clone(), Some(Proxy::Http), payload::check_request(path, Proxy::Http)?));
     }
     if !test.envoy_payloads.is_empty() {
         log.line("  Loading Envoy payloads ...");
     }
     for path in &test.envoy_payloads {
-        all.push((path.clone(), payload::envoy_request(path)?));
+        all.push((path.clone(), Some(Proxy::Envoy), payload::check_request(path, Proxy::Envoy)?));
     }
     Ok(all)
 }

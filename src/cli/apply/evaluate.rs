@@ -12,8 +12,9 @@ use crate::engine::{Request, Status};
 use crate::functions;
 use crate::inputs::exceptions::Exceptions;
 use crate::inputs::requests::Requests;
-use crate::load::Policies;
-use crate::policy_set::Engine;
+use crate::ir::review::Proxy;
+use crate::load::{Asked, Policies};
+use crate::policy_set::{Engine, Outcome};
 use crate::report::policy_report::PolicyFacts;
 use crate::scan::scan;
 use crate::sources::context;
@@ -31,6 +32,7 @@ pub(super) struct Run<'r> {
     pub resources: Vec<Document>,
     pub exceptions: Exceptions,
     pub payloads: Vec<Value>,
+    pub checks: Vec<(Proxy, Value)>,
     pub requests: Requests,
     pub output: Output,
     pub destination: Destination,
@@ -123,7 +125,8 @@ impl Run<'_> {
             let _ = out.flush();
             return Err(text);
         }
-        let deletions = match self.policies.uncompiled(true) {
+        let checks = self.checks(&engine, &style)?;
+        let deletions = match self.policies.uncompiled(Asked::Deletion) {
             Some(text) if first.is_some() => return Err(text),
             _ => self.deletions(&engine, &style)?,
         };
@@ -133,6 +136,9 @@ impl Run<'_> {
         }
         for payload in &self.payloads {
             let rendered = self.payload(payload, &engine, &style)?;
+            self.take(&mut sink, rendered, &mut out, true);
+        }
+        for rendered in checks {
             self.take(&mut sink, rendered, &mut out, true);
         }
         for rendered in deletions {
@@ -151,7 +157,25 @@ impl Run<'_> {
             "" => context::Context::default(),
             path => context::read(path)?,
         };
-        self.policies.uncompiled(false).map_or(Ok(world), Err)
+        self.policies.uncompiled(Asked::Request).map_or(Ok(world), Err)
+    }
+
+    /// What policies answer to check requests of proxies.
+    ///
+    /// # Errors
+    /// A policy that does not compile.
+    fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, String> {
+        for proxy in [Proxy::Http, Proxy::Envoy] {
+            let asks = self.checks.iter().any(|(of, _)| *of == proxy);
+            if let Some(text) = self.policies.uncompiled(Asked::Check(proxy)).filter(|_| asks) {
+                return Err(text);
+            }
+        }
+        let render = |(proxy, request): &(Proxy, Value)| {
+            let outcome = Outcome { policies: engine.check(request, *proxy), object: None };
+            results::render(style, usize::MAX, request, &outcome)
+        };
+        Ok(self.checks.iter().map(render).collect())
     }
 
     fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, String> {

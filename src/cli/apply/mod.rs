@@ -24,6 +24,7 @@ use crate::inputs::Refused;
 use crate::inputs::requests::Requests;
 use crate::inputs::user;
 use crate::inputs::values::Values;
+use crate::ir::review::Proxy;
 use crate::kubernetes::Types;
 use crate::load::{LoadedPolicy, Policies};
 use crate::sources::offline::Offline;
@@ -96,7 +97,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     {
         print(&progress(&policies, resources.len() + payloads.len(), exceptions.len()));
     }
-    check_requests(&parsed)?;
+    let checks = check_requests(&parsed)?;
     let sources = Offline {
         objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
         globals: globals.into_iter().map(|d| d.value).collect(),
@@ -109,8 +110,17 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         details: !matches!(output, Output::Plain | Output::Table),
         operation: None,
     };
-    let run =
-        Run { parsed: &parsed, policies, resources, exceptions, payloads, requests, output, destination };
+    let run = Run {
+        parsed: &parsed,
+        policies,
+        resources,
+        exceptions,
+        payloads,
+        checks,
+        requests,
+        output,
+        destination,
+    };
     run.evaluate(sources)
 }
 
@@ -158,13 +168,13 @@ fn payloads(parsed: &Parsed) -> Result<Vec<Value>, String> {
     parsed.list("json").iter().map(|path| payload::any_form(path).map(|v| v.with_float_numbers())).collect()
 }
 
-/// Reads the check requests of proxies, which only CEL policies answer.
-fn check_requests(parsed: &Parsed) -> Result<(), String> {
-    for path in parsed.list("envoy-payload") {
-        payload::envoy_request(path)?;
-    }
-    for path in parsed.list("http-payload") {
-        payload::http_request(path)?;
-    }
-    Ok(())
+/// Reads the check requests of proxies.
+fn check_requests(parsed: &Parsed) -> Result<Vec<(Proxy, Value)>, String> {
+    let read = |flag: &str, proxy: Proxy| -> Result<Vec<(Proxy, Value)>, String> {
+        parsed.list(flag).iter().map(|path| Ok((proxy, payload::check_request(path, proxy)?))).collect()
+    };
+    let envoy = read("envoy-payload", Proxy::Envoy)?;
+    let mut all = read("http-payload", Proxy::Http)?;
+    all.extend(envoy);
+    Ok(all)
 }

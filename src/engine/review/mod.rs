@@ -19,6 +19,7 @@ use super::outcome::{RuleOutcome, Status};
 use super::strict::{Lazies, Meter};
 
 pub mod change;
+pub mod check;
 pub mod deletion;
 pub mod make;
 
@@ -43,6 +44,7 @@ pub fn run(
             let root = payload_root(request);
             one(policy, rule, review, &root, &request.functions, exemptions)
         }
+        View::Check(_) => None,
     }
 }
 

@@ -14,7 +14,7 @@ pub use exemption::exemption;
 use std::sync::Arc;
 
 use crate::cel::library::KyvernoKind;
-use crate::ir::review::{Deed, Review, View};
+use crate::ir::review::{Deed, Proxy, Review, View};
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
 use crate::value::{Str, Value};
@@ -77,8 +77,16 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
 
 /// The review as written, then its variants.
 fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>, Failed> {
-    let payload = spec.text_at(&["evaluation", "mode"]) == "JSON";
-    let view = if payload { View::Payload } else { View::Request };
+    let view = match (kind, spec.text_at(&["evaluation", "mode"])) {
+        (KyvernoKind::Validating, "HTTP") => View::Check(Proxy::Http),
+        (KyvernoKind::Validating, "Envoy") => View::Check(Proxy::Envoy),
+        (_, "JSON") => View::Payload,
+        _ => View::Request,
+    };
+    if matches!(view, View::Check(_)) {
+        return Ok(vec![rule(spec, view, kind, namespaced)?]);
+    }
+    let payload = view == View::Payload;
     let mut rules = vec![rule(spec, view, kind, namespaced)?];
     if matches!(kind, KyvernoKind::Validating | KyvernoKind::Mutating) {
         let rewriting = if kind == KyvernoKind::Mutating { autogen::changes } else { autogen::all };
@@ -92,7 +100,7 @@ fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>,
 
 fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Rule, Failed> {
     let constraints = match (view, spec.get("matchConstraints")) {
-        (View::Payload, _) => Matcher::Constraints(Box::default()),
+        (View::Payload | View::Check(_), _) => Matcher::Constraints(Box::default()),
         (_, Some(constraints)) if !constraints.is_null() => {
             let mut constraints = super::constraints::constraints(constraints);
             if kind == KyvernoKind::Deleting {
@@ -154,6 +162,16 @@ fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> 
     let mut compiler = Compiler::new(kind, namespaced, view);
     let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
     let lazies = compiler.variables(spec.get("variables"))?;
+    if let View::Check(proxy) = view {
+        return Ok(Review {
+            admit,
+            lazies,
+            body: Deed::Answers(compiler.answers(spec.get("validations"), proxy)?),
+            annotations: Box::default(),
+            lenient: spec.text_at(&["failurePolicy"]) == "Ignore",
+            view,
+        });
+    }
     let verdicts = compiler.verdicts(spec.get("validations"))?;
     let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
     Ok(Review {
