@@ -226,7 +226,7 @@ fn rows(
         let mut row = vec![
             String::new(),
             name(&facts.key),
-            if p.policy.rules.is_empty() || p.policy.is_admission() || p.policy.deletes() {
+            if p.policy.rules.is_empty() || p.policy.is_admission() || !p.policy.answers_requests() {
                 String::new()
             } else {
                 name(&r.rule)

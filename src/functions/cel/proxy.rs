@@ -232,6 +232,6 @@ pub fn decode_token(call: &Call<'_>) -> Given {
         Ok((valid, claims)) => {
             given(made("jwt.Token", [("Valid", Value::Bool(valid)), ("Claims", Value::Map(claims))]))
         }
-        Err(text) => fault(format!("jwt.Parse: failed to parse token: {text}")),
+        Err(text) => fault(text),
     }
 }

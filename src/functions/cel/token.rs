@@ -19,6 +19,16 @@ const NO_TOKEN: &str = "unknown payload type (payload is not JWT?)";
 /// # Errors
 /// It is no token, or nobody who has the key signed it.
 pub fn decode(token: &str, key: &str, now: i128) -> Result<(bool, Map), String> {
+    let (valid, claims) =
+        parsed(token, key, now).map_err(|e| format!("jwt.Parse: failed to parse token: {e}"))?;
+    if claims.contains_key("aud") {
+        // The reference cannot hand a list of texts to an expression.
+        return Err("proto: invalid type: []string".into());
+    }
+    Ok((valid, claims))
+}
+
+fn parsed(token: &str, key: &str, now: i128) -> Result<(bool, Map), String> {
     let parts: Vec<&str> = token.split('.').collect();
     let [head, body, signature] = parts[..] else { return Err(NO_TOKEN.into()) };
     let parse = "jws.Verify: failed to parse jws: jws.Parse: failed to parse compact format";
@@ -54,9 +64,6 @@ pub fn decode(token: &str, key: &str, now: i128) -> Result<(bool, Map), String> 
     let (ends, begins, made) = (seconds("exp")?, seconds("nbf")?, seconds("iat")?);
     let valid =
         ends.is_none_or(|t| now < t) && begins.is_none_or(|t| now >= t) && made.is_none_or(|t| now >= t);
-    if claims.contains_key("aud") {
-        return Err("proto: invalid type: []string".into());
-    }
     Ok((valid, claims.iter().map(|(k, v)| (k.clone(), v.with_float_numbers())).collect()))
 }
 
@@ -98,7 +105,7 @@ mod tests {
         let told = |token: &str, key: &str| decode(token, key, 0).unwrap_err();
         assert!(told(ADMIN, "other").contains("invalid HMAC signature"));
         assert!(told(&ADMIN.replace("eyJleHA", "eyJleHB"), "secret").contains("invalid HMAC signature"));
-        assert_eq!(told("a", "b"), NO_TOKEN);
+        assert!(told("a", "b").ends_with(NO_TOKEN));
         let unsigned = "eyJhbGciOiAibm9uZSJ9.e30.";
         assert!(told(unsigned, "secret").contains("does not match any of the inferred algorithms"));
     }
