@@ -151,7 +151,8 @@ fn nested(value: &Value, place: &str, fields: &mut Fields) {
     }
 }
 
-fn decoding_problem(set: &Value) -> Option<String> {
+/// Why a nested attestor set cannot be read.
+pub fn decoding_problem(set: &Value) -> Option<String> {
     let found = |value: &Value| match value {
         Value::Bool(_) => "bool",
         Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",

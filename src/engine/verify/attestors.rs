@@ -3,6 +3,7 @@
 
 use crate::engine::outcome::Status;
 use crate::functions::pem_holds;
+use crate::ir::manifests::public_keys;
 use crate::value::Value;
 
 use super::OFFLINE;
@@ -67,13 +68,10 @@ fn refusals(set: &Value, path: &str, notary: bool) -> Vec<Refusal> {
     all
 }
 
-const END: &str = "-----END PUBLIC KEY-----";
-
 /// An entry with several public keys is one entry a key.
 fn expanded(entry: &Value) -> Vec<Value> {
-    let keys = entry.text_at(&["keys", "publicKeys"]);
-    let blocks: Vec<&str> = keys.split_inclusive(END).filter(|b| b.ends_with(END)).collect();
-    if blocks.len() < 2 {
+    let blocks = public_keys(entry.text_at(&["keys", "publicKeys"]));
+    if blocks.is_empty() {
         return vec![entry.clone()];
     }
     let with_key = |block: &&str| {

@@ -149,6 +149,7 @@ pub fn checks(rule: &Rule, request: &Request) -> bool {
         Body::VerifyImages(checks) => {
             checks.checks_alone() && !request.deleting() && concerns(checks, &images(checks, request))
         }
+        Body::Manifests(_) => !request.deleting(),
         _ => true,
     }
 }

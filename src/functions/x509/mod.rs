@@ -56,6 +56,11 @@ pub fn pem_holds(text: &str, kind: &str) -> bool {
     pem::first_block(text).is_some_and(|block| block.kind == kind)
 }
 
+/// The content of the first well-formed block of a text, if it is of a kind, such as `PUBLIC KEY`.
+pub fn pem_block(text: &str, kind: &str) -> Option<Vec<u8>> {
+    pem::first_block(text).filter(|block| block.kind == kind).map(|block| block.bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Arg, Context, call, find};
