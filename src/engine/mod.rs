@@ -20,6 +20,7 @@ pub mod mutate;
 pub mod outcome;
 pub mod pod_security;
 pub mod profile;
+mod public_key;
 pub mod reached;
 pub mod request;
 mod review;

@@ -1,12 +1,11 @@
 //! Rules about who signed the manifest that an object was made of.
 //!
 //! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`]) and
-//! signatures of it ([`keys`]); the object may differ from the manifest only in some fields
+//! signatures of it ([`super::public_key`]); the object may differ from the manifest only in some fields
 //! ([`difference`]). Out: a verdict with the reference's text. Nothing is asked for over the network:
 //! what needs one ends as the reference ends without. `docs/images.md` says which keys are accepted.
 
 mod difference;
-mod keys;
 mod message;
 
 use crate::functions::encode::decode_base64;
@@ -15,6 +14,7 @@ use crate::value::{Map, Value};
 
 use super::Request;
 use super::outcome::Status;
+use super::public_key::PublicKey;
 use difference::Fields;
 
 /// What cannot be done here.
@@ -166,7 +166,7 @@ impl Case<'_> {
         let first = self.annotation("signature").ok_or(Refusal::Fail("signature not found".into()))?;
         let texts: Vec<&str> = std::iter::once(first).chain(numbered).collect();
         let key = match proof {
-            Proof::Key(text) => Some(keys::PublicKey::parse(text).ok_or(Refusal::Error(
+            Proof::Key(text) => Some(PublicKey::parse(text).ok_or(Refusal::Error(
                 "failed to judge signature type from public key configuration".into(),
             ))?),
             _ => None,
@@ -199,7 +199,7 @@ impl Case<'_> {
     fn trial(
         &self,
         proof: &Proof,
-        key: Option<&keys::PublicKey>,
+        key: Option<&PublicKey>,
         signature: &str,
         blob: &[u8],
     ) -> Result<(), String> {

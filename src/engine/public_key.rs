@@ -9,11 +9,15 @@ use crate::functions::pem_block;
 
 /// A public key.
 pub enum PublicKey {
+    /// On the curve P-256.
     P256(p256::ecdsa::VerifyingKey),
+    /// On the curve P-384.
     P384(p384::ecdsa::VerifyingKey),
+    /// On the curve P-521.
     P521(p521::ecdsa::VerifyingKey),
     /// The key as PKCS #1 has it.
     Rsa(Vec<u8>),
+    /// The point.
     Ed25519(Vec<u8>),
 }
 
@@ -23,20 +27,37 @@ impl PublicKey {
     /// Reads a key in PEM. Text before it makes it the name of something else, as in the reference.
     pub fn parse(text: &str) -> Option<PublicKey> {
         let der = pem_block(text.starts_with(BEGIN).then_some(text)?, "PUBLIC KEY")?;
-        let info = SubjectPublicKeyInfoRef::try_from(&*der).ok()?;
-        let bits = info.subject_public_key.as_bytes()?;
+        PublicKey::of_der(&der).ok()
+    }
+
+    /// Reads a key.
+    ///
+    /// # Errors
+    /// What is wrong with it, nearly as the reference says it.
+    pub fn of_der(der: &[u8]) -> Result<PublicKey, &'static str> {
+        const MALFORMED: &str = "asn1: structure error";
+        const NO_CURVE: &str = "x509: unsupported elliptic curve";
+        let info = SubjectPublicKeyInfoRef::try_from(der).map_err(|_| MALFORMED)?;
+        let bits = info.subject_public_key.as_bytes().ok_or(MALFORMED)?;
+        let point = "x509: failed to unmarshal elliptic curve point";
         match &*info.algorithm.oid.to_string() {
-            "1.2.840.113549.1.1.1" => Some(PublicKey::Rsa(bits.to_vec())),
-            "1.3.101.112" if bits.len() == 32 => Some(PublicKey::Ed25519(bits.to_vec())),
-            "1.2.840.10045.2.1" => match &*info.algorithm.parameters_oid().ok()?.to_string() {
-                "1.2.840.10045.3.1.7" => {
-                    p256::ecdsa::VerifyingKey::from_sec1_bytes(bits).ok().map(PublicKey::P256)
+            "1.2.840.113549.1.1.1" => Ok(PublicKey::Rsa(bits.to_vec())),
+            "1.3.101.112" if bits.len() == 32 => Ok(PublicKey::Ed25519(bits.to_vec())),
+            "1.2.840.10045.2.1" => {
+                match &*info.algorithm.parameters_oid().map_err(|_| MALFORMED)?.to_string() {
+                    "1.2.840.10045.3.1.7" => p256::ecdsa::VerifyingKey::from_sec1_bytes(bits)
+                        .map(PublicKey::P256)
+                        .map_err(|_| point),
+                    "1.3.132.0.34" => p384::ecdsa::VerifyingKey::from_sec1_bytes(bits)
+                        .map(PublicKey::P384)
+                        .map_err(|_| point),
+                    "1.3.132.0.35" => p521::ecdsa::VerifyingKey::from_sec1_bytes(bits)
+                        .map(PublicKey::P521)
+                        .map_err(|_| point),
+                    _ => Err(NO_CURVE),
                 }
-                "1.3.132.0.34" => p384::ecdsa::VerifyingKey::from_sec1_bytes(bits).ok().map(PublicKey::P384),
-                "1.3.132.0.35" => p521::ecdsa::VerifyingKey::from_sec1_bytes(bits).ok().map(PublicKey::P521),
-                _ => None,
-            },
-            _ => None,
+            }
+            _ => Err("x509: unknown public key algorithm"),
         }
     }
 
