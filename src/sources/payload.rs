@@ -14,6 +14,9 @@ use crate::value::Value;
 use crate::value::place::PathPart;
 use crate::value::quote::quote;
 
+/// What is said of a payload that is no object.
+pub const NO_OBJECT: &str = "the payload must be an object";
+
 /// Reads a payload of any form: the extension says whether it is JSON or YAML.
 ///
 /// # Errors
@@ -30,7 +33,7 @@ pub fn any_form(path: &str) -> Result<Value, String> {
     };
     match value {
         Value::Map(_) => Ok(value),
-        _ => Err(failed(format!("the payload must be an object ({path})"))),
+        _ => Err(failed(format!("{NO_OBJECT} ({path})"))),
     }
 }
 
