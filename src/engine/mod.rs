@@ -23,7 +23,7 @@ pub mod profile;
 mod public_key;
 pub mod reached;
 pub mod request;
-mod review;
+pub mod review;
 pub mod run;
 pub mod shape;
 pub mod sorted;
