@@ -263,7 +263,10 @@ fn source(name: &str, text: &str) -> Vec<Item> {
                     source: e.source,
                     line: e.line,
                     column: None,
-                    text: format!("failed to parse document ({})", e.message),
+                    text: format!(
+                        "failed to parse document (failed to parse yaml: error converting YAML to JSON: {})",
+                        e.message
+                    ),
                     fatal: false,
                 })],
             })
@@ -407,8 +410,8 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
         let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
         return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
     }
-    let text = format!("failed to locate OpenAPI spec for GV: {api_version}");
-    left(d, &[], format!("{text} (kind {kind})"), false)
+    let text = format!("failed to retrieve validator: failed to locate OpenAPI spec for GV: {api_version}");
+    left(d, &[], format!("failed to parse document ({text})"), false)
 }
 
 /// An object that is an exception, wherever it came from; others and those that are not well-formed give

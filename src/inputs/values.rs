@@ -95,10 +95,10 @@ impl Values {
         })?;
         if doc.text_at(&["apiVersion"]).is_empty() || doc.text_at(&["kind"]).is_empty() {
             let notice = format!(
-                "\nWARNING: values file ({path}) uses a deprecated schema that will be removed in 1.15\n"
+                "\nWARNING: values file ({named}) uses a deprecated schema that will be removed in 1.15\n"
             );
             let text = format!(
-                "failed to decode yaml (values file {path} uses a deprecated schema — please migrate to the latest format)"
+                "failed to decode yaml (values file {named} uses a deprecated schema — please migrate to the latest format)"
             );
             return Err(Refused { notice: Some(notice), text, hint: None });
         }

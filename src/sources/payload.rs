@@ -16,6 +16,9 @@ use crate::value::place::PathPart;
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
+/// What is said of a payload that is no object.
+pub const NO_OBJECT: &str = "the payload must be an object";
+
 /// Reads a payload of any form: the extension says whether it is JSON or YAML.
 ///
 /// # Errors
@@ -32,7 +35,7 @@ pub fn any_form(path: &str) -> Result<Value, String> {
     };
     match value {
         Value::Map(_) => Ok(value),
-        _ => Err(failed(format!("the payload must be an object ({path})"))),
+        _ => Err(failed(format!("{NO_OBJECT} ({path})"))),
     }
 }
 

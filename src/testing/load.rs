@@ -70,13 +70,13 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let mut values = values(test, log)?;
     let user = match &test.user {
         None => None,
-        Some(path) => {
+        Some((shown, path)) => {
             log.line("  Loading user infos ...");
             let (parts, deprecated) = user::read(path).map_err(|r| format!("error: {}", told(r, log)))?;
             if deprecated {
-                log.text.push_str(&user::deprecated(path));
+                log.text.push_str(&user::deprecated(shown));
                 return Err(format!(
-                    "userInfo file {path} uses a deprecated schema — please migrate to the latest format"
+                    "userInfo file {shown} uses a deprecated schema — please migrate to the latest format"
                 ));
             }
             Some(parts)
@@ -227,6 +227,15 @@ fn objects(
     }
 }
 
+/// The text for a check request that cannot be used; one that cannot be read is named once.
+fn unloaded(what: &str, path: &str, cause: &str) -> String {
+    let cause = match cause.find("failed to read ") {
+        Some(at) => cause.get(at..).unwrap_or(cause),
+        None => cause,
+    };
+    format!("error: failed to load {what} payloads from path {path} ({cause})")
+}
+
 /// Data with the path it is named by; a proxy's check request, or of any form.
 pub(super) type Payload = (String, Option<Proxy>, Value);
 
@@ -238,6 +247,9 @@ fn payloads(test: &Test, log: &mut Log) -> Result<Vec<Payload>, String> {
     for (shown, path) in &test.json_payloads {
         let failed = |e: String| {
             let cause = e.strip_prefix("failed to load JSON payload (").and_then(|e| e.strip_suffix(')'));
+            if cause.is_some_and(|c| c.starts_with(payload::NO_OBJECT)) {
+                return format!("error: JSON payload {shown} must be a top-level object (map)");
+            }
             format!("error: failed to load JSON payload {shown} ({})", cause.unwrap_or(&e))
         };
         all.push((shown.clone(), None, payload::any_form(path).map_err(failed)?));
@@ -246,13 +258,15 @@ fn payloads(test: &Test, log: &mut Log) -> Result<Vec<Payload>, String> {
         log.line("  Loading HTTP payloads ...");
     }
     for path in &test.http_payloads {
-        all.push((path.clone(), Some(Proxy::Http), payload::check_request(path, Proxy::Http)?));
+        let request = payload::check_request(path, Proxy::Http).map_err(|e| unloaded("HTTP", path, &e))?;
+        all.push((path.clone(), Some(Proxy::Http), request));
     }
     if !test.envoy_payloads.is_empty() {
         log.line("  Loading Envoy payloads ...");
     }
     for path in &test.envoy_payloads {
-        all.push((path.clone(), Some(Proxy::Envoy), payload::check_request(path, Proxy::Envoy)?));
+        let request = payload::check_request(path, Proxy::Envoy).map_err(|e| unloaded("Envoy", path, &e))?;
+        all.push((path.clone(), Some(Proxy::Envoy), request));
     }
     Ok(all)
 }
