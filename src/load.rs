@@ -88,6 +88,9 @@ pub struct Policies {
 
 /// What the policy check asks of other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
+    condition: |text| {
+        lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|e| e.to_string())
+    },
     parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string()),
     parse_yaml: document::yaml_value,
 };

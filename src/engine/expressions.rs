@@ -39,6 +39,51 @@ pub fn run(rule: &Expressions, request: &Request) -> (Status, Str) {
     (Status::Pass, rule.passed.clone())
 }
 
+/// Whether all conditions on requests are true; one that fails is not.
+pub fn admits(conditions: &[Source], request: &Request) -> bool {
+    if conditions.is_empty() {
+        return true;
+    }
+    let root = root_of_request(request);
+    let none = Lazies::new(&[]);
+    let holds = |c: &Source| evaluate(&c.program, &root, &request.functions, &none);
+    conditions.iter().all(|c| matches!(holds(c), Ok(Value::Bool(true))))
+}
+
+/// What conditions on requests see: an object that is not there has its kind all the same; the name of
+/// the resource is known in a cluster only.
+fn root_of_request(request: &Request) -> Value {
+    let target = &request.target;
+    let version = match &*target.group {
+        "" => target.version.to_string(),
+        group => format!("{group}/{}", target.version),
+    };
+    let of_kind = |object: &Value| {
+        let mut m = object.as_map().cloned().unwrap_or_default();
+        m.insert("apiVersion", version.as_str().into());
+        m.insert("kind", Value::Str(target.kind.clone()));
+        Value::Map(m)
+    };
+    let mut seen = admission_request(request);
+    for key in ["resource", "requestResource"] {
+        let nothing = ["group", "version", "resource"].map(|k| (Str::from(k), Value::from("")));
+        let known = request.root.at(&["request", key]).cloned();
+        seen.insert(key, known.unwrap_or_else(|| Value::Map(nothing.into_iter().collect())));
+    }
+    for key in ["name", "namespace"] {
+        match request.object.text_at(&["metadata", key]) {
+            "" => drop(seen.remove(key)),
+            text => drop(seen.insert(key, text.into())),
+        }
+    }
+    let mut m = Map::new();
+    m.insert("object", of_kind(&request.object));
+    m.insert("oldObject", of_kind(&request.old_object));
+    m.insert("request", Value::Map(seen));
+    m.insert("namespaceObject", Value::Null);
+    Value::Map(m)
+}
+
 /// Why an expression has no value.
 enum Failure {
     Compile(Str),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::value::{Str, Value};
 
+use super::expressions::Source;
 use super::review::View;
 use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
@@ -32,8 +33,8 @@ pub struct Policy {
     pub overrides: Box<[ActionOverride]>,
     /// A rule that ends in an error blocks the request.
     pub fail_closed: bool,
-    /// Why it cannot be evaluated at all.
-    pub broken: Option<Str>,
+    /// What must be true of a request, else no rule is asked.
+    pub admit: Box<[Source]>,
     /// Rules for kinds that have none of their own in `by_kind`.
     pub rules: Arc<[Arc<Rule>]>,
     /// Rules for pod controllers, generated ones included.

@@ -57,7 +57,12 @@ pub(super) struct Compiler {
 
 impl Compiler {
     pub(super) fn new(choice: Admission) -> Compiler {
-        let mut compiler = Compiler::without_variables(choice);
+        Compiler::with(admission(choice))
+    }
+
+    /// For expressions of an environment, and values under names.
+    pub(super) fn with(env: Env) -> Compiler {
+        let mut compiler = Compiler { env, cx: Context::default(), fields: Vec::new(), names: Vec::new() };
         compiler.env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
         compiler.declare();
         compiler
@@ -66,6 +71,16 @@ impl Compiler {
     /// For expressions that may not use values under names.
     pub(super) fn without_variables(choice: Admission) -> Compiler {
         Compiler { env: admission(choice), cx: Context::default(), fields: Vec::new(), names: Vec::new() }
+    }
+
+    /// The type of an expression, if it has one.
+    pub(super) fn type_of(&self, text: &str) -> Option<Type> {
+        cel::checked(text, &self.env).ok()
+    }
+
+    /// What is wrong with an expression, whatever its type.
+    pub(super) fn issues(&self, text: &str) -> Option<String> {
+        cel::checked(text, &self.env).err()
     }
 
     /// For a level of CEL's runtime.
@@ -121,15 +136,20 @@ impl Compiler {
 
     pub(super) fn variable(&mut self, name: &str, text: &str) -> Lazy {
         let ty = match self.compiled(text, &[]) {
-            Ok(program) => plain(&program.ty),
+            Ok(program) => program.ty,
             Err(_) => Type::Dyn,
         };
         let lazy = Lazy { name: name.into(), program: self.program(text, None) };
+        self.declare_variable(name, &ty);
+        lazy
+    }
+
+    /// Makes a name known for a value of a type.
+    pub(super) fn declare_variable(&mut self, name: &str, ty: &Type) {
         self.fields.retain(|(known, _)| **known != *name);
-        self.fields.push((name.into(), ty));
+        self.fields.push((name.into(), plain(ty)));
         self.names.push(name.into());
         self.declare();
-        lazy
     }
 }
 

@@ -44,7 +44,7 @@ pub fn policy(document: &Value) -> Policy {
         action: "".into(),
         overrides: Box::default(),
         fail_closed: document.text_at(&["spec", "failurePolicy"]) != "Ignore",
-        broken: None,
+        admit: Box::default(),
         rules: Arc::new([Arc::new(rule)]),
         by_kind: Vec::new(),
         rule_count: 1,

@@ -64,7 +64,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         action: "".into(),
         overrides: Box::default(),
         fail_closed: spec.text_at(&["failurePolicy"]) != "Ignore",
-        broken: None,
+        admit: Box::default(),
         rules: rules.into_iter().map(Arc::new).collect(),
         by_kind: Vec::new(),
         rule_count: 1,
