@@ -22,6 +22,7 @@ pub mod profile;
 pub mod reached;
 pub mod request;
 mod review;
+mod rule_params;
 pub mod run;
 pub mod shape;
 pub mod sorted;

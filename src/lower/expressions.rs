@@ -8,7 +8,7 @@ use crate::cel::library::{Admission, admission};
 use crate::cel::types::Type;
 use crate::cel::{self, Program as Compiled};
 use crate::functions::{CelLevel, Context};
-use crate::ir::expressions::{Expressions, Lazy, Program, Source, Verdict};
+use crate::ir::expressions::{Expressions, Lazy, Params, Program, Source, Verdict};
 use crate::value::{Str, Value};
 
 /// The message type of the values under names.
@@ -16,16 +16,15 @@ const VARIABLES: &str = "kubernetes.variables";
 
 /// Lowers a `validate.cel` section.
 pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str, name: &str) -> Expressions {
-    let set = |key: &str| cel.get(key).is_some_and(|v| !v.is_null());
-    let params = set("paramKind") && set("paramRef");
-    let choice = Admission { params, authorizer: true, mutation: false, backticks: true };
+    let params = params(cel);
+    let choice = Admission { params: params.is_some(), authorizer: true, mutation: false, backticks: true };
     let mut compiler = Compiler::new(choice);
-    let admit =
-        list(admit).iter().map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool))).collect();
     let lazies: Box<[Lazy]> = list(cel.get("variables"))
         .iter()
         .map(|v| compiler.variable(v.text_at(&["name"]), v.text_at(&["expression"])))
         .collect();
+    let admit =
+        list(admit).iter().map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool))).collect();
     let verdicts = list(cel.get("expressions"))
         .iter()
         .map(|e| {
@@ -40,6 +39,19 @@ pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str, name: &str
         .collect();
     let passed = format!("Validation rule '{name}' passed.").into();
     Expressions { admit, lazies, verdicts, passed, params }
+}
+
+/// Parameters need both parts.
+fn params(cel: &Value) -> Option<Params> {
+    let part = |key: &str| cel.get(key).filter(|v| !v.is_null());
+    let (kind, which) = (part("paramKind")?, part("paramRef")?);
+    Some(Params {
+        api_version: kind.text_at(&["apiVersion"]).into(),
+        kind: kind.text_at(&["kind"]).into(),
+        name: which.text_at(&["name"]).into(),
+        namespace: which.text_at(&["namespace"]).into(),
+        must_exist: which.text_at(&["parameterNotFoundAction"]) != "Allow",
+    })
 }
 
 fn list(v: Option<&Value>) -> &[Value] {
