@@ -74,6 +74,11 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     Lowered { policy, error }
 }
 
+/// Whether a policy has variants for the controllers of pods.
+pub fn has_variants(spec: &Value) -> bool {
+    !autogen::variants(spec, autogen::changes).is_empty()
+}
+
 /// The review as written, then its variants.
 fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>, Failed> {
     let payload = spec.text_at(&["evaluation", "mode"]) == "JSON";
