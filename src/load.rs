@@ -345,9 +345,13 @@ fn review(d: &Document, value: &Value) -> Option<Item> {
 
 /// An admission policy of Kubernetes or its binding, in the versions that the reference reads.
 fn admission(d: &Document, value: &Value) -> Option<Item> {
+    let refused = || crate::api::admission::readable(value).err();
     match (value.text_at(&["apiVersion"]), value.text_at(&["kind"])) {
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy")
         | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicy") => {
+            if let Some(text) = refused() {
+                return Some(left(d, &[], text, false));
+            }
             let loaded = LoadedPolicy {
                 name: value.text_at(&["metadata", "name"]).into(),
                 policy: Some(Arc::new(lower::admission::offline::policy(value))),
@@ -363,6 +367,9 @@ fn admission(d: &Document, value: &Value) -> Option<Item> {
         }
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding")
         | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBinding") => {
+            if let Some(text) = refused() {
+                return Some(left(d, &[], text, false));
+            }
             Some(Item::Binding(Box::new(lower::admission::offline::binding(value))))
         }
         _ => None,

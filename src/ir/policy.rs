@@ -72,12 +72,13 @@ impl Policy {
         self.rank() == PAYLOAD
     }
 
-    /// Where it stands among policies of other kinds: admission policies come after Kyverno's
-    /// own, then those with reviews, of them those that look at payloads last.
+    /// Where it stands among policies of other kinds: policies with reviews come after Kyverno's own, of
+    /// them those that look at payloads last, then those of Kubernetes.
     pub fn rank(&self) -> u8 {
         match self.rules.first().map(|r| &r.body) {
             Some(Body::Review(r)) if r.view == View::Payload => PAYLOAD,
             Some(Body::Review(_)) => 1,
+            Some(Body::Admission(_)) => 3,
             _ => 0,
         }
     }
