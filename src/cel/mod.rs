@@ -6,6 +6,7 @@
 pub mod ast;
 pub mod check;
 pub mod env;
+pub mod estimate;
 mod infer;
 pub mod issue;
 pub mod library;
@@ -47,17 +48,28 @@ pub fn compile_as(
     cx: &Context,
     refused: &dyn Fn(&Type) -> Option<String>,
 ) -> Result<Program, String> {
-    let failed =
-        |issues: Vec<issue::Issue>| format!("compilation failed: {}", issue::report(source, &issues));
-    let tree = syntax::parse(source, env.syntax).map_err(failed)?;
-    let typed = check::check(&tree, env).map_err(failed)?;
-    let issues = validate::issues(&typed, env);
-    if !issues.is_empty() {
-        return Err(failed(issues));
-    }
+    let typed = checked(source, env)?;
     if let Some(text) = refused(&typed.ty) {
         return Err(text);
     }
     let expr = lower::lower(&typed, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
     Ok(Program { expr, ty: typed.ty })
+}
+
+/// Parses and checks an expression.
+///
+/// # Errors
+/// The detail text, beginning `compilation failed: `.
+pub fn checked(source: &str, env: &Env) -> Result<check::Typed, String> {
+    let failed =
+        |issues: Vec<issue::Issue>| format!("compilation failed: {}", issue::report(source, &issues));
+    let tree = syntax::parse(source, env.syntax).map_err(failed)?;
+    let typed = check::check(&tree, env).map_err(failed)?;
+    let issues = validate::issues(&typed, env);
+    if issues.is_empty() { Ok(typed) } else { Err(failed(issues)) }
+}
+
+/// What a checked expression will cost, as far as that is known before it runs.
+pub fn estimated(typed: &check::Typed, env: &Env) -> estimate::Range {
+    estimate::estimate(typed, env, &|path| env.size_at(path))
 }

@@ -23,32 +23,61 @@ use super::{Failure, Report, lines, object};
 /// What one expression may cost.
 const PER_CALL: u64 = 1_000_000;
 
-/// Runs `cases.jsonl`.
+/// Runs `cases.jsonl` and `runtime-0.30.jsonl`: outcomes and costs of each level, and estimates.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn run(file: &Path) -> std::io::Result<Report> {
-    let mut report = Report::new("kubernetes-cel");
+pub fn run(file: &Path) -> std::io::Result<Vec<Report>> {
     let dir = file.parent().unwrap_or(file);
     let text = std::fs::read_to_string(dir.join("inputs.json"))?;
     let inputs = crate::document::json::parse(&text).unwrap_or_default();
     let text = std::fs::read_to_string(dir.join("schemas.json"))?;
     let schemas = crate::document::json::parse(&text).unwrap_or_default();
+    let mut reports =
+        ["kubernetes-cel", "kubernetes-cel/cost", "kubernetes-cel/estimate"].map(Report::new).to_vec();
+    let mut later = Report::new("kubernetes-cel/runtime-0.30");
+    // What the later runtime does differently.
+    let differing: HashMap<Str, Value> = lines(&dir.join("runtime-0.30.jsonl"))?
+        .into_iter()
+        .map(|line| (line.text_at(&["id"]).into(), line.get("result").cloned().unwrap_or_default()))
+        .collect();
     for case in lines(file)? {
+        let id = case.text_at(&["id"]);
         let expected = case.get("result").cloned().unwrap_or_default();
-        let got = outcome(&case, &inputs, &schemas);
-        let right = agrees(&expected, &got);
-        report.count(if right {
-            Ok(())
-        } else {
-            Err(Failure { id: case.text_at(&["id"]).into(), expected: case.clone(), got })
-        });
+        let got = outcome(&case, &inputs, &schemas, CelLevel::V26);
+        for (report, keys) in reports.iter_mut().zip(KEYS) {
+            if keys.len() == 1 && keys.iter().all(|key| expected.get(key).is_none()) {
+                continue;
+            }
+            report.count(verdict(id, &case, &expected, &got, keys));
+        }
+        // Costs alone were not run there.
+        if case.text_at(&["topic"]) == "cost" {
+            continue;
+        }
+        let expected = differing.get(id).unwrap_or(&expected);
+        let got = outcome(&case, &inputs, &schemas, CelLevel::V30);
+        let keys: Vec<&str> = KEYS.concat();
+        later.count(verdict(id, &case, expected, &got, &keys));
     }
-    Ok(report)
+    reports.push(later);
+    Ok(reports)
 }
 
-fn agrees(expected: &Value, got: &Value) -> bool {
-    let keys = ["compileError", "outputType", "runtimeError", "cost", "objectCheck"];
+/// What the lines of a level compare: outcome, cost, estimate.
+const KEYS: [&[&str]; 3] =
+    [&["compileError", "outputType", "runtimeError", "objectCheck", "value"], &["cost"], &["estimatedCost"]];
+
+fn verdict(id: &str, case: &Value, expected: &Value, got: &Value, keys: &[&str]) -> Result<(), Failure> {
+    if agrees(expected, got, keys) {
+        return Ok(());
+    }
+    let mut case = case.as_map().cloned().unwrap_or_default();
+    case.insert("result", expected.clone());
+    Err(Failure { id: id.into(), expected: Value::Map(case), got: got.clone() })
+}
+
+fn agrees(expected: &Value, got: &Value, keys: &[&str]) -> bool {
     let same = |key: &&str| match (expected.get(key), got.get(key)) {
         (Some(Value::Str(a)), Some(Value::Str(b))) if a.starts_with("internal error: ") => {
             b.starts_with("internal error: ")
@@ -56,17 +85,13 @@ fn agrees(expected: &Value, got: &Value) -> bool {
         (Some(a), Some(b)) => a.json_eq(b),
         (None, None) => true,
         // A cost is recorded with most results only.
-        (None, Some(_)) => **key == *"cost",
+        (None, Some(_)) => ["cost", "estimatedCost"].contains(key),
         (Some(_), None) => false,
     };
     keys.iter().all(same)
-        && match (expected.get("value"), got.get("value")) {
-            (Some(a), Some(b)) => a.json_eq(b),
-            (a, b) => a.is_none() && b.is_none(),
-        }
 }
 
-fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
+fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Value {
     let name = case.text_at(&["env"]);
     let schema = schemas.get(case.text_at(&["schema"])).filter(|_| name == "typed");
     let declared = schema.and_then(|s| {
@@ -77,14 +102,15 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
         params: name != "policy-noparams",
         authorizer: name == "policy-authorizer",
         mutation: name == "mutation",
-        backticks: false,
+        backticks: level == CelLevel::V30,
+        level,
     });
     if let Some(declared) = &declared {
         declared.declare(&mut env, "object");
         declared.declare(&mut env, "oldObject");
     }
     let input = inputs.get(case.text_at(&["input"])).cloned().unwrap_or_default();
-    let cx = Context { authorizer: authorizer(&input), cel_level: CelLevel::V26, ..Context::default() };
+    let cx = Context { authorizer: authorizer(&input), cel_level: level, ..Context::default() };
     let source = case.text_at(&["expression"]);
     let want = case.text_at(&["want"]);
     let program = match cel::compile_as(source, &env, &cx, &|ty| refused(want, ty)) {
@@ -105,8 +131,18 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
         }
         Err(fault) => drop(out.insert("runtimeError", Value::from(fault.cel_text()))),
     }
+    if let Ok(typed) = cel::checked(source, &env) {
+        let found = cel::estimated(&typed, &env);
+        let found = [("min", found.min), ("max", found.max)].map(|(k, n)| (k, whole(n)));
+        out.insert("estimatedCost", object(found));
+    }
     out.insert("cost", Value::Int(i64::try_from(meter.spent()).unwrap_or(i64::MAX)));
     Value::Map(out)
+}
+
+/// A number as JSON has it.
+fn whole(n: u64) -> Value {
+    i64::try_from(n).map_or(Value::UInt(n), Value::Int)
 }
 
 /// Why a result of a type is not wanted.

@@ -359,7 +359,14 @@ fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
 fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
     match &*invoke.args {
         [one] => called(invoke, [eval(one, env)], env),
-        [one, two] => called(invoke, [eval(one, env), eval(two, env)], env),
+        [one, two] => {
+            let left = eval(one, env);
+            // The later runtime does not look at the right side any more, nor charges the call.
+            if left.is_err() && env.functions.cel_level.is_new() {
+                return left;
+            }
+            called(invoke, [left, eval(two, env)], env)
+        }
         args => {
             // With three arguments and more the first fault ends the call; it is charged when all were tried.
             let mut results: Vec<Evaluated<'a>> = Vec::with_capacity(args.len());
@@ -389,10 +396,10 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
             cel::call(invoke.function, &Call { args: &args, known: invoke.known, cx: env.functions })
         }
     };
-    let charged_in_spite = env.functions.cel_level == CelLevel::V26 && !invoke.known.prepared;
-    if env.is_metered() && (failed.is_none() || charged_in_spite) {
+    if env.is_metered() && (failed.is_none() || !invoke.known.prepared) {
         let args: Vec<Option<&Value>> = results.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
-        let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known };
+        let level = env.functions.cel_level;
+        let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known, level };
         if let Some(fault) = cel::upset(invoke.function.name, &charge) {
             return Err(fault);
         }
@@ -524,7 +531,8 @@ fn looped<'a>(l: &'a Loop, env: Env<'_, 'a>) -> Result<Value, Fault> {
             }));
         }
     }
-    env.charge(if l.kind == LoopKind::One { 2 } else { 1 })?;
+    let compares = l.kind == LoopKind::One && (state.fault.is_none() || !is_new(env));
+    env.charge(if compares { 2 } else { 1 })?;
     if let Some(fault) = state.fault {
         return Err(fault);
     }
@@ -564,7 +572,7 @@ fn round<'a>(
         }
         LoopKind::One => match run(&l.body) {
             Ok(Value::Bool(true)) => {
-                env.charge(2)?;
+                env.charge(if state.fault.is_some() && is_new(env) { 1 } else { 2 })?;
                 state.count += 1;
             }
             Ok(Value::Bool(false)) => {}
@@ -588,7 +596,7 @@ fn round<'a>(
                     }
                 }
             }
-            if state.kind != LoopKind::List && state.fault.is_some() {
+            if state.fault.is_some() && (state.kind != LoopKind::List || is_new(env)) {
                 // The accumulator alone is read: it fails.
                 env.charge(1)?;
                 return Ok(true);
@@ -606,6 +614,11 @@ fn round<'a>(
         }
     }
     Ok(true)
+}
+
+/// Whether the later runtime's charges apply.
+fn is_new(env: Env<'_, '_>) -> bool {
+    env.functions.cel_level.is_new()
 }
 
 fn keep_first(state: &mut State, fault: Fault) {

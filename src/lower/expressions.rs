@@ -18,7 +18,8 @@ const VARIABLES: &str = "kubernetes.variables";
 pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str, name: &str) -> Expressions {
     let set = |key: &str| cel.get(key).is_some_and(|v| !v.is_null());
     let params = set("paramKind") && set("paramRef");
-    let choice = Admission { params, authorizer: true, mutation: false, backticks: true };
+    let choice =
+        Admission { params, authorizer: true, mutation: false, backticks: true, level: CelLevel::Kyverno };
     let mut compiler = Compiler::new(choice);
     let admit =
         list(admit).iter().map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool))).collect();

@@ -160,7 +160,9 @@ pub fn duration_of(call: &Call<'_>) -> Given {
     const TO: &str = "google.protobuf.Duration";
     match call.arg(0) {
         v @ Value::Duration(_) => Some(Ok(v.clone())),
-        Value::Int(_) => fault("type conversion error from 'int' to 'google.protobuf.Duration'"),
+        Value::Int(_) if !call.cx.cel_level.is_new() => {
+            fault("type conversion error from 'int' to 'google.protobuf.Duration'")
+        }
         Value::Str(s) => match duration::parse_ok(s) {
             Some(n) => Some(Ok(Value::Duration(n))),
             None => from_text(TO),

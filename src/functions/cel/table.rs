@@ -28,7 +28,7 @@ pub static TABLE: &[Function] = &[
     f("int", convert::int, c::one), f("string", convert::string, c::bytes_to_text),
     f("timestamp", convert::timestamp, c::one), f("uint", convert::uint, c::one),
 
-    f("startsWith", s::starts_with, c::walk_if_known), f("endsWith", s::ends_with, c::walk_if_known),
+    f("startsWith", s::starts_with, c::affix), f("endsWith", s::ends_with, c::affix),
     f("contains", s::contains, c::contains), f("matches", s::matches, c::matches),
     f("charAt", s::char_at, c::one), f("indexOf", l::index_of, c::traversal),
     f("lastIndexOf", l::last_index_of, c::traversal), f("lowerAscii", s::lower_ascii, c::walk),
