@@ -76,7 +76,7 @@ impl Estimator<'_> {
             }
             TypedKind::Select { operand, field, test } => self.select(operand, field, *test),
             TypedKind::Call { function, args, member, overloads } => {
-                self.call(t, function, args, *member, overloads)
+                self.call(function, args, *member, overloads)
             }
             TypedKind::List { items, .. } => self.list(items),
             TypedKind::Map(entries) => {
@@ -248,14 +248,7 @@ fn scalar_size(t: &Type) -> Option<Range> {
     }
     let scalar = matches!(
         t,
-        Type::Bool
-            | Type::Int
-            | Type::Uint
-            | Type::Double
-            | Type::Duration
-            | Type::Timestamp
-            | Type::Null
-            | Type::Type(_)
+        Type::Bool | Type::Int | Type::Uint | Type::Double | Type::Duration | Type::Timestamp | Type::Null
     );
     scalar.then_some(Range::fixed(1))
 }

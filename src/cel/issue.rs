@@ -58,6 +58,10 @@ fn write_one(out: &mut String, source: &str, issue: &Issue) {
         let _ = write!(out, "ERROR: <input>:-1:0: {}", issue.text);
         return;
     }
+    if source.is_empty() {
+        let _ = write!(out, "ERROR: <input>:1:0: {}", issue.text);
+        return;
+    }
     let (line, column) = line_and_column(source, issue.at);
     let _ = write!(out, "ERROR: <input>:{line}:{column}: {}", issue.text);
     let shown = source.split('\n').nth(line - 1).unwrap_or_default().replace('\t', " ");

@@ -12,6 +12,7 @@ use crate::cel::{self, types::Type};
 use crate::engine::admission::scope::{self, Seen};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
+use crate::functions::cel::kubernetes::url_text;
 use crate::functions::cel::messages::{misnamed, native};
 use crate::functions::cel::selectors;
 use crate::functions::{Authorizer, CelLevel, Context};
@@ -62,6 +63,30 @@ pub fn run(file: &Path) -> std::io::Result<Vec<Report>> {
     }
     reports.push(later);
     Ok(reports)
+}
+
+/// Runs random expressions: a case passes when everything agrees at both levels.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn random(dir: &Path) -> std::io::Result<Report> {
+    let mut report = Report::new("cel-random");
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(dir.join(name))?;
+        Ok::<Value, std::io::Error>(crate::document::json::parse(&text).unwrap_or_default())
+    };
+    let (inputs, schemas) = (read("inputs.json")?, read("schemas.json")?);
+    let keys: Vec<&str> = KEYS.concat();
+    for case in lines(&dir.join("cases.jsonl"))? {
+        let id = case.text_at(&["id"]);
+        let expected = case.get("result").cloned().unwrap_or_default();
+        let later = case.get("later").unwrap_or(&expected);
+        let of = |level, expected: &Value| {
+            verdict(id, &case, expected, &outcome(&case, &inputs, &schemas, level), &keys)
+        };
+        report.count(of(CelLevel::V26, &expected).and_then(|()| of(CelLevel::V30, later)));
+    }
+    Ok(report)
 }
 
 /// What the lines of a level compare: outcome, cost, estimate.
@@ -338,7 +363,7 @@ fn opaque(o: &Object) -> Value {
             return object([("object", Value::Str(name.clone())), ("fields", fields)]);
         }
         Object::Quantity(q) => q.to_string(),
-        Object::Url(text) => text.to_string(),
+        Object::Url(text) => url_text(text),
         Object::Ip(ip) => ip.to_string(),
         Object::Cidr(ip, bits) => format!("{ip}/{bits}"),
         Object::Semver(v) => v.to_string(),

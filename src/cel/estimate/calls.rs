@@ -30,14 +30,7 @@ impl Charge {
 }
 
 impl Estimator<'_> {
-    pub(super) fn call(
-        &mut self,
-        whole: &Typed,
-        function: &Str,
-        args: &[Typed],
-        member: bool,
-        overloads: &[usize],
-    ) -> Part {
+    pub(super) fn call(&mut self, function: &Str, args: &[Typed], member: bool, overloads: &[usize]) -> Part {
         let parts: Vec<Part> = args.iter().map(|a| self.node(a)).collect();
         let sum = parts.iter().fold(Range::fixed(0), |sum, p| sum.add(p.cost));
         let at = |i: usize| parts.get(i).cloned().unwrap_or_default();
@@ -96,7 +89,6 @@ impl Estimator<'_> {
                 _ => {}
             }
         }
-        let _ = whole;
         Part { cost: cost.add(sum), path, size, entries, ty: None }
     }
 
@@ -161,16 +153,13 @@ impl Estimator<'_> {
                 let most = Range { min: 0, max: size(0).max };
                 Charge::sized(text.multiply(size(1).times(PATTERN)), most)
             }
-            "matches" if member => {
+            "matches" if member || self.env.level.is_new() => {
                 let text = size(0).add(ONE).times(WALK);
                 Charge::of(text.multiply(size(1).times(PATTERN)))
             }
             "contains" if member => Charge::of(walk(0).multiply(walk(1))),
             "startsWith" | "endsWith" if member => Charge::of(walk(1)),
-            "validate" => {
-                // At least one, as the pattern of the check is read.
-                Charge::of(validated(size(1)))
-            }
+            "validate" => Charge::of(walk(1).multiply(Range::fixed(32))),
             "ip" | "cidr" if !member => Charge::of(walk(0)),
             "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => Charge::of(walk(0)),
             "ip.isCanonical" => Charge::of(size(0).times(2.0 * WALK)),
@@ -226,14 +215,15 @@ impl Estimator<'_> {
                 let depth = match args.get(1).map(|a| &a.kind) {
                     None => 1,
                     Some(TypedKind::Const(Value::Int(n))) => u64::try_from(*n).unwrap_or(0),
-                    Some(_) => 1,
+                    Some(_) => u64::MAX,
                 };
                 made(size(0).multiply(Range::fixed(depth)))
             }
             "distinct" | "sort" | "@sortByAssociatedKeys" => {
                 let pairs = size(0).multiply(size(0));
                 let compared = match function {
-                    "distinct" => self.item(&parts[0]).map(|(ty, _)| ty),
+                    "distinct" if self.env.level.is_new() => self.item(&parts[0]).map(|(ty, _)| ty),
+                    "distinct" => None,
                     "sort" => item_of(param(0)),
                     _ => item_of(param(1)),
                 };
@@ -281,12 +271,6 @@ fn sliced(args: &[Typed], list: Range) -> Charge {
         _ => other,
     };
     made(Range::fixed(literal(2, list.max).wrapping_sub(literal(1, 0))))
-}
-
-/// Checking a text against a named format.
-fn validated(text: Range) -> Range {
-    let cost = text.times(WALK).multiply(Range::fixed(32));
-    Range { min: cost.min.saturating_add(0), max: cost.max }
 }
 
 /// Comparing two values that have sizes.

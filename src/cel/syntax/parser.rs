@@ -406,6 +406,9 @@ impl<'s> Parser<'s> {
     fn literal(&mut self) -> Parsed {
         let first = self.peek();
         let negative = self.eat(Tok::Minus).is_some();
+        if negative && !matches!(self.peek().kind, Tok::Int | Tok::Float) {
+            return Err(self.mismatch("{NUM_FLOAT, NUM_INT}"));
+        }
         let token = self.advance();
         let value = literal::value(token.kind, token.text, negative).unwrap_or_else(|text| {
             self.issue(first.at, text);

@@ -264,3 +264,12 @@ pub fn minor(call: &Call<'_>) -> Given {
 pub fn patch(call: &Call<'_>) -> Given {
     number(version_arg(call, 0)?.numbers()[2])
 }
+
+/// The text of a URL: without slashes for a host and a path that are not there.
+pub fn url_text(text: &str) -> String {
+    let bare = text.split_once("://").filter(|(scheme, rest)| {
+        scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+            && (rest.is_empty() || rest.starts_with(['?', '#']))
+    });
+    bare.map_or_else(|| text.into(), |(scheme, rest)| format!("{scheme}:{rest}"))
+}

@@ -10,7 +10,7 @@ mod cost;
 pub mod data;
 pub mod format;
 mod image_reference;
-mod kubernetes;
+pub mod kubernetes;
 mod lists;
 pub mod messages;
 mod named_format;

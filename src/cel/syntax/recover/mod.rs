@@ -113,6 +113,16 @@ struct Tree<'s> {
     items: Vec<(&'static str, Item<'s>)>,
 }
 
+impl Tree<'_> {
+    /// Makes what was read so far the left side of the next operator.
+    fn nest(&mut self) {
+        let items = std::mem::take(&mut self.items);
+        let left = Tree { rule: self.rule, name: self.name, at: self.at, items };
+        self.name = "";
+        self.items.push(("left", Item::Tree(left)));
+    }
+}
+
 #[derive(Debug)]
 enum Item<'s> {
     Token(Token<'s>),
@@ -245,12 +255,8 @@ impl<'s> Parser<'_, 's> {
                     if !more {
                         break;
                     }
-                    if matches!(tree.rule, Rule::Relation | Rule::Calc | Rule::Member) {
-                        // What was read so far is the left side of the next operator.
-                        let left = std::mem::take(&mut tree.items);
-                        let left = Tree { rule: tree.rule, name: tree.name, at: tree.at, items: left };
-                        tree.name = "";
-                        tree.items.push(("left", Item::Tree(left)));
+                    if tree.rule == Rule::Relation {
+                        tree.nest();
                     }
                     self.parts(inner, tree)?;
                     at = *back;
@@ -277,6 +283,9 @@ impl<'s> Parser<'_, 's> {
                 self.sync()?;
                 let way = if *decided { self.way_of(*start)? } else { self.choose(*start)? };
                 let Some((name, inner)) = ways.get(way.saturating_sub(1)) else { return Ok(()) };
+                if matches!(tree.rule, Rule::Calc | Rule::Member) {
+                    tree.nest();
+                }
                 tree.name = name;
                 self.parts(inner, tree)?;
             }
