@@ -16,6 +16,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -72,6 +73,7 @@ def declared():
     return out
 
 
+MOST_MEMORY = 4 << 30
 FUNCTIONS = declared()
 
 
@@ -272,6 +274,9 @@ class Gen:
         names = sorted({f[0] for f in fits})
         name = r.choice(names)
         name, receiver, params, found = r.choice([f for f in fits if f[0] == name])
+        if name == "lists.range":
+            # A long list costs the reference more memory than there is.
+            return f"lists.range({r.choice(['0', '1', '3', '-1', '7', 'object.spec.zero', 'dyn(2)', 'size([1, 2])'])})"
         args = [self.arg(fill(p, found, r), depth - 1) for p in params]
         if receiver is None:
             return f"{name}({', '.join(args)})"
@@ -443,10 +448,14 @@ def case(seed, i):
 def answers(program, cases, folder):
     text = "".join(json.dumps(c) + "\n" for c in cases)
     args = [program, "-inputs", str(folder / "inputs.json"), "-schemas", str(folder / "schemas.json"), "-repeat", "4"]
-    done = subprocess.run(args, input=text, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr[-2000:])
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    done = subprocess.run(args, input=text, capture_output=True, text=True, check=False, preexec_fn=limit)
+    if not done.returncode:
+        return [json.loads(line) for line in done.stdout.splitlines()]
+    if len(cases) == 1:
+        return [{**cases[0], "result": {"unstable": True}}]
+    half = len(cases) // 2
+    return answers(program, cases[:half], folder) + answers(program, cases[half:], folder)
 
 
 def main():

@@ -34,7 +34,10 @@ fn walk(t: &Typed, in_format: bool, out: &mut Vec<Issue>) {
         TypedKind::List { items, optional } => {
             if !in_format {
                 let types = items.iter().enumerate().map(|(i, item)| (item, optional.contains(&i)));
+                let before = out.len();
                 of_one_type(types, out);
+                // The first item of another type is enough.
+                out.truncate(before + 1);
             }
             items.iter().for_each(|i| walk(i, in_format, out));
         }

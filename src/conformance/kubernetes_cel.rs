@@ -304,6 +304,16 @@ fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
     entries.into_iter().map(|(k, v)| Value::list(vec![k, v])).collect::<Vec<_>>().into()
 }
 
+/// The fields of a message.
+fn in_message(fields: &Map) -> Result<Value, String> {
+    let one = |(k, v): (&Str, &Value)| {
+        let v = native(v).map_err(|e| format!("fail to convert field \"{k}\": {e}"))?;
+        Ok::<_, String>((tagged(&Value::Str(k.clone())), tagged_native(&v)))
+    };
+    let entries: Result<Vec<(Value, Value)>, String> = fields.iter().map(one).collect();
+    Ok(entry("map", pairs(entries?)))
+}
+
 /// As [`tagged`] for what a message's field holds: some library values are the reference's own there.
 fn tagged_native(v: &Value) -> Value {
     let Value::Object(o) = v else { return tagged(v) };
@@ -349,15 +359,8 @@ fn opaque(o: &Object) -> Value {
         }
         Object::Struct(name, _) if &**name == "google.protobuf.Empty" => String::new(),
         Object::Struct(name, fields) => {
-            let converted: Result<Vec<(Value, Value)>, String> = fields
-                .iter()
-                .map(|(k, v)| {
-                    let v = native(v).map_err(|e| format!("fail to convert field \"{k}\": {e}"))?;
-                    Ok((tagged(&Value::Str(k.clone())), tagged_native(&v)))
-                })
-                .collect();
-            let fields = match converted {
-                Ok(entries) => entry("map", pairs(entries)),
+            let fields = match in_message(fields) {
+                Ok(map) => map,
                 Err(text) => entry("error", text),
             };
             return object([("object", Value::Str(name.clone())), ("fields", fields)]);

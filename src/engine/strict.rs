@@ -161,12 +161,7 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
         Expr::Loop(l) => looped(l, env).map(Cow::Owned),
         Expr::Bind(parts) => {
             let [value, body] = &**parts;
-            match eval(value, env) {
-                Ok(Cow::Borrowed(v)) => env.bind(v, body),
-                Ok(Cow::Owned(v)) => env.bind_short(&v, body).map(Cow::Owned),
-                Err(Fault::Budget) => Err(Fault::Budget),
-                Err(fault) => env.bind_fault(&fault, body),
-            }
+            env.bind_later(value, body).map(Cow::Owned)
         }
         Expr::OrElse { sides, unwrap } => {
             let left = eval(&sides[0], env)?;
@@ -596,7 +591,11 @@ fn round<'a>(
                     }
                 }
             }
-            if state.fault.is_some() && (state.kind != LoopKind::List || is_new(env)) {
+            let alone = match state.kind {
+                LoopKind::List | LoopKind::Entries => is_new(env),
+                _ => true,
+            };
+            if state.fault.is_some() && alone {
                 // The accumulator alone is read: it fails.
                 env.charge(1)?;
                 return Ok(true);
