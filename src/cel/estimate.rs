@@ -246,9 +246,7 @@ fn scalar_size(t: &Type) -> Option<Range> {
     if let Some(inner) = t.as_optional() {
         return scalar_size(inner);
     }
-    let scalar = matches!(
-        t,
-        Type::Bool | Type::Int | Type::Uint | Type::Double | Type::Duration | Type::Timestamp | Type::Null
-    );
+    let scalar =
+        matches!(t, Type::Bool | Type::Int | Type::Uint | Type::Double | Type::Duration | Type::Timestamp);
     scalar.then_some(Range::fixed(1))
 }

@@ -12,6 +12,7 @@ pub mod issue;
 pub mod library;
 pub mod lower;
 pub mod schema;
+pub mod spans;
 pub mod syntax;
 pub mod types;
 mod validate;

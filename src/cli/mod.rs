@@ -5,6 +5,7 @@
 //! there as one `warning: …` line each.
 
 pub mod apply;
+pub mod cel;
 pub mod completion;
 pub mod conformance;
 pub mod create;
@@ -39,6 +40,7 @@ fn pages() -> Vec<Page> {
         test::PAGE,
         VERSION,
     ];
+    all.extend(cel::pages());
     all.extend(create::PAGES);
     all.extend(fix::PAGES);
     all.extend(jp::pages());
@@ -71,6 +73,7 @@ struct Command {
 
 const COMMANDS: &[Command] = &[
     Command { name: "apply", about: "Applies policies on resources.", run: apply::run },
+    Command { name: "cel", about: "Evaluates, checks and explains CEL expressions.", run: cel::run },
     Command {
         name: "completion",
         about: "Prints a script that completes commands in a shell.",

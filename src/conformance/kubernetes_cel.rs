@@ -147,6 +147,12 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     let result = eval(&program.expr, Env::new(&root, &cx).with_meter(&meter));
     let mut out = Map::new();
     out.insert("outputType", Value::from(program.ty.formal()));
+    // Charges beyond every budget end the list of expressions.
+    if name != "typed" && meter.spent() > (i64::MAX / 2).unsigned_abs() {
+        let text = "LIST: validation failed due to running out of cost budget, no further validation rules will be run";
+        out.insert("runtimeError", Value::from(text));
+        return Value::Map(out);
+    }
     match result {
         Ok(v) => {
             if let Some(text) = (name == "mutation").then(|| misnamed(&v)).flatten() {
@@ -316,7 +322,15 @@ fn in_message(fields: &Map) -> Result<Value, String> {
 
 /// As [`tagged`] for what a message's field holds: some library values are the reference's own there.
 fn tagged_native(v: &Value) -> Value {
-    let Value::Object(o) = v else { return tagged(v) };
+    let o = match v {
+        Value::Object(o) => o,
+        Value::Map(m) => {
+            let entries = m.iter().map(|(k, v)| (tagged(&Value::Str(k.clone())), tagged_native(v)));
+            return entry("map", pairs(entries.collect()));
+        }
+        Value::List(l) => return entry("list", l.iter().map(tagged_native).collect::<Vec<_>>()),
+        v => return tagged(v),
+    };
     let kind = match &**o {
         Object::Quantity(_) => "*resource.Quantity",
         Object::Url(_) => "*url.URL",

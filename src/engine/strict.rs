@@ -186,7 +186,7 @@ fn decided<'a>(all: bool, sides: [impl FnOnce() -> Evaluated<'a>; 2]) -> Result<
                 Value::Bool(_) => {}
                 _ => first = first.or_else(|| Some(overload())),
             },
-            Err(Fault::Budget) => return Err(Fault::Budget),
+            Err(fault) if fault.ends() => return Err(fault),
             Err(fault) => first = first.or(Some(fault)),
         }
     }
@@ -210,6 +210,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         optional = true;
         at = match inner {
             None => return Ok((None, true)),
+            Some(v) if !is_new(env) => Cow::Owned(cel::optional::reread(v)?),
             Some(v) => Cow::Owned(v.clone()),
         };
     }
@@ -217,9 +218,15 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         let computed;
         let (key, may_miss) = match step {
             Step::Key { key, optional } => (key, *optional),
-            Step::At { index, optional } => {
-                computed = eval(index, env)?;
-                (&*computed, *optional)
+            Step::At { index, optional: may } => {
+                computed = match eval(index, env) {
+                    Err(fault) if !fault.ends() => {
+                        env.charge(u64::from(!optional && !*may))?;
+                        return Err(fault);
+                    }
+                    result => result?,
+                };
+                (&*computed, *may)
             }
             Step::Field(name) => {
                 let found = cel::messages::field(&at, name)?;
@@ -357,7 +364,10 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
         [one, two] => {
             let left = eval(one, env);
             // The later runtime does not look at the right side any more, nor charges the call.
-            if left.is_err() && env.functions.cel_level.is_new() {
+            let lazy = env.functions.cel_level.is_new() || invoke.function.name == "format";
+            if let Err(fault) = &left
+                && (lazy || fault.ends())
+            {
                 return left;
             }
             called(invoke, [left, eval(two, env)], env)
@@ -379,8 +389,8 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
 /// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
 fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: Env<'_, 'a>) -> Evaluated<'a> {
     let results = results.as_ref();
-    if results.iter().any(|r| matches!(r, Err(Fault::Budget))) {
-        return Err(Fault::Budget);
+    if let Some(fault) = results.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
+        return Err(fault.clone());
     }
     let failed = results.iter().find_map(|r| r.as_ref().err());
     let outcome = match failed {
@@ -409,22 +419,18 @@ const STRUCT_COST: u64 = 40;
 
 fn made(make: &Make, env: Env<'_, '_>) -> Result<Value, Fault> {
     match make {
-        Make::List(items, optional) => {
-            let all = list(items, optional, env);
-            env.charge(LIST_COST)?;
-            all
-        }
-        Make::Map(entries) => {
-            let all = map(entries, env);
-            env.charge(MAP_COST)?;
-            all
-        }
-        Make::Struct(name, fields) => {
-            let all = structure(name, fields, env);
-            env.charge(STRUCT_COST)?;
-            all
-        }
+        Make::List(items, optional) => charged(list(items, optional, env), LIST_COST, env),
+        Make::Map(entries) => charged(map(entries, env), MAP_COST, env),
+        Make::Struct(name, fields) => charged(structure(name, fields, env), STRUCT_COST, env),
     }
+}
+
+/// A literal is charged even when a part of it is a fault.
+fn charged(made: Result<Value, Fault>, amount: u64, env: Env<'_, '_>) -> Result<Value, Fault> {
+    if !made.as_ref().is_err_and(Fault::ends) {
+        env.charge(amount)?;
+    }
+    made
 }
 
 /// The value of an optional part: `None` leaves it out.
@@ -561,7 +567,7 @@ fn round<'a>(
                 Ok(Value::Bool(b)) if b != all => (state.truth, state.fault) = (b, None),
                 Ok(Value::Bool(_)) => {}
                 Ok(_) => keep_first(state, overload()),
-                Err(Fault::Budget) => return Err(Fault::Budget),
+                Err(fault) if fault.ends() => return Err(fault),
                 Err(fault) => keep_first(state, fault),
             }
         }
@@ -572,7 +578,7 @@ fn round<'a>(
             }
             Ok(Value::Bool(false)) => {}
             Ok(_) => state.fault = Some(overload()),
-            Err(Fault::Budget) => return Err(Fault::Budget),
+            Err(fault) if fault.ends() => return Err(fault),
             Err(fault) => state.fault = Some(fault),
         },
         LoopKind::List | LoopKind::Map | LoopKind::Entries => {
@@ -584,7 +590,7 @@ fn round<'a>(
                         state.fault = Some(overload());
                         return Ok(true);
                     }
-                    Err(Fault::Budget) => return Err(Fault::Budget),
+                    Err(fault) if fault.ends() => return Err(fault),
                     Err(fault) => {
                         state.fault = Some(fault);
                         return Ok(true);
@@ -602,8 +608,10 @@ fn round<'a>(
             }
             env.charge(1 + u64::from(state.kind == LoopKind::Map))?;
             let made = run(&l.body);
-            if matches!(made, Err(Fault::Budget)) {
-                return Err(Fault::Budget);
+            if let Err(fault) = &made
+                && fault.ends()
+            {
+                return Err(fault.clone());
             }
             env.charge(1 + if l.wraps { LIST_COST } else { 0 })?;
             match made {

@@ -53,10 +53,7 @@ impl Estimator<'_> {
             "_?:_" | "_?_:_" => {
                 let cost = at(0).cost.add(at(1).cost.union(at(2).cost));
                 let size = self.size_or_unknown(&at(1)).union(self.size_or_unknown(&at(2)));
-                let entries = match (at(1).entries, at(2).entries) {
-                    (Some(a), Some(b)) => Some(a.union(b)),
-                    (a, b) => a.or(b),
-                };
+                let entries = at(1).entries.zip(at(2).entries).map(|(a, b)| a.union(b));
                 return Part { cost, path: Vec::new(), size: Some(size), entries, ty: None };
             }
             "_?._" => return Part::costing(sum.add(ONE)),
@@ -179,13 +176,13 @@ impl Estimator<'_> {
             "strings.quote" => {
                 let n = size(0);
                 let quoted =
-                    Range { min: n.min.saturating_add(2), max: n.max.saturating_mul(2).saturating_add(2) };
+                    Range { min: n.min.saturating_add(2), max: n.max.wrapping_mul(2).wrapping_add(2) };
                 Charge::sized(n.times(WALK), quoted)
             }
             "format" if member => Charge::of(walk(0)),
             "bytes" if of_text && matches!(param(0), Some(Type::String)) => {
                 let n = size(0);
-                Charge::sized(n.times(WALK), Range { min: n.min, max: n.max.saturating_mul(4) })
+                Charge::sized(n.times(WALK), Range { min: n.min, max: n.max.wrapping_mul(4) })
             }
             "string" if matches!(param(0), Some(Type::Bytes)) => {
                 let n = size(0);

@@ -13,13 +13,13 @@ use crate::value::Str;
 
 /// The functions of Kubernetes' environments; those of mutations have [`MUTATION`] too.
 const KUBERNETES: [&str; 7] = [
+    include_str!("operators.txt"),
     include_str!("standard.txt"),
     include_str!("extensions.txt"),
     include_str!("optional.txt"),
     include_str!("kubernetes.txt"),
     include_str!("network.txt"),
     include_str!("authorizer.txt"),
-    include_str!("operators.txt"),
 ];
 
 const MUTATION: &str = "jsonpatch.escapeKey:(string) string";

@@ -57,6 +57,11 @@ pub fn one(_: &Charge<'_>) -> u64 {
     1
 }
 
+/// What the expression does not say.
+pub fn nothing(_: &Charge<'_>) -> u64 {
+    0
+}
+
 /// Walks the first argument once.
 pub fn walk(c: &Charge<'_>) -> u64 {
     c.text_traversal(0)
@@ -178,20 +183,26 @@ const LIST: u64 = 10;
 
 /// Calls whose charge cannot be computed abort, in the reference's words.
 pub fn upset(name: &str, c: &Charge<'_>) -> Option<crate::value::Fault> {
+    let given = |at: usize| c.args.get(at).copied().flatten();
     let at = match name {
+        "sort" if c.known.one_form && given(0).is_none() => 0,
+        "@sortByAssociatedKeys" if !c.known.one_form => return None,
         "distinct" | "@sortByAssociatedKeys" => 0,
         "flatten" if c.args.len() > 1 => 1,
         _ => return None,
     };
     let arg = c.args.get(at).copied().flatten();
     let (fits, wanted) = match name {
+        "sort" => (false, "traits.Lister: missing method Add"),
         "distinct" => (matches!(arg, Some(Value::List(_))), "traits.Lister: missing method Contains"),
         "flatten" => (matches!(arg, Some(Value::Int(_))), "types.Int"),
         _ => (c.args.get(1).copied().flatten().is_some(), "traits.Lister: missing method Add"),
     };
     let found = arg.map_or("*types.Err", super::go_type);
     (!fits).then(|| {
-        crate::value::Fault::new(format!("internal error: interface conversion: {found} is not {wanted}"))
+        crate::value::Fault::Abort(
+            format!("internal error: interface conversion: {found} is not {wanted}").into(),
+        )
     })
 }
 

@@ -15,6 +15,12 @@ pub fn url_problem(text: &str) -> Option<String> {
     }
     match split(text) {
         Err(why) if why.starts_with("first path segment") => bad("invalid URI for request"),
+        // Whether it is a path is asked before its escapes are read.
+        Err(why)
+            if why.starts_with("invalid URL escape") && !text.starts_with('/') && !text.contains(':') =>
+        {
+            bad("invalid URI for request")
+        }
         Err(why) => bad(&why),
         Ok(parts) if parts.scheme.is_empty() && !text.starts_with('/') && text != "*" => {
             bad("invalid URI for request")

@@ -16,7 +16,7 @@ pub mod messages;
 mod named_format;
 mod network;
 mod operators;
-mod optional;
+pub mod optional;
 pub mod outside;
 pub mod selectors;
 mod strings;

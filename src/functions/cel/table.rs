@@ -52,7 +52,7 @@ pub static TABLE: &[Function] = &[
     f("sets.contains", l::sets_contains, c::sets), f("sets.equivalent", l::sets_equivalent, c::sets_twice),
     f("sets.intersects", l::sets_intersects, c::sets),
 
-    f("optional.of", opt::of, c::one), f("optional.ofNonZeroValue", opt::of_non_zero, c::one),
+    f("@reread", opt::reread_inside, c::nothing), f("optional.of", opt::of, c::one), f("optional.ofNonZeroValue", opt::of_non_zero, c::one),
     f("optional.none", opt::none, c::one), f("optional.unwrap", opt::unwrap, c::one),
     f("unwrapOpt", opt::unwrap, c::one), f("hasValue", opt::has_value, c::one),
     f("value", opt::value, c::one), f("jsonpatch.escapeKey", opt::escape_key, c::walk),

@@ -52,10 +52,7 @@ pub struct Stuck(pub usize);
 impl Choice<'_, '_> {
     /// The way, from 1.
     pub fn predict(&self) -> Result<usize, Stuck> {
-        match self.run(false)? {
-            Some(way) => Ok(way),
-            None => Ok(self.run(true)?.unwrap_or(1)),
-        }
+        self.run(false).map(|way| way.unwrap_or(1))
     }
 
     fn token(&self, at: usize) -> Tok {
@@ -85,7 +82,7 @@ impl Choice<'_, '_> {
                     return Ok(Some(*way));
                 }
             } else if next.iter().all(|c| self.is_stop(c.at)) || conflicts(&next, &subsets) {
-                return Ok(None);
+                return Ok(ways.first().copied());
             }
             configs = next;
             if token == Tok::Eof {

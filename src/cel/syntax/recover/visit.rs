@@ -75,6 +75,15 @@ impl Visitor<'_> {
     }
 
     fn node(&mut self, tree: &Tree<'_>) -> Node {
+        let mut node = self.written(tree);
+        // What is not there is looked for where it should have begun.
+        if node.at == NOWHERE {
+            node.at = tree.at;
+        }
+        node
+    }
+
+    fn written(&mut self, tree: &Tree<'_>) -> Node {
         match tree.rule {
             Rule::Start => self.sub(tree, "e"),
             Rule::Expr => match tree.token("op") {
