@@ -330,7 +330,7 @@ fn objects_that_exist_are_changed_in_tests_when_their_conditions_hold() {
             "{PODS}\n  targetMatchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [DELETE], resources: [configmaps]}}]}}\n  targetMatchConditions: [{{name: c, expression: \"object.metadata.name == 'a'\"}}]\n  mutations: [{{patchType: ApplyConfiguration, applyConfiguration: {{expression: 'Object{{metadata: Object.metadata{{labels: {{\"of\": object.kind}}}}}}'}}}}]"
         ),
     );
-    let test = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: [p.yaml]\nresources: [r.yaml]\ntargetResources: [t.yaml]\nresults:\n- {policy: m, isMutatingPolicy: true, kind: ConfigMap, resources: [web/a], patchedResources: w.yaml, result: pass}\n- {policy: m, isMutatingPolicy: true, kind: ConfigMap, resources: [web/b], patchedResources: w.yaml, result: pass}\n";
+    let test = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: [p.yaml]\nresources: [r.yaml]\ntargetResources: [t.yaml]\nresults:\n- {policy: m, isMutatingPolicy: true, kind: ConfigMap, resources: [web/a], patchedResources: w.yaml, result: pass}\n";
     let wanted =
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: web, labels: {of: ConfigMap}}\n";
     let ran = Files::new(&[
@@ -342,5 +342,4 @@ fn objects_that_exist_are_changed_in_tests_when_their_conditions_hold() {
     ])
     .run(&["test", ".", "--remove-color"]);
     assert!(ran.out.contains("Test Summary: 1 tests passed and 0 tests failed"), "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains("compared nothing"), "{}", ran.err);
 }
