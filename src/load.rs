@@ -112,6 +112,9 @@ impl LoadedPolicy {
 
 /// What the policy check asks of other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
+    condition: |text| {
+        lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|e| e.to_string())
+    },
     parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string()),
     parse_yaml: document::yaml_value,
 };
@@ -375,9 +378,13 @@ fn review(d: &Document, value: &Value) -> Option<Item> {
 
 /// An admission policy of Kubernetes or its binding, in the versions that the reference reads.
 fn admission(d: &Document, value: &Value) -> Option<Item> {
+    let refused = || crate::api::admission::readable(value).err();
     match (value.text_at(&["apiVersion"]), value.text_at(&["kind"])) {
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy")
         | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicy") => {
+            if let Some(text) = refused() {
+                return Some(left(d, &[], text, false));
+            }
             let loaded = LoadedPolicy {
                 name: value.text_at(&["metadata", "name"]).into(),
                 policy: Some(Arc::new(lower::admission::offline::policy(value))),
@@ -393,6 +400,9 @@ fn admission(d: &Document, value: &Value) -> Option<Item> {
         }
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding")
         | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBinding") => {
+            if let Some(text) = refused() {
+                return Some(left(d, &[], text, false));
+            }
             Some(Item::Binding(Box::new(lower::admission::offline::binding(value))))
         }
         _ => None,

@@ -4,6 +4,7 @@
 //! standard error as `Error: …` with exit code 1; what is worth knowing but changes no result goes
 //! there as one `warning: …` line each.
 
+pub mod admission;
 pub mod apply;
 pub mod completion;
 pub mod conformance;
@@ -31,6 +32,7 @@ struct Page {
 /// The pages of all commands.
 fn pages() -> Vec<Page> {
     let mut all = vec![
+        admission::PAGE,
         apply::PAGE,
         completion::PAGE,
         conformance::PAGE,
@@ -70,6 +72,11 @@ struct Command {
 }
 
 const COMMANDS: &[Command] = &[
+    Command {
+        name: "admission",
+        about: "Prints policies of Kubernetes that say the same as Kyverno's.",
+        run: admission::run,
+    },
     Command { name: "apply", about: "Applies policies on resources.", run: apply::run },
     Command {
         name: "completion",

@@ -24,6 +24,7 @@ mod public_key;
 pub mod reached;
 pub mod request;
 pub mod review;
+mod rule_params;
 pub mod run;
 pub mod shape;
 pub mod sorted;

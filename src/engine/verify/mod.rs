@@ -17,7 +17,7 @@ use crate::value::image::ImageRef;
 
 use super::Request;
 use super::outcome::{RuleOutcome, Status};
-use super::run::{Entered, Surroundings, applies, enter, excepted, namespace_fits, reported};
+use super::run::{self, Entered, Surroundings, applies, enter, excepted, reported};
 use records::Records;
 
 /// What cannot be done here.
@@ -47,7 +47,7 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Verified {
     let mut out = Verified::default();
-    if !namespace_fits(policy, request) || request.deleting() {
+    if !run::concerns(policy, request) || request.deleting() {
         return out;
     }
     let mut records = Records::default();

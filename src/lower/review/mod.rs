@@ -65,7 +65,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         action: "".into(),
         overrides: Box::default(),
         fail_closed: spec.text_at(&["failurePolicy"]) != "Ignore",
-        broken: None,
+        admit: Box::default(),
         rules: rules.into_iter().map(Arc::new).collect(),
         by_kind: Vec::new(),
         rule_count: 1,
@@ -73,6 +73,11 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         name,
     };
     Lowered { policy, error }
+}
+
+/// Whether a policy has variants for the controllers of pods.
+pub fn has_variants(spec: &Value) -> bool {
+    !autogen::variants(spec, autogen::changes).is_empty()
 }
 
 /// The review as written, then its variants.
