@@ -320,3 +320,27 @@ fn policies_of_all_kinds_say_together_what_each_says_alone() {
     assert_eq!(failures(&all.join("---\n")), alone);
     assert!(alone.len() >= 10, "{alone:?}");
 }
+
+#[test]
+fn objects_that_exist_are_changed_in_tests_when_their_conditions_hold() {
+    let p = policy(
+        "MutatingPolicy",
+        "m",
+        &format!(
+            "{PODS}\n  targetMatchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [DELETE], resources: [configmaps]}}]}}\n  targetMatchConditions: [{{name: c, expression: \"object.metadata.name == 'a'\"}}]\n  mutations: [{{patchType: ApplyConfiguration, applyConfiguration: {{expression: 'Object{{metadata: Object.metadata{{labels: {{\"of\": object.kind}}}}}}'}}}}]"
+        ),
+    );
+    let test = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: [p.yaml]\nresources: [r.yaml]\ntargetResources: [t.yaml]\nresults:\n- {policy: m, isMutatingPolicy: true, kind: ConfigMap, resources: [web/a], patchedResources: w.yaml, result: pass}\n- {policy: m, isMutatingPolicy: true, kind: ConfigMap, resources: [web/b], patchedResources: w.yaml, result: pass}\n";
+    let wanted =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: web, labels: {of: ConfigMap}}\n";
+    let ran = Files::new(&[
+        ("p.yaml", &p),
+        ("r.yaml", &pod("p", "{}")),
+        ("t.yaml", &format!("{}---\n{}", map("a", ""), map("b", ""))),
+        ("w.yaml", wanted),
+        ("kyverno-test.yaml", test),
+    ])
+    .run(&["test", ".", "--remove-color"]);
+    assert!(ran.out.contains("Test Summary: 1 tests passed and 0 tests failed"), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("compared nothing"), "{}", ran.err);
+}

@@ -442,6 +442,10 @@ impl Checker<'_> {
                     None
                 }
             },
+            Some(_) if self.env.level.is_new() => {
+                self.undeclared(at, name);
+                None
+            }
             Some((ty, _)) => {
                 let shown = self.shown(&ty).formal();
                 self.issue(at, format!("'{shown}' is not a type"));
@@ -642,7 +646,10 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
         "type" => Type::Type(None),
         "list" => Type::list(Type::Dyn),
         "map" => Type::map(Type::Dyn, Type::Dyn),
-        "optional_type" => Type::Opaque("optional_type".into(), Vec::new()),
+        "optional_type" => {
+            let inner = if env.level.is_new() { vec![Type::Dyn] } else { Vec::new() };
+            Type::Opaque("optional_type".into(), inner)
+        }
         "google.protobuf.Timestamp" => Type::Timestamp,
         "google.protobuf.Duration" => Type::Duration,
         "google.protobuf.Any" => Type::Any,

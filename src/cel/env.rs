@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::schema::Declared;
 use super::syntax::Options;
 use super::types::{self, Type};
+use crate::functions::CelLevel;
 use crate::value::Str;
 
 /// A form of a function.
@@ -85,6 +87,19 @@ pub struct Env {
     pub container: Str,
     /// Literals must have items of one type, and their texts must be well-formed.
     pub strict_literals: bool,
+    /// Whose words and forms of functions apply.
+    pub level: CelLevel,
+    /// Declared types whose values have known largest sizes, by variable.
+    pub declared: Vec<(Str, Arc<Declared>)>,
+}
+
+impl Env {
+    /// The largest size of the value at a path that begins with a variable.
+    pub fn size_at(&self, path: &[Str]) -> Option<u64> {
+        let (variable, rest) = path.split_first()?;
+        let (_, declared) = self.declared.iter().find(|(name, _)| name == variable)?;
+        declared.most_at(rest)
+    }
 }
 
 /// Reads declarations, one a line: `name(params) result`, or `Receiver.name(params) result`; a name with a

@@ -20,16 +20,24 @@ impl Issue {
     }
 }
 
+/// How many issues are shown.
+const MOST_SHOWN: usize = 100;
+
 /// The issues in the order of their places, each as `ERROR: <input>:1:5: …` with the line and a caret.
 pub fn report(source: &str, issues: &[Issue]) -> String {
     let mut sorted: Vec<&Issue> = issues.iter().collect();
-    sorted.sort_by_key(|issue| issue.at);
+    // Those without a place come first.
+    sorted.sort_by_key(|issue| if issue.at == NOWHERE { 0 } else { u64::from(issue.at) + 1 });
     let mut out = String::new();
-    for (i, issue) in sorted.into_iter().enumerate() {
+    let more = sorted.len().saturating_sub(MOST_SHOWN);
+    for (i, issue) in sorted.into_iter().take(MOST_SHOWN).enumerate() {
         if i > 0 {
             out.push('\n');
         }
         write_one(&mut out, source, issue);
+    }
+    if more > 0 {
+        let _ = write!(out, "\n{more} more errors were truncated");
     }
     out
 }
@@ -52,6 +60,10 @@ fn write_one(out: &mut String, source: &str, issue: &Issue) {
     }
     if issue.at == NOWHERE {
         let _ = write!(out, "ERROR: <input>:-1:0: {}", issue.text);
+        return;
+    }
+    if source.is_empty() {
+        let _ = write!(out, "ERROR: <input>:1:0: {}", issue.text);
         return;
     }
     let (line, column) = line_and_column(source, issue.at);

@@ -31,6 +31,14 @@ pub fn lower(typed: &Typed, cx: &Context) -> Lowered {
     Lowering { cx, scope: Vec::new() }.node(typed)
 }
 
+/// Lowers a part of a checked tree that is inside of binders with these names, outermost first.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_in(typed: &Typed, cx: &Context, scope: &[Str]) -> Lowered {
+    Lowering { cx, scope: scope.to_vec() }.node(typed)
+}
+
 struct Lowering<'c> {
     cx: &'c Context,
     /// The names of enclosing binders, outermost first.
@@ -119,6 +127,7 @@ impl Lowering<'_> {
     }
 
     fn call(&mut self, function: &Str, args: &[Typed], member: bool, one_form: bool) -> Lowered {
+        let types = args;
         let mut lowered = self.all(args)?.into_iter();
         let mut next = || lowered.next().unwrap_or(Expr::Const(Value::Null));
         match (&**function, member) {
@@ -126,7 +135,12 @@ impl Lowering<'_> {
             ("_||_", _) => return Ok(Expr::Decide { all: false, sides: Box::new([next(), next()]) }),
             ("_?_:_", _) => {
                 let condition = next();
-                let [then, other] = [branch(next()), branch(next())];
+                let is_new = self.cx.cel_level.is_new();
+                let side = |expr: Expr| match branch(expr) {
+                    call @ (Expr::Invoke(_) | Expr::Bind(_) | Expr::OrElse { .. }) if !is_new => reread(call),
+                    other => other,
+                };
+                let [then, other] = [side(next()), side(next())];
                 return Ok(Expr::Cond(Box::new([condition, then, other])));
             }
             ("_[_]" | "_[?_]" | "_?._", _) => {
@@ -159,6 +173,10 @@ impl Lowering<'_> {
         let Some(function) = library::find(function) else {
             return Err(format!("no such function: {function}"));
         };
+        // Of sums and orders only those of texts are charged by their size.
+        let by_size = !["_+_", "_<_", "_<=_", "_>_", "_>=_"].contains(&function.name)
+            || types.iter().any(|a| matches!(a.ty, Type::String | Type::Bytes));
+        let one_form = one_form && by_size;
         let mut known = Known { one_form, member, prepared: false };
         if CONVERSIONS.contains(&function.name)
             && let [Expr::Const(v)] = &args[..]
@@ -180,11 +198,9 @@ impl Lowering<'_> {
         let depth = self.scope.len();
         if fold.shape == Shape::Bind {
             let name = fold.var2.as_ref().unwrap_or(&fold.var);
-            // A value that nobody asks for is not computed.
-            if !mentions(&fold.result, name) {
-                return self.node(&fold.result);
-            }
-            let value = self.node(&fold.init)?;
+            // A value that nobody asks for is never computed.
+            let asked = mentions(&fold.result, name);
+            let value = if asked { self.node(&fold.init)? } else { Expr::Const(Value::Null) };
             self.scope.push(fold.var2.clone().unwrap_or_else(|| fold.var.clone()));
             let body = self.node(&fold.result);
             self.scope.truncate(depth);
@@ -259,6 +275,15 @@ fn mentions(t: &Typed, name: &Str) -> bool {
         TypedKind::Map(entries) => entries.iter().any(|e| mentions(&e.key, name) || mentions(&e.value, name)),
         TypedKind::Struct { fields, .. } => fields.iter().any(|f| mentions(&f.value, name)),
         TypedKind::Fold(f) => [&f.range, &f.init, &f.step, &f.result].into_iter().any(|p| mentions(p, name)),
+    }
+}
+
+/// A value as the host's, read anew.
+fn reread(value: Expr) -> Expr {
+    let known = Known { one_form: true, member: false, prepared: true };
+    match library::find("@reread") {
+        Some(function) => Expr::Invoke(Box::new(Invoke { function, args: Box::new([value]), known })),
+        None => value,
     }
 }
 

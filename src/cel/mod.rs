@@ -6,11 +6,13 @@
 pub mod ast;
 pub mod check;
 pub mod env;
+pub mod estimate;
 mod infer;
 pub mod issue;
 pub mod library;
 pub mod lower;
 pub mod schema;
+pub mod spans;
 pub mod syntax;
 pub mod types;
 mod validate;
@@ -33,7 +35,7 @@ pub struct Program {
 ///
 /// # Errors
 /// The issues, one after the other.
-pub fn checked(source: &str, env: &Env) -> Result<Type, String> {
+pub fn type_of(source: &str, env: &Env) -> Result<Type, String> {
     typed(source, env).map(|tree| tree.ty)
 }
 
@@ -63,10 +65,23 @@ pub fn compile_as(
     cx: &Context,
     refused: &dyn Fn(&Type) -> Option<String>,
 ) -> Result<Program, String> {
-    let typed = typed(source, env).map_err(|text| format!("compilation failed: {text}"))?;
+    let typed = checked(source, env)?;
     if let Some(text) = refused(&typed.ty) {
         return Err(text);
     }
     let expr = lower::lower(&typed, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
     Ok(Program { expr, ty: typed.ty })
+}
+
+/// Parses and checks an expression.
+///
+/// # Errors
+/// The detail text, beginning `compilation failed: `.
+pub fn checked(source: &str, env: &Env) -> Result<check::Typed, String> {
+    typed(source, env).map_err(|text| format!("compilation failed: {text}"))
+}
+
+/// What a checked expression will cost, as far as that is known before it runs.
+pub fn estimated(typed: &check::Typed, env: &Env) -> estimate::Range {
+    estimate::estimate(typed, env, &|path| env.size_at(path))
 }

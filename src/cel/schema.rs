@@ -7,6 +7,8 @@
 pub mod names;
 pub mod values;
 
+use std::sync::Arc;
+
 use super::env::{Env, Message};
 use super::types::Type;
 use crate::value::{Str, Value};
@@ -93,6 +95,7 @@ impl Declared {
     /// Makes the type known: its messages, and a variable of it.
     pub fn declare(&self, env: &mut Env, variable: &str) {
         env.variables.insert(variable.into(), self.ty.clone());
+        env.declared.push((variable.into(), Arc::new(self.clone())));
         self.messages(env);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! In: a checked tree. Out: the issues of its literals, where the environment asks for such checks.
 
-use super::ast::Place;
+use super::ast::{Place, Shape};
 use super::check::{Typed, TypedKind};
 use super::env::Env;
 use super::issue::Issue;
@@ -34,7 +34,10 @@ fn walk(t: &Typed, in_format: bool, out: &mut Vec<Issue>) {
         TypedKind::List { items, optional } => {
             if !in_format {
                 let types = items.iter().enumerate().map(|(i, item)| (item, optional.contains(&i)));
+                let before = out.len();
                 of_one_type(types, out);
+                // The first item of another type is enough.
+                out.truncate(before + 1);
             }
             items.iter().for_each(|i| walk(i, in_format, out));
         }
@@ -50,7 +53,10 @@ fn walk(t: &Typed, in_format: bool, out: &mut Vec<Issue>) {
         }
         TypedKind::Struct { fields, .. } => fields.iter().for_each(|f| walk(&f.value, in_format, out)),
         TypedKind::Fold(fold) => {
-            for part in [&fold.range, &fold.init, &fold.step, &fold.result] {
+            // The value of a bound name stands for the step as well.
+            let step = (fold.shape != Shape::Bind).then_some(&fold.step);
+            for part in [Some(&fold.range), Some(&fold.init), step, Some(&fold.result)].into_iter().flatten()
+            {
                 walk(part, in_format, out);
             }
         }

@@ -6,6 +6,7 @@
 
 pub mod admission;
 pub mod apply;
+pub mod cel;
 pub mod completion;
 pub mod conformance;
 pub mod create;
@@ -41,6 +42,7 @@ fn pages() -> Vec<Page> {
         test::PAGE,
         VERSION,
     ];
+    all.extend(cel::pages());
     all.extend(create::PAGES);
     all.extend(fix::PAGES);
     all.extend(jp::pages());
@@ -78,6 +80,7 @@ const COMMANDS: &[Command] = &[
         run: admission::run,
     },
     Command { name: "apply", about: "Applies policies on resources.", run: apply::run },
+    Command { name: "cel", about: "Evaluates, checks and explains CEL expressions.", run: cel::run },
     Command {
         name: "completion",
         about: "Prints a script that completes commands in a shell.",

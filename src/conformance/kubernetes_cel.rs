@@ -12,6 +12,7 @@ use crate::cel::{self, types::Type};
 use crate::engine::admission::scope::{self, Seen};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
+use crate::functions::cel::kubernetes::url_text;
 use crate::functions::cel::messages::{misnamed, native};
 use crate::functions::cel::selectors;
 use crate::functions::{Authorizer, CelLevel, Context};
@@ -23,32 +24,85 @@ use super::{Failure, Report, lines, object};
 /// What one expression may cost.
 const PER_CALL: u64 = 1_000_000;
 
-/// Runs `cases.jsonl`.
+/// Runs `cases.jsonl` and `runtime-0.30.jsonl`: outcomes and costs of each level, and estimates.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn run(file: &Path) -> std::io::Result<Report> {
-    let mut report = Report::new("kubernetes-cel");
+pub fn run(file: &Path) -> std::io::Result<Vec<Report>> {
     let dir = file.parent().unwrap_or(file);
     let text = std::fs::read_to_string(dir.join("inputs.json"))?;
     let inputs = crate::document::json::parse(&text).unwrap_or_default();
     let text = std::fs::read_to_string(dir.join("schemas.json"))?;
     let schemas = crate::document::json::parse(&text).unwrap_or_default();
+    let mut reports =
+        ["kubernetes-cel", "kubernetes-cel/cost", "kubernetes-cel/estimate"].map(Report::new).to_vec();
+    let mut later = Report::new("kubernetes-cel/runtime-0.30");
+    // What the later runtime does differently.
+    let differing: HashMap<Str, Value> = lines(&dir.join("runtime-0.30.jsonl"))?
+        .into_iter()
+        .map(|line| (line.text_at(&["id"]).into(), line.get("result").cloned().unwrap_or_default()))
+        .collect();
     for case in lines(file)? {
+        let id = case.text_at(&["id"]);
         let expected = case.get("result").cloned().unwrap_or_default();
-        let got = outcome(&case, &inputs, &schemas);
-        let right = agrees(&expected, &got);
-        report.count(if right {
-            Ok(())
-        } else {
-            Err(Failure { id: case.text_at(&["id"]).into(), expected: case.clone(), got })
-        });
+        let got = outcome(&case, &inputs, &schemas, CelLevel::V26);
+        for (report, keys) in reports.iter_mut().zip(KEYS) {
+            if keys.len() == 1 && keys.iter().all(|key| expected.get(key).is_none()) {
+                continue;
+            }
+            report.count(verdict(id, &case, &expected, &got, keys));
+        }
+        // Costs alone were not run there.
+        if case.text_at(&["topic"]) == "cost" {
+            continue;
+        }
+        let expected = differing.get(id).unwrap_or(&expected);
+        let got = outcome(&case, &inputs, &schemas, CelLevel::V30);
+        let keys: Vec<&str> = KEYS.concat();
+        later.count(verdict(id, &case, expected, &got, &keys));
+    }
+    reports.push(later);
+    Ok(reports)
+}
+
+/// Runs random expressions: a case passes when everything agrees at both levels.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn random(dir: &Path) -> std::io::Result<Report> {
+    let mut report = Report::new("cel-random");
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(dir.join(name))?;
+        Ok::<Value, std::io::Error>(crate::document::json::parse(&text).unwrap_or_default())
+    };
+    let (inputs, schemas) = (read("inputs.json")?, read("schemas.json")?);
+    let keys: Vec<&str> = KEYS.concat();
+    for case in lines(&dir.join("cases.jsonl"))? {
+        let id = case.text_at(&["id"]);
+        let expected = case.get("result").cloned().unwrap_or_default();
+        let later = case.get("later").unwrap_or(&expected);
+        let of = |level, expected: &Value| {
+            verdict(id, &case, expected, &outcome(&case, &inputs, &schemas, level), &keys)
+        };
+        report.count(of(CelLevel::V26, &expected).and_then(|()| of(CelLevel::V30, later)));
     }
     Ok(report)
 }
 
-fn agrees(expected: &Value, got: &Value) -> bool {
-    let keys = ["compileError", "outputType", "runtimeError", "cost", "objectCheck"];
+/// What the lines of a level compare: outcome, cost, estimate.
+const KEYS: [&[&str]; 3] =
+    [&["compileError", "outputType", "runtimeError", "objectCheck", "value"], &["cost"], &["estimatedCost"]];
+
+fn verdict(id: &str, case: &Value, expected: &Value, got: &Value, keys: &[&str]) -> Result<(), Failure> {
+    if agrees(expected, got, keys) {
+        return Ok(());
+    }
+    let mut case = case.as_map().cloned().unwrap_or_default();
+    case.insert("result", expected.clone());
+    Err(Failure { id: id.into(), expected: Value::Map(case), got: got.clone() })
+}
+
+fn agrees(expected: &Value, got: &Value, keys: &[&str]) -> bool {
     let same = |key: &&str| match (expected.get(key), got.get(key)) {
         (Some(Value::Str(a)), Some(Value::Str(b))) if a.starts_with("internal error: ") => {
             b.starts_with("internal error: ")
@@ -56,17 +110,13 @@ fn agrees(expected: &Value, got: &Value) -> bool {
         (Some(a), Some(b)) => a.json_eq(b),
         (None, None) => true,
         // A cost is recorded with most results only.
-        (None, Some(_)) => **key == *"cost",
+        (None, Some(_)) => ["cost", "estimatedCost"].contains(key),
         (Some(_), None) => false,
     };
     keys.iter().all(same)
-        && match (expected.get("value"), got.get("value")) {
-            (Some(a), Some(b)) => a.json_eq(b),
-            (a, b) => a.is_none() && b.is_none(),
-        }
 }
 
-fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
+fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Value {
     let name = case.text_at(&["env"]);
     let schema = schemas.get(case.text_at(&["schema"])).filter(|_| name == "typed");
     let declared = schema.and_then(|s| {
@@ -77,14 +127,15 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
         params: name != "policy-noparams",
         authorizer: name == "policy-authorizer",
         mutation: name == "mutation",
-        backticks: false,
+        backticks: level == CelLevel::V30,
+        level,
     });
     if let Some(declared) = &declared {
         declared.declare(&mut env, "object");
         declared.declare(&mut env, "oldObject");
     }
     let input = inputs.get(case.text_at(&["input"])).cloned().unwrap_or_default();
-    let cx = Context { authorizer: authorizer(&input), cel_level: CelLevel::V26, ..Context::default() };
+    let cx = Context { authorizer: authorizer(&input), cel_level: level, ..Context::default() };
     let source = case.text_at(&["expression"]);
     let want = case.text_at(&["want"]);
     let program = match cel::compile_as(source, &env, &cx, &|ty| refused(want, ty)) {
@@ -96,6 +147,12 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
     let result = eval(&program.expr, Env::new(&root, &cx).with_meter(&meter));
     let mut out = Map::new();
     out.insert("outputType", Value::from(program.ty.formal()));
+    // Charges beyond every budget end the list of expressions.
+    if name != "typed" && meter.spent() > (i64::MAX / 2).unsigned_abs() {
+        let text = "LIST: validation failed due to running out of cost budget, no further validation rules will be run";
+        out.insert("runtimeError", Value::from(text));
+        return Value::Map(out);
+    }
     match result {
         Ok(v) => {
             if let Some(text) = (name == "mutation").then(|| misnamed(&v)).flatten() {
@@ -105,8 +162,18 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value) -> Value {
         }
         Err(fault) => drop(out.insert("runtimeError", Value::from(fault.cel_text()))),
     }
+    if let Ok(typed) = cel::checked(source, &env) {
+        let found = cel::estimated(&typed, &env);
+        let found = [("min", found.min), ("max", found.max)].map(|(k, n)| (k, whole(n)));
+        out.insert("estimatedCost", object(found));
+    }
     out.insert("cost", Value::Int(i64::try_from(meter.spent()).unwrap_or(i64::MAX)));
     Value::Map(out)
+}
+
+/// A number as JSON has it.
+fn whole(n: u64) -> Value {
+    i64::try_from(n).map_or(Value::UInt(n), Value::Int)
 }
 
 /// Why a result of a type is not wanted.
@@ -243,9 +310,27 @@ fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
     entries.into_iter().map(|(k, v)| Value::list(vec![k, v])).collect::<Vec<_>>().into()
 }
 
+/// The fields of a message.
+fn in_message(fields: &Map) -> Result<Value, String> {
+    let one = |(k, v): (&Str, &Value)| {
+        let v = native(v).map_err(|e| format!("fail to convert field \"{k}\": {e}"))?;
+        Ok::<_, String>((tagged(&Value::Str(k.clone())), tagged_native(&v)))
+    };
+    let entries: Result<Vec<(Value, Value)>, String> = fields.iter().map(one).collect();
+    Ok(entry("map", pairs(entries?)))
+}
+
 /// As [`tagged`] for what a message's field holds: some library values are the reference's own there.
 fn tagged_native(v: &Value) -> Value {
-    let Value::Object(o) = v else { return tagged(v) };
+    let o = match v {
+        Value::Object(o) => o,
+        Value::Map(m) => {
+            let entries = m.iter().map(|(k, v)| (tagged(&Value::Str(k.clone())), tagged_native(v)));
+            return entry("map", pairs(entries.collect()));
+        }
+        Value::List(l) => return entry("list", l.iter().map(tagged_native).collect::<Vec<_>>()),
+        v => return tagged(v),
+    };
     let kind = match &**o {
         Object::Quantity(_) => "*resource.Quantity",
         Object::Url(_) => "*url.URL",
@@ -288,21 +373,14 @@ fn opaque(o: &Object) -> Value {
         }
         Object::Struct(name, _) if &**name == "google.protobuf.Empty" => String::new(),
         Object::Struct(name, fields) => {
-            let converted: Result<Vec<(Value, Value)>, String> = fields
-                .iter()
-                .map(|(k, v)| {
-                    let v = native(v).map_err(|e| format!("fail to convert field \"{k}\": {e}"))?;
-                    Ok((tagged(&Value::Str(k.clone())), tagged_native(&v)))
-                })
-                .collect();
-            let fields = match converted {
-                Ok(entries) => entry("map", pairs(entries)),
+            let fields = match in_message(fields) {
+                Ok(map) => map,
                 Err(text) => entry("error", text),
             };
             return object([("object", Value::Str(name.clone())), ("fields", fields)]);
         }
         Object::Quantity(q) => q.to_string(),
-        Object::Url(text) => text.to_string(),
+        Object::Url(text) => url_text(text),
         Object::Ip(ip) => ip.to_string(),
         Object::Cidr(ip, bits) => format!("{ip}/{bits}"),
         Object::Semver(v) => v.to_string(),

@@ -73,6 +73,10 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
             test_folders::run(dir, name)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
         }
     }
+    let expressions = dir.join("kubernetes-cel/cases.jsonl");
+    if (wanted("kubernetes-cel") || only.starts_with("kubernetes-cel")) && expressions.exists() {
+        kubernetes_cel::run(&expressions)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
+    }
     let mut one = |name: &str, at: &Path, suite: &dyn Fn(&Path) -> std::io::Result<Report>| {
         if wanted(name) && at.exists() {
             done(suite(at)?);
@@ -86,12 +90,12 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
     ] {
         one(name, &dir.join(file), &|file| jmespath::dialect(name, file))?;
     }
+    one("cel-random", &dir.join("cel-random"), &kubernetes_cel::random)?;
     one("jmespath-kyverno/parse", &dir.join("jmespath-kyverno"), &jmespath::parse)?;
     for file in engine::files(&dir.join("engine"))? {
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         one(&format!("engine/{stem}"), &file, &engine::run)?;
     }
-    one("kubernetes-cel", &dir.join("kubernetes-cel/cases.jsonl"), &kubernetes_cel::run)?;
     for topic in admission::topics(&dir.join("admission"))? {
         one(&format!("admission/{topic}"), &dir.join("admission").join(&topic), &admission::run)?;
     }

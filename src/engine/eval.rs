@@ -5,6 +5,7 @@
 //! comparing allocates nothing), or a fault.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use crate::functions::{self, Arg, Higher};
 use crate::ir::expr::{Access, Expr, Faults, Over};
@@ -40,8 +41,8 @@ pub struct Env<'f, 'a> {
 /// The value of a binder and the binders around it.
 struct Frame<'f, 'a> {
     value: &'a Value,
-    /// Why there is no value.
-    fault: Option<&'f Fault>,
+    /// What computes the value when it is first asked for, and where it is kept then.
+    later: Option<(&'a Expr, &'a OnceCell<Result<Value, Fault>>)>,
     outer: Option<&'f Frame<'f, 'a>>,
 }
 
@@ -156,7 +157,13 @@ impl<'f, 'a> Env<'f, 'a> {
         for _ in 0..n {
             frame = frame.outer.ok_or_else(unbound)?;
         }
-        frame.fault.map_or(Ok(frame.value), |fault| Err(fault.clone()))
+        match frame.later {
+            None => Ok(frame.value),
+            Some((expr, cell)) => {
+                let compute = || eval(expr, Env { locals: frame.outer, ..*self }).map(Cow::into_owned);
+                cell.get_or_init(compute).as_ref().map_err(Clone::clone)
+            }
+        }
     }
 
     /// Evaluates `body` with `value` as the innermost local.
@@ -166,14 +173,28 @@ impl<'f, 'a> Env<'f, 'a> {
         {
             return read_path(Cow::Borrowed(value), keys, *access).map(|v| self.settle(v));
         }
-        let frame = Frame { value, fault: None, outer: self.locals };
+        let frame = Frame { value, later: None, outer: self.locals };
         self::value(body, &Env { locals: Some(&frame), ..*self })
     }
 
-    /// Evaluates `body` with a fault in the place of the innermost local.
-    pub fn bind_fault(&self, fault: &Fault, body: &'a Expr) -> Evaluated<'a> {
-        let frame = Frame { value: &NULL, fault: Some(fault), outer: self.locals };
-        eval(body, Env { locals: Some(&frame), ..*self })
+    /// Evaluates `body` with a value that is computed when it is first asked for, if it ever is.
+    pub fn bind_later(&self, value: &'a Expr, body: &'a Expr) -> Result<Value, Fault> {
+        let cell = OnceCell::new();
+        self.bind_cell(value, &cell, body)
+    }
+
+    fn bind_cell<'b>(
+        &self,
+        value: &'b Expr,
+        cell: &'b OnceCell<Result<Value, Fault>>,
+        body: &'b Expr,
+    ) -> Result<Value, Fault>
+    where
+        'a: 'b,
+    {
+        let env: Env<'_, 'b> = *self;
+        let frame = Frame { value: &NULL, later: Some((value, cell)), outer: env.locals };
+        eval(body, Env { locals: Some(&frame), ..env }).map(Cow::into_owned)
     }
 
     /// Evaluates `body` with two locals, the second one innermost.
@@ -182,8 +203,8 @@ impl<'f, 'a> Env<'f, 'a> {
         'a: 'b,
     {
         let env: Env<'_, 'b> = *self;
-        let outer = Frame { value: first, fault: None, outer: env.locals };
-        let inner = Frame { value: second, fault: None, outer: Some(&outer) };
+        let outer = Frame { value: first, later: None, outer: env.locals };
+        let inner = Frame { value: second, later: None, outer: Some(&outer) };
         eval(body, Env { locals: Some(&inner), ..env }).map(Cow::into_owned)
     }
 

@@ -161,12 +161,7 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
         Expr::Loop(l) => looped(l, env).map(Cow::Owned),
         Expr::Bind(parts) => {
             let [value, body] = &**parts;
-            match eval(value, env) {
-                Ok(Cow::Borrowed(v)) => env.bind(v, body),
-                Ok(Cow::Owned(v)) => env.bind_short(&v, body).map(Cow::Owned),
-                Err(Fault::Budget) => Err(Fault::Budget),
-                Err(fault) => env.bind_fault(&fault, body),
-            }
+            env.bind_later(value, body).map(Cow::Owned)
         }
         Expr::OrElse { sides, unwrap } => {
             let left = eval(&sides[0], env)?;
@@ -191,7 +186,7 @@ fn decided<'a>(all: bool, sides: [impl FnOnce() -> Evaluated<'a>; 2]) -> Result<
                 Value::Bool(_) => {}
                 _ => first = first.or_else(|| Some(overload())),
             },
-            Err(Fault::Budget) => return Err(Fault::Budget),
+            Err(fault) if fault.ends() => return Err(fault),
             Err(fault) => first = first.or(Some(fault)),
         }
     }
@@ -215,6 +210,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         optional = true;
         at = match inner {
             None => return Ok((None, true)),
+            Some(v) if !is_new(env) => Cow::Owned(cel::optional::reread(v)?),
             Some(v) => Cow::Owned(v.clone()),
         };
     }
@@ -222,9 +218,15 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
         let computed;
         let (key, may_miss) = match step {
             Step::Key { key, optional } => (key, *optional),
-            Step::At { index, optional } => {
-                computed = eval(index, env)?;
-                (&*computed, *optional)
+            Step::At { index, optional: may } => {
+                computed = match eval(index, env) {
+                    Err(fault) if !fault.ends() => {
+                        env.charge(u64::from(!optional && !*may))?;
+                        return Err(fault);
+                    }
+                    result => result?,
+                };
+                (&*computed, *may)
             }
             Step::Field(name) => {
                 let found = cel::messages::field(&at, name)?;
@@ -362,7 +364,17 @@ fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
 fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
     match &*invoke.args {
         [one] => called(invoke, [eval(one, env)], env),
-        [one, two] => called(invoke, [eval(one, env), eval(two, env)], env),
+        [one, two] => {
+            let left = eval(one, env);
+            // The later runtime does not look at the right side any more, nor charges the call.
+            let lazy = env.functions.cel_level.is_new() || invoke.function.name == "format";
+            if let Err(fault) = &left
+                && (lazy || fault.ends())
+            {
+                return left;
+            }
+            called(invoke, [left, eval(two, env)], env)
+        }
         args => {
             // With three arguments and more the first fault ends the call; it is charged when all were tried.
             let mut results: Vec<Evaluated<'a>> = Vec::with_capacity(args.len());
@@ -380,8 +392,8 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
 /// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
 fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: Env<'_, 'a>) -> Evaluated<'a> {
     let results = results.as_ref();
-    if results.iter().any(|r| matches!(r, Err(Fault::Budget))) {
-        return Err(Fault::Budget);
+    if let Some(fault) = results.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
+        return Err(fault.clone());
     }
     let failed = results.iter().find_map(|r| r.as_ref().err());
     let outcome = match failed {
@@ -392,10 +404,10 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
             cel::call(invoke.function, &Call { args: &args, known: invoke.known, cx: env.functions })
         }
     };
-    let charged_in_spite = env.functions.cel_level == CelLevel::V26 && !invoke.known.prepared;
-    if env.is_metered() && (failed.is_none() || charged_in_spite) {
+    if env.is_metered() && (failed.is_none() || !invoke.known.prepared) {
         let args: Vec<Option<&Value>> = results.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
-        let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known };
+        let level = env.functions.cel_level;
+        let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known, level };
         if let Some(fault) = cel::upset(invoke.function.name, &charge) {
             return Err(fault);
         }
@@ -410,22 +422,18 @@ const STRUCT_COST: u64 = 40;
 
 fn made(make: &Make, env: Env<'_, '_>) -> Result<Value, Fault> {
     match make {
-        Make::List(items, optional) => {
-            let all = list(items, optional, env);
-            env.charge(LIST_COST)?;
-            all
-        }
-        Make::Map(entries) => {
-            let all = map(entries, env);
-            env.charge(MAP_COST)?;
-            all
-        }
-        Make::Struct(name, fields) => {
-            let all = structure(name, fields, env);
-            env.charge(STRUCT_COST)?;
-            all
-        }
+        Make::List(items, optional) => charged(list(items, optional, env), LIST_COST, env),
+        Make::Map(entries) => charged(map(entries, env), MAP_COST, env),
+        Make::Struct(name, fields) => charged(structure(name, fields, env), STRUCT_COST, env),
     }
+}
+
+/// A literal is charged even when a part of it is a fault.
+fn charged(made: Result<Value, Fault>, amount: u64, env: Env<'_, '_>) -> Result<Value, Fault> {
+    if !made.as_ref().is_err_and(Fault::ends) {
+        env.charge(amount)?;
+    }
+    made
 }
 
 /// The value of an optional part: `None` leaves it out.
@@ -527,7 +535,8 @@ fn looped<'a>(l: &'a Loop, env: Env<'_, 'a>) -> Result<Value, Fault> {
             }));
         }
     }
-    env.charge(if l.kind == LoopKind::One { 2 } else { 1 })?;
+    let compares = l.kind == LoopKind::One && (state.fault.is_none() || !is_new(env));
+    env.charge(if compares { 2 } else { 1 })?;
     if let Some(fault) = state.fault {
         return Err(fault);
     }
@@ -561,18 +570,18 @@ fn round<'a>(
                 Ok(Value::Bool(b)) if b != all => (state.truth, state.fault) = (b, None),
                 Ok(Value::Bool(_)) => {}
                 Ok(_) => keep_first(state, overload()),
-                Err(Fault::Budget) => return Err(Fault::Budget),
+                Err(fault) if fault.ends() => return Err(fault),
                 Err(fault) => keep_first(state, fault),
             }
         }
         LoopKind::One => match run(&l.body) {
             Ok(Value::Bool(true)) => {
-                env.charge(2)?;
+                env.charge(if state.fault.is_some() && is_new(env) { 1 } else { 2 })?;
                 state.count += 1;
             }
             Ok(Value::Bool(false)) => {}
             Ok(_) => state.fault = Some(overload()),
-            Err(Fault::Budget) => return Err(Fault::Budget),
+            Err(fault) if fault.ends() => return Err(fault),
             Err(fault) => state.fault = Some(fault),
         },
         LoopKind::List | LoopKind::Map | LoopKind::Entries => {
@@ -584,22 +593,28 @@ fn round<'a>(
                         state.fault = Some(overload());
                         return Ok(true);
                     }
-                    Err(Fault::Budget) => return Err(Fault::Budget),
+                    Err(fault) if fault.ends() => return Err(fault),
                     Err(fault) => {
                         state.fault = Some(fault);
                         return Ok(true);
                     }
                 }
             }
-            if state.kind != LoopKind::List && state.fault.is_some() {
+            let alone = match state.kind {
+                LoopKind::List | LoopKind::Entries => is_new(env),
+                _ => true,
+            };
+            if state.fault.is_some() && alone {
                 // The accumulator alone is read: it fails.
                 env.charge(1)?;
                 return Ok(true);
             }
             env.charge(1 + u64::from(state.kind == LoopKind::Map))?;
             let made = run(&l.body);
-            if matches!(made, Err(Fault::Budget)) {
-                return Err(Fault::Budget);
+            if let Err(fault) = &made
+                && fault.ends()
+            {
+                return Err(fault.clone());
             }
             env.charge(1 + if l.wraps { LIST_COST } else { 0 })?;
             match made {
@@ -609,6 +624,11 @@ fn round<'a>(
         }
     }
     Ok(true)
+}
+
+/// Whether the later runtime's charges apply.
+fn is_new(env: Env<'_, '_>) -> bool {
+    env.functions.cel_level.is_new()
 }
 
 fn keep_first(state: &mut State, fault: Fault) {

@@ -3,8 +3,11 @@
 //! Unlike [`super::expressions::Expressions`], which are a rule's check, a review has conditions, data and
 //! reporting of its own, and its variants for other kinds are rules of the same name.
 
+use std::sync::Arc;
+
 use crate::value::{Map, Str, Value};
 
+use super::Rule;
 use super::expressions::{Lazy, Program, Source, Verdict};
 
 /// A review.
@@ -35,6 +38,8 @@ pub enum Deed {
         changes: Box<[Change]>,
         /// Values that have no parts to merge are replaced as a whole.
         replaces: bool,
+        /// The same for objects that exist already, when they are to be changed too.
+        targets: Option<Arc<Rule>>,
     },
     /// Objects, in order.
     Objects(Box<[Making]>),

@@ -17,7 +17,13 @@ const VARIABLES: &str = "kubernetes.variables";
 /// Lowers a `validate.cel` section.
 pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str, name: &str) -> Expressions {
     let params = params(cel);
-    let choice = Admission { params: params.is_some(), authorizer: true, mutation: false, backticks: true };
+    let choice = Admission {
+        params: params.is_some(),
+        authorizer: true,
+        mutation: false,
+        backticks: true,
+        level: CelLevel::Kyverno,
+    };
     let mut compiler = Compiler::new(choice);
     let lazies: Box<[Lazy]> = list(cel.get("variables"))
         .iter()
@@ -87,12 +93,12 @@ impl Compiler {
 
     /// The type of an expression, if it has one.
     pub(super) fn type_of(&self, text: &str) -> Option<Type> {
-        cel::checked(text, &self.env).ok()
+        cel::type_of(text, &self.env).ok()
     }
 
     /// What is wrong with an expression, whatever its type.
     pub(super) fn issues(&self, text: &str) -> Option<String> {
-        cel::checked(text, &self.env).err()
+        cel::type_of(text, &self.env).err()
     }
 
     /// For a level of CEL's runtime.

@@ -4,10 +4,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::review::check;
 use crate::engine::review::deletion::{self, Subject};
-use crate::engine::{Request, RuleOutcome, generate, mutate, verify};
+use crate::engine::review::{change, check};
+use crate::engine::run::applies;
+use crate::engine::{Request, RuleOutcome, Status, generate, mutate, verify};
+use crate::ir::review::Deed;
 use crate::ir::review::Proxy;
+use crate::ir::rule::Body;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
@@ -90,6 +93,33 @@ impl Engine {
             Some(PolicyOutcome::of(policy, vec![result]))
         };
         self.set.policies.iter().filter(|p| p.answers_proxies()).filter_map(run).collect()
+    }
+
+    /// What reviews make of an object that exists already, whatever led to it: in order, without those
+    /// that do not select it.
+    pub fn change_target(&self, request: &Request) -> Vec<PolicyOutcome> {
+        let none = |_: &str| [].as_slice();
+        let run = |(_, policy): (usize, &Arc<Policy>)| {
+            let targets = match policy.rules.first().map(|r| &r.body) {
+                Some(Body::Review(review)) => match &review.body {
+                    Deed::Changes { targets, .. } => targets.as_ref()?,
+                    _ => return None,
+                },
+                _ => return None,
+            };
+            let Body::Review(review) = &targets.body else { return None };
+            let Deed::Changes { changes, .. } = &review.body else { return None };
+            if !applies(targets, request) {
+                return None;
+            }
+            let around = self.around(&none);
+            let (result, object) = change::run(policy, targets, review, changes, request, around);
+            if result.status == Status::Skip && result.exceptions.is_empty() {
+                return None;
+            }
+            Some(PolicyOutcome { object, ..PolicyOutcome::of(policy, vec![result]) })
+        };
+        self.set.phases.changing.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
     }
 
     /// What the deleting policies say of the object of a request, or of data of any form: in order,

@@ -15,6 +15,8 @@
 //! ```
 
 mod blame;
+pub mod cel;
+pub mod notation;
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -162,6 +164,14 @@ pub fn read(text: &str) -> Result<Value, String> {
     document::yaml_value(text)
         .map(|v| v.with_float_numbers())
         .map_err(|e| format!("error converting YAML to JSON: {e}"))
+}
+
+/// Reads a YAML or JSON document; whole numbers stay whole.
+///
+/// # Errors
+/// It is neither.
+pub fn document(text: &str) -> Result<Value, String> {
+    document::yaml_value(text).map_err(|e| format!("error converting YAML to JSON: {e}"))
 }
 
 /// A result as JSON on one line with sorted keys.

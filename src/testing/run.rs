@@ -15,7 +15,7 @@ use crate::inputs::requests::Requests;
 use crate::ir::Policy;
 use crate::ir::review::Proxy;
 use crate::load::{Asked, LoadedPolicy};
-use crate::policy_set::{Engine, Outcome, PolicySet};
+use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
 use crate::value::Value;
 
@@ -133,10 +133,17 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let context = Context { facts: &facts, refused: &refused };
     let (mut all, mut notes) = (Vec::new(), Vec::new());
     let targets: Vec<&Value> = targets.iter().map(|d| &d.value).collect();
+    let on_targets: Vec<Vec<PolicyOutcome>> = targets
+        .iter()
+        .map(|target| {
+            requests.of((*target).clone(), None, &engine).map(|request| engine.change_target(&request))
+        })
+        .collect::<Result<_, String>>()?;
     let seen = Seen {
         set: engine.set(),
         objects: &objects,
         targets: &targets,
+        on_targets: &on_targets,
         payloads: &payloads,
         on_payloads: &on_payloads,
     };
@@ -186,6 +193,8 @@ struct Seen<'o> {
     set: &'o PolicySet,
     objects: &'o [&'o Value],
     targets: &'o [&'o Value],
+    /// What reviews made of each target.
+    on_targets: &'o [Vec<PolicyOutcome>],
     payloads: &'o [Payload],
     on_payloads: &'o [Outcome],
 }
@@ -198,10 +207,16 @@ impl<'o> Seen<'o> {
             evaluated.push(Subject { key: rows::key_of(object), responses, changed: Vec::new() });
         }
         let mut found: Vec<Subject<'o>> = Vec::new();
-        for target in self.targets {
+        for (target, on_target) in self.targets.iter().zip(self.on_targets) {
             let key = rows::key_of(target);
             let all = evaluated.iter().flat_map(|s| &s.responses);
-            let changed: Vec<_> = all.filter_map(|response| changed(response, &key)).collect();
+            let mut changed: Vec<_> = all.filter_map(|response| changed(response, &key)).collect();
+            for done in on_target {
+                let object = done.object.as_ref().unwrap_or(target);
+                let results: Vec<&RuleOutcome> = done.rules.iter().collect();
+                let response = Response { policy: &done.policy, results, object: object.clone() };
+                changed.extend(done.rules.iter().map(|r| (object.clone(), response.clone(), r)));
+            }
             if !changed.is_empty() {
                 found.push(Subject { key, responses: Vec::new(), changed });
             }

@@ -15,6 +15,8 @@ pub enum Fault {
     Error(Box<str>),
     /// The evaluation costs too much. Nothing absorbs it.
     Budget,
+    /// The evaluation ends at once, with this text. Nothing absorbs it.
+    Abort(Box<str>),
 }
 
 impl Fault {
@@ -24,6 +26,11 @@ impl Fault {
     /// Whether no part of an expression absorbs it: where a bound is hit, null would be a wrong answer.
     pub fn is_final(&self) -> bool {
         matches!(self, Fault::Error(text) if **text == *Fault::TOO_LARGE)
+    }
+
+    /// Whether it ends the evaluation, whatever else is in the expression.
+    pub fn ends(&self) -> bool {
+        matches!(self, Fault::Budget | Fault::Abort(_))
     }
 
     /// A failure with this text.
@@ -50,6 +57,7 @@ impl std::fmt::Display for Fault {
         match self {
             Fault::NotFound(key) => write!(f, "Unknown key \"{key}\" in path"),
             Fault::Error(text) => f.write_str(text),
+            Fault::Abort(text) => f.write_str(text),
             Fault::Budget => f.write_str("operation cancelled: actual cost limit exceeded"),
         }
     }

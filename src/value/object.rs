@@ -174,7 +174,7 @@ impl Value {
     pub fn cel_equal(&self, other: &Value) -> Option<bool> {
         if let Value::Object(o) = self {
             match &**o {
-                Object::Check(_) | Object::Decision(_) => return None,
+                Object::Check(_) | Object::Decision(_) | Object::Invalid(_) => return None,
                 Object::Quantity(_)
                 | Object::Ip(_)
                 | Object::Cidr(..)

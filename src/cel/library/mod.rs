@@ -10,33 +10,45 @@ use std::sync::{Arc, OnceLock};
 use super::env::{Env, Functions, Message, Messages, declare};
 use super::syntax::Options;
 use super::types::{self, Type};
+use crate::functions::CelLevel;
 use crate::value::Str;
 
 /// The functions of Kubernetes' environments; those of mutations have [`MUTATION`] too.
 const KUBERNETES: [&str; 7] = [
+    include_str!("operators.txt"),
     include_str!("standard.txt"),
     include_str!("extensions.txt"),
     include_str!("optional.txt"),
     include_str!("kubernetes.txt"),
     include_str!("network.txt"),
     include_str!("authorizer.txt"),
-    include_str!("operators.txt"),
 ];
 
 const MUTATION: &str = "jsonpatch.escapeKey:(string) string";
 
-fn functions(with_mutation: bool) -> Arc<Functions> {
-    static PLAIN: OnceLock<Arc<Functions>> = OnceLock::new();
-    static MUTATING: OnceLock<Arc<Functions>> = OnceLock::new();
+fn functions(choice: Admission) -> Arc<Functions> {
+    static MADE: [OnceLock<Arc<Functions>>; 4] = [const { OnceLock::new() }; 4];
+    let (with_mutation, is_new) = (choice.mutation, choice.level.is_new());
     let make = || {
         let mut all = Functions::new();
         KUBERNETES.iter().for_each(|table| declare(&mut all, table));
         if with_mutation {
             declare(&mut all, MUTATION);
         }
+        // Durations of numbers are gone there.
+        if is_new && let Some(forms) = all.get_mut("duration") {
+            forms.retain(|form| form.params != [Type::Int]);
+        }
         Arc::new(all)
     };
-    if with_mutation { MUTATING.get_or_init(make).clone() } else { PLAIN.get_or_init(make).clone() }
+    let [plain, mutating, new, new_mutating] = &MADE;
+    let made = match (is_new, with_mutation) {
+        (false, false) => plain,
+        (false, true) => mutating,
+        (true, false) => new,
+        (true, true) => new_mutating,
+    };
+    made.get_or_init(make).clone()
 }
 
 /// What an expression of an admission policy may see besides its object.
@@ -50,6 +62,8 @@ pub struct Admission {
     pub mutation: bool,
     /// Names in backticks.
     pub backticks: bool,
+    /// The level of the runtime.
+    pub level: CelLevel,
 }
 
 /// The environment of admission policies.
@@ -82,11 +96,13 @@ pub fn admission(choice: Admission) -> Env {
             lenient_or_value: false,
             block: false,
         },
-        functions: functions(choice.mutation),
+        functions: functions(choice),
         variables,
         messages,
         container: "".into(),
         strict_literals: true,
+        declared: Vec::new(),
+        level: choice.level,
     }
 }
 

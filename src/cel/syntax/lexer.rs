@@ -84,6 +84,46 @@ pub enum Tok {
 }
 
 impl Tok {
+    /// Every kind, in order.
+    pub const ALL: [Tok; 36] = [
+        Tok::Eof,
+        Tok::Equals,
+        Tok::NotEquals,
+        Tok::In,
+        Tok::Less,
+        Tok::LessEquals,
+        Tok::GreaterEquals,
+        Tok::Greater,
+        Tok::And,
+        Tok::Or,
+        Tok::LBracket,
+        Tok::RBracket,
+        Tok::LBrace,
+        Tok::RBrace,
+        Tok::LParen,
+        Tok::RParen,
+        Tok::Dot,
+        Tok::Comma,
+        Tok::Minus,
+        Tok::Exclam,
+        Tok::Question,
+        Tok::Colon,
+        Tok::Plus,
+        Tok::Star,
+        Tok::Slash,
+        Tok::Percent,
+        Tok::True,
+        Tok::False,
+        Tok::Null,
+        Tok::Float,
+        Tok::Int,
+        Tok::Uint,
+        Tok::Str,
+        Tok::Bytes,
+        Tok::Ident,
+        Tok::EscIdent,
+    ];
+
     /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -167,7 +207,7 @@ pub fn tokenize(source: &str) -> (Vec<Token<'_>>, Vec<Issue>) {
 }
 
 /// The length of white space or a comment.
-fn blank(rest: &str) -> usize {
+pub(super) fn blank(rest: &str) -> usize {
     let spaces = rest.bytes().take_while(|b| matches!(b, b'\t' | b' ' | b'\r' | b'\n' | 0x0c)).count();
     if spaces > 0 {
         return spaces;

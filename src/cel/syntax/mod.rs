@@ -4,5 +4,6 @@ pub mod lexer;
 mod literal;
 mod macros;
 mod parser;
+mod recover;
 
 pub use parser::{Options, parse};

@@ -9,10 +9,13 @@ use crate::cel::issue::{Issue, NOWHERE};
 use crate::value::{Str, Value};
 
 use super::lexer::{Tok, Token, tokenize};
-use super::{literal, macros};
+use super::{literal, macros, recover};
 
 /// How deeply expressions may nest; the reference stops here as well.
-const MAX_DEPTH: usize = 250;
+pub(super) const MAX_DEPTH: usize = 250;
+
+/// How many characters expressions may have.
+const MAX_SIZE: usize = 100_000;
 
 /// What the syntax allows besides the language itself.
 #[derive(Clone, Copy, Debug)]
@@ -38,15 +41,22 @@ pub struct Options {
 /// # Errors
 /// All issues that the text has.
 pub fn parse(source: &str, options: Options) -> Result<Node, Vec<Issue>> {
+    if source.len() > MAX_SIZE && source.chars().count() > MAX_SIZE {
+        let size = source.chars().count();
+        let text = format!("expression code point size exceeds limit: size: {size}, limit {MAX_SIZE}");
+        return Err(vec![Issue::new(NOWHERE, text)]);
+    }
     let (tokens, issues) = tokenize(source);
-    let mut parser = Parser { tokens, next: 0, depth: 0, issues, options };
+    let of_tokens = issues.clone();
+    let mut parser = Parser { tokens, issues, ..Parser::without_text(Vec::new(), options) };
     let node = parser.expr().and_then(|node| {
         parser.expect(Tok::Eof)?;
         Ok(node)
     });
     match node {
         Ok(node) if parser.issues.is_empty() => Ok(node),
-        Err(Stop::Syntax) | Ok(_) => Err(parser.issues),
+        Ok(_) => Err(parser.issues),
+        Err(Stop::Syntax) => Err(recover::issues(source, &parser.tokens, of_tokens, options)),
         Err(Stop::Depth) => {
             let text = format!("expression recursion limit exceeded: {MAX_DEPTH}");
             Err(vec![Issue::new(NOWHERE, text)])
@@ -71,11 +81,14 @@ pub(super) struct Parser<'s> {
     tokens: Vec<Token<'s>>,
     next: usize,
     depth: usize,
+    /// How many relations and calculations are open.
+    relations: usize,
+    calculations: usize,
     pub(super) issues: Vec<Issue>,
     pub(super) options: Options,
 }
 
-const RESERVED: [&str; 17] = [
+pub(super) const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -109,6 +122,13 @@ fn relation(kind: Tok) -> Option<&'static str> {
     })
 }
 
+/// The function of a binary operator's text.
+pub(super) fn operator(text: &str) -> Option<&'static str> {
+    let named = |name: &&str| name.trim_matches('_') == text || text == "in" && **name == *"@in";
+    let all = ["_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "@in", "_+_", "_-_", "_*_", "_/_", "_%_"];
+    all.into_iter().find(|name| named(name))
+}
+
 fn sum(kind: Tok) -> Option<&'static str> {
     match kind {
         Tok::Plus => Some("_+_"),
@@ -127,6 +147,11 @@ fn product(kind: Tok) -> Option<&'static str> {
 }
 
 impl<'s> Parser<'s> {
+    /// A parser that only expands macros and collects issues.
+    pub(super) fn without_text(issues: Vec<Issue>, options: Options) -> Parser<'s> {
+        Parser { tokens: Vec::new(), next: 0, depth: 0, relations: 0, calculations: 0, issues, options }
+    }
+
     fn peek(&self) -> Token<'s> {
         self.peek_at(0)
     }
@@ -202,7 +227,17 @@ impl<'s> Parser<'s> {
     }
 
     fn relations(&mut self) -> Parsed {
-        self.binary(relation, |p| p.binary(sum, |p| p.binary(product, Parser::unary)))
+        self.relations += 1;
+        let all = self.binary(relation, Parser::sums);
+        self.relations -= 1;
+        all
+    }
+
+    fn sums(&mut self) -> Parsed {
+        self.calculations += 1;
+        let all = self.binary(sum, |p| p.binary(product, Parser::unary));
+        self.calculations -= 1;
+        all
     }
 
     fn binary(
@@ -219,7 +254,19 @@ impl<'s> Parser<'s> {
                 return Err(Stop::Chain);
             }
             let at = self.advance().at;
+            let open = match function {
+                "_+_" | "_-_" | "_*_" | "_/_" | "_%_" => &mut self.calculations,
+                _ => &mut self.relations,
+            };
+            *open += 1;
+            if *open > MAX_DEPTH {
+                return Err(Stop::Depth);
+            }
             let right = inner(self)?;
+            match function {
+                "_+_" | "_-_" | "_*_" | "_/_" | "_%_" => self.calculations -= 1,
+                _ => self.relations -= 1,
+            }
             left = Node::call(at, function, vec![left, right]);
         }
         self.depth = depth;
@@ -310,7 +357,7 @@ impl<'s> Parser<'s> {
         token.text.into()
     }
 
-    fn select(&mut self, at: Place, optional: bool, operand: Node, field: Str) -> Node {
+    pub(super) fn select(&mut self, at: Place, optional: bool, operand: Node, field: Str) -> Node {
         if !optional {
             return Node::new(at, Kind::Select { operand: Box::new(operand), field, test: false });
         }
@@ -359,6 +406,9 @@ impl<'s> Parser<'s> {
     fn literal(&mut self) -> Parsed {
         let first = self.peek();
         let negative = self.eat(Tok::Minus).is_some();
+        if negative && !matches!(self.peek().kind, Tok::Int | Tok::Float) {
+            return Err(self.mismatch("{NUM_FLOAT, NUM_INT}"));
+        }
         let token = self.advance();
         let value = literal::value(token.kind, token.text, negative).unwrap_or_else(|text| {
             self.issue(first.at, text);
@@ -410,7 +460,7 @@ impl<'s> Parser<'s> {
     fn message(&mut self, name: Str) -> Parsed {
         let open = self.expect(Tok::LBrace)?;
         let mut fields = Vec::new();
-        while self.peek().kind != Tok::RBrace {
+        while self.peek().kind != Tok::RBrace && !(fields.is_empty() && self.peek().kind == Tok::Comma) {
             let mark = self.eat(Tok::Question);
             let token = self.peek();
             if !matches!(token.kind, Tok::Ident | Tok::EscIdent) {
@@ -428,6 +478,7 @@ impl<'s> Parser<'s> {
                 break;
             }
         }
+        self.lone_comma(fields.is_empty());
         self.expect(Tok::RBrace)?;
         Ok(Node::new(open.at, Kind::Struct { name, fields }))
     }
@@ -435,7 +486,7 @@ impl<'s> Parser<'s> {
     fn list(&mut self) -> Parsed {
         let open = self.expect(Tok::LBracket)?;
         let (mut items, mut optional) = (Vec::new(), Vec::new());
-        while self.peek().kind != Tok::RBracket {
+        while self.peek().kind != Tok::RBracket && !(items.is_empty() && self.peek().kind == Tok::Comma) {
             if let Some(mark) = self.eat(Tok::Question) {
                 if !self.options.optional {
                     self.issue(mark.at, "unsupported syntax '?'");
@@ -447,14 +498,22 @@ impl<'s> Parser<'s> {
                 break;
             }
         }
+        self.lone_comma(items.is_empty());
         self.expect(Tok::RBracket)?;
         Ok(Node::new(open.at, Kind::List { items, optional }))
+    }
+
+    /// A comma is enough between brackets.
+    fn lone_comma(&mut self, empty: bool) {
+        if empty {
+            self.eat(Tok::Comma);
+        }
     }
 
     fn map(&mut self) -> Parsed {
         let open = self.expect(Tok::LBrace)?;
         let mut entries = Vec::new();
-        while self.peek().kind != Tok::RBrace {
+        while self.peek().kind != Tok::RBrace && !(entries.is_empty() && self.peek().kind == Tok::Comma) {
             let mark = self.eat(Tok::Question);
             let key = self.expr()?;
             let colon = self.expect(Tok::Colon)?;
@@ -467,6 +526,7 @@ impl<'s> Parser<'s> {
                 break;
             }
         }
+        self.lone_comma(entries.is_empty());
         self.expect(Tok::RBrace)?;
         Ok(Node::new(open.at, Kind::Map(entries)))
     }

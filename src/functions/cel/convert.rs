@@ -160,13 +160,21 @@ pub fn duration_of(call: &Call<'_>) -> Given {
     const TO: &str = "google.protobuf.Duration";
     match call.arg(0) {
         v @ Value::Duration(_) => Some(Ok(v.clone())),
-        Value::Int(_) => fault("type conversion error from 'int' to 'google.protobuf.Duration'"),
+        Value::Int(_) if !call.cx.cel_level.is_new() => {
+            fault("type conversion error from 'int' to 'google.protobuf.Duration'")
+        }
         Value::Str(s) => match duration::parse_ok(s) {
             Some(n) => Some(Ok(Value::Duration(n))),
             None => from_text(TO),
         },
         _ => None,
     }
+}
+
+/// Whether a text has the form of a time, whatever its day and second.
+fn looks_like_time(text: &str) -> bool {
+    const FORM: &str = "^[0-9]{4}-(0[1-9]|1[012])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$";
+    crate::functions::regex::compiled(FORM).is_ok_and(|r| r.regex.is_match(text))
 }
 
 pub fn timestamp(call: &Call<'_>) -> Given {
@@ -178,7 +186,7 @@ pub fn timestamp(call: &Call<'_>) -> Given {
                 Some(Ok(_)) => Some(Ok(Value::Timestamp(t))),
                 refused => refused,
             },
-            Err(_) if call.cx.cel_level.is_new() => {
+            Err(_) if call.cx.cel_level.is_new() && !looks_like_time(s) => {
                 fault(format!("invalid RFC 3339 timestamp {}", crate::value::quote::quote(s)))
             }
             Err(_) => from_text("google.protobuf.Timestamp"),

@@ -1,5 +1,6 @@
 //! What calls cost. Semantics: `docs/cel.md`, "Cost".
 
+use crate::functions::CelLevel;
 use crate::ir::expr::Known;
 use crate::value::{Object, Value};
 
@@ -11,6 +12,8 @@ pub struct Charge<'a> {
     pub result: Option<&'a Value>,
     /// What the checker knows.
     pub known: Known,
+    /// Whose charges apply.
+    pub level: CelLevel,
 }
 
 impl Charge<'_> {
@@ -39,14 +42,24 @@ fn size_of(v: Option<&Value>) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// A tenth, rounded up.
+/// A tenth, rounded up, as doubles have it: of 70 it is 8.
 fn tenths(n: u64) -> u64 {
-    n.div_ceil(10)
+    (n as f64 * 0.1).ceil() as u64
+}
+
+/// As [`tenths`] of twice as much.
+fn fifths(n: u64) -> u64 {
+    (n as f64 * 0.2).ceil() as u64
 }
 
 /// A call that does not look at all of its arguments.
 pub fn one(_: &Charge<'_>) -> u64 {
     1
+}
+
+/// What the expression does not say.
+pub fn nothing(_: &Charge<'_>) -> u64 {
+    0
 }
 
 /// Walks the first argument once.
@@ -56,12 +69,12 @@ pub fn walk(c: &Charge<'_>) -> u64 {
 
 /// Walks the first argument, and makes a result of its size.
 pub fn walk_twice(c: &Charge<'_>) -> u64 {
-    tenths(c.size(0).saturating_mul(2))
+    fifths(c.size(0))
 }
 
 /// Makes a text.
 pub fn join(c: &Charge<'_>) -> u64 {
-    tenths(size_of(c.result).saturating_mul(2))
+    fifths(size_of(c.result))
 }
 
 /// Looks for a regular expression in a text.
@@ -71,7 +84,7 @@ pub fn regex(c: &Charge<'_>) -> u64 {
 
 /// [`regex`] when it is called on a receiver.
 pub fn matches(c: &Charge<'_>) -> u64 {
-    if c.known.one_form && c.known.member { regex(c) } else { 1 }
+    if c.known.one_form && (c.known.member || c.level.is_new()) { regex(c) } else { 1 }
 }
 
 /// The bytes of a network's prefix; other values have their size.
@@ -100,6 +113,12 @@ pub fn contains_cidr(c: &Charge<'_>) -> u64 {
 /// Walks the texts of one form.
 pub fn walk_if_known(c: &Charge<'_>) -> u64 {
     if c.known.one_form { c.text_traversal(0) } else { 1 }
+}
+
+/// Compares a text with the beginning or the end of another one.
+pub fn affix(c: &Charge<'_>) -> u64 {
+    let at = usize::from(c.level.is_new());
+    if c.known.one_form { c.text_traversal(at) } else { 1 }
 }
 
 /// [`walk`] of bytes that are known to be bytes.
@@ -164,20 +183,26 @@ const LIST: u64 = 10;
 
 /// Calls whose charge cannot be computed abort, in the reference's words.
 pub fn upset(name: &str, c: &Charge<'_>) -> Option<crate::value::Fault> {
+    let given = |at: usize| c.args.get(at).copied().flatten();
     let at = match name {
+        "sort" if c.known.one_form && given(0).is_none() => 0,
+        "@sortByAssociatedKeys" if !c.known.one_form => return None,
         "distinct" | "@sortByAssociatedKeys" => 0,
         "flatten" if c.args.len() > 1 => 1,
         _ => return None,
     };
     let arg = c.args.get(at).copied().flatten();
     let (fits, wanted) = match name {
+        "sort" => (false, "traits.Lister: missing method Add"),
         "distinct" => (matches!(arg, Some(Value::List(_))), "traits.Lister: missing method Contains"),
         "flatten" => (matches!(arg, Some(Value::Int(_))), "types.Int"),
         _ => (c.args.get(1).copied().flatten().is_some(), "traits.Lister: missing method Add"),
     };
     let found = arg.map_or("*types.Err", super::go_type);
     (!fits).then(|| {
-        crate::value::Fault::new(format!("internal error: interface conversion: {found} is not {wanted}"))
+        crate::value::Fault::Abort(
+            format!("internal error: interface conversion: {found} is not {wanted}").into(),
+        )
     })
 }
 
@@ -189,6 +214,7 @@ pub fn made_list(c: &Charge<'_>) -> u64 {
 /// Takes lists apart.
 pub fn flatten(c: &Charge<'_>) -> u64 {
     match c.args.get(1) {
+        Some(Some(Value::Int(n))) if *n < 0 && c.level.is_new() => LIST + 1 + c.size(0),
         // A negative depth is charged as the reference's arithmetic has it.
         Some(Some(Value::Int(n))) if *n < 0 => {
             (LIST + 1).wrapping_sub(c.size(0).saturating_mul(n.unsigned_abs()))

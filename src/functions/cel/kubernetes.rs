@@ -15,6 +15,12 @@ pub fn url_problem(text: &str) -> Option<String> {
     }
     match split(text) {
         Err(why) if why.starts_with("first path segment") => bad("invalid URI for request"),
+        // Whether it is a path is asked before its escapes are read.
+        Err(why)
+            if why.starts_with("invalid URL escape") && !text.starts_with('/') && !text.contains(':') =>
+        {
+            bad("invalid URI for request")
+        }
         Err(why) => bad(&why),
         Ok(parts) if parts.scheme.is_empty() && !text.starts_with('/') && text != "*" => {
             bad("invalid URI for request")
@@ -263,4 +269,13 @@ pub fn minor(call: &Call<'_>) -> Given {
 
 pub fn patch(call: &Call<'_>) -> Given {
     number(version_arg(call, 0)?.numbers()[2])
+}
+
+/// The text of a URL: without slashes for a host and a path that are not there.
+pub fn url_text(text: &str) -> String {
+    let bare = text.split_once("://").filter(|(scheme, rest)| {
+        scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+            && (rest.is_empty() || rest.starts_with(['?', '#']))
+    });
+    bare.map_or_else(|| text.into(), |(scheme, rest)| format!("{scheme}:{rest}"))
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::{Call, Given, fault, given};
 use crate::value::object::{list_sum, number_order};
 use crate::value::time::Time;
-use crate::value::{Fault, Object, Value};
+use crate::value::{Fault, Object, Str, Value};
 
 const OVERLOAD: &str = "no such overload";
 const OVERFLOW: &str = "integer overflow";
@@ -134,7 +134,26 @@ pub fn not(call: &Call<'_>) -> Given {
 }
 
 pub fn equal(call: &Call<'_>) -> Given {
+    if let Some(text) = unreadable(call.arg(0), call.arg(1)) {
+        return fault(text.to_string());
+    }
     call.arg(0).cel_equal(call.arg(1)).map_or_else(|| fault(OVERLOAD), given)
+}
+
+/// What does not fit its schema and is met when lists of objects are compared.
+fn unreadable(a: &Value, b: &Value) -> Option<Str> {
+    let (Value::List(a), Value::List(b)) = (a, b) else { return None };
+    if a.len() != b.len() {
+        return None;
+    }
+    let maps = a.iter().filter_map(Value::as_map);
+    maps.flat_map(|m| m.iter()).find_map(|(_, v)| match v {
+        Value::Object(o) => match &**o {
+            Object::Invalid(text) if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// Values that cannot be compared are unequal.
@@ -166,6 +185,7 @@ fn has_order(v: &Value) -> bool {
 fn compare(call: &Call<'_>, name: &str, holds: fn(Ordering) -> bool) -> Given {
     match order(call.arg(0), call.arg(1)) {
         Ok(order) => given(holds(order)),
+        Err(None) if call.cx.cel_level.is_new() => given(false),
         Err(None) => fault("NaN values cannot be ordered"),
         Err(Some(())) => refused(call, name, has_order),
     }

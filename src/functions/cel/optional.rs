@@ -1,7 +1,7 @@
 //! Optional values.
 
 use super::{Call, Given, fault, given};
-use crate::value::Value;
+use crate::value::{Fault, Object, Value};
 
 pub fn of(call: &Call<'_>) -> Given {
     Some(Ok(Value::optional(Some(call.arg(0).clone()))))
@@ -23,9 +23,8 @@ pub fn of_non_zero(call: &Call<'_>) -> Given {
         Value::Duration(d) => *d == 0,
         Value::Timestamp(_) => false,
         Value::Object(o) => match &**o {
-            crate::value::Object::Optional(v) => v.is_none(),
-            crate::value::Object::Keyed(e) => e.is_empty(),
-            crate::value::Object::Struct(_, fields) => fields.is_empty(),
+            Object::Keyed(e) => e.is_empty(),
+            Object::Struct(_, fields) => fields.is_empty(),
             _ => false,
         },
     };
@@ -73,4 +72,38 @@ pub fn or_value(call: &Call<'_>) -> Given {
         Some(Some(v)) => v.clone(),
         None => call.arg(0).clone(),
     }))
+}
+
+/// What an optional value holds, when the host reads it anew.
+pub fn reread_inside(call: &Call<'_>) -> Given {
+    match call.arg(0).as_optional() {
+        Some(Some(v)) => Some(reread(v).map(|v| Value::optional(Some(v)))),
+        _ => Some(Ok(call.arg(0).clone())),
+    }
+}
+
+/// A value as the host's, read anew: an optional one loses its wrapping, a type becomes its name, and
+/// values of some libraries are not understood any more.
+///
+/// # Errors
+/// `unsupported conversion to ref.Val: …`.
+pub fn reread(value: &Value) -> Result<Value, Fault> {
+    let Value::Object(o) = value else { return Ok(value.clone()) };
+    let unknown = |kind: &str, text: String| {
+        Err(Fault::new(format!("unsupported conversion to ref.Val: ({kind}){text}")))
+    };
+    match &**o {
+        Object::Optional(None) => Ok(Value::Null),
+        Object::Optional(Some(v)) => reread(v),
+        Object::Type(name) => Ok(Value::Str(name.clone())),
+        Object::Quantity(q) => unknown("*resource.Quantity", q.to_string()),
+        Object::Url(text) => unknown("*url.URL", super::kubernetes::url_text(text)),
+        Object::Ip(ip) => unknown("netip.Addr", ip.to_string()),
+        Object::Cidr(ip, bits) => unknown("netip.Prefix", format!("{ip}/{bits}")),
+        Object::Semver(v) => unknown("semver.Version", v.to_string()),
+        Object::Check(_) | Object::Decision(_) => {
+            Ok(Value::object(Object::Invalid("no such overload".into())))
+        }
+        _ => Ok(value.clone()),
+    }
 }

@@ -76,7 +76,8 @@ pub fn last_index_of(call: &Call<'_>) -> Given {
         let start = call.int(2)?;
         let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
         if wanted.is_empty() {
-            return position(Some(from));
+            let most = if call.cx.cel_level.is_new() { text.len() } else { from };
+            return position(Some(from.min(most)));
         }
         if from >= text.len() {
             return position(None);

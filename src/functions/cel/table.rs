@@ -28,7 +28,7 @@ pub static TABLE: &[Function] = &[
     f("int", convert::int, c::one), f("string", convert::string, c::bytes_to_text),
     f("timestamp", convert::timestamp, c::one), f("uint", convert::uint, c::one),
 
-    f("startsWith", s::starts_with, c::walk_if_known), f("endsWith", s::ends_with, c::walk_if_known),
+    f("startsWith", s::starts_with, c::affix), f("endsWith", s::ends_with, c::affix),
     f("contains", s::contains, c::contains), f("matches", s::matches, c::matches),
     f("charAt", s::char_at, c::one), f("indexOf", l::index_of, c::traversal),
     f("lastIndexOf", l::last_index_of, c::traversal), f("lowerAscii", s::lower_ascii, c::walk),
@@ -52,7 +52,7 @@ pub static TABLE: &[Function] = &[
     f("sets.contains", l::sets_contains, c::sets), f("sets.equivalent", l::sets_equivalent, c::sets_twice),
     f("sets.intersects", l::sets_intersects, c::sets),
 
-    f("optional.of", opt::of, c::one), f("optional.ofNonZeroValue", opt::of_non_zero, c::one),
+    f("@reread", opt::reread_inside, c::nothing), f("optional.of", opt::of, c::one), f("optional.ofNonZeroValue", opt::of_non_zero, c::one),
     f("optional.none", opt::none, c::one), f("optional.unwrap", opt::unwrap, c::one),
     f("unwrapOpt", opt::unwrap, c::one), f("hasValue", opt::has_value, c::one),
     f("value", opt::value, c::one), f("jsonpatch.escapeKey", opt::escape_key, c::walk),

@@ -26,6 +26,7 @@ impl Judge {
             authorizer: true,
             mutation: document.text_at(&["kind"]) == "MutatingAdmissionPolicy",
             backticks: false,
+            level: CelLevel::V26,
         };
         let variables = document.at(&["spec", "variables"]).and_then(Value::as_list).unwrap_or_default();
         let made = |choice: Choice| {

@@ -43,6 +43,7 @@ pub fn policy(document: &Value, place: Place) -> Admission {
         authorizer: place == Place::Server,
         mutation: mutating,
         backticks: true,
+        level,
     };
     let mut compiler = Compiler::new(choice).at(level);
     // A message may use what the authorizer is not bound to.

@@ -10,6 +10,7 @@ use crate::cel::env::Env;
 use crate::cel::library::{Admission as Choice, admission};
 use crate::cel::schema::Declared;
 use crate::cel::types::Type;
+use crate::functions::CelLevel;
 use crate::kubernetes::{Kinds, published};
 use crate::value::{Str, Value};
 
@@ -114,7 +115,13 @@ fn shown([group, version, kind]: &[Str; 3]) -> String {
 }
 
 fn environment(object: &Declared, params: Option<&[Str; 3]>, definitions: &[Value]) -> Env {
-    let choice = Choice { params: params.is_some(), authorizer: true, mutation: false, backticks: true };
+    let choice = Choice {
+        params: params.is_some(),
+        authorizer: true,
+        mutation: false,
+        backticks: true,
+        level: CelLevel::V26,
+    };
     let mut env = admission(choice);
     // The reference forgets it here.
     env.variables.remove("authorizer.requestResource");

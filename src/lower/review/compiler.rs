@@ -161,6 +161,18 @@ impl Compiler {
         Ok(out.into())
     }
 
+    /// Checks the expression that tells which objects exist that are to be changed.
+    pub fn target_expression(&self, text: Option<&Value>) -> Result<(), Failed> {
+        let text = text.and_then(Value::as_str).unwrap_or_default();
+        if text.is_empty() {
+            return Ok(());
+        }
+        let is_map = |t: &Type| matches!(t, Type::Map(..));
+        let path = "spec.targetMatchConstraints.expression";
+        let checked = self.program(path, text, is_map, "output type must be a map");
+        checked.map(|_| ()).map_err(|e| Failed(vec![e]))
+    }
+
     /// Answers to a proxy, up to the first error.
     pub fn answers(&self, section: Option<&Value>, of: Proxy) -> Result<Box<[Program]>, Failed> {
         let wanted = Type::Struct(of.response().into());

@@ -121,12 +121,16 @@ fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result
         KyvernoKind::Generating => (RuleKind::Generation, generating(spec, view, kind, namespaced)?),
         _ => (RuleKind::Validation, validating(spec, view, kind, namespaced)?),
     };
-    Ok(Rule {
+    Ok(rule_of(rule_kind, constraints, review))
+}
+
+fn rule_of(kind: RuleKind, when: Matcher, review: Review) -> Rule {
+    Rule {
         origin: Origin::new("spec"),
         generated: None,
         name: "".into(),
-        kind: rule_kind,
-        when: constraints,
+        kind,
+        when,
         unless: Matcher::never(),
         bindings: Box::default(),
         admit: None,
@@ -134,17 +138,34 @@ fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result
         body: Body::Review(Box::new(review)),
         broken: None,
         action: Action::default(),
-    })
+    }
 }
 
 fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
     let mut compiler = Compiler::new(kind, namespaced, view);
     let lazies = compiler.variables(spec.get("variables"))?;
     let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
+    compiler.target_expression(spec.at(&["targetMatchConstraints", "expression"]))?;
+    let target_admit = compiler.conditions(spec.get("targetMatchConditions"), "targetMatchConditions")?;
     let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
     let changes = compiler.changes(spec.get("mutations"))?;
     let replaces = spec.at(&["evaluation", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false);
-    Ok(Review { admit, lazies, body: Deed::Changes { changes, replaces }, annotations, lenient: false, view })
+    let targets = spec.get("targetMatchConstraints").filter(|v| !v.is_null()).map(|given| {
+        let mut constraints = super::constraints::constraints(given);
+        constraints.any_operation();
+        let body = Deed::Changes { changes: changes.clone(), replaces, targets: None };
+        let review = Review {
+            admit: target_admit,
+            lazies: lazies.clone(),
+            body,
+            annotations: annotations.clone(),
+            lenient: false,
+            view,
+        };
+        Arc::new(rule_of(RuleKind::Mutation, Matcher::Constraints(Box::new(constraints)), review))
+    });
+    let body = Deed::Changes { changes, replaces, targets };
+    Ok(Review { admit, lazies, body, annotations, lenient: false, view })
 }
 
 fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {

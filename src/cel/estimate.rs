@@ -1,0 +1,252 @@
+//! How much an expression will cost, as far as that is known before it runs.
+//!
+//! In: a checked tree, the environment, and how large values at paths can be. Out: the least and the most
+//! that an evaluation is charged. The rules are the reference's (`docs/cel.md`, "Estimates"): also where
+//! they differ from what is charged in the end.
+
+mod calls;
+mod size;
+
+use super::ast::{ACCUMULATOR, Shape};
+use super::check::{Typed, TypedFold, TypedKind};
+use super::env::Env;
+use super::types::Type;
+use crate::value::{Str, Value};
+
+use size::Entries;
+pub use size::Range;
+
+/// The largest size of the value at a path: a variable, then fields, `@items`, `@keys` and `@values`.
+pub type Sizes<'s> = dyn Fn(&[Str]) -> Option<u64> + 's;
+
+/// Estimates what an expression costs.
+pub fn estimate(typed: &Typed, env: &Env, sizes: &Sizes<'_>) -> Range {
+    Estimator { env, sizes, locals: Vec::new() }.node(typed).cost
+}
+
+/// What is known of a part of the expression.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    cost: Range,
+    /// Where its value comes from.
+    path: Vec<Str>,
+    /// What was found out about its size.
+    size: Option<Range>,
+    /// What was found out about its items.
+    entries: Option<Entries>,
+    ty: Option<Type>,
+}
+
+/// A variable of a loop or a bound name.
+struct Local {
+    name: Str,
+    path: Vec<Str>,
+    size: Option<Range>,
+    entries: Option<Entries>,
+}
+
+struct Estimator<'e> {
+    env: &'e Env,
+    sizes: &'e Sizes<'e>,
+    locals: Vec<Local>,
+}
+
+const ACCESS: Range = Range::fixed(1);
+const LIST: Range = Range::fixed(10);
+const MAP: Range = Range::fixed(30);
+const STRUCT: Range = Range::fixed(40);
+
+impl Part {
+    fn costing(cost: Range) -> Part {
+        Part { cost, ..Part::default() }
+    }
+
+    fn ty(&self) -> &Type {
+        self.ty.as_ref().unwrap_or(&Type::Dyn)
+    }
+}
+
+impl Estimator<'_> {
+    fn node(&mut self, t: &Typed) -> Part {
+        let mut part = match &t.kind {
+            TypedKind::Const(v) => Part { size: literal_size(v), ..Part::default() },
+            TypedKind::Variable(name) => self.variable(name),
+            TypedKind::TypeName(_, name) => {
+                Part { cost: ACCESS, path: vec![name.clone()], ..Part::default() }
+            }
+            TypedKind::Select { operand, field, test } => self.select(operand, field, *test),
+            TypedKind::Call { function, args, member, overloads } => {
+                self.call(function, args, *member, overloads)
+            }
+            TypedKind::List { items, .. } => self.list(items),
+            TypedKind::Map(entries) => {
+                let (mut keys, mut values) = (Range::NOTHING, Range::NOTHING);
+                if entries.is_empty() {
+                    (keys, values) = (Range::fixed(0), Range::fixed(0));
+                }
+                let mut cost = MAP;
+                for e in entries {
+                    let (key, value) = (self.node(&e.key), self.node(&e.value));
+                    cost = cost.add(key.cost).add(value.cost);
+                    keys = keys.union(self.size_or_unknown(&key));
+                    values = values.union(self.size_or_unknown(&value));
+                }
+                let entries_known = Some(Entries { is_list: false, key: keys, value: values });
+                let size = Some(Range::fixed(count(entries.len())));
+                Part { cost, size, entries: entries_known, ..Part::default() }
+            }
+            TypedKind::Struct { fields, .. } => {
+                let cost = fields.iter().fold(STRUCT, |sum, f| sum.add(self.node(&f.value).cost));
+                Part::costing(cost)
+            }
+            TypedKind::Fold(fold) if is_bind(fold) => self.bind(fold),
+            TypedKind::Fold(fold) => self.fold(fold),
+        };
+        part.ty = Some(t.ty.clone());
+        part
+    }
+
+    fn variable(&self, name: &Str) -> Part {
+        match self.locals.iter().rev().find(|l| l.name == *name) {
+            Some(l) => {
+                Part { cost: ACCESS, path: l.path.clone(), size: l.size, entries: l.entries, ty: None }
+            }
+            None => Part { cost: ACCESS, path: vec![name.clone()], ..Part::default() },
+        }
+    }
+
+    fn select(&mut self, operand: &Typed, field: &Str, test: bool) -> Part {
+        let operand = self.node(operand);
+        if test {
+            return Part::costing(operand.cost);
+        }
+        let mut cost = operand.cost;
+        if matches!(operand.ty(), Type::Map(..) | Type::Struct(_) | Type::Param(_)) {
+            cost = cost.add(ACCESS);
+        }
+        Part { cost, path: below(&operand.path, field), ..Part::default() }
+    }
+
+    fn list(&mut self, items: &[Typed]) -> Part {
+        let mut of_items = if items.is_empty() { Range::fixed(0) } else { Range::NOTHING };
+        let mut cost = LIST;
+        for item in items {
+            let item = self.node(item);
+            cost = cost.add(item.cost);
+            of_items = of_items.union(self.size_or_unknown(&item));
+        }
+        let entries = Some(Entries { is_list: true, key: Range::fixed(1), value: of_items });
+        Part { cost, size: Some(Range::fixed(count(items.len()))), entries, ..Part::default() }
+    }
+
+    /// The size of a part, as far as it is known.
+    fn size(&self, part: &Part) -> Option<Range> {
+        part.size.or_else(|| self.size_at(&part.path)).or_else(|| scalar_size(part.ty()))
+    }
+
+    fn size_at(&self, path: &[Str]) -> Option<Range> {
+        if path.first().is_none_or(|root| &**root == ACCUMULATOR) {
+            return None;
+        }
+        (self.sizes)(path).map(|most| Range { min: 0, max: most })
+    }
+
+    fn size_or_unknown(&self, part: &Part) -> Range {
+        self.size(part).unwrap_or(Range::UNKNOWN)
+    }
+
+    fn bind(&mut self, fold: &TypedFold) -> Part {
+        let range = self.node(&fold.range);
+        let value = self.node(&fold.init);
+        let name = fold.var2.clone().unwrap_or_else(|| fold.var.clone());
+        let local = Local { name, path: value.path.clone(), size: self.size(&value), entries: value.entries };
+        self.locals.push(local);
+        let result = self.node(&fold.result);
+        self.locals.pop();
+        let cost = range.cost.add(value.cost).add(result.cost);
+        let size = self.size(&result);
+        Part { cost, path: Vec::new(), size, entries: result.entries, ty: None }
+    }
+
+    fn fold(&mut self, fold: &TypedFold) -> Part {
+        let range = self.node(&fold.range);
+        let init = self.node(&fold.init);
+        let depth = self.locals.len();
+        let accumulator = Local {
+            name: ACCUMULATOR.into(),
+            path: init.path.clone(),
+            size: self.size(&init),
+            entries: init.entries,
+        };
+        self.locals.push(accumulator);
+        let is_list = matches!(range.ty(), Type::List(_));
+        let key = |name: &Str| Local {
+            name: name.clone(),
+            path: below(&range.path, if is_list { "@items" } else { "@keys" }),
+            size: range.entries.map(|e| e.key),
+            entries: None,
+        };
+        let value = |name: &Str| Local {
+            name: name.clone(),
+            path: below(&range.path, if is_list { "@items" } else { "@values" }),
+            size: range.entries.map(|e| e.value),
+            entries: None,
+        };
+        match &fold.var2 {
+            Some(second) => {
+                self.locals.push(key(&fold.var));
+                self.locals.push(value(second));
+            }
+            None if is_list => self.locals.push(value(&fold.var)),
+            None => self.locals.push(key(&fold.var)),
+        }
+        let step = self.node(&fold.step);
+        self.locals.truncate(depth + 1);
+        let result = self.node(&fold.result);
+        self.locals.truncate(depth);
+        let condition = match fold.shape {
+            Shape::All => 2,
+            Shape::Exists => 3,
+            _ => 0,
+        };
+        let round = step.cost.add(Range::fixed(condition));
+        let rounds = self.size_or_unknown(&range);
+        let cost = range.cost.add(init.cost).add(result.cost).add(rounds.multiply(round));
+        let collects = matches!(fold.init.kind, TypedKind::List { .. } | TypedKind::Map(_));
+        let size = if collects { Some(rounds) } else { self.size(&init) };
+        Part { cost, path: Vec::new(), size, entries: step.entries.filter(|_| collects), ty: None }
+    }
+}
+
+/// A name for a value: nothing is walked.
+fn is_bind(fold: &TypedFold) -> bool {
+    fold.shape == Shape::Bind
+}
+
+fn below(path: &[Str], last: &str) -> Vec<Str> {
+    let mut out = path.to_vec();
+    out.push(last.into());
+    out
+}
+
+fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+fn literal_size(v: &Value) -> Option<Range> {
+    Some(Range::fixed(match v {
+        Value::Str(s) => count(s.chars().count()),
+        Value::Bytes(b) => count(b.len()),
+        _ => 1,
+    }))
+}
+
+/// The size of what is neither text nor collection.
+fn scalar_size(t: &Type) -> Option<Range> {
+    if let Some(inner) = t.as_optional() {
+        return scalar_size(inner);
+    }
+    let scalar =
+        matches!(t, Type::Bool | Type::Int | Type::Uint | Type::Double | Type::Duration | Type::Timestamp);
+    scalar.then_some(Range::fixed(1))
+}
