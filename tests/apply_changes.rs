@@ -86,3 +86,51 @@ fn a_file_gets_all_objects_and_is_emptied_first() {
     }
     assert_eq!(read(&files, "out.yaml").matches("\n---\n").count(), 3);
 }
+
+#[test]
+fn deletions_are_told_with_their_time() {
+    let files = Files::new(&[
+        (
+            "p.yaml",
+            "apiVersion: kyverno.io/v2
+kind: ClusterCleanupPolicy
+metadata: {name: old, creationTimestamp: '2026-01-01T00:00:00Z'}
+spec:
+  match: {any: [{resources: {kinds: [ConfigMap]}}]}
+  schedule: 30 4 * * 1
+  conditions: {all: [{key: '{{ target.metadata.name }}', operator: Equals, value: a*}]}
+status: {lastExecutionTime: '2026-11-20T00:00:00Z'}
+",
+        ),
+        (
+            "r.yaml",
+            "apiVersion: v1
+kind: ConfigMap
+metadata: {name: a1, namespace: web}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b, namespace: web, creationTimestamp: '2026-01-01T10:00:00Z', labels: {cleanup.kyverno.io/ttl: 1d}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: c, namespace: web, labels: {cleanup.kyverno.io/ttl: 90m}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: d, namespace: web, labels: {cleanup.kyverno.io/ttl: soon}}
+",
+        ),
+    ]);
+    let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--deletions"]);
+    let (_, told) = ran.out.split_once("\nDeletions:\n").expect("a list of deletions");
+    assert_eq!(
+        told,
+        "  web/ConfigMap/a1: 2026-11-23T04:30:00Z (ClusterCleanupPolicy `old`)
+  web/ConfigMap/b: 2026-01-02T10:00:00Z (label `cleanup.kyverno.io/ttl: 1d`)
+  web/Secret/c: 1h30m0s after it is made (label `cleanup.kyverno.io/ttl: 90m`)
+  web/Secret/d: never: neither a duration nor a date (label `cleanup.kyverno.io/ttl: soon`)
+"
+    );
+    assert!(!files.run(&["apply", "p.yaml", "-r", "r.yaml"]).out.contains("Deletions"));
+}

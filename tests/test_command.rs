@@ -414,3 +414,57 @@ fn tests_run_again_when_a_file_changes() {
     child.kill().expect("the program is still there");
     child.wait().expect("the program ends");
 }
+
+#[test]
+fn files_that_lie_above_the_test_are_found_and_patterns_that_match_nothing_stop_the_run() {
+    let files = folder(GOOD);
+    let above =
+        format!("{HEAD}{GOOD}").replace("[p.yaml]", "[../t/p.yaml]").replace("[r.yaml]", "[../t/r.yaml]");
+    files.write("u/kyverno-test.yaml", above.as_bytes());
+    let ran = files.run(&["test", "u/../u"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("Test Summary: 1 tests passed and 0 tests failed"), "{}", ran.out);
+    let nothing = format!("{HEAD}{GOOD}").replace("[p.yaml]", "['none*.yaml']");
+    files.write("u/kyverno-test.yaml", nothing.as_bytes());
+    let ran = files.run(&["test", "u"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err.contains("Error: failed to run test (error: failed to load policies (stat u/none*.yaml: no such file or directory))"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn payloads_that_cannot_be_used_stop_the_run_with_the_references_text() {
+    for (field, body, expected) in [
+        ("jsonPayloads", Some("[1]"), "error: JSON payload x.json must be a top-level object (map)"),
+        (
+            "httpPayloads",
+            None,
+            "error: failed to load HTTP payloads from path t/x.json (failed to read HTTP payload file t/x.json: open t/x.json: no such file or directory)",
+        ),
+    ] {
+        let files = folder(&format!("{field}: [x.json]\n{GOOD}"));
+        body.iter().for_each(|text| files.write("t/x.json", text.as_bytes()));
+        let ran = files.run(&["test", "t"]);
+        assert_eq!(ran.code, Some(1));
+        assert_eq!(ran.err.lines().last(), Some(&*format!("Error: failed to run test ({expected})")));
+    }
+}
+
+#[test]
+fn failures_alone_in_a_format_stand_between_blank_lines() {
+    let ran = folder(&GOOD.replace("result: pass", "result: fail")).run(&[
+        "test",
+        "t",
+        "--fail-only",
+        "-o",
+        "markdown",
+    ]);
+    let (_, told) = ran.out.split_once("Checking results ...\n").expect("the steps");
+    assert_eq!(
+        told,
+        "\nTest Summary: 1 out of 1 tests failed\n\n\n| ID | POLICY | RULE | RESOURCE | RESULT | REASON | \n|----|----|----|----|----|----|\n| 1 | need-team | team | v1/ConfigMap/web/good | Fail | Want fail, got pass |\n\n\n"
+    );
+}

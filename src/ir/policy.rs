@@ -137,6 +137,12 @@ pub struct Cleanup {
     pub bindings: Box<[Arc<Binding>]>,
     /// Conditions that must hold, in the order in which they are asked.
     pub admit: Box<[Conditions]>,
+    /// When it runs, as written.
+    pub schedule: Str,
+    /// When it ran last, as written.
+    pub last_run: Str,
+    /// When it was made, as written.
+    pub created: Str,
 }
 
 /// An exception from rules.

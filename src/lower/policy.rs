@@ -144,6 +144,9 @@ pub fn cleanup(doc: &Value) -> Cleanup {
         spares_all: exclude.is_some_and(|v| !says(v)),
         bindings,
         admit: admit.collect(),
+        schedule: text(&["spec", "schedule"]),
+        last_run: text(&["status", "lastExecutionTime"]),
+        created: text(&["metadata", "creationTimestamp"]),
     }
 }
 

@@ -9,6 +9,7 @@
 //! In: parsed documents, literals of policies, results of functions. Out: the same, to rules,
 //! messages and reports. The module knows nothing of policies.
 
+pub mod cron;
 pub mod duration;
 pub mod fault;
 pub mod image;
@@ -27,6 +28,7 @@ pub mod range;
 pub mod semver;
 pub mod time;
 mod time_layout;
+pub mod ttl;
 pub mod variables;
 mod whole;
 pub mod wildcard;

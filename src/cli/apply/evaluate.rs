@@ -146,6 +146,11 @@ impl Run<'_> {
         }
         self.clean_up(&engine, &style, &mut sink, &mut out);
         let counts = self.finish(sink, &mut out);
+        if self.parsed.on("deletions") {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            let now = now.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0);
+            self.write_deletions(&engine, now, &mut out);
+        }
         let code = self.exit_code(&counts, &mut out);
         let _ = out.flush();
         Ok(code)

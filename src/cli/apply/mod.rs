@@ -14,6 +14,7 @@ mod finish;
 mod gather;
 mod options;
 mod results;
+mod when;
 
 use std::sync::Arc;
 

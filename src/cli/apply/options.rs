@@ -44,6 +44,11 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("table", Takes::Switch, "print results as a table").short('t'),
     flag("detailed-results", Takes::Switch, "add messages to the table"),
     flag("remove-color", Takes::Switch, "no colours"),
+    flag(
+        "deletions",
+        Takes::Switch,
+        "tell in the end what cleanup policies and labels would delete, and when",
+    ),
     flag("stdin", Takes::Switch, "no headers, so that mutated resources can be piped").short('i'),
     flag("audit-warn", Takes::Switch, "failures of audit policies count as warnings"),
     flag("warn-exit-code", Takes::Number, "exit code when there are warnings and no failures").default("0"),
