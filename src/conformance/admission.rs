@@ -85,6 +85,7 @@ fn one(case: &Value) -> Result<(), Failure> {
         return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
     }
     if let Some(observed) = case.get("observedStatus").filter(|_| requests.is_empty() && !webhooks) {
+        let observed = &numbered(observed);
         let got = object([("policy", status(list(case, "setup")))]);
         return if observed.json_eq(&got) { Ok(()) } else { Err(failed(observed.clone(), got)) };
     }
@@ -101,6 +102,16 @@ fn one(case: &Value) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The recording leaves out a number behind names of types that differs from run to run; we put one there.
+fn numbered(v: &Value) -> Value {
+    match v {
+        Value::Str(s) => s.replace("<N>", "1").into(),
+        Value::List(l) => Value::list(l.iter().map(numbered).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), numbered(v))).collect()),
+        v => v.clone(),
+    }
 }
 
 /// What a policy's status says once its types were checked.
