@@ -195,7 +195,10 @@ fn one(
             let (status, text) = super::verify::check(checks, policy, rule, request);
             Some(outcome(status, text.into()))
         }
-        Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
+        Body::Manifests(wanted) => {
+            let (status, text) = super::manifests::check(wanted, request);
+            Some(outcome(status, text.into()))
+        }
         // These have phases of their own.
         Body::Mutate(_) | Body::Generate(_) | Body::Review(_) | Body::Admission(_) => None,
         Body::Validate { check, message } => {

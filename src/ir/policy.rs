@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::value::{Str, Value};
 
 use super::expressions::Source;
-use super::review::View;
+use super::review::{Deed, View};
 use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
@@ -47,6 +47,12 @@ pub struct Policy {
 
 /// The rank of policies that look at payloads.
 const PAYLOAD: u8 = 2;
+/// The rank of Kubernetes' own policies.
+const KUBERNETES: u8 = 3;
+/// The rank of policies that say what is to be deleted.
+const DELETION: u8 = 5;
+/// The rank of policies on check requests of proxies.
+const CHECK: u8 = 4;
 
 impl Policy {
     /// `name` or `namespace/name`.
@@ -72,13 +78,30 @@ impl Policy {
         self.rank() == PAYLOAD
     }
 
+    /// Whether requests to the Kubernetes API, or data of any form, are what it is about.
+    pub fn answers_requests(&self) -> bool {
+        self.rank() < CHECK
+    }
+
+    /// Whether it is about check requests of proxies.
+    pub fn answers_proxies(&self) -> bool {
+        self.rank() == CHECK
+    }
+
+    /// Whether it says what is to be deleted, from time to time and not for requests.
+    pub fn deletes(&self) -> bool {
+        self.rank() == DELETION
+    }
+
     /// Where it stands among policies of other kinds: policies with reviews come after Kyverno's own, of
     /// them those that look at payloads last, then those of Kubernetes.
     pub fn rank(&self) -> u8 {
         match self.rules.first().map(|r| &r.body) {
+            Some(Body::Review(r)) if matches!(r.body, Deed::Deletion) => DELETION,
+            Some(Body::Review(r)) if matches!(r.view, View::Check(_)) => CHECK,
             Some(Body::Review(r)) if r.view == View::Payload => PAYLOAD,
             Some(Body::Review(_)) => 1,
-            Some(Body::Admission(_)) => 3,
+            Some(Body::Admission(_)) => KUBERNETES,
             _ => 0,
         }
     }

@@ -4,7 +4,10 @@
 
 use std::sync::Arc;
 
+use crate::engine::review::check;
+use crate::engine::review::deletion::{self, Subject};
 use crate::engine::{Request, RuleOutcome, generate, mutate, verify};
+use crate::ir::review::Proxy;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
@@ -21,6 +24,8 @@ pub struct Phases {
     changing: Vec<u32>,
     /// Reviews that make objects.
     making: Vec<u32>,
+    /// Policies that say what is to be deleted; requests do not run them.
+    deleting: Vec<u32>,
     /// Policies of Kubernetes that change objects.
     admitting: Vec<u32>,
 }
@@ -48,7 +53,9 @@ impl Phases {
             let has = |p: &Policy| class(p) == wanted && p.rules.iter().any(|r| r.kind == kind);
             (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
         };
+        let deleting = (0u32..).zip(policies).filter(|(_, p)| p.deletes()).map(|(i, _)| i).collect();
         Phases {
+            deleting,
             mutating: having(RuleKind::Mutation, Class::Own),
             verifying: having(RuleKind::ImageVerification, Class::Own),
             generating: having(RuleKind::Generation, Class::Own),
@@ -72,6 +79,27 @@ impl PolicySet {
         let p = &self.phases;
         let all = p.mutating.iter().chain(&p.admitting).chain(&p.changing);
         all.filter_map(|at| self.policies.get(*at as usize))
+    }
+}
+
+impl Engine {
+    /// What policies on check requests of a proxy answer, in order.
+    pub fn check(&self, request: &Value, proxy: Proxy) -> Vec<PolicyOutcome> {
+        let run = |policy: &Arc<Policy>| {
+            let result = check::run(policy, request, proxy, &self.functions)?;
+            Some(PolicyOutcome::of(policy, vec![result]))
+        };
+        self.set.policies.iter().filter(|p| p.answers_proxies()).filter_map(run).collect()
+    }
+
+    /// What the deleting policies say of the object of a request, or of data of any form: in order,
+    /// without those that do not select it.
+    pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {
+        let run = |(_, policy): (usize, &Arc<Policy>)| {
+            let result = deletion::run(policy, request, &self.set.exemptions, subject)?;
+            Some(PolicyOutcome::of(policy, vec![result]))
+        };
+        self.set.phases.deleting.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
     }
 }
 

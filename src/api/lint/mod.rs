@@ -18,6 +18,7 @@ pub mod exception;
 mod generate;
 mod images;
 mod kinds;
+pub use images::decoding_problem as attestor_set_problem;
 mod overrides;
 mod patches;
 mod rules;

@@ -84,7 +84,7 @@ fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Su
         let Deed::Changes { changes, .. } = &review.body else {
             return Ran { results: Vec::new(), left: Left::Same };
         };
-        let (result, left) = review::change::run(policy, rule, review, changes, request, around.exemptions);
+        let (result, left) = review::change::run(policy, rule, review, changes, request, around);
         return Ran { results: vec![result], left: left.map_or(Left::Same, Left::Changed) };
     }
     let unchanged = |result: RuleOutcome| Ran { results: vec![result], left: Left::Same };
