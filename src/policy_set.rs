@@ -14,9 +14,10 @@ use crate::ir::policy::Cleanup;
 use crate::ir::review::Exemption;
 use crate::ir::{Exception, Policy};
 use crate::matching::index::{Index, Slot};
+use crate::sources::files::SourceText;
 use crate::sources::{Nothing, Sources};
 use crate::value::{Str, Value};
-use crate::{api, document, lower};
+use crate::{document, load};
 
 mod phases;
 
@@ -77,32 +78,31 @@ impl PolicySet {
         PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases }
     }
 
-    /// Reads policies and exceptions from a YAML or JSON stream, all or nothing.
+    /// Reads policies of all kinds, bindings of admission policies and exceptions from a YAML or JSON
+    /// stream, all or nothing.
     ///
     /// # Errors
-    /// The first document that does not parse, breaks its schema, fails the policy check, or is
-    /// neither a policy nor an exception.
+    /// The first document that does not parse, breaks its schema, fails the policy check, does not
+    /// compile, or is nothing of these. Cleanup policies are no part of a set (see [`Engine::sweep`]).
     pub fn from_yaml(text: &str) -> Result<PolicySet, PolicyError> {
         let fail = |policy: &str, text: String| PolicyError { policy: policy.into(), text };
-        let documents = document::parse_stream("-", text, document::Duplicates::Error)
-            .map_err(|e| fail("", e.to_string()))?;
-        let (mut policies, mut exceptions) = (Vec::new(), Vec::new());
-        for parsed in documents {
-            let doc = parsed.map_err(|e| fail("", e.to_string()))?.value;
-            let name = doc.text_at(&["metadata", "name"]).to_string();
-            let doc = api::schema::check(&doc).map_err(|e| fail(&name, e.to_string()))?;
-            match doc.text_at(&["kind"]) {
-                "ClusterPolicy" | "Policy" => {
-                    if let Some(error) = api::lint::lint(&doc, &crate::load::CHECKS).error {
-                        return Err(fail(&name, error.text));
-                    }
-                    policies.push(Arc::new(lower::policy::policy(&doc)));
-                }
-                "PolicyException" => exceptions.push(lower::policy::exception(&doc)),
-                other => return Err(fail(&name, format!("{other} is not supported"))),
+        let source = SourceText { name: "-".into(), text: text.into() };
+        let mut loaded = load::argument(std::slice::from_ref(&source));
+        if let Some(problem) = loaded.problems.first() {
+            return Err(fail("", problem.to_string()));
+        }
+        if let Some(cleanup) = loaded.cleanups.first() {
+            let policy = &cleanup.policy;
+            return Err(fail(&policy.name, format!("{} is not supported", policy.kind)));
+        }
+        for p in &loaded.policies {
+            if let Some(why) = p.refused.as_ref().or(p.uncompiled.as_ref()) {
+                return Err(fail(&p.name, why.clone()));
             }
         }
-        Ok(PolicySet::new(policies, exceptions))
+        loaded.bind(Vec::new());
+        let policies = loaded.policies.into_iter().filter_map(|p| p.policy).collect();
+        Ok(PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions))
     }
 
     /// With exceptions from reviews.

@@ -11,6 +11,9 @@ const CUT: usize = 256;
 /// Collects warnings.
 #[derive(Clone, Debug, Default)]
 pub struct Warnings {
+    /// As they came.
+    seen: Vec<String>,
+    /// As they are sent.
     texts: Vec<String>,
     written: usize,
     cut: bool,
@@ -19,9 +22,10 @@ pub struct Warnings {
 impl Warnings {
     /// Adds a text.
     pub fn add(&mut self, text: String) {
-        if text.is_empty() || text.chars().any(char::is_control) || self.texts.contains(&text) {
+        if text.is_empty() || text.chars().any(char::is_control) || self.seen.contains(&text) {
             return;
         }
+        self.seen.push(text.clone());
         let size = text.chars().count();
         if !self.cut && self.written + size > TOTAL {
             self.cut = true;
@@ -32,7 +36,7 @@ impl Warnings {
         }
         let text: String = if self.cut { text.chars().take(CUT).collect() } else { text };
         let size = text.chars().count();
-        if self.written + size <= TOTAL && !self.texts.contains(&text) {
+        if self.written + size <= TOTAL {
             self.written += size;
             self.texts.push(text);
         }
@@ -53,6 +57,13 @@ mod tests {
         let mut warnings = Warnings::default();
         ["a", "", "b\nc", "a", "ä"].into_iter().for_each(|t| warnings.add(t.into()));
         assert_eq!(warnings.into_texts(), ["a", "ä"]);
+    }
+
+    #[test]
+    fn texts_that_become_equal_by_cutting_are_all_sent() {
+        let mut warnings = Warnings::default();
+        (0..4).for_each(|i| warnings.add(format!("{}{i}", "x".repeat(2000))));
+        assert_eq!(warnings.into_texts(), vec!["x".repeat(CUT); 4]);
     }
 
     #[test]

@@ -35,12 +35,15 @@ pub fn warnings(policy: &Value, definitions: &[Value]) -> Vec<Warning> {
     let rules = spec.at(&["matchConstraints", "resourceRules"]).and_then(Value::as_list).unwrap_or_default();
     let kinds = kinds_of(rules, &Kinds::with(definitions));
     let params = spec.get("paramKind").filter(|v| !v.is_null()).map(param_kind);
+    let has_params = params.is_some();
     let checkers: Vec<(String, Compiler)> = kinds
         .iter()
         .filter_map(|kind| {
-            let schema = published::schema(kind, definitions)?;
-            let object = Declared::of(&schema, true, &type_name(kind, 1))?;
-            let env = environment(&object, params.as_ref(), definitions);
+            let object = declared(kind, 1, definitions)?;
+            // Types of one kind in two places are not the same type.
+            let place = if params.as_ref() == Some(kind) { 2 } else { 1 };
+            let params = params.as_ref().and_then(|p| declared(p, place, definitions));
+            let env = environment(&object, has_params, params.as_ref());
             Some((shown(kind), compiler(env, list(&spec, "variables"))))
         })
         .collect();
@@ -105,18 +108,19 @@ fn kinds_of(rules: &[Value], known: &Kinds) -> BTreeSet<[Str; 3]> {
     found
 }
 
-/// Types of one kind in two places are not the same type; the API server adds the time.
-fn type_name(kind: &[Str; 3], place: u8) -> String {
-    format!("{}{place}", kind[2])
+/// The type of a kind; where the API server puts a part of the time behind its name, there is a number.
+fn declared(kind: &[Str; 3], number: u8, definitions: &[Value]) -> Option<Declared> {
+    let schema = published::schema(kind, definitions)?;
+    Declared::of(&schema, true, &format!("{}{number}", kind[2]))
 }
 
 fn shown([group, version, kind]: &[Str; 3]) -> String {
     format!("{group}/{version}, Kind={kind}")
 }
 
-fn environment(object: &Declared, params: Option<&[Str; 3]>, definitions: &[Value]) -> Env {
+fn environment(object: &Declared, has_params: bool, params: Option<&Declared>) -> Env {
     let choice = Choice {
-        params: params.is_some(),
+        params: has_params,
         authorizer: true,
         mutation: false,
         backticks: true,
@@ -127,11 +131,8 @@ fn environment(object: &Declared, params: Option<&[Str; 3]>, definitions: &[Valu
     env.variables.remove("authorizer.requestResource");
     object.declare(&mut env, "object");
     object.declare(&mut env, "oldObject");
-    if let Some(kind) = params
-        && let Some(schema) = published::schema(kind, definitions)
-        && let Some(declared) = Declared::of(&schema, true, &type_name(kind, 2))
-    {
-        declared.declare(&mut env, "params");
+    if let Some(params) = params {
+        params.declare(&mut env, "params");
     }
     env
 }
