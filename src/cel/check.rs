@@ -650,6 +650,9 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
             let inner = if env.level.is_new() { vec![Type::Dyn] } else { Vec::new() };
             Type::Opaque("optional_type".into(), inner)
         }
+        // Known by name, but no value: making it fails later.
+        "timestamp" => Type::Timestamp,
+        "duration" => Type::Duration,
         "google.protobuf.Timestamp" => Type::Timestamp,
         "google.protobuf.Duration" => Type::Duration,
         "google.protobuf.Any" => Type::Any,

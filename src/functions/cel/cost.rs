@@ -112,7 +112,11 @@ pub fn contains_cidr(c: &Charge<'_>) -> u64 {
 
 /// Walks the texts of one form.
 pub fn walk_if_known(c: &Charge<'_>) -> u64 {
-    if c.known.one_form { c.text_traversal(0) } else { 1 }
+    if c.known.one_form && matches!(c.args.first(), Some(Some(Value::Str(_)) | None)) {
+        c.text_traversal(0)
+    } else {
+        1
+    }
 }
 
 /// Compares a text with the beginning or the end of another one.
