@@ -170,6 +170,8 @@ impl Lowering<'_> {
         {
             return Ok(expr);
         }
+        let of_text = types.first().is_some_and(|t| t.ty == Type::String);
+        let function = if &**function == "reverse" && of_text { "@reverseText" } else { &**function };
         let Some(function) = library::find(function) else {
             return Err(format!("no such function: {function}"));
         };

@@ -70,7 +70,7 @@ pub static TABLE: &[Function] = &[
     f("min", l::min, c::traversal), f("max", l::max, c::traversal),
     f("slice", l::slice, c::made_list), f("flatten", l::flatten, c::flatten),
     f("sort", l::sort, c::sort), f("@sortByAssociatedKeys", l::sort_by_keys, c::sort),
-    f("distinct", l::distinct, c::distinct), f("reverse", m::reverse, c::made_list),
+    f("distinct", l::distinct, c::distinct), f("reverse", l::reverse, c::made_list), f("@reverseText", m::reverse, c::walk),
     f("lists.range", l::range, c::made_list), f("first", l::first, c::one), f("last", l::last, c::one),
     f("sets.contains", l::sets_contains, c::sets), f("sets.equivalent", l::sets_equivalent, c::sets_twice),
     f("sets.intersects", l::sets_intersects, c::sets),
