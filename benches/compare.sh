@@ -66,3 +66,21 @@ run() {
 run "one policy, one resource" apply "$W/one-policy.yaml" -r "$W/one.yaml"
 run "pool, plain" apply "$W/policies" -r "$DATA/verdicts/pool.yaml"
 run "pool, policy report" apply "$W/policies" -r "$DATA/verdicts/pool.yaml" -p
+# The tests of the policy library: ephor in one run; the reference folder by folder, as one run stops at the first
+# folder that it cannot load.
+run_tests() {
+  local folders theirs
+  mapfile -t folders < <(find "$DATA/kyverno-policies" -name kyverno-test.yaml -printf '%h\n' | sort)
+  read -r ours kb < <(best "$EPHOR" test "$DATA/kyverno-policies")
+  printf '%-34s ephor %8.1f ms, %6.1f MB' "${#folders[@]} folders of tests" "$ours" "$(python3 -c "print($kb/1024)")"
+  if [ -n "${KYVERNO_BIN:-}" ]; then
+    theirs=0
+    for folder in "${folders[@]}"; do
+      read -r one _ < <(ROUNDS=1 best "$KYVERNO_BIN" test "$folder")
+      theirs=$(python3 -c "print($theirs + $one)")
+    done
+    printf ', reference %9.1f ms in all: %.0f times' "$theirs" "$(python3 -c "print($theirs/$ours)")"
+  fi
+  echo
+}
+run_tests

@@ -38,6 +38,7 @@ pub mod kubernetes;
 pub mod load;
 pub mod lower;
 pub mod matching;
+pub mod native;
 pub mod patch;
 pub mod pattern;
 pub mod policy_set;

@@ -13,7 +13,7 @@ use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
 use crate::ir::policy::Cleanup;
-use crate::ir::review::Exemption;
+use crate::ir::review::{Exemption, Proxy};
 use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::sources::files::SourceText;
@@ -86,8 +86,35 @@ pub struct Policies {
     pub problems: Vec<Problem>,
 }
 
+/// What a policy is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Requests to the Kubernetes API, or data of any form.
+    Request,
+    /// Deletions.
+    Deletion,
+    /// Check requests of a proxy.
+    Check(Proxy),
+}
+
+impl LoadedPolicy {
+    /// What it is asked for, also when it does not compile.
+    pub fn asked(&self) -> Asked {
+        let kind = self.document.text_at(&["kind"]);
+        match self.document.text_at(&["spec", "evaluation", "mode"]) {
+            _ if kind.ends_with("DeletingPolicy") => Asked::Deletion,
+            "HTTP" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Http),
+            "Envoy" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Envoy),
+            _ => Asked::Request,
+        }
+    }
+}
+
 /// What the policy check asks of other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
+    condition: |text| {
+        lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|e| e.to_string())
+    },
     parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string()),
     parse_yaml: document::yaml_value,
 };
@@ -197,10 +224,16 @@ impl Policies {
         }
     }
 
-    /// Why nothing can be evaluated: the first policy whose expressions do not compile.
-    pub fn uncompiled(&self) -> Option<String> {
-        let (policy, error) = self.policies.iter().find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
-        Some(format!("failed to compile policy {} ({error})", policy.name))
+    /// Why nothing can be evaluated: the first policy of those that are asked whose expressions do not
+    /// compile.
+    pub fn uncompiled(&self, asked: Asked) -> Option<String> {
+        let mut all = self.policies.iter().filter(|p| p.asked() == asked);
+        let (policy, error) = all.find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
+        Some(match asked {
+            Asked::Check(Proxy::Http) => format!("failed to compile HTTP policy {}: {error}", policy.name),
+            Asked::Check(Proxy::Envoy) => format!("failed to compile envoy policy {}: {error}", policy.name),
+            _ => format!("failed to compile policy {} ({error})", policy.name),
+        })
     }
 
     /// Adds what another argument gave.
@@ -233,7 +266,10 @@ fn source(name: &str, text: &str) -> Vec<Item> {
                     source: e.source,
                     line: e.line,
                     column: None,
-                    text: format!("failed to parse document ({})", e.message),
+                    text: format!(
+                        "failed to parse document (failed to parse yaml: error converting YAML to JSON: {})",
+                        e.message
+                    ),
                     fatal: false,
                 })],
             })
@@ -342,9 +378,13 @@ fn review(d: &Document, value: &Value) -> Option<Item> {
 
 /// An admission policy of Kubernetes or its binding, in the versions that the reference reads.
 fn admission(d: &Document, value: &Value) -> Option<Item> {
+    let refused = || crate::api::admission::readable(value).err();
     match (value.text_at(&["apiVersion"]), value.text_at(&["kind"])) {
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy")
         | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicy") => {
+            if let Some(text) = refused() {
+                return Some(left(d, &[], text, false));
+            }
             let loaded = LoadedPolicy {
                 name: value.text_at(&["metadata", "name"]).into(),
                 policy: Some(Arc::new(lower::admission::offline::policy(value))),
@@ -360,6 +400,9 @@ fn admission(d: &Document, value: &Value) -> Option<Item> {
         }
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding")
         | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBinding") => {
+            if let Some(text) = refused() {
+                return Some(left(d, &[], text, false));
+            }
             Some(Item::Binding(Box::new(lower::admission::offline::binding(value))))
         }
         _ => None,
@@ -377,6 +420,21 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
         let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
         return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
     }
-    let text = format!("failed to locate OpenAPI spec for GV: {api_version}");
-    left(d, &[], format!("{text} (kind {kind})"), false)
+    let text = format!("failed to retrieve validator: failed to locate OpenAPI spec for GV: {api_version}");
+    left(d, &[], format!("failed to parse document ({text})"), false)
+}
+
+/// An object that is an exception, wherever it came from; others and those that are not well-formed give
+/// nothing.
+pub fn exception(object: &Value) -> Policies {
+    let mut found = Policies::default();
+    if object.text_at(&["kind"]) != "PolicyException" {
+        return found;
+    }
+    if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
+        found.exemptions.extend(lower::review::exemption(object).ok());
+    } else if let Ok(checked) = schema::check(object) {
+        found.exceptions.push(lower::policy::exception(&checked));
+    }
+    found
 }

@@ -71,7 +71,8 @@ impl PolicySet {
     /// Policies whose one rule is a review come after all others.
     pub fn new(mut policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
         policies.sort_by_key(|p| p.rank());
-        let index = Index::new(policies.iter().map(AsRef::as_ref));
+        let asked = policies.iter().take_while(|p| p.answers_requests());
+        let index = Index::new(asked.map(AsRef::as_ref));
         let phases = phases::Phases::of(&policies);
         PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases }
     }

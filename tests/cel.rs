@@ -34,7 +34,13 @@ fn a_value_is_printed_in_the_notation_of_the_language() {
 
 #[test]
 fn a_trace_shows_the_parts_and_the_rounds_of_loops() {
-    let ran = cel(&["eval", "-t", "-i", "in.yaml", "(object.spec.replicas + 1) * 2 > 3 && object.spec.ports.all(x, x.p > 80)"]);
+    let ran = cel(&[
+        "eval",
+        "-t",
+        "-i",
+        "in.yaml",
+        "(object.spec.replicas + 1) * 2 > 3 && object.spec.ports.all(x, x.p > 80)",
+    ]);
     insta::assert_snapshot!(ran.out);
 }
 

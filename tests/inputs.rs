@@ -132,7 +132,9 @@ fn payloads_are_counted_and_rules_say_nothing_about_them() {
         body(&ran.out),
         "\nApplying 1 policy rule(s) to 2 resource(s)...\n\npass: 0, fail: 0, warn: 0, error: 0, skip: 0 \n"
     );
-    assert!(ran.err.starts_with("warning: payloads are checked by ValidatingPolicy objects only"));
+    assert!(
+        ran.err.starts_with("warning: payloads are checked by ValidatingPolicy objects in JSON mode only")
+    );
     assert_eq!(ran.code, Some(0));
 }
 

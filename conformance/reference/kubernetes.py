@@ -63,7 +63,8 @@ def main():
         if name in tops:
             flags.append("kind=" + tops[name])
         if "properties" not in schema:
-            flags.append("is=" + ("any" if name not in LEAVES else LEAVES[name]) if schema.get("type") != "string" else "is=string")
+            form = {"string": "string", "object": "object"}.get(schema.get("type"), "any")
+            flags.append("is=" + LEAVES.get(name, form))
         lines.append(" ".join([short(name)] + flags) + "\n")
         for field, inner in sorted(schema.get("properties", {}).items()):
             default = inner.get("default")

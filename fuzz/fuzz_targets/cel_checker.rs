@@ -10,7 +10,7 @@ static ENV: LazyLock<Env> =
     LazyLock::new(|| admission(Admission { params: true, authorizer: true, mutation: true, ..Admission::default() }));
 
 fuzz_target!(|text: &str| {
-    if let Ok(typed) = ephor::cel::checked(text, &ENV) {
+    if let Ok(typed) = ephor::cel::typed(text, &ENV) {
         let estimate = ephor::cel::estimated(&typed, &ENV);
         let _ = estimate.max;
     }

@@ -9,7 +9,7 @@ pub mod admission;
 pub mod autogen;
 pub use crate::value::names as labels;
 pub mod lint;
-mod read;
+pub mod read;
 pub mod repair;
 pub mod schema;
 

@@ -54,6 +54,10 @@ pub fn line_and_column(source: &str, at: Place) -> (usize, usize) {
 pub const NOWHERE: Place = Place::MAX;
 
 fn write_one(out: &mut String, source: &str, issue: &Issue) {
+    if source.is_empty() {
+        let _ = write!(out, "ERROR: <input>:1:0: {}", issue.text);
+        return;
+    }
     if issue.at == NOWHERE {
         let _ = write!(out, "ERROR: <input>:-1:0: {}", issue.text);
         return;

@@ -31,6 +31,26 @@ pub struct Program {
     pub ty: Type,
 }
 
+/// The type of an expression.
+///
+/// # Errors
+/// The issues, one after the other.
+pub fn checked(source: &str, env: &Env) -> Result<Type, String> {
+    typed(source, env).map(|tree| tree.ty)
+}
+
+/// Parses and checks an expression.
+///
+/// # Errors
+/// The issues, one after the other.
+pub fn typed(source: &str, env: &Env) -> Result<check::Typed, String> {
+    let failed = |issues: Vec<issue::Issue>| issue::report(source, &issues);
+    let tree = syntax::parse(source, env.syntax).map_err(failed)?;
+    let typed = check::check(&tree, env).map_err(failed)?;
+    let issues = validate::issues(&typed, env);
+    if issues.is_empty() { Ok(typed) } else { Err(failed(issues)) }
+}
+
 /// Compiles an expression.
 ///
 /// # Errors
@@ -49,25 +69,12 @@ pub fn compile_as(
     cx: &Context,
     refused: &dyn Fn(&Type) -> Option<String>,
 ) -> Result<Program, String> {
-    let typed = checked(source, env)?;
+    let typed = typed(source, env).map_err(|text| format!("compilation failed: {text}"))?;
     if let Some(text) = refused(&typed.ty) {
         return Err(text);
     }
     let expr = lower::lower(&typed, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
     Ok(Program { expr, ty: typed.ty })
-}
-
-/// Parses and checks an expression.
-///
-/// # Errors
-/// The detail text, beginning `compilation failed: `.
-pub fn checked(source: &str, env: &Env) -> Result<check::Typed, String> {
-    let failed =
-        |issues: Vec<issue::Issue>| format!("compilation failed: {}", issue::report(source, &issues));
-    let tree = syntax::parse(source, env.syntax).map_err(failed)?;
-    let typed = check::check(&tree, env).map_err(failed)?;
-    let issues = validate::issues(&typed, env);
-    if issues.is_empty() { Ok(typed) } else { Err(failed(issues)) }
 }
 
 /// What a checked expression will cost, as far as that is known before it runs.

@@ -4,6 +4,7 @@
 //! standard error as `Error: …` with exit code 1; what is worth knowing but changes no result goes
 //! there as one `warning: …` line each.
 
+pub mod admission;
 pub mod apply;
 pub mod cel;
 pub mod completion;
@@ -32,6 +33,7 @@ struct Page {
 /// The pages of all commands.
 fn pages() -> Vec<Page> {
     let mut all = vec![
+        admission::PAGE,
         apply::PAGE,
         completion::PAGE,
         conformance::PAGE,
@@ -72,6 +74,11 @@ struct Command {
 }
 
 const COMMANDS: &[Command] = &[
+    Command {
+        name: "admission",
+        about: "Prints policies of Kubernetes that say the same as Kyverno's.",
+        run: admission::run,
+    },
     Command { name: "apply", about: "Applies policies on resources.", run: apply::run },
     Command { name: "cel", about: "Evaluates, checks and explains CEL expressions.", run: cel::run },
     Command {

@@ -290,7 +290,11 @@ fn finish(parsed: &Parsed, style: Style, sums: Sums, out: &mut impl Write) -> Re
     };
     let _ = out.write_all(text.as_bytes());
     if parsed.on("fail-only") && failures > 0 {
-        let _ = write!(out, "Aggregated Failed Test Cases : \n{}", render(&sums.failed, style));
+        let failed = render(&sums.failed, style);
+        let _ = match style.format {
+            Format::Table => write!(out, "Aggregated Failed Test Cases : \n{failed}"),
+            _ => write!(out, "\n{failed}\n\n"),
+        };
     }
     if parsed.on("coverage") {
         let _ = out.write_all(sums.coverage.text().as_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::api::autogen::{Selection, computed_rules};
 use crate::api::schema;
-use crate::engine::request::{Parts, UserParts};
+use crate::engine::request::{Parts, UserParts, namespace_of_labels};
 use crate::engine::{Effect, Profile, Request, RuleOutcome, action};
 use crate::ir::rule::RuleKind;
 use crate::ir::{Exception, Policy};
@@ -323,7 +323,10 @@ fn request(case: &Value) -> Result<Request, String> {
         operation: case.text_at(&["operation"]).into(),
         subresource: case.text_at(&["subresource"]).into(),
         user,
-        namespace_labels: case.get("namespaceLabels").and_then(Value::as_map).cloned().unwrap_or_default(),
+        namespace: case.get("namespaceLabels").and_then(Value::as_map).map_or(Value::Null, |labels| {
+            let name = case.at(&["resource", "metadata", "namespace"]).and_then(Value::as_str);
+            namespace_of_labels(name.unwrap_or_default(), labels.clone())
+        }),
         values: Vec::new(),
         dry_run: false,
         details: true,

@@ -147,7 +147,7 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     let result = eval(&program.expr, Env::new(&root, &cx).with_meter(&meter));
     let mut out = Map::new();
     out.insert("outputType", Value::from(program.ty.formal()));
-    if let Ok(typed) = cel::checked(source, &env) {
+    if let Ok(typed) = cel::typed(source, &env) {
         let found = cel::estimated(&typed, &env);
         let found = [("min", found.min), ("max", found.max)].map(|(k, n)| (k, whole(n)));
         out.insert("estimatedCost", object(found));

@@ -139,7 +139,16 @@ impl<'f, 'a> Env<'f, 'a> {
         {
             return read_path(Cow::Borrowed(v), rest, access);
         }
-        read_path(Cow::Borrowed(self.root), keys, access)
+        let found = read_path(Cow::Borrowed(self.root), keys, access);
+        match (&found, keys.first()) {
+            // Of a variable that is declared but has no value here, CEL speaks otherwise than of a key.
+            (Err(Fault::NotFound(key)), Some(first))
+                if key == first && self.is_metered() && self.root.get(first).is_none() =>
+            {
+                Err(Fault::new(format!("no such attribute(s): {first}")))
+            }
+            _ => found,
+        }
     }
 
     fn local(&self, n: u32) -> Result<&'a Value, Fault> {

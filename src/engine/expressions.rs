@@ -6,6 +6,7 @@
 use crate::functions::Context;
 use crate::ir::expressions::{Expressions, Program, Source, Verdict};
 use crate::kubernetes::kinds::guessed_plural as plural;
+use crate::value::object::{About, Check};
 use crate::value::{Fault, Map, Object, Str, Value};
 
 use super::Request;
@@ -23,7 +24,13 @@ const MAX_MESSAGE: usize = 5 << 10;
 pub fn run(rule: &Expressions, request: &Request) -> (Status, Str) {
     let root = request.strict_root.get_or_init(|| root(request));
     let cx = &request.functions;
-    match admitted(rule, root, cx) {
+    if let Some(params) = &rule.params {
+        return match super::rule_params::look_up(params) {
+            Ok(()) => (Status::Pass, rule.passed.clone()),
+            Err(text) => (Status::Error, text.into()),
+        };
+    }
+    match admitted(rule, request, root) {
         Ok(true) => {}
         Ok(false) => return (Status::Skip, "cel preconditions not met".into()),
         Err(text) => return (Status::Fail, text.into()),
@@ -37,6 +44,56 @@ pub fn run(rule: &Expressions, request: &Request) -> (Status, Str) {
         }
     }
     (Status::Pass, rule.passed.clone())
+}
+
+/// Whether all conditions on requests are true; one that fails is not.
+pub fn admits(conditions: &[Source], request: &Request) -> bool {
+    if conditions.is_empty() {
+        return true;
+    }
+    let root = root_of_request(request);
+    let none = Lazies::new(&[]);
+    let holds = |c: &Source| evaluate(&c.program, &root, &request.functions, &none);
+    conditions.iter().all(|c| matches!(holds(c), Ok(Value::Bool(true))))
+}
+
+/// The request as rules see it: the name of the resource is known in a cluster only.
+fn request_of_rule(request: &Request) -> Map {
+    let mut seen = admission_request(request);
+    for key in ["resource", "requestResource"] {
+        let nothing = ["group", "version", "resource"].map(|k| (Str::from(k), Value::from("")));
+        let known = request.root.at(&["request", key]).cloned();
+        seen.insert(key, known.unwrap_or_else(|| Value::Map(nothing.into_iter().collect())));
+    }
+    seen
+}
+
+/// What conditions on requests see: an object that is not there has its kind all the same.
+fn root_of_request(request: &Request) -> Value {
+    let target = &request.target;
+    let version = match &*target.group {
+        "" => target.version.to_string(),
+        group => format!("{group}/{}", target.version),
+    };
+    let of_kind = |object: &Value| {
+        let mut m = object.as_map().cloned().unwrap_or_default();
+        m.insert("apiVersion", version.as_str().into());
+        m.insert("kind", Value::Str(target.kind.clone()));
+        Value::Map(m)
+    };
+    let mut seen = request_of_rule(request);
+    for key in ["name", "namespace"] {
+        match request.object.text_at(&["metadata", key]) {
+            "" => drop(seen.remove(key)),
+            text => drop(seen.insert(key, text.into())),
+        }
+    }
+    let mut m = Map::new();
+    m.insert("object", of_kind(&request.object));
+    m.insert("oldObject", of_kind(&request.old_object));
+    m.insert("request", Value::Map(seen));
+    m.insert("namespaceObject", Value::Null);
+    Value::Map(m)
 }
 
 /// Why an expression has no value.
@@ -61,8 +118,15 @@ fn told(source: &Source, failure: &Failure) -> String {
     }
 }
 
-/// Whether all conditions are true; a false one wins over faults.
-fn admitted(rule: &Expressions, root: &Value, cx: &Context) -> Result<bool, String> {
+/// Whether all conditions are true; a false one wins over faults. They know nothing of the namespace.
+fn admitted(rule: &Expressions, request: &Request, root: &Value) -> Result<bool, String> {
+    if rule.admit.is_empty() {
+        return Ok(true);
+    }
+    let cx = &request.functions;
+    let mut seen = root.as_map().cloned().unwrap_or_default();
+    seen.insert("namespaceObject", Value::Null);
+    let root = &Value::Map(seen);
     let lazies = Lazies::new(&rule.lazies);
     let mut failures = Vec::new();
     for condition in &rule.admit {
@@ -138,11 +202,27 @@ fn root(request: &Request) -> Value {
     let mut m = Map::new();
     m.insert("object", request.object.clone());
     m.insert("oldObject", request.old_object.clone());
-    m.insert("request", Value::Map(admission_request(request)));
+    m.insert("request", Value::Map(request_of_rule(request)));
     m.insert("params", Value::Null);
-    m.insert("namespaceObject", namespace(request));
-    m.insert("authorizer", Value::object(Object::Check(Default::default())));
+    m.insert("namespaceObject", named_namespace(request));
+    let of_request = Check { about: About::Resource, ..Check::default() };
+    m.insert("authorizer", Value::object(Object::Check(Check::default())));
+    m.insert("authorizer.requestResource", Value::object(Object::Check(of_request)));
     Value::Map(m)
+}
+
+/// The object's namespace as rules see it: outside of a cluster they know its name only.
+fn named_namespace(request: &Request) -> Value {
+    if request.target.namespace.is_empty() {
+        return Value::Null;
+    }
+    let mut found = namespace(request);
+    if let Value::Map(m) = &mut found
+        && let Some(Value::Map(metadata)) = m.get_mut("metadata")
+    {
+        metadata.remove("labels");
+    }
+    found
 }
 
 /// The object's namespace, as far as it is known outside of a cluster.

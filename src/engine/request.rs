@@ -42,6 +42,8 @@ pub struct Request {
     pub doubles: bool,
     /// Whether the former object is a copy of the object, because nothing is known of it.
     pub unchanged: bool,
+    /// The namespace that the object is, or is in; null = it is not known.
+    pub namespace: Value,
 }
 
 /// The parts of a request.
@@ -57,8 +59,8 @@ pub struct Parts {
     pub subresource: Str,
     /// The user as `request.userInfo` shows it, and the roles; `None` = nothing is known.
     pub user: Option<UserParts>,
-    /// Labels of the namespace.
-    pub namespace_labels: Map,
+    /// The namespace that the object is, or is in; null = it is not known.
+    pub namespace: Value,
     /// Values to put into the data: path and value. Those below `request.object` change the object.
     pub values: Vec<(Vec<Str>, Value)>,
     /// A dry run.
@@ -155,7 +157,9 @@ impl Request {
         target.operation =
             root.at(&["request", "operation"]).and_then(Value::as_str).unwrap_or(&operation).into();
         target.subresource = parts.subresource;
-        target.namespace_labels = parts.namespace_labels;
+        let labels = parts.namespace.at(&["metadata", "labels"]).and_then(Value::as_map);
+        target.namespace_labels = labels.cloned().unwrap_or_default();
+        target.namespace_known = !parts.namespace.is_null();
         if !deleting && !old_object.is_null() {
             target.old_labels = Some(Target::of(&old_object).labels);
         }
@@ -181,6 +185,7 @@ impl Request {
             details,
             doubles,
             unchanged,
+            namespace: parts.namespace,
         })
     }
 
@@ -203,6 +208,7 @@ impl Request {
         let mut target = Target::of(&self.old_object);
         target.operation = "CREATE".into();
         target.namespace_labels = self.target.namespace_labels.clone();
+        target.namespace_known = self.target.namespace_known;
         target.user = Some(Arc::new(User::default()));
         Request {
             object: self.old_object.clone(),
@@ -218,6 +224,7 @@ impl Request {
             details: self.details,
             doubles: self.doubles,
             unchanged: false,
+            namespace: self.namespace.clone(),
         }
     }
 }
@@ -308,4 +315,22 @@ fn service_account(username: &str) -> (String, String) {
         Some((ns, name)) => (ns.into(), name.split(':').next().unwrap_or_default().into()),
         None => (String::new(), String::new()),
     }
+}
+
+/// A namespace of which the labels are known.
+pub fn namespace_of_labels(name: &str, labels: Map) -> Value {
+    let map = |entries: Vec<(&str, Value)>| {
+        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
+    };
+    let mut metadata = vec![("name", Value::from(name))];
+    if !labels.is_empty() {
+        metadata.push(("labels", Value::Map(labels)));
+    }
+    map(vec![
+        ("apiVersion", Value::from("v1")),
+        ("kind", Value::from("Namespace")),
+        ("metadata", map(metadata)),
+        ("spec", map(vec![])),
+        ("status", map(vec![])),
+    ])
 }

@@ -39,7 +39,7 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Vec<RuleOutcome> {
     let mut out = Vec::new();
-    if !namespace_fits(policy, request) {
+    if !concerns(policy, request) {
         return out;
     }
     let mut matched = 0usize;
@@ -66,8 +66,13 @@ pub fn policy<'p>(
     out
 }
 
+/// Whether the rules of a policy are asked about the request at all.
+pub(super) fn concerns(policy: &Policy, request: &Request) -> bool {
+    namespace_fits(policy, request) && super::expressions::admits(&policy.admit, request)
+}
+
 /// A namespaced policy sees only objects of its own namespace.
-pub(super) fn namespace_fits(policy: &Policy, request: &Request) -> bool {
+fn namespace_fits(policy: &Policy, request: &Request) -> bool {
     if policy.is_review() {
         // The reference's command line does not compare the namespaces of these.
         return true;
@@ -126,7 +131,7 @@ pub(super) fn enter<'d, 'r: 'd>(
 ) -> Result<Entered<'d>, Box<RuleOutcome>> {
     let outcome =
         |status, message: Str| Err(Box::new(RuleOutcome::new(&rule.name, rule.kind, status, message)));
-    if let Some(why) = policy.broken.as_ref().or(rule.broken.as_ref()) {
+    if let Some(why) = &rule.broken {
         return outcome(Status::Error, why.clone());
     }
     let mut data = Data::new(root, world(policy, rule, request, around, sorted));
@@ -190,7 +195,10 @@ fn one(
             let (status, text) = super::verify::check(checks, policy, rule, request);
             Some(outcome(status, text.into()))
         }
-        Body::Unsupported(text) => Some(outcome(Status::Error, text.clone())),
+        Body::Manifests(wanted) => {
+            let (status, text) = super::manifests::check(wanted, request);
+            Some(outcome(status, text.into()))
+        }
         // These have phases of their own.
         Body::Mutate(_) | Body::Generate(_) | Body::Review(_) | Body::Admission(_) => None,
         Body::Validate { check, message } => {

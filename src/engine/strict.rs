@@ -325,7 +325,10 @@ fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
             Object::Keyed(_) => Ok(base.cel_entry(key).flatten()),
             Object::Struct(name, _) if is_mutation(name) => Ok(None),
             // A field that was not set is null.
-            Object::Struct(_, fields) => Ok(key.as_str().map(|k| fields.get(k).unwrap_or(&NULL))),
+            Object::Struct(name, fields) => Ok(key.as_str().map(|k| {
+                let unset = || cel::proxy_types::unset(name, k).unwrap_or(&NULL);
+                fields.get(k).unwrap_or_else(unset)
+            })),
             _ => Ok(None),
         },
         _ => Ok(None),

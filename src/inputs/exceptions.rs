@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::api::schema;
 use crate::ir::review::Exemption;
 use crate::ir::{Exception, Policy};
+use crate::load;
 use crate::policy_set::PolicySet;
 use crate::sources::files::SourceText;
 use crate::value::Value;
-use crate::{load, lower};
 
 /// The exceptions of a file, and what there is to say about their kinds.
 #[derive(Clone, Debug, Default)]
@@ -41,14 +40,9 @@ impl Exceptions {
 
     /// Takes an object that is an exception; others and those that are not well-formed are left out.
     pub fn take(&mut self, object: &Value) {
-        if object.text_at(&["kind"]) != "PolicyException" {
-            return;
-        }
-        if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
-            self.exemptions.extend(lower::review::exemption(object).ok());
-        } else if let Ok(checked) = schema::check(object) {
-            self.exceptions.push(lower::policy::exception(&checked));
-        }
+        let found = load::exception(object);
+        self.exceptions.extend(found.exceptions);
+        self.exemptions.extend(found.exemptions);
     }
 
     /// The policies with these exceptions.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::engine::request::{Parts, UserParts};
 use crate::engine::{Profile, Request};
 use crate::policy_set::{Engine, Outcome};
-use crate::value::{Map, Str, Value};
+use crate::value::{Str, Value};
 
 use super::values::Values;
 
@@ -42,7 +42,7 @@ impl Requests {
         let operation = Values::operation(&values).filter(shaped).unwrap_or("CREATE");
         let subresource = self.values.subresources.iter().find(|s| s.kind == object.text_at(&["kind"]));
         let parts = Parts {
-            namespace_labels: self.namespace_labels(&object),
+            namespace: self.namespace(&object),
             object,
             old_object: None,
             operation: operation.into(),
@@ -97,8 +97,8 @@ impl Requests {
         outcome
     }
 
-    /// The labels of the namespace that the object is, or is in.
-    pub fn namespace_labels(&self, object: &Value) -> Map {
+    /// The namespace that the object is, or is in; null when nothing is known of it.
+    pub fn namespace(&self, object: &Value) -> Value {
         let namespace = match object.text_at(&["kind"]) {
             "Namespace" => object.text_at(&["metadata", "name"]),
             _ => object.text_at(&["metadata", "namespace"]),

@@ -1,10 +1,14 @@
 //! Values files and `--set`.
 //!
 //! In: texts of the command line or of a test. Out: values by dotted path for every policy, rule and
-//! resource, and the labels of namespaces. Semantics: `docs/cli.md`, "Variables".
+//! resource, and namespaces. Semantics: `docs/cli.md`, "Variables".
 
 use std::collections::HashMap;
 
+use crate::engine::request::namespace_of_labels;
+use crate::kubernetes::Types;
+use crate::kubernetes::decode::problems;
+use crate::kubernetes::defaults::completed;
 use crate::policy_set::RuleValues;
 use crate::value::path::dotted;
 use crate::value::{Map, Str, Value};
@@ -26,8 +30,8 @@ pub struct Values {
     pub set: Vec<Placed>,
     /// For a policy and a rule.
     rules: HashMap<(String, String), Vec<Placed>>,
-    /// Labels of namespaces.
-    pub namespaces: HashMap<String, Map>,
+    /// Namespaces, by name.
+    pub namespaces: HashMap<String, Value>,
     /// Kinds of objects that stand for subresources of others.
     pub subresources: Vec<Subresource>,
 }
@@ -91,12 +95,15 @@ impl Values {
         })?;
         if doc.text_at(&["apiVersion"]).is_empty() || doc.text_at(&["kind"]).is_empty() {
             let notice = format!(
-                "\nWARNING: values file ({path}) uses a deprecated schema that will be removed in 1.15\n"
+                "\nWARNING: values file ({named}) uses a deprecated schema that will be removed in 1.15\n"
             );
             let text = format!(
-                "failed to decode yaml (values file {path} uses a deprecated schema — please migrate to the latest format)"
+                "failed to decode yaml (values file {named} uses a deprecated schema — please migrate to the latest format)"
             );
             return Err(Refused { notice: Some(notice), text, hint: None });
+        }
+        for namespace in doc.get("namespaces").and_then(Value::as_list).unwrap_or_default() {
+            decoded(namespace).map_err(wrap)?;
         }
         Ok(Values::of(&doc)?)
     }
@@ -130,12 +137,11 @@ impl Values {
         let labels =
             |v: &Value, path: &[&str]| v.at(path).and_then(Value::as_map).cloned().unwrap_or_default();
         for ns in list(doc, "namespaceSelector") {
-            values.namespaces.insert(ns.text_at(&["name"]).into(), labels(&ns, &["labels"]));
+            let (name, labels) = (ns.text_at(&["name"]), labels(&ns, &["labels"]));
+            values.namespaces.insert(name.into(), namespace_of_labels(name, labels));
         }
         for ns in list(doc, "namespaces") {
-            values
-                .namespaces
-                .insert(ns.text_at(&["metadata", "name"]).into(), labels(&ns, &["metadata", "labels"]));
+            values.namespaces.insert(ns.text_at(&["metadata", "name"]).into(), decoded(&ns)?);
         }
         for s in list(doc, "subresources") {
             let name = s.text_at(&["subresource", "name"]);
@@ -177,6 +183,32 @@ impl Values {
         }
         left
     }
+}
+
+/// A namespace as the reference's types hold it.
+fn decoded(given: &Value) -> Result<Value, String> {
+    let types = Types::built_in();
+    let Some(def) = types.of_kind(&["".into(), "v1".into(), "Namespace".into()]) else {
+        return Ok(given.clone());
+    };
+    let problems = problems(given, def, types);
+    let text = match (problems.wrong, problems.unknown.first()) {
+        (Some(wrong), _) => wrong,
+        (None, Some(path)) => {
+            let name = path.rsplit('.').next().unwrap_or_default();
+            format!("json: unknown field \"{name}\"")
+        }
+        (None, None) => {
+            let mut whole = completed(given, def, types).as_map().cloned().unwrap_or_default();
+            for part in ["spec", "status"] {
+                if !whole.contains_key(part) {
+                    whole.insert(part, Value::Map(Map::new()));
+                }
+            }
+            return Ok(Value::Map(whole));
+        }
+    };
+    Err(format!("error unmarshaling JSON: while decoding JSON: {text}"))
 }
 
 const RESOURCE: Object =

@@ -22,6 +22,15 @@ pub struct Constraints {
     pub equivalent: bool,
 }
 
+impl Constraints {
+    /// Accepts every operation.
+    pub fn any_operation(&mut self) {
+        for rule in self.rules.iter_mut().chain(&mut self.exclude) {
+            rule.operations = AnyOf::All;
+        }
+    }
+}
+
 /// Attributes that must all hold.
 #[derive(Clone, Debug)]
 pub struct ResourceRule {

@@ -47,6 +47,21 @@ pub struct Expressions {
     pub verdicts: Box<[Verdict]>,
     /// Told when all are true.
     pub passed: Str,
-    /// Whether the rule asks for parameters, which are not there outside of a cluster.
-    pub params: bool,
+    /// What it says of its parameters.
+    pub params: Option<Params>,
+}
+
+/// Which objects are the parameters of a rule.
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// API version, as written.
+    pub api_version: Str,
+    /// Kind.
+    pub kind: Str,
+    /// The object's name; empty when objects are chosen by labels.
+    pub name: Str,
+    /// Where they are; empty = where the request is.
+    pub namespace: Str,
+    /// Whether it is an error when labels choose none.
+    pub must_exist: bool,
 }

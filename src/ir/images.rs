@@ -13,6 +13,9 @@ pub struct ImageChecks {
     /// Where objects of other kinds than pods and their controllers have images: by kind, a list of
     /// `path`, `value`, `name`, `key`.
     pub extractors: Value,
+    /// Who must have signed the images of each check, and with which statements: below `verifyImages`,
+    /// a list of `type`, `repository`, `attestors`, `attestations`.
+    pub evidence: Template,
 }
 
 /// A check of images.
@@ -22,8 +25,6 @@ pub struct ImageCheck {
     pub references: Box<[Wildcard]>,
     /// Images among them that are let pass.
     pub skipped: Box<[Wildcard]>,
-    /// Who must have signed them, and with which statements: `type`, `attestors`, `attestations`.
-    pub evidence: Template,
     /// Whether there is such evidence.
     pub attested: bool,
     /// References without digest get one.

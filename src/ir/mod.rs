@@ -17,6 +17,7 @@ pub mod expressions;
 pub mod generate;
 pub mod guard;
 pub mod images;
+pub mod manifests;
 pub mod matcher;
 pub mod mutate;
 pub mod operator;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::value::{Str, Value};
 
-use super::review::View;
+use super::expressions::Source;
+use super::review::{Deed, View};
 use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
@@ -32,8 +33,8 @@ pub struct Policy {
     pub overrides: Box<[ActionOverride]>,
     /// A rule that ends in an error blocks the request.
     pub fail_closed: bool,
-    /// Why it cannot be evaluated at all.
-    pub broken: Option<Str>,
+    /// What must be true of a request, else no rule is asked.
+    pub admit: Box<[Source]>,
     /// Rules for kinds that have none of their own in `by_kind`.
     pub rules: Arc<[Arc<Rule>]>,
     /// Rules for pod controllers, generated ones included.
@@ -46,6 +47,12 @@ pub struct Policy {
 
 /// The rank of policies that look at payloads.
 const PAYLOAD: u8 = 2;
+/// The rank of Kubernetes' own policies.
+const KUBERNETES: u8 = 3;
+/// The rank of policies that say what is to be deleted.
+const DELETION: u8 = 5;
+/// The rank of policies on check requests of proxies.
+const CHECK: u8 = 4;
 
 impl Policy {
     /// `name` or `namespace/name`.
@@ -71,12 +78,30 @@ impl Policy {
         self.rank() == PAYLOAD
     }
 
-    /// Where it stands among policies of other kinds: admission policies come after Kyverno's
-    /// own, then those with reviews, of them those that look at payloads last.
+    /// Whether requests to the Kubernetes API, or data of any form, are what it is about.
+    pub fn answers_requests(&self) -> bool {
+        self.rank() < CHECK
+    }
+
+    /// Whether it is about check requests of proxies.
+    pub fn answers_proxies(&self) -> bool {
+        self.rank() == CHECK
+    }
+
+    /// Whether it says what is to be deleted, from time to time and not for requests.
+    pub fn deletes(&self) -> bool {
+        self.rank() == DELETION
+    }
+
+    /// Where it stands among policies of other kinds: policies with reviews come after Kyverno's own, of
+    /// them those that look at payloads last, then those of Kubernetes.
     pub fn rank(&self) -> u8 {
         match self.rules.first().map(|r| &r.body) {
+            Some(Body::Review(r)) if matches!(r.body, Deed::Deletion) => DELETION,
+            Some(Body::Review(r)) if matches!(r.view, View::Check(_)) => CHECK,
             Some(Body::Review(r)) if r.view == View::Payload => PAYLOAD,
             Some(Body::Review(_)) => 1,
+            Some(Body::Admission(_)) => KUBERNETES,
             _ => 0,
         }
     }

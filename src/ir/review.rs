@@ -40,6 +40,8 @@ pub enum Deed {
     Objects(Box<[Making]>),
     /// Whether the object is to be deleted: when all conditions hold.
     Deletion,
+    /// Answers to a proxy, of which the first that is not null counts.
+    Answers(Box<[Program]>),
 }
 
 /// A change of the object.
@@ -120,6 +122,35 @@ pub enum View {
     Payload,
     /// Each pod template below the object's `spec` in turn, as if it were a pod.
     Templates,
+    /// A check request of a proxy.
+    Check(Proxy),
+}
+
+/// Whose check requests expressions are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proxy {
+    /// An HTTP server's.
+    Http,
+    /// Envoy's.
+    Envoy,
+}
+
+impl Proxy {
+    /// The type of check requests.
+    pub fn request(self) -> &'static str {
+        match self {
+            Proxy::Http => "http.CheckRequest",
+            Proxy::Envoy => "envoy.service.auth.v3.CheckRequest",
+        }
+    }
+
+    /// The type of answers.
+    pub fn response(self) -> &'static str {
+        match self {
+            Proxy::Http => "http.CheckResponse",
+            Proxy::Envoy => "envoy.service.auth.v3.CheckResponse",
+        }
+    }
 }
 
 /// An exception from reviews.

@@ -96,8 +96,8 @@ pub enum Body {
     Generate(Box<Generation>),
     /// Checks images.
     VerifyImages(Box<super::images::ImageChecks>),
-    /// A kind of rule that this version cannot run: an error result with the text.
-    Unsupported(Str),
+    /// Checks who signed the object's manifest.
+    Manifests(Box<super::manifests::Manifests>),
 }
 
 /// A message with variables.

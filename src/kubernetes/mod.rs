@@ -7,6 +7,7 @@ mod custom;
 pub mod decode;
 pub mod defaults;
 pub mod kinds;
+pub mod published;
 pub mod schema;
 
 pub use kinds::{Kinds, Resource};

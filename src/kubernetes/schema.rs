@@ -1,7 +1,8 @@
 //! The fields of kinds: types, how lists and maps are merged, defaults.
 //!
 //! `schema.txt` has a line for each type, `package.Type`, with `atomic` when it is replaced as a whole,
-//! `kind=group/version/Kind` when it is a kind, `is=` when it is no object; and below it a line for each
+//! `kind=group/version/Kind` when it is a kind, `is=` when it is no object with known fields (`any`: of any
+//! kind, `object`: with any fields); and below it a line for each
 //! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before it =
 //! atomic), `[]T` (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`. Definitions of custom
 //! resources add types of the same form.
@@ -188,6 +189,7 @@ fn read(table: &str) -> Types {
         for word in words {
             match word.split_once('=') {
                 Some(("kind", kind)) => types.insert_kind(kind_of(kind), name.into()),
+                Some(("is", "object")) => (def.leaf, def.open) = (Some(Leaf::Any), true),
                 Some(("is", leaf)) => def.leaf = leaf_of(leaf),
                 _ => def.whole = Whole::Atomic,
             }

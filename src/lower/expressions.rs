@@ -8,7 +8,7 @@ use crate::cel::library::{Admission, admission};
 use crate::cel::types::Type;
 use crate::cel::{self, Program as Compiled};
 use crate::functions::{CelLevel, Context};
-use crate::ir::expressions::{Expressions, Lazy, Program, Source, Verdict};
+use crate::ir::expressions::{Expressions, Lazy, Params, Program, Source, Verdict};
 use crate::value::{Str, Value};
 
 /// The message type of the values under names.
@@ -16,17 +16,21 @@ const VARIABLES: &str = "kubernetes.variables";
 
 /// Lowers a `validate.cel` section.
 pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str, name: &str) -> Expressions {
-    let set = |key: &str| cel.get(key).is_some_and(|v| !v.is_null());
-    let params = set("paramKind") && set("paramRef");
-    let choice =
-        Admission { params, authorizer: true, mutation: false, backticks: true, level: CelLevel::Kyverno };
+    let params = params(cel);
+    let choice = Admission {
+        params: params.is_some(),
+        authorizer: true,
+        mutation: false,
+        backticks: true,
+        level: CelLevel::Kyverno,
+    };
     let mut compiler = Compiler::new(choice);
-    let admit =
-        list(admit).iter().map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool))).collect();
     let lazies: Box<[Lazy]> = list(cel.get("variables"))
         .iter()
         .map(|v| compiler.variable(v.text_at(&["name"]), v.text_at(&["expression"])))
         .collect();
+    let admit =
+        list(admit).iter().map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool))).collect();
     let verdicts = list(cel.get("expressions"))
         .iter()
         .map(|e| {
@@ -41,6 +45,19 @@ pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str, name: &str
         .collect();
     let passed = format!("Validation rule '{name}' passed.").into();
     Expressions { admit, lazies, verdicts, passed, params }
+}
+
+/// Parameters need both parts.
+fn params(cel: &Value) -> Option<Params> {
+    let part = |key: &str| cel.get(key).filter(|v| !v.is_null());
+    let (kind, which) = (part("paramKind")?, part("paramRef")?);
+    Some(Params {
+        api_version: kind.text_at(&["apiVersion"]).into(),
+        kind: kind.text_at(&["kind"]).into(),
+        name: which.text_at(&["name"]).into(),
+        namespace: which.text_at(&["namespace"]).into(),
+        must_exist: which.text_at(&["parameterNotFoundAction"]) != "Allow",
+    })
 }
 
 fn list(v: Option<&Value>) -> &[Value] {
@@ -58,7 +75,12 @@ pub(super) struct Compiler {
 
 impl Compiler {
     pub(super) fn new(choice: Admission) -> Compiler {
-        let mut compiler = Compiler::without_variables(choice);
+        Compiler::with(admission(choice))
+    }
+
+    /// For expressions of an environment, and values under names.
+    pub(super) fn with(env: Env) -> Compiler {
+        let mut compiler = Compiler { env, cx: Context::default(), fields: Vec::new(), names: Vec::new() };
         compiler.env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
         compiler.declare();
         compiler
@@ -67,6 +89,16 @@ impl Compiler {
     /// For expressions that may not use values under names.
     pub(super) fn without_variables(choice: Admission) -> Compiler {
         Compiler { env: admission(choice), cx: Context::default(), fields: Vec::new(), names: Vec::new() }
+    }
+
+    /// The type of an expression, if it has one.
+    pub(super) fn type_of(&self, text: &str) -> Option<Type> {
+        cel::checked(text, &self.env).ok()
+    }
+
+    /// What is wrong with an expression, whatever its type.
+    pub(super) fn issues(&self, text: &str) -> Option<String> {
+        cel::checked(text, &self.env).err()
     }
 
     /// For a level of CEL's runtime.
@@ -122,15 +154,20 @@ impl Compiler {
 
     pub(super) fn variable(&mut self, name: &str, text: &str) -> Lazy {
         let ty = match self.compiled(text, &[]) {
-            Ok(program) => plain(&program.ty),
+            Ok(program) => program.ty,
             Err(_) => Type::Dyn,
         };
         let lazy = Lazy { name: name.into(), program: self.program(text, None) };
+        self.declare_variable(name, &ty);
+        lazy
+    }
+
+    /// Makes a name known for a value of a type.
+    pub(super) fn declare_variable(&mut self, name: &str, ty: &Type) {
         self.fields.retain(|(known, _)| **known != *name);
-        self.fields.push((name.into(), ty));
+        self.fields.push((name.into(), plain(ty)));
         self.names.push(name.into());
         self.declare();
-        lazy
     }
 }
 

@@ -11,8 +11,11 @@ use super::template::document;
 /// Lowers the checks of a rule; `names` are the bindings in its scope.
 pub fn checks(rule: &Value, names: &Arc<[Str]>) -> ImageChecks {
     let entries = rule.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
+    let evidence = Value::list(entries.iter().map(evidence).collect());
+    let below: Map = [(Str::from("verifyImages"), evidence)].into_iter().collect();
     ImageChecks {
-        entries: entries.iter().map(|e| check(e, names)).collect(),
+        entries: entries.iter().map(check).collect(),
+        evidence: document(&Value::Map(below), names),
         extractors: rule.get("imageExtractors").cloned().unwrap_or_default(),
     }
 }
@@ -21,32 +24,33 @@ fn list<'v>(entry: &'v Value, key: &str) -> &'v [Value] {
     entry.get(key).and_then(Value::as_list).unwrap_or_default()
 }
 
-fn check(entry: &Value, names: &Arc<[Str]>) -> ImageCheck {
+fn check(entry: &Value) -> ImageCheck {
     let patterns = |key: &str| list(entry, key).iter().filter_map(Value::as_str).map(Wildcard::new);
     let former = Some(entry.text_at(&["image"])).filter(|s| !s.is_empty()).map(Wildcard::new);
-    let mut attestors = list(entry, "attestors").to_vec();
-    let attestations = list(entry, "attestations");
-    // Beside attestations the attestor of a former version is lost, as in the reference.
-    attestors.extend(former_attestor(entry).filter(|_| attestations.is_empty()));
     let on = |key: &str| entry.get(key).and_then(Value::as_bool).unwrap_or(true);
-    let attested = !attestors.is_empty() || !attestations.is_empty();
-    let evidence: Map = [
-        ("type", Value::from(entry.text_at(&["type"]))),
-        ("attestors", Value::list(attestors)),
-        ("attestations", Value::list(attestations.iter().map(without_conditions).collect())),
-    ]
-    .into_iter()
-    .map(|(k, v)| (Str::from(k), v))
-    .collect();
+    let wanted = |key: &str| !list(entry, key).is_empty();
     ImageCheck {
         references: patterns("imageReferences").chain(former).collect(),
         skipped: patterns("skipImageReferences").collect(),
-        evidence: document(&Value::Map(evidence), names),
-        attested,
+        attested: wanted("attestors") || wanted("attestations") || former_attestor(entry).is_some(),
         mutate_digest: on("mutateDigest"),
         verify_digest: on("verifyDigest"),
         required: on("required"),
     }
+}
+
+fn evidence(entry: &Value) -> Value {
+    let mut attestors = list(entry, "attestors").to_vec();
+    let attestations = list(entry, "attestations");
+    // Beside attestations the attestor of a former version is lost, as in the reference.
+    attestors.extend(former_attestor(entry).filter(|_| attestations.is_empty()));
+    let fields = [
+        ("type", Value::from(entry.text_at(&["type"]))),
+        ("repository", Value::from(entry.text_at(&["repository"]))),
+        ("attestors", Value::list(attestors)),
+        ("attestations", Value::list(attestations.iter().map(without_conditions).collect())),
+    ];
+    Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
 }
 
 /// Conditions are evaluated on statements, which only a registry has.

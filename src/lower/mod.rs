@@ -11,6 +11,7 @@ pub mod constraints;
 mod expressions;
 pub mod generate;
 pub mod images;
+pub mod manifests;
 pub mod matcher;
 pub mod mutate;
 pub mod policy;

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
+use crate::cel::library::Admission;
+use crate::cel::types::Type;
+use crate::ir::expressions::Source;
 use crate::ir::policy::Cleanup;
 use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
@@ -10,6 +13,7 @@ use crate::value::{Map, Str, Value};
 
 use super::binding::bindings;
 use super::condition::conditions;
+use super::expressions::Compiler;
 use super::matcher::matcher;
 use super::rule::{overrides, rule};
 
@@ -34,10 +38,6 @@ pub fn policy(doc: &Value) -> Policy {
         "" => doc.text_at(&["spec", "failurePolicy"]),
         set => set,
     };
-    let has_match_conditions = doc
-        .at(&["spec", "webhookConfiguration", "matchConditions"])
-        .and_then(Value::as_list)
-        .is_some_and(|l| !l.is_empty());
     Policy {
         kind: text(&["kind"]),
         name: text(&["metadata", "name"]),
@@ -49,13 +49,24 @@ pub fn policy(doc: &Value) -> Policy {
         action: text(&["spec", "validationFailureAction"]),
         overrides: overrides(doc.at(&["spec", "validationFailureActionOverrides"])),
         fail_closed: failure_policy != "Ignore",
-        broken: has_match_conditions
-            .then(|| "webhookConfiguration.matchConditions are not supported yet".into()),
+        admit: conditions_of_requests(doc),
         rules: base.into(),
         by_kind,
         rule_count: all.len(),
         rule_names: all.iter().map(|c| Str::from(c.rule.text_at(&["name"]))).collect(),
     }
+}
+
+/// `webhookConfiguration.matchConditions`.
+fn conditions_of_requests(doc: &Value) -> Box<[Source]> {
+    let written = doc.at(&["spec", "webhookConfiguration", "matchConditions"]).and_then(Value::as_list);
+    written.unwrap_or_default().iter().map(|c| condition_of_requests(c.text_at(&["expression"]))).collect()
+}
+
+/// Such an expression sees the request and its objects only.
+pub fn condition_of_requests(text: &str) -> Source {
+    let choice = Admission { backticks: true, ..Admission::default() };
+    Compiler::without_variables(choice).source(text, Some(&Type::Bool))
 }
 
 /// The rules for pod controllers. All controllers but cron jobs share theirs: a generated rule names
@@ -122,7 +133,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
             action: "".into(),
             overrides: Box::default(),
             fail_closed: true,
-            broken: None,
+            admit: Box::default(),
             rules: Arc::from([]),
             by_kind: Vec::new(),
             rule_count: 0,

@@ -112,9 +112,8 @@ fn validate(
     inserted: usize,
     admit: Option<&Value>,
 ) -> Body {
-    let attestors = v.at(&["manifests", "attestors"]);
-    if present(attestors).is_some() {
-        return Body::Unsupported("validate.manifests rules are not supported yet".into());
+    if let Some(m) = v.get("manifests").filter(|m| present(m.get("attestors")).is_some()) {
+        return Body::Manifests(Box::new(super::manifests::manifests(m)));
     }
     if let Some(p) = present(v.get("podSecurity")) {
         return Body::PodSecurity(PodSecurity {

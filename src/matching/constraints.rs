@@ -5,7 +5,7 @@
 
 use crate::ir::constraints::{AnyOf, Constraints, ResourcePath, ResourceRule, Scope};
 use crate::kubernetes::{Kinds, Resource};
-use crate::value::{Map, Str};
+use crate::value::{Map, Str, Value};
 
 use super::Target;
 use super::filter::selects;
@@ -92,7 +92,14 @@ fn is_namespaces(group: &str, have: &str, name: &str) -> bool {
 /// Whether the constraints accept a target, and under which resource.
 pub fn accepts_target(c: &Constraints, target: &Target) -> bool {
     let attributes = Attributes::of(target, target.kinds());
-    matches!(accepts(c, &attributes, target.kinds(), || Ok::<_, ()>(&target.namespace_labels)), Ok(Some(_)))
+    let mut named = Map::new();
+    let labels = if target.namespace_known {
+        &target.namespace_labels
+    } else {
+        named.insert("kubernetes.io/metadata.name", Value::Str(target.namespace.clone()));
+        &named
+    };
+    matches!(accepts(c, &attributes, target.kinds(), || Ok::<_, ()>(labels)), Ok(Some(_)))
 }
 
 /// The names of the kinds whose requests the constraints can accept; `None` when they cannot be told.

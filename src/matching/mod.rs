@@ -36,6 +36,8 @@ pub struct Target {
     pub operation: Str,
     /// Labels of the namespace.
     pub namespace_labels: Map,
+    /// Whether these are all its labels; else it has at least the one with its name.
+    pub namespace_known: bool,
     /// The user; `None` = nothing is known about users.
     pub user: Option<std::sync::Arc<User>>,
     /// Whether there is an object at all.

@@ -66,6 +66,29 @@ impl Part {
 /// # Errors
 /// The change does not fit, or would change what can only be replaced.
 pub fn merge(object: &Value, change: &Part, def: &TypeDef, types: &Types) -> Result<Value, String> {
+    merge_with(object, change, def, types, Atomic::Refused)
+}
+
+/// What becomes of values that have no parts to merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomic {
+    /// They may not be changed.
+    Refused,
+    /// They are replaced as a whole.
+    Replaced,
+}
+
+/// As [`merge`], with a choice on what has no parts to merge.
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_with(
+    object: &Value,
+    change: &Part,
+    def: &TypeDef,
+    types: &Types,
+    atomics: Atomic,
+) -> Result<Value, String> {
     let ty = Type::Named(def.name.clone(), Whole::Merged);
     let mut check = Check { types, errors: Vec::new() };
     check.part(change, &ty, "", 0);
@@ -78,7 +101,9 @@ pub fn merge(object: &Value, change: &Part, def: &TypeDef, types: &Types) -> Res
         }
     }
     let mut found = Vec::new();
-    atomic(change, &ty, "", types, &mut found);
+    if atomics == Atomic::Refused {
+        atomic(change, &ty, "", types, &mut found);
+    }
     if !found.is_empty() {
         return Err(format!(
             "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
@@ -319,6 +344,7 @@ fn atomic(part: &Part, ty: &Type, at: &str, types: &Types, found: &mut Vec<Strin
 
 fn merged(old: Option<&Value>, part: &Part, ty: &Type, types: &Types) -> Value {
     match (resolved(ty, types), part) {
+        (Resolved::Object(_, Whole::Atomic) | Resolved::Map(_, Whole::Atomic), _) => part.value(),
         (Resolved::Object(def, _), Part::Fields(fields)) => {
             merged_fields(old, fields, |k| def.field(k).map_or(&Type::Leaf(Leaf::Any), |f| &f.ty), types)
         }

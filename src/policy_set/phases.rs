@@ -1,10 +1,13 @@
 //! Sets that change or make objects: all mutate rules first, each policy on what the former one left, then
-//! the rules that give verdicts, on the changed object; then the same with reviews, and at the end
-//! whatever makes objects.
+//! the rules that give verdicts, on the changed object; then Kubernetes' own changes and the same with
+//! reviews, whatever makes objects, and at the end Kubernetes' own verdicts.
 
 use std::sync::Arc;
 
+use crate::engine::review::check;
+use crate::engine::review::deletion::{self, Subject};
 use crate::engine::{Request, RuleOutcome, generate, mutate, verify};
+use crate::ir::review::Proxy;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
@@ -21,21 +24,44 @@ pub struct Phases {
     changing: Vec<u32>,
     /// Reviews that make objects.
     making: Vec<u32>,
+    /// Policies that say what is to be deleted; requests do not run them.
+    deleting: Vec<u32>,
+    /// Policies of Kubernetes that change objects.
+    admitting: Vec<u32>,
+}
+
+/// Kinds of policies that have phases of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Own,
+    Review,
+    Kubernetes,
+}
+
+fn class(policy: &Policy) -> Class {
+    match (policy.is_review(), policy.is_admission()) {
+        (true, _) => Class::Review,
+        (_, true) => Class::Kubernetes,
+        _ => Class::Own,
+    }
 }
 
 impl Phases {
     /// Looks at all rules.
     pub fn of(policies: &[Arc<Policy>]) -> Phases {
-        let having = |kind: RuleKind, review: bool| {
-            let has = |p: &Policy| p.is_review() == review && p.rules.iter().any(|r| r.kind == kind);
+        let having = |kind: RuleKind, wanted: Class| {
+            let has = |p: &Policy| class(p) == wanted && p.rules.iter().any(|r| r.kind == kind);
             (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
         };
+        let deleting = (0u32..).zip(policies).filter(|(_, p)| p.deletes()).map(|(i, _)| i).collect();
         Phases {
-            mutating: having(RuleKind::Mutation, false),
-            verifying: having(RuleKind::ImageVerification, false),
-            generating: having(RuleKind::Generation, false),
-            changing: having(RuleKind::Mutation, true),
-            making: having(RuleKind::Generation, true),
+            deleting,
+            mutating: having(RuleKind::Mutation, Class::Own),
+            verifying: having(RuleKind::ImageVerification, Class::Own),
+            generating: having(RuleKind::Generation, Class::Own),
+            changing: having(RuleKind::Mutation, Class::Review),
+            making: having(RuleKind::Generation, Class::Review),
+            admitting: having(RuleKind::Mutation, Class::Kubernetes),
         }
     }
 }
@@ -44,14 +70,36 @@ impl PolicySet {
     /// Whether some rule changes or makes objects.
     pub fn has_phases(&self) -> bool {
         let p = &self.phases;
-        let all = [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.making];
+        let all = [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.making, &p.admitting];
         all.into_iter().any(|list| !list.is_empty())
     }
 
     /// The policies that change objects, in the order in which they do.
     pub fn mutating(&self) -> impl Iterator<Item = &Arc<Policy>> {
-        let all = self.phases.mutating.iter().chain(&self.phases.changing);
+        let p = &self.phases;
+        let all = p.mutating.iter().chain(&p.admitting).chain(&p.changing);
         all.filter_map(|at| self.policies.get(*at as usize))
+    }
+}
+
+impl Engine {
+    /// What policies on check requests of a proxy answer, in order.
+    pub fn check(&self, request: &Value, proxy: Proxy) -> Vec<PolicyOutcome> {
+        let run = |policy: &Arc<Policy>| {
+            let result = check::run(policy, request, proxy, &self.functions)?;
+            Some(PolicyOutcome::of(policy, vec![result]))
+        };
+        self.set.policies.iter().filter(|p| p.answers_proxies()).filter_map(run).collect()
+    }
+
+    /// What the deleting policies say of the object of a request, or of data of any form: in order,
+    /// without those that do not select it.
+    pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {
+        let run = |(_, policy): (usize, &Arc<Policy>)| {
+            let result = deletion::run(policy, request, &self.set.exemptions, subject)?;
+            Some(PolicyOutcome::of(policy, vec![result]))
+        };
+        self.set.phases.deleting.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
     }
 }
 
@@ -71,22 +119,25 @@ impl Engine {
         let request = changed.as_ref().unwrap_or(request);
         let recorded = self.verify(request, own, &mut outcome);
         let request = recorded.as_ref().unwrap_or(request);
-        self.decide(false, request, own, &mut outcome);
+        self.decide(Class::Own, request, own, &mut outcome);
+        let changed = self.mutate(&phases.admitting, request, own, &mut outcome);
+        let request = changed.as_ref().unwrap_or(request);
         let changed = self.mutate(&phases.changing, request, own, &mut outcome);
         let request = changed.as_ref().unwrap_or(request);
-        self.decide(true, request, own, &mut outcome);
+        self.decide(Class::Review, request, own, &mut outcome);
         for all in [&phases.making, &phases.generating] {
             self.generate(all, request, own, &mut outcome);
         }
+        self.decide(Class::Kubernetes, request, own, &mut outcome);
         outcome
     }
 
-    /// Runs the rules that give verdicts: reviews, or all others.
-    fn decide(&self, reviews: bool, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
+    /// Runs the rules that give verdicts, of policies of a class.
+    fn decide(&self, wanted: Class, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
         let object = if request.object.is_null() { &request.old_object } else { &request.object };
         for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
             let Some((at, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
-            if policy.is_review() != reviews {
+            if class(policy) != wanted {
                 continue;
             }
             let own = own(at, object);

@@ -11,6 +11,7 @@ pub mod guarded;
 pub mod offline;
 pub mod payload;
 
+use crate::kubernetes::Types;
 use crate::value::Value;
 
 /// A request to the Kubernetes API or to a service.
@@ -61,6 +62,11 @@ pub trait Sources: Send + Sync {
     /// # Errors
     /// The text of the lookup error.
     fn global(&self, _entry: &str, _projection: &str) -> Option<Result<Value, String>> {
+        None
+    }
+
+    /// The types of objects; `None` = those that every cluster has.
+    fn types(&self) -> Option<&Types> {
         None
     }
 

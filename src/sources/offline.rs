@@ -4,9 +4,11 @@
 //! its name, as the reference's offline client does. Semantics: `docs/cli.md`, "Context data".
 
 use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::document::json;
+use crate::kubernetes::Types;
 use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::value::{Map, Str, Value};
 
@@ -23,6 +25,8 @@ pub struct Offline {
     pub objects: Vec<Value>,
     /// Global context entries.
     pub globals: Vec<Value>,
+    /// The types of objects; `None` = those that every cluster has.
+    pub types: Option<Arc<Types>>,
 }
 
 /// What a path of the Kubernetes API names.
@@ -144,6 +148,10 @@ impl Offline {
 }
 
 impl Sources for Offline {
+    fn types(&self) -> Option<&Types> {
+        self.types.as_deref()
+    }
+
     fn objects(&self) -> &[Value] {
         &self.objects
     }

@@ -9,10 +9,15 @@ use std::path::Path;
 use super::files::reason;
 use crate::document;
 use crate::document::locate::locate_key;
+use crate::functions::cel::proxy_types;
 use crate::functions::json::decode_json;
-use crate::value::Value;
+use crate::ir::review::Proxy;
 use crate::value::place::PathPart;
 use crate::value::quote::quote;
+use crate::value::{Str, Value};
+
+/// What is said of a payload that is no object.
+pub const NO_OBJECT: &str = "the payload must be an object";
 
 /// Reads a payload of any form: the extension says whether it is JSON or YAML.
 ///
@@ -30,7 +35,7 @@ pub fn any_form(path: &str) -> Result<Value, String> {
     };
     match value {
         Value::Map(_) => Ok(value),
-        _ => Err(failed(format!("the payload must be an object ({path})"))),
+        _ => Err(failed(format!("{NO_OBJECT} ({path})"))),
     }
 }
 
@@ -45,44 +50,71 @@ fn yaml(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Reads a check request of an HTTP server.
+/// Reads a check request of a proxy.
 ///
 /// # Errors
 /// The reference's text.
-pub fn http_request(path: &str) -> Result<Value, String> {
-    let failed = |cause: String| format!("failed to parse HTTP payload from {path}: {cause}");
-    let text = read(path).map_err(|e| failed(format!("failed to read HTTP payload file {path}: {e}")))?;
-    match decode_json(&text).map_err(failed)? {
-        value @ (Value::Map(_) | Value::Null) => Ok(value),
-        other => {
-            let found = match other {
-                Value::List(_) => "array",
-                Value::Str(_) => "string",
-                Value::Bool(_) => "bool",
-                _ => "number",
-            };
-            Err(failed(format!("json: cannot unmarshal {found} into Go value of type http.CheckRequest")))
-        }
+pub fn check_request(path: &str, proxy: Proxy) -> Result<Value, String> {
+    let name = match proxy {
+        Proxy::Http => "HTTP",
+        Proxy::Envoy => "envoy",
+    };
+    let failed = |cause: String| format!("failed to parse {name} payload from {path}: {cause}");
+    let text = read(path).map_err(|e| failed(format!("failed to read {name} payload file {path}: {e}")))?;
+    match proxy {
+        Proxy::Http => http(&text).map_err(failed),
+        Proxy::Envoy => envoy(&text).map_err(failed),
     }
 }
 
-/// Reads a check request of the proxy Envoy. What is inside of its attributes is not checked.
-///
-/// # Errors
-/// The reference's text.
-pub fn envoy_request(path: &str) -> Result<Value, String> {
-    let failed = |cause: String| format!("failed to parse envoy payload from {path}: {cause}");
-    let text = read(path).map_err(|e| failed(format!("failed to read envoy payload file {path}: {e}")))?;
-    let value = decode_json(&text).map_err(|e| failed(format!("proto: syntax error: {e}")))?;
-    let Some(fields) = value.as_map() else {
-        return Err(failed(format!("proto: syntax error (line 1:1): unexpected token {}", text.trim())));
-    };
-    if let Some(unknown) = fields.keys().find(|k| &***k != "attributes") {
-        let place = locate_key(&text, &[PathPart::Key(unknown.clone())]);
-        let (line, column) = place.map_or((1, 1), |p| (p.line, p.col));
-        return Err(failed(format!("proto: (line {line}:{column}): unknown field {}", quote(unknown))));
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::List(_) => "array",
+        Value::Str(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Map(_) => "object",
+        _ => "number",
     }
-    Ok(value)
+}
+
+fn part<'v>(value: &'v Value, path: &[Str]) -> &'v Value {
+    let keys: Vec<&str> = path.iter().map(|k| &**k).collect();
+    value.at(&keys).unwrap_or(&Value::Null)
+}
+
+fn http(text: &str) -> Result<Value, String> {
+    let value = decode_json(text)?;
+    if !matches!(value, Value::Map(_) | Value::Null) {
+        let found = go_type(&value);
+        return Err(format!("json: cannot unmarshal {found} into Go value of type http.CheckRequest"));
+    }
+    proxy_types::request(Proxy::Http.request(), &value).map_err(|unfit| {
+        let found = go_type(part(&value, &unfit.path));
+        let holder = unfit.holder.rsplit('.').next().unwrap_or_default();
+        let wanted = unfit.wanted.unwrap_or_default();
+        let path = unfit.path.join(".");
+        format!("json: cannot unmarshal {found} into Go struct field {holder}.{path} of type {wanted}")
+    })
+}
+
+fn envoy(text: &str) -> Result<Value, String> {
+    let value = decode_json(text).map_err(|e| format!("proto: syntax error: {e}"))?;
+    if value.as_map().is_none() {
+        let token = if text.trim().starts_with('[') { "[" } else { text.trim() };
+        return Err(format!("proto: syntax error (line 1:1): unexpected token {token}"));
+    }
+    proxy_types::request(Proxy::Envoy.request(), &value).map_err(|unfit| {
+        let path: Vec<PathPart> = unfit.path.iter().cloned().map(PathPart::Key).collect();
+        let (line, column) = locate_key(text, &path).map_or((1, 1), |p| (p.line, p.col));
+        let field = unfit.path.last().map(|k| &**k).unwrap_or_default();
+        match unfit.wanted {
+            None => format!("proto: (line {line}:{column}): unknown field {}", quote(field)),
+            Some(wanted) => {
+                let found = crate::value::print::json(part(&value, &unfit.path));
+                format!("proto: (line {line}:{column}): invalid value for {wanted} field {field}: {found}")
+            }
+        }
+    })
 }
 
 fn read(path: &str) -> Result<String, String> {

@@ -77,7 +77,7 @@ pub struct Test {
     /// Values in the test itself.
     pub values: Option<Value>,
     /// The user information file.
-    pub user: Option<String>,
+    pub user: Option<(String, String)>,
     /// Exception files.
     pub exceptions: Vec<String>,
     /// Context data for expressions.
@@ -105,7 +105,7 @@ impl Test {
             &self.exceptions,
             &self.cluster,
         ];
-        let single = [&self.user, &self.context].into_iter().flatten();
+        let single = self.context.iter().chain(self.user.iter().map(|(_, path)| path));
         let values = self.variables.iter().chain(&self.json_payloads).map(|(_, path)| path);
         let expected =
             self.results.iter().flat_map(|r| r.patched.iter().chain(&r.generated).chain(&r.clone_source));
@@ -264,7 +264,7 @@ fn test(value: &Value, path: &str, repository: Option<&Path>) -> Test {
         params: paths("paramResources"),
         variables: given(value, "variables").map(|p| (p.clone(), inside(&p))),
         values: value.get("values").filter(|v| !v.is_null()).cloned(),
-        user: given(value, "userinfo").map(|p| inside(&p)),
+        user: given(value, "userinfo").map(|p| (p.clone(), inside(&p))),
         exceptions: paths("exceptions"),
         context: given(value, "context").map(|p| inside(&p)),
         cluster: paths("clusterResources"),

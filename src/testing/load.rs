@@ -12,12 +12,14 @@ use crate::inputs::exceptions::{self, Exceptions};
 use crate::inputs::requests::Requests;
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, resources, strict, user};
+use crate::ir::review::Proxy;
+use crate::kubernetes::Types;
 use crate::load::{self, Policies};
 use crate::sources::context::Context;
 use crate::sources::files::{self, Cause};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 use super::file::{Expected, Test};
 use super::mocks;
@@ -46,7 +48,7 @@ pub(super) struct Loaded {
     pub resources: Vec<Document>,
     pub targets: Vec<Document>,
     pub exceptions: Exceptions,
-    pub payloads: Vec<(String, Value)>,
+    pub payloads: Vec<Payload>,
     pub requests: Requests,
     pub world: World,
 }
@@ -68,13 +70,13 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let mut values = values(test, log)?;
     let user = match &test.user {
         None => None,
-        Some(path) => {
+        Some((shown, path)) => {
             log.line("  Loading user infos ...");
             let (parts, deprecated) = user::read(path).map_err(|r| format!("error: {}", told(r, log)))?;
             if deprecated {
-                log.text.push_str(&user::deprecated(path));
+                log.text.push_str(&user::deprecated(shown));
                 return Err(format!(
-                    "userInfo file {path} uses a deprecated schema — please migrate to the latest format"
+                    "userInfo file {shown} uses a deprecated schema — please migrate to the latest format"
                 ));
             }
             Some(parts)
@@ -104,16 +106,15 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let mut context = context(test, log)?;
     let mut exist: Vec<Value> =
         [&kept, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();
+    let mut types = None;
     if !test.cluster.is_empty() {
         log.line("Loading Kubernetes resources ...");
         let cluster = cluster(test, log)?;
         for ns in cluster.iter().filter(|o| o.text_at(&["kind"]) == "Namespace") {
-            let labels = ns.at(&["metadata", "labels"]).and_then(Value::as_map).cloned();
-            values
-                .namespaces
-                .entry(ns.text_at(&["metadata", "name"]).into())
-                .or_insert_with(|| labels.unwrap_or_else(Map::new));
+            let name = ns.text_at(&["metadata", "name"]).to_string();
+            values.namespaces.entry(name).or_insert_with(|| ns.clone());
         }
+        types = Some(Types::with(&cluster));
         context.resources.extend(exist.iter().chain(&cluster).cloned());
         exist.extend(cluster);
         values.subresources.clear();
@@ -126,7 +127,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         all.extend(read);
     }
     let world = World {
-        offline: Offline { objects: exist, globals: Vec::new() },
+        offline: Offline { objects: exist, globals: Vec::new(), types },
         cluster: !test.cluster.is_empty(),
         clone_sources: Vec::new(),
         answers: mocks::answers(&test.api_calls)?,
@@ -226,7 +227,19 @@ fn objects(
     }
 }
 
-fn payloads(test: &Test, log: &mut Log) -> Result<Vec<(String, Value)>, String> {
+/// The text for a check request that cannot be used; one that cannot be read is named once.
+fn unloaded(what: &str, path: &str, cause: &str) -> String {
+    let cause = match cause.find("failed to read ") {
+        Some(at) => cause.get(at..).unwrap_or(cause),
+        None => cause,
+    };
+    format!("error: failed to load {what} payloads from path {path} ({cause})")
+}
+
+/// Data with the path it is named by; a proxy's check request, or of any form.
+pub(super) type Payload = (String, Option<Proxy>, Value);
+
+fn payloads(test: &Test, log: &mut Log) -> Result<Vec<Payload>, String> {
     let mut all = Vec::new();
     if !test.json_payloads.is_empty() {
         log.line("  Loading JSON payloads ...");
@@ -234,21 +247,26 @@ fn payloads(test: &Test, log: &mut Log) -> Result<Vec<(String, Value)>, String> 
     for (shown, path) in &test.json_payloads {
         let failed = |e: String| {
             let cause = e.strip_prefix("failed to load JSON payload (").and_then(|e| e.strip_suffix(')'));
+            if cause.is_some_and(|c| c.starts_with(payload::NO_OBJECT)) {
+                return format!("error: JSON payload {shown} must be a top-level object (map)");
+            }
             format!("error: failed to load JSON payload {shown} ({})", cause.unwrap_or(&e))
         };
-        all.push((shown.clone(), payload::any_form(path).map_err(failed)?));
+        all.push((shown.clone(), None, payload::any_form(path).map_err(failed)?));
     }
     if !test.http_payloads.is_empty() {
         log.line("  Loading HTTP payloads ...");
     }
     for path in &test.http_payloads {
-        all.push((path.clone(), payload::http_request(path)?));
+        let request = payload::check_request(path, Proxy::Http).map_err(|e| unloaded("HTTP", path, &e))?;
+        all.push((path.clone(), Some(Proxy::Http), request));
     }
     if !test.envoy_payloads.is_empty() {
         log.line("  Loading Envoy payloads ...");
     }
     for path in &test.envoy_payloads {
-        all.push((path.clone(), payload::envoy_request(path)?));
+        let request = payload::check_request(path, Proxy::Envoy).map_err(|e| unloaded("Envoy", path, &e))?;
+        all.push((path.clone(), Some(Proxy::Envoy), request));
     }
     Ok(all)
 }

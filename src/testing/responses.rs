@@ -85,6 +85,9 @@ fn has(outcome: &PolicyOutcome, kind: RuleKind) -> bool {
 /// Whether a policy with rules that give verdicts responds to objects that it does not match. Reviews do
 /// where their constraints are more than one plain rule.
 fn responds_always(policy: &Policy) -> bool {
+    if !policy.answers_requests() {
+        return false;
+    }
     match policy.kind.trim_start_matches("Namespaced") {
         "ValidatingPolicy" | "MutatingPolicy" => return policy.rules.iter().any(|r| !is_plain(&r.when)),
         "ValidatingAdmissionPolicy" => return true,

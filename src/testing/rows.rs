@@ -81,7 +81,7 @@ pub struct Subject<'o> {
 impl Subject<'_> {
     fn shown(&self) -> String {
         match self.key.len() {
-            1 => format!("/{}", self.key.concat()),
+            1 if !self.name().contains('/') => format!("/{}", self.name()),
             _ => self.key.join("/"),
         }
     }
@@ -375,7 +375,11 @@ impl<'m> Maker<'m> {
 fn rule_of(response: &Response<'_>, result: &RuleOutcome) -> String {
     let nameless = ["ValidatingPolicy", "MutatingPolicy", "ImageValidatingPolicy"];
     let kind = response.policy.kind.trim_start_matches("Namespaced");
-    if nameless.contains(&kind) { String::new() } else { result.rule.to_string() }
+    if nameless.contains(&kind) && response.policy.answers_requests() {
+        String::new()
+    } else {
+        result.rule.to_string()
+    }
 }
 
 fn differs(head: &str, diff: &str) -> String {

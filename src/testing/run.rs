@@ -8,18 +8,20 @@ use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
 use crate::engine::reached::{self, Hits};
-use crate::engine::{Effect, RuleOutcome};
+use crate::engine::review::deletion::Subject as Looked;
+use crate::engine::{Effect, RuleOutcome, Status};
 use crate::functions;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
-use crate::load::LoadedPolicy;
+use crate::ir::review::Proxy;
+use crate::load::{Asked, LoadedPolicy};
 use crate::policy_set::{Engine, Outcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
 use crate::value::Value;
 
 use super::coverage::Coverage;
 use super::file::Test;
-use super::load::{self, Loaded, Log, Strictness};
+use super::load::{self, Loaded, Log, Payload, Strictness};
 use super::responses::{Response, responses};
 use super::rows::{self, Context, Idle, Row, Subject};
 
@@ -68,9 +70,10 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let log = &mut ran.log;
     let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world } =
         load::load(test, options.strictness, log)?;
+    let asked = policies.policies.iter().filter(|p| !matches!(p.asked(), Asked::Check(_))).count();
     log.line(&format!(
         "  Applying {} to {} with {} ...",
-        count(policies.policies.len(), "policy", "policies"),
+        count(asked, "policy", "policies"),
         count(resources.len(), "resource", "resources"),
         count(exceptions.len(), "exception", "exceptions")
     ));
@@ -80,7 +83,10 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let refused: HashMap<String, String> =
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
     world.clone_sources = clone_sources(test, log);
-    if let (Some(first), Some(text)) = (resources.first(), policies.uncompiled()) {
+    if let (Some(first), Some(text)) = (
+        resources.first(),
+        policies.uncompiled(Asked::Request).or_else(|| policies.uncompiled(Asked::Deletion)),
+    ) {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));
     }
@@ -92,13 +98,19 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         .with_sources(Arc::new(world))
         .with_values(requests.values.clone());
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
-    let documents: Vec<&Value> = payloads.iter().map(|(_, v)| v).collect();
+    for proxy in [Proxy::Http, Proxy::Envoy] {
+        let asks = payloads.iter().any(|(_, of, _)| *of == Some(proxy));
+        if let Some(text) = policies.uncompiled(Asked::Check(proxy)).filter(|_| asks) {
+            return Err(text);
+        }
+    }
     let evaluate_all = || -> Result<Evaluated, String> {
-        let on_payloads = evaluate(&engine, &documents, &requests)?;
-        let mut outcomes = HashMap::from([(String::new(), evaluate(&engine, &objects, &requests)?)]);
+        let on_payloads = on_payloads(&engine, &payloads, &requests)?;
+        let mut outcomes =
+            HashMap::from([(String::new(), evaluate(&engine, &objects, &requests, Looked::Object)?)]);
         for operation in operations {
             let requests = Requests { operation: Some(operation.as_str().into()), ..requests.clone() };
-            outcomes.insert(operation, evaluate(&engine, &objects, &requests)?);
+            outcomes.insert(operation, evaluate(&engine, &objects, &requests, Looked::Object)?);
         }
         Ok((on_payloads, outcomes))
     };
@@ -110,6 +122,12 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     if options.coverage {
         let all = outcomes.values().flatten().chain(&on_payloads);
         ran.coverage = coverage(&policies.policies, &hits, all);
+    }
+    for (object, outcome) in objects.iter().zip(outcomes.get("").into_iter().flatten()) {
+        for (_, fault) in outcome.results().filter(|(p, r)| p.deletes() && r.status == Status::Error) {
+            let name = object.text_at(&["metadata", "name"]);
+            log.line(&format!("failed to apply policy {name} on resource: {}", fault.message));
+        }
     }
     log.line("  Checking results ...");
     let context = Context { facts: &facts, refused: &refused };
@@ -168,7 +186,7 @@ struct Seen<'o> {
     set: &'o PolicySet,
     objects: &'o [&'o Value],
     targets: &'o [&'o Value],
-    payloads: &'o [(String, Value)],
+    payloads: &'o [Payload],
     on_payloads: &'o [Outcome],
 }
 
@@ -188,7 +206,7 @@ impl<'o> Seen<'o> {
                 found.push(Subject { key, responses: Vec::new(), changed });
             }
         }
-        for ((path, _), outcome) in self.payloads.iter().zip(self.on_payloads) {
+        for ((path, ..), outcome) in self.payloads.iter().zip(self.on_payloads) {
             let responses = responses(self.set, &Value::Null, outcome);
             evaluated.push(Subject { key: vec![path.clone()], responses, changed: Vec::new() });
         }
@@ -206,15 +224,33 @@ fn changed<'o>(response: &Response<'o>, key: &[String]) -> Option<(Value, Respon
     })
 }
 
-fn evaluate(engine: &Engine, objects: &[&Value], requests: &Requests) -> Result<Vec<Outcome>, String> {
+fn on_payloads(engine: &Engine, payloads: &[Payload], requests: &Requests) -> Result<Vec<Outcome>, String> {
+    let one = |(_, proxy, document): &Payload| match proxy {
+        Some(proxy) => Ok(vec![Outcome { policies: engine.check(document, *proxy), object: None }]),
+        None => evaluate(engine, &[document], requests, Looked::Payload),
+    };
+    let all: Result<Vec<Vec<Outcome>>, String> = payloads.iter().map(one).collect();
+    Ok(all?.into_iter().flatten().collect())
+}
+
+fn evaluate(
+    engine: &Engine,
+    objects: &[&Value],
+    requests: &Requests,
+    subject: Looked,
+) -> Result<Vec<Outcome>, String> {
     let one = |object: &&Value| {
         let failed = |e: String| {
             let name = object.text_at(&["metadata", "name"]);
             format!("failed to apply policies on resource {name} ({e})")
         };
         let request = requests.of((*object).clone(), None, engine).map_err(failed)?;
-        let outcome = engine.evaluate(&request);
-        Ok(requests.with_own_values(object, &request, outcome, engine))
+        let mut outcome = match subject {
+            Looked::Payload => engine.evaluate_payload(&request),
+            Looked::Object => requests.with_own_values(object, &request, engine.evaluate(&request), engine),
+        };
+        outcome.policies.extend(engine.deletions(&request, subject));
+        Ok(outcome)
     };
     objects.iter().map(one).collect()
 }

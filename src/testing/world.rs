@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::kubernetes::Types;
 use crate::sources::offline::Offline;
 use crate::sources::{Call, Sources, context};
 use crate::value::Value;
@@ -30,6 +31,10 @@ pub struct World {
 }
 
 impl Sources for World {
+    fn types(&self) -> Option<&Types> {
+        self.offline.types()
+    }
+
     fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
         if !self.cluster {
             return None;

@@ -45,6 +45,41 @@ pub trait Expressions {
     fn variable(&mut self, name: &str, source: &str) -> Option<String>;
 }
 
+/// Checks whether a policy or binding has the form of its kind: known fields, values of their types, a
+/// name, no name of an entry twice. The reference's command line asks for no more.
+///
+/// # Errors
+/// What is wrong, and with what.
+pub fn readable(document: &Value) -> Result<(), String> {
+    let (kind, name) = (document.text_at(&["kind"]), document.text_at(&["metadata", "name"]));
+    let mut wrong: Option<String> = None;
+    let types = Types::built_in();
+    // The versions have the same fields.
+    if let Some(def) = types.of_kind(&["admissionregistration.k8s.io".into(), "v1".into(), kind.into()]) {
+        let found = problems(document, def, types);
+        wrong = found.wrong.or_else(|| found.unknown.first().map(|path| format!("unknown field \"{path}\"")));
+    }
+    let mut names = subdomain_problems(name).into_iter();
+    let wrong = wrong.or_else(|| names.next().map(|text| format!("metadata.name: {text}"))).or_else(|| {
+        let spec = document.get("spec")?;
+        ["matchConditions", "variables"].iter().find_map(|key| {
+            let mut seen: Vec<&str> = Vec::new();
+            let mut entries = read::list(spec, key).iter().map(|e| e.text_at(&["name"]));
+            let twice = entries.find(|n| {
+                seen.contains(n) || {
+                    seen.push(n);
+                    false
+                }
+            })?;
+            Some(format!("spec.{key}: duplicate entries for key [name=\"{twice}\"]"))
+        })
+    });
+    match wrong {
+        Some(text) => Err(format!("failed to validate resource ({kind} {name:?}: {text})")),
+        None => Ok(()),
+    }
+}
+
 /// Checks a policy or binding with its defaults; gives the warnings about fields that are not known.
 ///
 /// # Errors

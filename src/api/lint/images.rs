@@ -46,6 +46,7 @@ fn check_entry(entry: &Value, is_audit: bool, place: &str, fields: &mut Fields) 
     for (place, set) in &sets {
         attestor_set(set, place, fields);
     }
+    former(entry, place, fields);
     if kind == "Notary" {
         for attestor in listed(entry, "attestors").iter().flat_map(|set| listed(set, "entries")) {
             for (name, title) in [("keyless", "Keyless"), ("keys", "Keys")] {
@@ -56,6 +57,18 @@ fn check_entry(entry: &Value, is_audit: bool, place: &str, fields: &mut Fields) 
             }
         }
     }
+}
+
+/// The attestor of a former version stands behind the others.
+fn former(entry: &Value, place: &str, fields: &mut Fields) {
+    let text = |key: &str| entry.text_at(&[key]);
+    if text("issuer").is_empty() || !text("key").is_empty() || !listed(entry, "attestations").is_empty() {
+        return;
+    }
+    let names = ["issuer", "subject", "roots"].into_iter().filter(|k| !text(k).is_empty());
+    let keyless = Value::Map(names.map(|k| (k.into(), Value::from(text(k)))).collect());
+    let place = format!("{place}.attestors[{}].entries[0].keyless", listed(entry, "attestors").len());
+    attestor_part("keyless", &keyless, &place, fields);
 }
 
 fn entry_json(entry: &Value) -> String {
@@ -151,7 +164,8 @@ fn nested(value: &Value, place: &str, fields: &mut Fields) {
     }
 }
 
-fn decoding_problem(set: &Value) -> Option<String> {
+/// Why a nested attestor set cannot be read.
+pub fn decoding_problem(set: &Value) -> Option<String> {
     let found = |value: &Value| match value {
         Value::Bool(_) => "bool",
         Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",

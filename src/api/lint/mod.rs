@@ -18,6 +18,7 @@ pub mod exception;
 mod generate;
 mod images;
 mod kinds;
+pub use images::decoding_problem as attestor_set_problem;
 mod overrides;
 mod patches;
 mod rules;
@@ -57,6 +58,8 @@ pub struct Findings {
 pub struct Checks {
     /// Parses a JMESPath expression; the text of the error begins with its class, `SyntaxError: `.
     pub parse_jmespath: fn(&str) -> Result<(), String>,
+    /// What is wrong with a condition on requests.
+    pub condition: fn(&str) -> Result<(), String>,
     /// Parses a YAML or JSON text.
     pub parse_yaml: fn(&str) -> Result<Value, String>,
 }
@@ -76,6 +79,7 @@ pub fn lint(policy: &Value, checks: &Checks) -> Findings {
 fn run(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
     whole::namespace(subject, warnings)?;
     whole::action_spellings(subject, warnings);
+    whole::match_conditions(subject)?;
     variables::check(subject)?;
     structure::check(subject, warnings)?;
     overrides::check(subject)?;

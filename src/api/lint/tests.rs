@@ -14,6 +14,11 @@ fn parse_jmespath(text: &str) -> Result<(), String> {
     if broken { Err("SyntaxError: stub".to_owned()) } else { Ok(()) }
 }
 
+/// No recording has a condition.
+fn condition(text: &str) -> Result<(), String> {
+    if text.ends_with('+') { Err("compilation failed: stub".to_owned()) } else { Ok(()) }
+}
+
 /// Reads JSON, and of YAML only flat lists of `key: value` items.
 fn parse_yaml(text: &str) -> Result<Value, String> {
     if let Ok(json) = serde_json::from_str::<serde_json::Value>(text) {
@@ -41,7 +46,7 @@ fn parse_yaml(text: &str) -> Result<Value, String> {
     }
 }
 
-const CHECKS: Checks = Checks { parse_jmespath, parse_yaml };
+const CHECKS: Checks = Checks { parse_jmespath, condition, parse_yaml };
 
 fn error_of(policy: &Value) -> Option<String> {
     let policy = schema::check(policy).unwrap_or_else(|error| panic!("{error}"));
@@ -284,4 +289,17 @@ fn damaged_policies_do_not_disturb_any_check() {
             }
         }
     }
+}
+
+#[test]
+fn conditions_on_requests_that_do_not_compile_are_refused() {
+    let with = |expression: &str| {
+        let text = r#"{"apiVersion":"kyverno.io/v1","kind":"ClusterPolicy","metadata":{"name":"p"},"spec":{
+            "webhookConfiguration":{"matchConditions":[{"name":"a","expression":"true"},{"name":"b","expression":"EXPRESSION"}]},
+            "rules":[{"name":"r","match":{"any":[{"resources":{"kinds":["Pod"]}}]},"validate":{"message":"m","pattern":{"a":"b"}}}]}}"#;
+        error_of(&corpus::parse(&text.replace("EXPRESSION", expression)))
+    };
+    assert_eq!(with("false"), None);
+    let text = "match conditions compilation errors: [compilation failed: stub]";
+    assert_eq!(with("1 +").as_deref(), Some(text));
 }

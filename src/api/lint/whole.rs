@@ -41,6 +41,22 @@ pub fn action_spellings(subject: &Subject<'_>, warnings: &mut Vec<Finding>) {
     }
 }
 
+/// Conditions on requests must be expressions that give booleans.
+pub fn match_conditions(subject: &Subject<'_>) -> Outcome {
+    let configuration = subject.spec("webhookConfiguration").cloned().unwrap_or_default();
+    let mut errors = Vec::new();
+    let mut first = None;
+    for (i, condition) in listed(&configuration, "matchConditions").iter().enumerate() {
+        if let Err(text) = (subject.checks.condition)(condition.text_at(&["expression"])) {
+            first.get_or_insert(i);
+            errors.push(text);
+        }
+    }
+    let Some(i) = first else { return Ok(()) };
+    let place = format!("spec.webhookConfiguration.matchConditions[{i}].expression");
+    Err(Finding::at(&place, format!("match conditions compilation errors: [{}]", errors.join(" "))))
+}
+
 /// A policy is processed at admission, in background scans, or both; without admission only
 /// validation makes sense.
 pub fn processing(subject: &Subject<'_>) -> Outcome {

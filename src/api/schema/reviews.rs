@@ -71,7 +71,8 @@ static VALIDATING_AUTOGEN: Object = object(&[
 static VALIDATING_EVALUATION: Object =
     object(&[text("mode"), field("admission", Object(&ENABLED)), field("background", Object(&ENABLED))]);
 
-const VALIDATING_REST: [Field; 9] = [
+static VALIDATING: Object = object(&[
+    MATCHING,
     CONDITIONS,
     VARIABLES,
     VALIDATIONS,
@@ -81,16 +82,7 @@ const VALIDATING_REST: [Field; 9] = [
     field("autogen", Object(&VALIDATING_AUTOGEN)),
     WEBHOOKS,
     field("evaluation", Object(&VALIDATING_EVALUATION)),
-];
-
-const fn validating(matching: Field) -> [Field; 10] {
-    let [a, b, c, d, e, f, g, h, i] = VALIDATING_REST;
-    [matching, a, b, c, d, e, f, g, h, i]
-}
-
-static VALIDATING: Object = object(&validating(MATCHING));
-
-static FIRST_VALIDATING: Object = object(&validating(MATCHING.required()));
+]);
 
 static EXPRESSION: Object = object(&[text("expression")]);
 
@@ -196,43 +188,21 @@ static EXCEPTION: Object = object(&[
 ]);
 
 macro_rules! kind {
-    ($object:ident, $first:ident, $versions:ident, $namespaced:ident, $spec:expr, $first_spec:expr) => {
+    ($object:ident, $versions:ident, $namespaced:ident, $spec:expr) => {
         static $object: Object = object(&[field("spec", Object($spec)).required(), field("status", Open)]);
-        static $first: Object =
-            object(&[field("spec", Object($first_spec)).required(), field("status", Open)]);
         /// The versions of the cluster-wide kind.
-        pub static $versions: [Version; 3] = [("v1alpha1", &$first), ("v1beta1", &$object), ("v1", &$object)];
+        pub static $versions: [Version; 3] =
+            [("v1alpha1", &$object), ("v1beta1", &$object), ("v1", &$object)];
         /// The versions of the namespaced kind.
         pub static $namespaced: [Version; 2] = [("v1beta1", &$object), ("v1", &$object)];
     };
 }
 
-kind!(
-    VALIDATING_OBJECT,
-    FIRST_VALIDATING_OBJECT,
-    VALIDATING_VERSIONS,
-    NAMESPACED_VALIDATING,
-    &VALIDATING,
-    &FIRST_VALIDATING
-);
-kind!(MUTATING_OBJECT, FIRST_MUTATING_OBJECT, MUTATING_VERSIONS, NAMESPACED_MUTATING, &MUTATING, &MUTATING);
-kind!(
-    GENERATING_OBJECT,
-    FIRST_GENERATING_OBJECT,
-    GENERATING_VERSIONS,
-    NAMESPACED_GENERATING,
-    &GENERATING,
-    &GENERATING
-);
-kind!(DELETING_OBJECT, FIRST_DELETING_OBJECT, DELETING_VERSIONS, NAMESPACED_DELETING, &DELETING, &DELETING);
-kind!(
-    IMAGE_VALIDATING_OBJECT,
-    FIRST_IMAGE_VALIDATING_OBJECT,
-    IMAGE_VALIDATING_VERSIONS,
-    NAMESPACED_IMAGE_VALIDATING,
-    &IMAGE_VALIDATING,
-    &IMAGE_VALIDATING
-);
+kind!(VALIDATING_OBJECT, VALIDATING_VERSIONS, NAMESPACED_VALIDATING, &VALIDATING);
+kind!(MUTATING_OBJECT, MUTATING_VERSIONS, NAMESPACED_MUTATING, &MUTATING);
+kind!(GENERATING_OBJECT, GENERATING_VERSIONS, NAMESPACED_GENERATING, &GENERATING);
+kind!(DELETING_OBJECT, DELETING_VERSIONS, NAMESPACED_DELETING, &DELETING);
+kind!(IMAGE_VALIDATING_OBJECT, IMAGE_VALIDATING_VERSIONS, NAMESPACED_IMAGE_VALIDATING, &IMAGE_VALIDATING);
 
 static EXCEPTION_OBJECT: Object = object(&[field("spec", Object(&EXCEPTION)).required()]);
 

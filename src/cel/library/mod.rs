@@ -2,6 +2,8 @@
 //!
 //! The tables say which forms a function has; what the functions do is in `functions::cel`.
 
+pub mod proxy;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 

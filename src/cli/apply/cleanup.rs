@@ -1,4 +1,4 @@
-//! Cleanup policies of `apply`: what a run of each would delete.
+//! Cleanup and deleting policies of `apply`: what a run of each would delete.
 //!
 //! In: resources and cleanup policies. Out: a result for every pair, after all other results, in the
 //! order of the policies: pass = it would be deleted. Semantics: `docs/cli.md`, "Cleanup policies".
@@ -7,16 +7,18 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use crate::engine::images::Images;
+use crate::engine::review::deletion::Subject;
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::policy::Cleanup;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
 use crate::policy_set::{Engine, Outcome, PolicyOutcome};
 use crate::report::policy_report::PolicyFacts;
+use crate::value::Value;
 
 use super::evaluate::Run;
 use super::finish::Sink;
-use super::results::{self, Style};
+use super::results::{self, Rendered, Style};
 
 impl Run<'_> {
     /// Every cleanup policy meets every resource.
@@ -30,13 +32,47 @@ impl Run<'_> {
             for (i, document) in self.resources.iter().enumerate() {
                 let object = &document.value;
                 let mut target = Target::of(object);
-                target.namespace_labels = self.requests.namespace_labels(object);
+                let namespace = self.requests.namespace(object);
+                let labels = namespace.at(&["metadata", "labels"]).and_then(Value::as_map);
+                target.namespace_labels = labels.cloned().unwrap_or_default();
                 let images = Images::of(object.clone(), engine.functions());
                 let verdict = sweep.selects(object, &target, &images);
                 let rendered = results::render(&style, i, object, &outcome(cleanup, verdict));
                 self.take(sink, rendered, out, false);
             }
         }
+    }
+}
+
+impl Run<'_> {
+    /// What deleting policies say, policy by policy, first of objects, then of payloads.
+    ///
+    /// # Errors
+    /// The first fault, which ends the run.
+    pub(super) fn deletions(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, String> {
+        if !engine.set().policies().iter().any(|p| p.deletes()) {
+            return Ok(Vec::new());
+        }
+        let objects = self.resources.iter().map(|d| &d.value).enumerate();
+        let objects = objects.map(|(i, object)| (i, object, Subject::Object));
+        let payloads = self.payloads.iter().map(|p| (usize::MAX, p, Subject::Payload));
+        let mut all: Vec<(String, usize, &Value, PolicyOutcome)> = Vec::new();
+        for (i, object, subject) in objects.chain(payloads) {
+            let request = self.requests.of(object.clone(), None, engine)?;
+            for outcome in engine.deletions(&request, subject) {
+                if let Some(fault) = outcome.rules.iter().find(|r| r.status == Status::Error) {
+                    let what = if subject == Subject::Payload { "json" } else { "resource" };
+                    return Err(format!("failed to apply deleting policies on {what}: {}", fault.message));
+                }
+                all.push((outcome.policy.id(), i, object, outcome));
+            }
+        }
+        let rank = |id: &String| engine.set().policies().iter().position(|p| p.id() == *id);
+        all.sort_by_key(|(id, ..)| rank(id));
+        let render = |(_, i, object, outcome): (String, usize, &Value, PolicyOutcome)| {
+            results::render(style, i, object, &Outcome { policies: vec![outcome], object: None })
+        };
+        Ok(all.into_iter().map(render).collect())
     }
 }
 

@@ -12,8 +12,9 @@ use crate::engine::{Request, Status};
 use crate::functions;
 use crate::inputs::exceptions::Exceptions;
 use crate::inputs::requests::Requests;
-use crate::load::Policies;
-use crate::policy_set::Engine;
+use crate::ir::review::Proxy;
+use crate::load::{Asked, Policies};
+use crate::policy_set::{Engine, Outcome};
 use crate::report::policy_report::PolicyFacts;
 use crate::scan::scan;
 use crate::sources::context;
@@ -31,6 +32,7 @@ pub(super) struct Run<'r> {
     pub resources: Vec<Document>,
     pub exceptions: Exceptions,
     pub payloads: Vec<Value>,
+    pub checks: Vec<(Proxy, Value)>,
     pub requests: Requests,
     pub output: Output,
     pub destination: Destination,
@@ -61,7 +63,9 @@ impl Run<'_> {
             .with_sources(Arc::new(sources))
             .with_values(self.requests.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-        let mut sink = Sink { holds: engine.set().has_phases(), ..Sink::default() };
+        // What deleting policies say may yet end the run, and then nothing is told.
+        let deletes = engine.set().policies().iter().any(|p| p.deletes());
+        let mut sink = Sink { holds: deletes || engine.set().has_phases(), ..Sink::default() };
         for _ in self.policies.policies.iter().filter(|p| p.refused.is_some()) {
             sink.counts.add(Status::Error);
         }
@@ -121,6 +125,11 @@ impl Run<'_> {
             let _ = out.flush();
             return Err(text);
         }
+        let checks = self.checks(&engine, &style)?;
+        let deletions = match self.policies.uncompiled(Asked::Deletion) {
+            Some(text) if first.is_some() => return Err(text),
+            _ => self.deletions(&engine, &style)?,
+        };
         if sink.holds {
             let _ = out.write_all(self.refused().as_bytes());
             let _ = out.write_all(&std::mem::take(&mut sink.held));
@@ -128,6 +137,12 @@ impl Run<'_> {
         for payload in &self.payloads {
             let rendered = self.payload(payload, &engine, &style)?;
             self.take(&mut sink, rendered, &mut out, true);
+        }
+        for rendered in checks {
+            self.take(&mut sink, rendered, &mut out, true);
+        }
+        for rendered in deletions {
+            self.take(&mut sink, rendered, &mut out, false);
         }
         self.clean_up(&engine, &style, &mut sink, &mut out);
         let counts = self.finish(sink, &mut out);
@@ -142,7 +157,25 @@ impl Run<'_> {
             "" => context::Context::default(),
             path => context::read(path)?,
         };
-        self.policies.uncompiled().map_or(Ok(world), Err)
+        self.policies.uncompiled(Asked::Request).map_or(Ok(world), Err)
+    }
+
+    /// What policies answer to check requests of proxies.
+    ///
+    /// # Errors
+    /// A policy that does not compile.
+    fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, String> {
+        for proxy in [Proxy::Http, Proxy::Envoy] {
+            let asks = self.checks.iter().any(|(of, _)| *of == proxy);
+            if let Some(text) = self.policies.uncompiled(Asked::Check(proxy)).filter(|_| asks) {
+                return Err(text);
+            }
+        }
+        let render = |(proxy, request): &(Proxy, Value)| {
+            let outcome = Outcome { policies: engine.check(request, *proxy), object: None };
+            results::render(style, usize::MAX, request, &outcome)
+        };
+        Ok(self.checks.iter().map(render).collect())
     }
 
     fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, String> {

@@ -24,7 +24,9 @@ use crate::inputs::Refused;
 use crate::inputs::requests::Requests;
 use crate::inputs::user;
 use crate::inputs::values::Values;
-use crate::load::Policies;
+use crate::ir::review::Proxy;
+use crate::kubernetes::Types;
+use crate::load::{LoadedPolicy, Policies};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
 use crate::value::Value;
@@ -81,6 +83,10 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         false => load("resource")?,
     };
     let payloads = payloads(&parsed)?;
+    let looks = |p: &LoadedPolicy| p.policy.as_ref().is_some_and(|p| p.looks_at_payloads());
+    if !payloads.is_empty() && !policies.policies.iter().any(looks) {
+        warn("payloads are checked by ValidatingPolicy objects in JSON mode only, and none is given");
+    }
     let (globals, resources): (Vec<Document>, Vec<Document>) =
         resources.into_iter().partition(|d| is_global(&d.value));
     let resources = without_duplicates(resources);
@@ -91,10 +97,11 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     {
         print(&progress(&policies, resources.len() + payloads.len(), exceptions.len()));
     }
-    check_requests(&parsed)?;
+    let checks = check_requests(&parsed)?;
     let sources = Offline {
         objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
         globals: globals.into_iter().map(|d| d.value).collect(),
+        types: crds(&parsed, profile)?,
     };
     let requests = Requests {
         values: Arc::new(values),
@@ -103,8 +110,17 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         details: !matches!(output, Output::Plain | Output::Table),
         operation: None,
     };
-    let run =
-        Run { parsed: &parsed, policies, resources, exceptions, payloads, requests, output, destination };
+    let run = Run {
+        parsed: &parsed,
+        policies,
+        resources,
+        exceptions,
+        payloads,
+        checks,
+        requests,
+        output,
+        destination,
+    };
     run.evaluate(sources)
 }
 
@@ -113,6 +129,16 @@ fn told(refused: Refused) -> String {
     refused.notice.iter().for_each(|notice| print(notice));
     refused.hint.iter().for_each(|hint| warn(hint));
     refused.text
+}
+
+/// The types of objects with those of `--crd-paths`.
+fn crds(parsed: &Parsed, profile: Profile) -> Result<Option<Arc<Types>>, String> {
+    let paths = parsed.list("crd-paths");
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let definitions = load_resources(paths, profile, false)?;
+    Ok(Some(Types::with(definitions.iter().map(|d| &d.value))))
 }
 
 fn read_user(parsed: &Parsed) -> Result<Option<UserParts>, String> {
@@ -142,13 +168,13 @@ fn payloads(parsed: &Parsed) -> Result<Vec<Value>, String> {
     parsed.list("json").iter().map(|path| payload::any_form(path).map(|v| v.with_float_numbers())).collect()
 }
 
-/// Reads the check requests of proxies, which only CEL policies answer.
-fn check_requests(parsed: &Parsed) -> Result<(), String> {
-    for path in parsed.list("envoy-payload") {
-        payload::envoy_request(path)?;
-    }
-    for path in parsed.list("http-payload") {
-        payload::http_request(path)?;
-    }
-    Ok(())
+/// Reads the check requests of proxies.
+fn check_requests(parsed: &Parsed) -> Result<Vec<(Proxy, Value)>, String> {
+    let read = |flag: &str, proxy: Proxy| -> Result<Vec<(Proxy, Value)>, String> {
+        parsed.list(flag).iter().map(|path| Ok((proxy, payload::check_request(path, proxy)?))).collect()
+    };
+    let envoy = read("envoy-payload", Proxy::Envoy)?;
+    let mut all = read("http-payload", Proxy::Http)?;
+    all.extend(envoy);
+    Ok(all)
 }

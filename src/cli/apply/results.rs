@@ -226,7 +226,11 @@ fn rows(
         let mut row = vec![
             String::new(),
             name(&facts.key),
-            if p.policy.rules.is_empty() || p.policy.is_admission() { String::new() } else { name(&r.rule) },
+            if p.policy.rules.is_empty() || p.policy.is_admission() || !p.policy.answers_requests() {
+                String::new()
+            } else {
+                name(&r.rule)
+            },
             place.clone(),
             coloured(word, code, style.colour),
             String::new(),

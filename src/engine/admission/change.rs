@@ -6,7 +6,7 @@ use crate::kubernetes::Types;
 use crate::kubernetes::schema::TypeDef;
 use crate::patch::apply::apply_exactly;
 use crate::patch::operation::{Action, Operation};
-use crate::patch::structured;
+use crate::patch::structured::{self, Atomic};
 use crate::value::{Object, Str, Value};
 
 use super::literal::{check_names, json, part};
@@ -15,12 +15,18 @@ use super::literal::{check_names, json, part};
 ///
 /// # Errors
 /// The literal does not fit the schema.
-pub fn merge_literal(object: &Value, value: &Value, def: &TypeDef, types: &Types) -> Result<Value, String> {
+pub fn merge_literal(
+    object: &Value,
+    value: &Value,
+    def: &TypeDef,
+    types: &Types,
+    atomics: Atomic,
+) -> Result<Value, String> {
     let mut change = part(value);
     if let structured::Part::Fields(fields) = &mut change {
         fields.retain(|(k, _)| !matches!(&**k, "apiVersion" | "kind"));
     }
-    structured::merge(object, &change, def, types)
+    structured::merge_with(object, &change, def, types, atomics)
 }
 
 /// Applies a list of `JSONPatch` literals; `None` when a test among them fails.

@@ -35,7 +35,7 @@ impl Failure {
         match self {
             Failure::Compile(text) => format!("compilation error: {text}"),
             Failure::Run(fault) => {
-                format!("expression '{source}' resulted in error: {}", text_of(fault))
+                format!("expression '{source}' resulted in error: {}", fault.cel_text())
             }
         }
     }
@@ -48,16 +48,6 @@ impl Failure {
             Failure::Compile(text) => text.to_string(),
             run => run.told(source),
         }
-    }
-}
-
-/// Where the authorizer is not bound, its names are unknown.
-fn text_of(fault: &Fault) -> String {
-    match fault {
-        Fault::NotFound(name) if matches!(&**name, "authorizer" | "authorizer.requestResource") => {
-            format!("no such attribute(s): {name}")
-        }
-        other => other.cel_text(),
     }
 }
 

@@ -9,6 +9,8 @@ use crate::kubernetes::decode::{problems, unknown_text};
 use crate::kubernetes::defaults::completed;
 use crate::value::{Str, Value};
 
+use crate::patch::structured::Atomic;
+
 use super::change::{apply_literals, merge_literal};
 use super::convert::{converted, with_kind};
 use super::hooks::{Chain, Hook, Run, Step, steps};
@@ -228,7 +230,7 @@ impl Pass<'_> {
                  for {api_version}, Kind={name}"
             )));
         };
-        let merged = merge_literal(object, value, def, types)
+        let merged = merge_literal(object, value, def, types, Atomic::Refused)
             .map_err(|text| Trouble::Policy(format!("error applying patch: {text}")))?;
         Ok(with_kind(&completed(&merged, def, types), kind))
     }

@@ -164,7 +164,8 @@ fn changed(
     let params = policy.params.as_ref().map(|_| param(bound, binding));
     let namespace = if request.target.namespace.is_empty() { Value::Null } else { namespace(request) };
     let mut object = object.clone();
-    for change in changes {
+    // A change of no known kind changes nothing.
+    for change in changes.iter().filter(|c| c.kind != ChangeKind::Unknown) {
         let root = root(request, &object, params.clone(), namespace.clone());
         let mut list = Listing::new(&policy.lazies, &root, &request.functions, BUDGET);
         let value = match list.run(&change.source.program) {
@@ -176,7 +177,7 @@ fn changed(
                 check_names(&value).and_then(|()| merge_freely(&object, &part(&value))).map(Some)
             }
             ChangeKind::JsonPatch => apply_literals(&object, &value),
-            ChangeKind::Unknown => Err(String::new()),
+            ChangeKind::Unknown => Ok(None),
         };
         object = new.map_err(|_| Failed::Change)?.unwrap_or(object);
     }

@@ -16,7 +16,7 @@ use crate::value::{Str, Value};
 
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Entered, Surroundings, applies, enter, excepted, namespace_fits, reported};
+use super::run::{Entered, Surroundings, applies, concerns, enter, excepted, reported};
 use super::{Request, review};
 use crate::ir::review::Deed;
 
@@ -37,7 +37,7 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Mutated {
     let mut out = Mutated { rules: Vec::new(), object: None };
-    if !namespace_fits(policy, request) {
+    if !concerns(policy, request) {
         return out;
     }
     let mut current: Option<Request> = None;
@@ -84,7 +84,7 @@ fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Su
         let Deed::Changes { changes, .. } = &review.body else {
             return Ran { results: Vec::new(), left: Left::Same };
         };
-        let (result, left) = review::change::run(policy, rule, review, changes, request, around.exemptions);
+        let (result, left) = review::change::run(policy, rule, review, changes, request, around);
         return Ran { results: vec![result], left: left.map_or(Left::Same, Left::Changed) };
     }
     let unchanged = |result: RuleOutcome| Ran { results: vec![result], left: Left::Same };

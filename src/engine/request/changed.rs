@@ -82,6 +82,7 @@ impl Request {
             details: self.details,
             doubles: self.doubles,
             unchanged: self.unchanged,
+            namespace: self.namespace.clone(),
         }
     }
 
@@ -90,6 +91,7 @@ impl Request {
             operation: self.target.operation.clone(),
             subresource: self.target.subresource.clone(),
             namespace_labels: self.target.namespace_labels.clone(),
+            namespace_known: self.target.namespace_known,
             user: self.target.user.clone(),
             old_labels: self.target.old_labels.clone(),
             kinds: self.target.kinds.clone(),

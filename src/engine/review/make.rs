@@ -112,8 +112,16 @@ impl World for Collector {
 
     fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), String> {
         let Ok(mut made) = self.made.lock() else { return Ok(()) };
-        made.extend(objects.into_iter().map(|o| placed(o, namespace)));
+        made.extend(objects.into_iter().flat_map(expanded).map(|o| placed(o, namespace)));
         Ok(())
+    }
+}
+
+/// The items of a list, or the object itself.
+fn expanded(object: Value) -> Vec<Value> {
+    match object.get("items").and_then(Value::as_list) {
+        Some(items) => items.to_vec(),
+        None => vec![object],
     }
 }
 

@@ -19,6 +19,8 @@ use super::outcome::{RuleOutcome, Status};
 use super::strict::{Lazies, Meter};
 
 pub mod change;
+pub mod check;
+pub mod deletion;
 pub mod make;
 
 /// What one expression may cost.
@@ -42,6 +44,7 @@ pub fn run(
             let root = payload_root(request);
             one(policy, rule, review, &root, &request.functions, exemptions)
         }
+        View::Check(_) => None,
     }
 }
 
@@ -331,29 +334,9 @@ fn payload_root(request: &Request) -> Value {
     Value::Map(m)
 }
 
-/// The namespace of the object, when its labels are known.
+/// The namespace of the object, when it is known.
 fn namespace(request: &Request) -> Value {
-    let target = &request.target;
-    if target.namespace_labels.is_empty() {
-        return Value::Null;
-    }
-    let map = |entries: Vec<(&str, Value)>| {
-        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
-    };
-    let name = if target.namespace.is_empty() { &target.name } else { &target.namespace };
-    map(vec![
-        ("apiVersion", Value::from("v1")),
-        ("kind", Value::from("Namespace")),
-        (
-            "metadata",
-            map(vec![
-                ("name", Value::Str(name.clone())),
-                ("labels", Value::Map(target.namespace_labels.clone())),
-            ]),
-        ),
-        ("spec", map(vec![])),
-        ("status", map(vec![])),
-    ])
+    if request.target.namespace.is_empty() { Value::Null } else { request.namespace.clone() }
 }
 
 /// Reviews each pod template below `spec`; the first that fails decides.

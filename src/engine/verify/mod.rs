@@ -6,6 +6,7 @@
 //! as the reference ends without network. Texts and order are those of `docs/images.md`.
 
 mod attestors;
+mod options;
 mod records;
 
 use crate::ir::images::{ImageCheck, ImageChecks};
@@ -15,9 +16,8 @@ use crate::value::Value;
 use crate::value::image::ImageRef;
 
 use super::Request;
-use super::data::Data;
 use super::outcome::{RuleOutcome, Status};
-use super::run::{Entered, Surroundings, applies, enter, excepted, namespace_fits, reported};
+use super::run::{self, Entered, Surroundings, applies, enter, excepted, reported};
 use records::Records;
 
 /// What cannot be done here.
@@ -47,7 +47,7 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Verified {
     let mut out = Verified::default();
-    if !namespace_fits(policy, request) || request.deleting() {
+    if !run::concerns(policy, request) || request.deleting() {
         return out;
     }
     let mut records = Records::default();
@@ -69,12 +69,24 @@ pub fn policy<'p>(
             out.rules.push(reported(excepted(rule, &exceptions), properties));
             continue;
         }
-        for entry in &checks.entries {
-            for image in images.iter().filter(|i| matches_any(&entry.references, i)) {
-                let told = one(policy, rule, entry, image, request, &mut records, &mut data);
-                if let Some((status, text)) = told {
-                    let result = RuleOutcome::new(&rule.name, rule.kind, status, text);
-                    out.rules.push(reported(result, properties.clone()));
+        let mut tell = |status, text: String| {
+            let result = RuleOutcome::new(&rule.name, rule.kind, status, text);
+            out.rules.push(reported(result, properties.clone()));
+        };
+        match data.fill(&checks.evidence) {
+            Err(e) => tell(Status::Error, format!("failed to substitute variables: {e}")),
+            Ok(evidence) => {
+                let evidence = evidence.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
+                // An image comes as often as entries name it, and each time to all of them.
+                let named =
+                    |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
+                let matched: Vec<&Image> =
+                    checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
+                for (entry, evidence) in checks.entries.iter().zip(evidence) {
+                    for image in &matched {
+                        let told = one(policy, rule, (entry, evidence), image, request, &mut records);
+                        told.into_iter().for_each(|(status, text)| tell(status, text));
+                    }
                 }
             }
         }
@@ -92,44 +104,41 @@ pub fn policy<'p>(
 fn one(
     policy: &Policy,
     rule: &Rule,
-    entry: &ImageCheck,
+    (entry, evidence): (&ImageCheck, &Value),
     image: &Image,
     request: &Request,
     records: &mut Records,
-    data: &mut Data<'_>,
-) -> Option<(Status, String)> {
+) -> Vec<(Status, String)> {
     let reference = &image.reference;
     let before = records::status(&request.old_object, policy, &rule.name, reference);
     if matches!(before, Ok(Some("pass" | "skip"))) {
         records.add(policy, &rule.name, reference, "pass");
-        return None;
+        return Vec::new();
     }
-    let mut told = None;
+    let mut told = Vec::new();
+    if entry.mutate_digest && !image.has_digest {
+        let text = format!(
+            "failed to update digest: failed to fetch image reference: {reference}, error: {OFFLINE}"
+        );
+        told.push((Status::Error, text));
+    }
     if entry.attested {
-        if matches_any(&entry.skipped, image) {
+        let answer = if !matches_any(&entry.references, image) || matches_any(&entry.skipped, image) {
             let text = format!(
                 "skipping image reference image {reference}, policy {} ruleName {}",
                 policy.name, rule.name
             );
-            told = Some((Status::Skip, text));
+            (Status::Skip, text)
         } else {
-            told = Some(match data.fill(&entry.evidence) {
-                Ok(evidence) => attestors::ask(&evidence, reference),
-                Err(e) => (Status::Error, format!("failed to substitute variables: {e}")),
-            });
-        }
-        let status = match told {
-            Some((Status::Pass, _)) => "pass",
-            Some((Status::Skip | Status::Warn, _)) => "skip",
+            attestors::ask(evidence, reference)
+        };
+        let status = match answer.0 {
+            Status::Pass => "pass",
+            Status::Skip | Status::Warn => "skip",
             _ => "fail",
         };
         records.add(policy, &rule.name, reference, status);
-    }
-    if told.is_none() && entry.mutate_digest && !image.has_digest {
-        let text = format!(
-            "failed to update digest: failed to fetch image reference: {reference}, error: {OFFLINE}"
-        );
-        told = Some((Status::Error, text));
+        told.push(answer);
     }
     told
 }
@@ -149,6 +158,7 @@ pub fn checks(rule: &Rule, request: &Request) -> bool {
         Body::VerifyImages(checks) => {
             checks.checks_alone() && !request.deleting() && concerns(checks, &images(checks, request))
         }
+        Body::Manifests(_) => !request.deleting(),
         _ => true,
     }
 }

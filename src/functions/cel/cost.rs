@@ -100,8 +100,9 @@ fn prefix_bytes(c: &Charge<'_>) -> u64 {
 
 /// Compares an address with a network; an argument that is known to be a text is parsed first.
 pub fn contains_ip(c: &Charge<'_>) -> u64 {
-    let failed = c.args.get(1).is_some_and(Option::is_none);
-    let is_text = failed || c.known.one_form && is_text(c.args.get(1).copied().flatten());
+    let failed = |at: usize| c.args.get(at).is_some_and(Option::is_none);
+    let text = failed(1) || is_text(c.args.get(1).copied().flatten());
+    let is_text = c.known.one_form && text || failed(0);
     let parsed = if is_text { c.text_traversal(1) } else { 0 };
     prefix_bytes(c).div_ceil(5) + parsed
 }

@@ -53,6 +53,14 @@ pub fn round(call: &Call<'_>) -> Given {
     given((v * scale).round() / scale)
 }
 
+/// Nanoseconds since 1970.
+pub fn clock(call: &Call<'_>) -> i128 {
+    match now(call) {
+        Some(Ok(Value::Timestamp(t))) => t.unix_nanos(),
+        _ => 0,
+    }
+}
+
 pub fn now(call: &Call<'_>) -> Given {
     let clock = || {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

@@ -19,10 +19,13 @@ mod network;
 mod operators;
 pub mod optional;
 pub mod outside;
+pub mod proxy;
+pub mod proxy_types;
 pub mod selectors;
 mod strings;
 mod table;
 mod time;
+mod token;
 
 use std::borrow::Cow;
 

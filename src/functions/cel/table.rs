@@ -4,7 +4,7 @@ use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
     authorizer as a, convert, data as d, format, image_reference as i, kubernetes as k, lists as l,
-    math as m, named_format as n, network as net, operators as o, optional as opt, outside as w,
+    math as m, named_format as n, network as net, operators as o, optional as opt, outside as w, proxy as p,
     strings as s, time as t,
 };
 use crate::value::Value;
@@ -145,6 +145,17 @@ pub static TABLE: &[Function] = &[
     f("x509.decode", d::certificate, c::one), f("parseServiceAccount", d::service_account, c::one),
     f("user.parseServiceAccount", d::service_account, c::one), f("unmarshal", d::unmarshal, c::one),
     f("marshal", d::marshal, c::one), f("parse", d::parse_yaml, c::one),
+
+    f("http.Allowed", p::http_allowed, c::one), f("http.Denied", p::http_denied, c::one),
+    f("envoy.Allowed", p::envoy_allowed, c::one), f("envoy.Denied", p::envoy_denied, c::one),
+    f("envoy.Header", p::envoy_header, c::one), f("envoy.QueryParam", p::envoy_query, c::one),
+    f("Response", p::response, c::one), f("Header", p::header, c::one), f("QueryParam", p::query, c::one),
+    f("KeepEmptyValue", p::keep_empty, c::one), f("WithHeader", p::with_header, c::one),
+    f("WithoutHeader", p::without_header, c::one), f("WithResponseHeader", p::with_response_header, c::one),
+    f("WithQueryParam", p::with_query, c::one), f("WithoutQueryParam", p::without_query, c::one),
+    f("WithBody", p::with_body, c::one), f("WithMessage", p::with_message, c::one),
+    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", p::decode_token, c::one),
+    f("Unmarshal", d::unmarshal, c::one), f("Marshal", d::marshal, c::one),
 
     f("image", i::image, c::one), f("parseImageReference", i::image, c::one),
     f("isImage", i::is_image, c::one), f("containsDigest", i::contains_digest, c::one),

@@ -56,6 +56,19 @@ pub fn pem_holds(text: &str, kind: &str) -> bool {
     pem::first_block(text).is_some_and(|block| block.kind == kind)
 }
 
+/// Whether the first block of a text is a certificate that can be read, of any kind of key.
+pub fn is_certificate(text: &str) -> bool {
+    pem::first_block(text).is_some_and(|block| {
+        block.kind == "CERTIFICATE"
+            && certificate::decode(&block.bytes).err().is_none_or(|e| e != "x509: malformed certificate")
+    })
+}
+
+/// The content of the first well-formed block of a text, if it is of a kind, such as `PUBLIC KEY`.
+pub fn pem_block(text: &str, kind: &str) -> Option<Vec<u8>> {
+    pem::first_block(text).filter(|block| block.kind == kind).map(|block| block.bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Arg, Context, call, find};

@@ -3,7 +3,7 @@
 use super::expr::expression;
 use super::{Node, literal, quoted};
 use crate::ir::expressions::{Expressions, Lazy, Program, Source, Verdict};
-use crate::ir::review::{Applied, Deed, Draft, Making, Review, TextPart, View};
+use crate::ir::review::{Applied, Deed, Draft, Making, Proxy, Review, TextPart, View};
 
 pub fn program(p: &Program) -> Node {
     match p {
@@ -49,6 +49,8 @@ pub fn review(r: &Review) -> Node {
         View::Request => "review",
         View::Payload => "review payload",
         View::Templates => "review templates",
+        View::Check(Proxy::Http) => "review HTTP requests",
+        View::Check(Proxy::Envoy) => "review Envoy requests",
     });
     node.below = shared(&r.admit, &r.lazies);
     match &r.body {
@@ -62,6 +64,7 @@ pub fn review(r: &Review) -> Node {
             Making::Expression(p) => program(p).labelled("make"),
             Making::Documents(documents) => Node::new("make").with(documents.iter().map(draft)),
         })),
+        Deed::Answers(all) => node.below.extend(all.iter().map(|p| program(p).labelled("answer"))),
         Deed::Deletion => node.below.push(Node::new("delete")),
     }
     for a in &r.annotations {

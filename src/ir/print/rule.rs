@@ -53,7 +53,7 @@ fn body(b: &Body) -> Node {
         Body::Mutate(m) => super::mutate::mutation(m),
         Body::Generate(g) => super::generate::generation(g),
         Body::VerifyImages(checks) => images(checks),
-        Body::Unsupported(text) => Node::new(format!("unsupported {}", quoted(text))),
+        Body::Manifests(m) => manifests(m),
     }
 }
 
@@ -71,6 +71,12 @@ fn images(checks: &crate::ir::images::ImageChecks) -> Node {
         node.below.push(Node::new(format!("{}: {}", names.join(", "), wants.join(", "))));
     }
     node
+}
+
+fn manifests(m: &crate::ir::manifests::Manifests) -> Node {
+    let sets = m.attestors.iter().map(|s| format!("{} of {}", s.required, s.entries.len()));
+    Node::new(format!("verify manifest, signed by {}", sets.collect::<Vec<_>>().join(" and ")))
+        .with(m.ignored.iter().map(|i| Node::new(format!("ignore: {}", i.fields.join(", ")))))
 }
 
 fn action(a: &Action) -> Option<Node> {

@@ -5,8 +5,10 @@
 
 mod judge;
 pub mod offline;
+mod warnings;
 
 pub use judge::Judge;
+pub use warnings::{Warning, warnings};
 
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;

@@ -17,7 +17,8 @@ pub fn policy(document: &Value) -> Policy {
     let lowered = super::policy(document, Place::Kyverno);
     let name = lowered.name.clone();
     let mutating = document.text_at(&["kind"]) == "MutatingAdmissionPolicy";
-    let when = lowered.when.clone().map_or_else(Matcher::never, |c| matcher(creating(c)));
+    // Without constraints it is about every object.
+    let when = matcher(lowered.when.clone().map(creating).unwrap_or_default());
     let bound = Bound { policy: lowered, bindings: Box::default(), params: Arc::new([]) };
     let rule = Rule {
         origin: Origin::new("spec"),
@@ -44,7 +45,7 @@ pub fn policy(document: &Value) -> Policy {
         action: "".into(),
         overrides: Box::default(),
         fail_closed: document.text_at(&["spec", "failurePolicy"]) != "Ignore",
-        broken: None,
+        admit: Box::default(),
         rules: Arc::new([Arc::new(rule)]),
         by_kind: Vec::new(),
         rule_count: 1,

@@ -4,12 +4,13 @@
 //! its place in the policy.
 
 use crate::cel::env::{Env, Message};
+use crate::cel::library::proxy::proxy;
 use crate::cel::library::{KyvernoKind, kyverno};
 use crate::cel::types::Type;
 use crate::cel::{self, Program as Compiled};
 use crate::functions::Context;
 use crate::ir::expressions::{Lazy, Program, Source, Verdict};
-use crate::ir::review::{Annotation, Applied, Change, Making, View};
+use crate::ir::review::{Annotation, Applied, Change, Making, Proxy, View};
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
@@ -24,7 +25,9 @@ impl Failed {
     /// All errors as the reference tells them.
     pub fn told(self, kind: KyvernoKind, mode: &str) -> String {
         let name = match kind {
-            KyvernoKind::Validating if mode != "JSON" => "validating policy compiler 1.0",
+            KyvernoKind::Validating if !matches!(mode, "JSON" | "HTTP" | "Envoy") => {
+                "validating policy compiler 1.0"
+            }
             KyvernoKind::Generating => "generating policy compiler 2.0",
             KyvernoKind::Deleting => "deleting policy compiler 1.18",
             _ => "",
@@ -62,8 +65,11 @@ fn invalid(path: &str, text: &str, detail: &str) -> String {
 
 impl Compiler {
     /// A compiler without variables.
-    pub fn new(kind: KyvernoKind, namespaced: bool, _view: View) -> Compiler {
-        let mut env = kyverno(kind, namespaced);
+    pub fn new(kind: KyvernoKind, namespaced: bool, view: View) -> Compiler {
+        let mut env = match view {
+            View::Check(of) => proxy(of),
+            _ => kyverno(kind, namespaced),
+        };
         env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
         let mut compiler = Compiler { env, cx: Context::default(), fields: Vec::new(), names: Vec::new() };
         compiler.declare();
@@ -153,6 +159,19 @@ impl Compiler {
             });
         }
         Ok(out.into())
+    }
+
+    /// Answers to a proxy, up to the first error.
+    pub fn answers(&self, section: Option<&Value>, of: Proxy) -> Result<Box<[Program]>, Failed> {
+        let wanted = Type::Struct(of.response().into());
+        let detail = format!("rule response output is expected to be of type {}", of.response());
+        let fits = |t: &Type| *t == wanted || *t == Type::Null;
+        let one = |(i, v): (usize, &Value)| {
+            let text = v.text_at(&["expression"]);
+            self.program(&at("validations", i, "expression"), text, fits, &detail)
+        };
+        let all: Result<Vec<Program>, String> = list(section).iter().enumerate().map(one).collect();
+        all.map(Into::into).map_err(|e| Failed(vec![e]))
     }
 
     /// Changes, up to the first error. One without a body of its kind is left out.

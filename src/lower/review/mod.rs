@@ -14,7 +14,7 @@ pub use exemption::exemption;
 use std::sync::Arc;
 
 use crate::cel::library::KyvernoKind;
-use crate::ir::review::{Deed, Review, View};
+use crate::ir::review::{Deed, Proxy, Review, View};
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
 use crate::value::{Str, Value};
@@ -39,6 +39,7 @@ pub fn kind_of(kind: &str) -> Option<(KyvernoKind, bool)> {
         "ValidatingPolicy" => KyvernoKind::Validating,
         "MutatingPolicy" => KyvernoKind::Mutating,
         "GeneratingPolicy" => KyvernoKind::Generating,
+        "DeletingPolicy" => KyvernoKind::Deleting,
         _ => return None,
     };
     Some((kind, namespaced))
@@ -59,12 +60,12 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         namespace: namespaced.then(|| text(&["metadata", "namespace"])),
         annotations: super::policy::annotations(doc),
         apply_one: false,
-        background: flag(&["spec", "evaluation", "background", "enabled"]),
-        admission: flag(&["spec", "evaluation", "admission", "enabled"]),
+        background: kind != KyvernoKind::Deleting && flag(&["spec", "evaluation", "background", "enabled"]),
+        admission: kind != KyvernoKind::Deleting && flag(&["spec", "evaluation", "admission", "enabled"]),
         action: "".into(),
         overrides: Box::default(),
         fail_closed: spec.text_at(&["failurePolicy"]) != "Ignore",
-        broken: None,
+        admit: Box::default(),
         rules: rules.into_iter().map(Arc::new).collect(),
         by_kind: Vec::new(),
         rule_count: 1,
@@ -74,10 +75,23 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     Lowered { policy, error }
 }
 
+/// Whether a policy has variants for the controllers of pods.
+pub fn has_variants(spec: &Value) -> bool {
+    !autogen::variants(spec, autogen::changes).is_empty()
+}
+
 /// The review as written, then its variants.
 fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>, Failed> {
-    let payload = spec.text_at(&["evaluation", "mode"]) == "JSON";
-    let view = if payload { View::Payload } else { View::Request };
+    let view = match (kind, spec.text_at(&["evaluation", "mode"])) {
+        (KyvernoKind::Validating, "HTTP") => View::Check(Proxy::Http),
+        (KyvernoKind::Validating, "Envoy") => View::Check(Proxy::Envoy),
+        (_, "JSON") => View::Payload,
+        _ => View::Request,
+    };
+    if matches!(view, View::Check(_)) {
+        return Ok(vec![rule(spec, view, kind, namespaced)?]);
+    }
+    let payload = view == View::Payload;
     let mut rules = vec![rule(spec, view, kind, namespaced)?];
     if matches!(kind, KyvernoKind::Validating | KyvernoKind::Mutating) {
         let rewriting = if kind == KyvernoKind::Mutating { autogen::changes } else { autogen::all };
@@ -91,14 +105,19 @@ fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>,
 
 fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Rule, Failed> {
     let constraints = match (view, spec.get("matchConstraints")) {
-        (View::Payload, _) => Matcher::Constraints(Box::default()),
+        (View::Payload | View::Check(_), _) => Matcher::Constraints(Box::default()),
         (_, Some(constraints)) if !constraints.is_null() => {
-            Matcher::Constraints(Box::new(super::constraints::constraints(constraints)))
+            let mut constraints = super::constraints::constraints(constraints);
+            if kind == KyvernoKind::Deleting {
+                constraints.any_operation();
+            }
+            Matcher::Constraints(Box::new(constraints))
         }
         _ => Matcher::never(),
     };
     let (rule_kind, review) = match kind {
         KyvernoKind::Mutating => (RuleKind::Mutation, mutating(spec, view, kind, namespaced)?),
+        KyvernoKind::Deleting => (RuleKind::Validation, deleting(spec, view, kind, namespaced)?),
         KyvernoKind::Generating => (RuleKind::Generation, generating(spec, view, kind, namespaced)?),
         _ => (RuleKind::Validation, validating(spec, view, kind, namespaced)?),
     };
@@ -137,10 +156,27 @@ fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> 
     Ok(Review { admit, lazies, body: Deed::Objects(objects), annotations, lenient: false, view })
 }
 
+fn deleting(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
+    let mut compiler = Compiler::new(kind, namespaced, view);
+    let lazies = compiler.variables(spec.get("variables"))?;
+    let admit = compiler.conditions(spec.get("conditions"), "conditions")?;
+    Ok(Review { admit, lazies, body: Deed::Deletion, annotations: Box::default(), lenient: false, view })
+}
+
 fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
     let mut compiler = Compiler::new(kind, namespaced, view);
     let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
     let lazies = compiler.variables(spec.get("variables"))?;
+    if let View::Check(proxy) = view {
+        return Ok(Review {
+            admit,
+            lazies,
+            body: Deed::Answers(compiler.answers(spec.get("validations"), proxy)?),
+            annotations: Box::default(),
+            lenient: spec.text_at(&["failurePolicy"]) == "Ignore",
+            view,
+        });
+    }
     let verdicts = compiler.verdicts(spec.get("validations"))?;
     let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
     Ok(Review {

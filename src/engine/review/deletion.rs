@@ -1,0 +1,66 @@
+//! Deleting policies: whether a run would delete an object.
+//!
+//! In: a policy and an object, or data of any form. Out: pass = it would be deleted; none where the policy does not
+//! select it. Expressions see neither a request nor a former object. Semantics: `docs/cel-policies.md`, "Deletion".
+
+use std::borrow::Cow;
+
+use crate::engine::Request;
+use crate::engine::outcome::{RuleOutcome, Status};
+use crate::engine::run::applies;
+use crate::engine::strict::Lazies;
+use crate::ir::Policy;
+use crate::ir::review::Exemption;
+use crate::ir::rule::Body;
+use crate::value::{Map, Value};
+
+use super::{Scope, common, excepted, limited_to, namespace};
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An object of a cluster.
+    Object,
+    /// Data of any form; without a kind it is selected by every policy.
+    Payload,
+}
+
+/// See the module page. A fault is an error result with its text alone.
+pub fn run(
+    policy: &Policy,
+    request: &Request,
+    exemptions: &[Exemption],
+    subject: Subject,
+) -> Option<RuleOutcome> {
+    let rule = policy.rules.first()?;
+    let Body::Review(review) = &rule.body else { return None };
+    let object = &request.object;
+    let has_kind = !object.text_at(&["apiVersion"]).is_empty() && !object.text_at(&["kind"]).is_empty();
+    if (subject == Subject::Object || has_kind) && !applies(rule, request) {
+        return None;
+    }
+    let mut m = Map::new();
+    m.insert("object", object.clone());
+    m.insert("namespaceObject", namespace(request));
+    common(&mut m);
+    let root = Value::Map(m);
+    let root = match &policy.namespace {
+        Some(own) => limited_to(&root, own),
+        None => root,
+    };
+    let what = if subject == Subject::Payload { "json" } else { "resource" };
+    let result = |status, text: String| Some(RuleOutcome::new(&policy.name, rule.kind, status, text));
+    let spared = || result(Status::Fail, format!("{what} did not match"));
+    match excepted(policy, &root, &request.functions, exemptions) {
+        Ok(found) if found.is_empty() => {}
+        Ok(_) => return spared(),
+        Err(text) => return result(Status::Error, text),
+    }
+    let scope =
+        Scope { root: Cow::Owned(root), functions: &request.functions, lazies: Lazies::bare(&review.lazies) };
+    match scope.admits(&review.admit) {
+        Ok(true) => result(Status::Pass, format!("{what} matched")),
+        Ok(false) => spared(),
+        Err(text) => result(Status::Error, text),
+    }
+}

@@ -1,0 +1,89 @@
+//! What rules want of the signature of an object's manifest.
+
+use crate::value::wildcard::Wildcard;
+use crate::value::{Map, Str};
+
+/// Who must have signed the manifest that an object was made of.
+#[derive(Clone, Debug)]
+pub struct Manifests {
+    /// All of these must be content.
+    pub attestors: Box<[AttestorSet]>,
+    /// What the names of the annotations with manifest and signatures start with.
+    pub domain: Str,
+    /// Fields in which object and manifest may differ.
+    pub ignored: Box<[Ignored]>,
+    /// An image that has the manifest, instead of the object's annotations.
+    pub repository: Str,
+}
+
+/// Attestors of which some must have signed.
+#[derive(Clone, Debug)]
+pub struct AttestorSet {
+    /// How many.
+    pub required: usize,
+    /// The attestors.
+    pub entries: Box<[Attestor]>,
+}
+
+/// An attestor.
+#[derive(Clone, Debug)]
+pub struct Attestor {
+    /// What vouches.
+    pub proof: Proof,
+    /// Annotations that the object must have.
+    pub annotations: Map,
+    /// An image that has the manifest.
+    pub repository: Str,
+}
+
+/// What an attestor vouches with.
+#[derive(Clone, Debug)]
+pub enum Proof {
+    /// A public key, or what names one.
+    Key(Str),
+    /// A key that a cluster or a key service has.
+    KeyElsewhere,
+    /// A certificate; whether the attestor's own is given, beside those that signed it.
+    Certificate {
+        /// See above.
+        own: bool,
+    },
+    /// A certificate that a transparency log has.
+    Keyless,
+    /// Other attestors.
+    Nested(AttestorSet),
+    /// Something that is none of these, and why.
+    Unreadable(Str),
+}
+
+/// Fields of some objects.
+#[derive(Clone, Debug)]
+pub struct Ignored {
+    /// The objects; none = all.
+    pub objects: Box<[Objects]>,
+    /// Regular expressions with `*` for any text, searched for in the fields' paths.
+    pub fields: Box<[Str]>,
+}
+
+/// Objects by what they are. What is not said is not looked at.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    /// The group; empty for the core group.
+    pub group: Option<Wildcard>,
+    /// The version.
+    pub version: Option<Wildcard>,
+    /// The kind.
+    pub kind: Option<Wildcard>,
+    /// The name.
+    pub name: Option<Wildcard>,
+    /// The namespace.
+    pub namespace: Option<Wildcard>,
+}
+
+const END: &str = "-----END PUBLIC KEY-----";
+
+/// The public keys of a text with several; none where there are not several.
+pub fn public_keys(text: &str) -> Vec<&str> {
+    let blocks: Vec<&str> = text.split_inclusive(END).filter(|b| b.ends_with(END)).collect();
+    if blocks.len() < 2 { Vec::new() } else { blocks }
+}

@@ -1,0 +1,147 @@
+//! Warnings about expressions: what the API server writes into `status.typeChecking` of a policy.
+//!
+//! In: a `ValidatingAdmissionPolicy` with its defaults, and definitions of custom resources. Out: what is wrong
+//! with its validations when `object` has the type of a kind that the policy is about, for each such kind.
+//! Semantics: `docs/admission.md`, "Warnings about types".
+
+use std::collections::BTreeSet;
+
+use crate::cel::env::Env;
+use crate::cel::library::{Admission as Choice, admission};
+use crate::cel::schema::Declared;
+use crate::cel::types::Type;
+use crate::functions::CelLevel;
+use crate::kubernetes::{Kinds, published};
+use crate::value::{Str, Value};
+
+use super::super::expressions::Compiler;
+use super::{list, param_kind};
+
+/// The most kinds of a rule that are looked at.
+const MAX_KINDS: usize = 10;
+
+/// A warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The path of the expression in the policy.
+    pub field: String,
+    /// The kinds and their issues, as in the policy's status.
+    pub text: String,
+}
+
+/// The warnings about the expressions of a policy.
+pub fn warnings(policy: &Value, definitions: &[Value]) -> Vec<Warning> {
+    let spec = policy.get("spec").cloned().unwrap_or_default();
+    let rules = spec.at(&["matchConstraints", "resourceRules"]).and_then(Value::as_list).unwrap_or_default();
+    let kinds = kinds_of(rules, &Kinds::with(definitions));
+    let params = spec.get("paramKind").filter(|v| !v.is_null()).map(param_kind);
+    let checkers: Vec<(String, Compiler)> = kinds
+        .iter()
+        .filter_map(|kind| {
+            let schema = published::schema(kind, definitions)?;
+            let object = Declared::of(&schema, true, &type_name(kind, 1))?;
+            let env = environment(&object, params.as_ref(), definitions);
+            Some((shown(kind), compiler(env, list(&spec, "variables"))))
+        })
+        .collect();
+    let mut found = Vec::new();
+    for (i, validation) in list(&spec, "validations").iter().enumerate() {
+        for key in ["expression", "messageExpression"] {
+            let source = validation.text_at(&[key]);
+            if source.is_empty() {
+                continue;
+            }
+            let issues = checkers
+                .iter()
+                .filter_map(|(kind, c)| c.issues(source).map(|text| format!("{kind}: {text}\n")))
+                .collect::<Vec<String>>();
+            if !issues.is_empty() {
+                let field = format!("spec.validations[{i}].{key}");
+                found.push(Warning { field, text: issues.join("\n") });
+            }
+        }
+    }
+    found
+}
+
+/// The kinds that rules without wildcards name, by group, version and kind.
+fn kinds_of(rules: &[Value], known: &Kinds) -> BTreeSet<[Str; 3]> {
+    let mut found = BTreeSet::new();
+    for rule in rules {
+        let texts = |key: &str| -> BTreeSet<Str> {
+            list(rule, key).iter().filter_map(Value::as_str).map(Str::from).collect()
+        };
+        let (groups, versions) = (texts("apiGroups"), texts("apiVersions"));
+        if groups.iter().chain(&versions).any(|t| t.contains('*')) {
+            continue;
+        }
+        let resources = texts("resources");
+        let whole: Vec<&Str> = resources.iter().filter(|r| !r.contains(['*', '/'])).collect();
+        let mut of_rule = 0;
+        for group in &groups {
+            for version in &versions {
+                for resource in &whole {
+                    // No group is any group.
+                    let fits = |r: &crate::kubernetes::Resource| {
+                        r.version == *version && (group.is_empty() || r.group == *group)
+                    };
+                    let mut kinds: Vec<[Str; 3]> = known
+                        .plural(resource)
+                        .filter(|r| fits(r))
+                        .map(|r| [r.group.clone(), r.version.clone(), r.kind.clone()])
+                        .collect();
+                    kinds.sort();
+                    for kind in kinds {
+                        found.insert(kind);
+                        of_rule += 1;
+                        if of_rule == MAX_KINDS {
+                            return found;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Types of one kind in two places are not the same type; the API server adds the time.
+fn type_name(kind: &[Str; 3], place: u8) -> String {
+    format!("{}{place}", kind[2])
+}
+
+fn shown([group, version, kind]: &[Str; 3]) -> String {
+    format!("{group}/{version}, Kind={kind}")
+}
+
+fn environment(object: &Declared, params: Option<&[Str; 3]>, definitions: &[Value]) -> Env {
+    let choice = Choice {
+        params: params.is_some(),
+        authorizer: true,
+        mutation: false,
+        backticks: true,
+        level: CelLevel::V26,
+    };
+    let mut env = admission(choice);
+    // The reference forgets it here.
+    env.variables.remove("authorizer.requestResource");
+    object.declare(&mut env, "object");
+    object.declare(&mut env, "oldObject");
+    if let Some(kind) = params
+        && let Some(schema) = published::schema(kind, definitions)
+        && let Some(declared) = Declared::of(&schema, true, &type_name(kind, 2))
+    {
+        declared.declare(&mut env, "params");
+    }
+    env
+}
+
+/// What checks expressions that may use variables.
+fn compiler(env: Env, variables: &[Value]) -> Compiler {
+    let mut compiler = Compiler::with(env);
+    for v in variables {
+        let ty = compiler.type_of(v.text_at(&["expression"])).unwrap_or(Type::Dyn);
+        compiler.declare_variable(v.text_at(&["name"]), &ty);
+    }
+    compiler
+}

@@ -1,0 +1,322 @@
+//! Kyverno's CEL policies on the command line. What they say was compared with the reference program.
+#![allow(clippy::expect_used)]
+
+mod common;
+
+use common::{Files, Ran};
+
+const PODS: &str = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}";
+const MAPS: &str = "matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}";
+
+fn policy(kind: &str, name: &str, spec: &str) -> String {
+    format!("apiVersion: policies.kyverno.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  {spec}\n")
+}
+
+fn map(name: &str, more: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: web}}\n{more}\n")
+}
+
+fn pod(name: &str, spec: &str) -> String {
+    format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: web}}\nspec: {spec}\n")
+}
+
+/// What is printed behind the line that tells the counts of rules and resources.
+fn told(ran: &Ran) -> &str {
+    ran.out.split_once("...\n").map_or(&*ran.out, |(_, rest)| rest).trim()
+}
+
+fn apply(files: &[(&str, &str)], more: &[&str]) -> Ran {
+    let mut args = vec!["apply", "p.yaml"];
+    args.extend(more);
+    Files::new(files).run(&args)
+}
+
+#[test]
+fn the_first_verdict_that_is_not_true_is_told() {
+    let spec = format!(
+        "{MAPS}\n  variables: [{{name: team, expression: \"object.data.team\"}}]\n  validations:\n  - {{expression: \"variables.team != 'red'\", messageExpression: \"'no ' + variables.team\"}}\n  - {{expression: \"variables.team != 'blue'\", message: not blue}}\n  - {{expression: \"variables.team != 'green'\"}}"
+    );
+    let objects: Vec<String> = ["red", "blue", "green", "white"]
+        .iter()
+        .map(|team| map(team, &format!("data: {{team: {team}}}")))
+        .chain([map("none", "")])
+        .collect();
+    let ran = apply(
+        &[("p.yaml", &policy("ValidatingPolicy", "teams", &spec)), ("r.yaml", &objects.join("---\n"))],
+        &["-r", "r.yaml"],
+    );
+    assert_eq!(
+        told(&ran),
+        "policy teams -> resource web/ConfigMap/red failed:
+1 -  no red
+policy teams -> resource web/ConfigMap/blue failed:
+1 -  not blue
+policy teams -> resource web/ConfigMap/green failed:
+1 -  CEL expression validation failed at index 2
+
+pass: 1, fail: 3, warn: 0, error: 1, skip: 0"
+    );
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn expressions_that_do_not_compile_end_the_run_with_their_place() {
+    let spec = format!("{MAPS}\n  validations: [{{expression: \"object.metadata.name\"}}]");
+    let ran = apply(
+        &[("p.yaml", &policy("ValidatingPolicy", "bad", &spec)), ("r.yaml", &map("a", ""))],
+        &["-r", "r.yaml"],
+    );
+    assert!(
+        ran.err.contains("Error: failed to apply policies on resource a (failed to compile policy bad ([<nil>: Internal error: validating policy compiler 1.0 error: failed to compile policy, spec.validations[0].expression: Invalid value: \"object.metadata.name\": output is expected to be of type bool]))"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn a_policy_on_pods_has_variants_for_their_controllers() {
+    let spec = format!(
+        "{PODS}\n  validations: [{{expression: \"object.spec.hostNetwork == true\", message: object.spec}}]"
+    );
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: web}\nspec: {template: {spec: {hostNetwork: false}}}\n";
+    let ran = apply(
+        &[("p.yaml", &policy("ValidatingPolicy", "host", &spec)), ("r.yaml", deployment)],
+        &["-r", "r.yaml"],
+    );
+    // The text of the whole policy is rewritten, messages included.
+    assert!(told(&ran).contains("1 -  object.spec.template.spec\n"), "{}", ran.out);
+}
+
+#[test]
+fn exceptions_spare_objects_or_let_values_pass() {
+    let spec = format!(
+        "{MAPS}\n  validations: [{{expression: \"object.metadata.name in exceptions.allowedValues\", message: no}}]"
+    );
+    let exceptions = "apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: whole, namespace: web}
+spec:
+  policyRefs: [{name: p, kind: ValidatingPolicy}]
+  matchConditions: [{name: c, expression: \"object.metadata.name == 'a'\"}]
+---
+apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: part, namespace: web}
+spec:
+  policyRefs: [{name: p, kind: ValidatingPolicy}]
+  allowedValues: [b]
+";
+    let objects = ["a", "b", "c"].map(|name| map(name, "")).join("---\n");
+    let ran = apply(
+        &[
+            ("p.yaml", &policy("ValidatingPolicy", "p", &spec.replace("message: no", "message: refused"))),
+            ("r.yaml", &objects),
+            ("e.yaml", exceptions),
+        ],
+        &["-r", "r.yaml", "-e", "e.yaml"],
+    );
+    assert_eq!(
+        told(&ran),
+        "policy p -> resource web/ConfigMap/c failed:\n1 -  refused\n\npass: 1, fail: 1, warn: 0, error: 0, skip: 1"
+    );
+}
+
+#[test]
+fn changes_follow_each_other_and_fail_as_a_whole() {
+    let merge = "{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {\"team\": object.metadata.name}}}'}}";
+    let patch = "{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: \"add\", path: \"/metadata/labels/seen\", value: object.metadata.labels.team}]'}}";
+    let spec = format!("{MAPS}\n  mutations:\n  - {merge}\n  - {patch}");
+    let ran = apply(
+        &[("p.yaml", &policy("MutatingPolicy", "m", &spec)), ("r.yaml", &map("a", ""))],
+        &["-r", "r.yaml"],
+    );
+    assert!(ran.out.contains("    labels:\n        seen: a\n        team: a\n"), "{}", ran.out);
+    let atomic = "{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{containers: [Object.spec.containers{name: \"a\", args: [\"x\"]}]}}'}}";
+    let object = pod("p", "{containers: [{name: a, image: b, args: [z]}]}");
+    let run = |more: &str| {
+        let spec = format!("{PODS}{more}\n  mutations: [{atomic}]");
+        let p = policy("MutatingPolicy", "m", &spec);
+        apply(&[("p.yaml", &p), ("r.yaml", &object)], &["-r", "r.yaml"])
+    };
+    let refused = run("");
+    assert!(refused.out.contains("may not mutate atomic arrays, maps or structs: .spec.containers[0].args"));
+    assert!(refused.out.contains("- args:\n            - z\n"), "{}", refused.out);
+    let replaced = run("\n  evaluation: {useServerSideApply: true}");
+    assert!(replaced.out.contains("- args:\n            - x\n"), "{}", replaced.out);
+}
+
+#[test]
+fn kinds_of_definitions_are_merged_by_their_schema() {
+    let spec = "matchConstraints: {resourceRules: [{apiGroups: [acme.test], apiVersions: [v1], operations: [CREATE], resources: [gadgets]}]}\n  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{size: 2}}'}}]";
+    let gadget =
+        "apiVersion: acme.test/v1\nkind: Gadget\nmetadata: {name: g, namespace: web}\nspec: {colour: red}\n";
+    let definition = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.acme.test}
+spec:
+  group: acme.test
+  scope: Namespaced
+  names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {colour: {type: string}, size: {type: integer}}}}}}
+";
+    let p = policy("MutatingPolicy", "m", spec);
+    let files = [("p.yaml", &*p), ("r.yaml", gadget), ("crd.yaml", definition)];
+    let unknown = apply(&files, &["-r", "r.yaml"]);
+    assert!(unknown.out.contains("error applying patch: type converter must not be nil"), "{}", unknown.out);
+    let known = apply(&files, &["-r", "r.yaml", "--crd-paths", "crd.yaml"]);
+    assert!(known.out.contains("spec:\n    colour: red\n    size: 2\n"), "{}", known.out);
+}
+
+#[test]
+fn objects_are_made_by_expressions_and_templates() {
+    let spec = format!(
+        "{MAPS}\n  generate:\n  - expression: \"generator.apply('other', [{{'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {{'name': object.metadata.name}}}}])\"\n  - template:\n      interpolate: cel\n      value: |\n        apiVersion: v1\n        kind: ConfigMap\n        metadata: {{name: \"(( object.metadata.name ))-copy\", namespace: third}}"
+    );
+    let ran = apply(
+        &[("p.yaml", &policy("GeneratingPolicy", "g", &spec)), ("r.yaml", &map("a", ""))],
+        &["-r", "r.yaml"],
+    );
+    assert!(ran.out.contains("kind: Secret\nmetadata:\n    name: a\n    namespace: other\n"), "{}", ran.out);
+    assert!(
+        ran.out.contains("kind: ConfigMap\nmetadata:\n    name: a-copy\n    namespace: third\n"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.trim_end().ends_with("pass: 1, fail: 0, warn: 0, error: 0, skip: 0"), "{}", ran.out);
+}
+
+#[test]
+fn deleting_policies_tell_what_a_run_would_delete() {
+    let spec = |condition: &str| {
+        // Operations do not count.
+        let matching = MAPS.replace("CREATE", "UPDATE");
+        format!(
+            "{matching}\n  schedule: '* * * * *'\n  conditions: [{{name: c, expression: \"{condition}\"}}]"
+        )
+    };
+    let objects = format!("{}---\n{}---\n{}", map("a", ""), map("b", ""), pod("c", "{}"));
+    let run = |condition: &str| {
+        let p = policy("DeletingPolicy", "d", &spec(condition));
+        apply(&[("p.yaml", &p), ("r.yaml", &objects)], &["-r", "r.yaml"])
+    };
+    assert_eq!(
+        told(&run("object.metadata.name == 'a'")),
+        "policy d -> resource web/ConfigMap/b failed:\n1 - d resource did not match\n\npass: 1, fail: 1, warn: 0, error: 0, skip: 0"
+    );
+    let faulty = run("request.name == 'a'");
+    assert_eq!(
+        faulty.err,
+        "Error: failed to apply deleting policies on resource: no such attribute(s): request\n"
+    );
+    let uncompiled = run("object.metadata.name");
+    assert!(
+        uncompiled.err.starts_with(
+            "Error: failed to compile policy d ([<nil>: Internal error: deleting policy compiler 1.18 error"
+        ),
+        "{}",
+        uncompiled.err
+    );
+}
+
+#[test]
+fn proxies_are_answered() {
+    let http = "evaluation: {mode: HTTP}\n  validations:\n  - {expression: \"'a' in object.attributes.Header('x-team') ? null : http.Denied('team ' + object.attributes.path).Response()\"}\n  - {expression: \"http.Allowed().Response()\"}";
+    let request = |team: &str| {
+        format!(
+            "{{\"attributes\": {{\"method\": \"GET\", \"path\": \"/x\", \"header\": {{\"X-Team\": [\"{team}\"]}}}}}}"
+        )
+    };
+    let ran = apply(
+        &[
+            ("p.yaml", &policy("ValidatingPolicy", "h", http)),
+            ("a.json", &request("a")),
+            ("b.json", &request("b")),
+        ],
+        &["--http-payload", "a.json,b.json"],
+    );
+    assert_eq!(
+        told(&ran),
+        "policy h -> resource JSON payload failed:\n1 - h request denied, reason: team /x\n\npass: 1, fail: 1, warn: 0, error: 0, skip: 0"
+    );
+    let envoy = "evaluation: {mode: Envoy}\n  validations: [{expression: \"object.attributes.request.http.method == 'GET' ? envoy.Denied(403).WithBody('x').Response() : null\"}]";
+    let run = |body: &str| {
+        let p = policy("ValidatingPolicy", "e", envoy);
+        apply(&[("p.yaml", &p), ("r.json", body)], &["--envoy-payload", "r.json"])
+    };
+    let denied = run("{\"attributes\": {\"request\": {\"http\": {\"method\": \"GET\"}}}}");
+    assert!(told(&denied).contains("1 - e request denied with status code 403"), "{}", denied.out);
+    assert!(told(&run("{}")).ends_with("skip: 1"));
+    let unknown = run("{\"attributes\": {\"zz\": 1}}");
+    assert_eq!(
+        unknown.err,
+        "Error: failed to parse envoy payload from r.json: proto: (line 1:17): unknown field \"zz\"\n"
+    );
+}
+
+#[test]
+fn namespaces_of_the_values_file_are_objects() {
+    let spec = format!(
+        "{MAPS}\n  validations: [{{expression: \"false\", messageExpression: \"json.marshal(namespaceObject)\"}}]"
+    );
+    let values = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Value\nmetadata: {name: v}\nnamespaces:\n- {apiVersion: v1, kind: Namespace, metadata: {name: web, annotations: {q: w}}}\n";
+    let p = policy("ValidatingPolicy", "ns", &spec);
+    let files = [("p.yaml", &*p), ("r.yaml", &*map("a", "")), ("v.yaml", values)];
+    let known = apply(&files, &["-r", "r.yaml", "-f", "v.yaml"]);
+    assert!(known.out.contains("1 -  {\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"annotations\":{\"q\":\"w\"},\"name\":\"web\"},\"spec\":{},\"status\":{}}"), "{}", known.out);
+    assert!(apply(&files, &["-r", "r.yaml"]).out.contains("1 -  null\n"));
+}
+
+#[test]
+fn the_world_is_asked_through_files_and_never_at_guarded_addresses() {
+    let spec = format!(
+        "{MAPS}\n  validations:\n  - {{expression: \"object.data.kind == 'file' ? resource.get('v1', 'configmaps', 'web', 'settings').data.mode == 'on' : http.get('http://169.254.169.254/').statusCode == 200\"}}"
+    );
+    let context = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Context\nmetadata: {name: c}\nspec:\n  resources:\n  - {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: web}, data: {mode: 'on'}}\n";
+    let objects = format!("{}---\n{}", map("a", "data: {kind: file}"), map("b", "data: {kind: http}"));
+    let ran = apply(
+        &[("p.yaml", &policy("ValidatingPolicy", "w", &spec)), ("r.yaml", &objects), ("c.yaml", context)],
+        &["-r", "r.yaml", "--context-file", "c.yaml", "-p"],
+    );
+    assert!(ran.out.contains("range 169.254.169.254/32"), "{}", ran.out);
+    assert!(ran.out.contains("  error: 1\n  fail: 0\n  pass: 1\n"), "{}", ran.out);
+}
+
+#[test]
+fn policies_of_all_kinds_say_together_what_each_says_alone() {
+    let verdict =
+        format!("{MAPS}\n  validations: [{{expression: \"object.metadata.name != 'a'\", message: review}}]");
+    let json = "evaluation: {mode: JSON}\n  validations: [{expression: \"object.kind != 'ConfigMap'\", message: payload}]";
+    let classic = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: classic}\nspec: {rules: [{name: r, match: {any: [{resources: {kinds: [ConfigMap]}}]}, validate: {message: classic, pattern: {metadata: {name: '!a'}}}}]}\n".to_owned();
+    let native = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: native}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n  validations: [{expression: \"object.metadata.name != 'a'\", message: native}]\n".to_owned();
+    let deleting = format!(
+        "{MAPS}\n  schedule: '* * * * *'\n  conditions: [{{name: c, expression: \"object.metadata.name != 'a'\"}}]"
+    );
+    let all = [
+        classic,
+        native,
+        policy("ValidatingPolicy", "review", &verdict),
+        policy("ValidatingPolicy", "payload", json),
+        policy("DeletingPolicy", "deleting", &deleting),
+    ];
+    let objects = format!("{}---\n{}", map("a", ""), map("b", ""));
+    let failures = |policies: &str| {
+        let ran = apply(&[("p.yaml", policies), ("r.yaml", &objects)], &["-r", "r.yaml"]);
+        let mut lines: Vec<String> = ran
+            .out
+            .lines()
+            .filter(|l| l.contains(" -> ") || l.starts_with("1 - "))
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    };
+    let mut alone: Vec<String> = all.iter().flat_map(|p| failures(p)).collect();
+    alone.sort();
+    assert_eq!(failures(&all.join("---\n")), alone);
+    assert!(alone.len() >= 10, "{alone:?}");
+}
