@@ -127,7 +127,7 @@ fn element(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Two numbers side by side as a DER sequence.
 fn pair(bytes: &[u8]) -> Option<Vec<u8>> {
     // No curve has longer numbers than 66 bytes.
-    if bytes.is_empty() || bytes.len() > 132 || bytes.len() % 2 != 0 {
+    if bytes.is_empty() || bytes.len() > 132 || !bytes.len().is_multiple_of(2) {
         return None;
     }
     let (r, s) = bytes.split_at(bytes.len() / 2);

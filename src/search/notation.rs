@@ -30,7 +30,7 @@ fn write(value: &Value, out: &mut String) {
         }
         Value::Duration(d) => out.push_str(&format!("duration(\"{}\")", duration::format(*d))),
         Value::Timestamp(t) => out.push_str(&format!("timestamp(\"{}\")", t.utc().rfc3339_nano())),
-        Value::List(items) => sequence(out, ('[', ']'), items.iter(), |v, out| write(v, out)),
+        Value::List(items) => sequence(out, ('[', ']'), items.iter(), write),
         Value::Map(m) => sequence(out, ('{', '}'), m.iter(), |(k, v), out| {
             out.push_str(&crate::value::quote::quote(k));
             out.push_str(": ");

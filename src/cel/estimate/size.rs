@@ -43,7 +43,7 @@ impl Range {
     }
 
     /// The sum.
-    pub fn add(self, other: Range) -> Range {
+    pub fn plus(self, other: Range) -> Range {
         Range { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
     }
 
