@@ -227,6 +227,7 @@ impl Checker<'_> {
     fn select(&mut self, node: &Node, operand: &Node, field: &Str, test: bool) -> (Type, TypedKind) {
         if !test
             && let Some(name) = qualified(node)
+            && !self.shadowed(&name)
             && let Some(found) = self.lookup(&name)
         {
             return found;
@@ -236,6 +237,12 @@ impl Checker<'_> {
         let ty = if test { Type::Bool } else { ty };
         let field = self.written(&operand.ty, field);
         (ty, TypedKind::Select { operand: Box::new(operand), field, test })
+    }
+
+    /// Whether a qualified name begins with a variable of a loop.
+    fn shadowed(&self, name: &str) -> bool {
+        let root = name.split('.').next().unwrap_or_default();
+        self.scopes.iter().any(|(n, _)| **n == *root)
     }
 
     /// The declared name of a field; a word of the language may be written as it is.
@@ -558,7 +565,7 @@ impl Checker<'_> {
 
     fn expect(&mut self, found: &Typed, wanted: &Type) {
         if !self.unknowns.assign(wanted, &found.ty) {
-            let (wanted, own) = (self.shown(wanted), self.shown(&found.ty));
+            let (wanted, own) = (self.shown(wanted), self.known(&found.ty));
             self.issue(found.at, format!("expected type '{wanted}' but found '{own}'"));
         }
     }
@@ -650,6 +657,9 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
             let inner = if env.level.is_new() { vec![Type::Dyn] } else { Vec::new() };
             Type::Opaque("optional_type".into(), inner)
         }
+        // Known by name, but no value: making it fails later.
+        "timestamp" => Type::Timestamp,
+        "duration" => Type::Duration,
         "google.protobuf.Timestamp" => Type::Timestamp,
         "google.protobuf.Duration" => Type::Duration,
         "google.protobuf.Any" => Type::Any,

@@ -87,7 +87,7 @@ impl Estimator<'_> {
                 let mut cost = MAP;
                 for e in entries {
                     let (key, value) = (self.node(&e.key), self.node(&e.value));
-                    cost = cost.add(key.cost).add(value.cost);
+                    cost = cost.plus(key.cost).plus(value.cost);
                     keys = keys.union(self.size_or_unknown(&key));
                     values = values.union(self.size_or_unknown(&value));
                 }
@@ -96,7 +96,7 @@ impl Estimator<'_> {
                 Part { cost, size, entries: entries_known, ..Part::default() }
             }
             TypedKind::Struct { fields, .. } => {
-                let cost = fields.iter().fold(STRUCT, |sum, f| sum.add(self.node(&f.value).cost));
+                let cost = fields.iter().fold(STRUCT, |sum, f| sum.plus(self.node(&f.value).cost));
                 Part::costing(cost)
             }
             TypedKind::Fold(fold) if is_bind(fold) => self.bind(fold),
@@ -122,7 +122,7 @@ impl Estimator<'_> {
         }
         let mut cost = operand.cost;
         if matches!(operand.ty(), Type::Map(..) | Type::Struct(_) | Type::Param(_)) {
-            cost = cost.add(ACCESS);
+            cost = cost.plus(ACCESS);
         }
         Part { cost, path: below(&operand.path, field), ..Part::default() }
     }
@@ -132,7 +132,7 @@ impl Estimator<'_> {
         let mut cost = LIST;
         for item in items {
             let item = self.node(item);
-            cost = cost.add(item.cost);
+            cost = cost.plus(item.cost);
             of_items = of_items.union(self.size_or_unknown(&item));
         }
         let entries = Some(Entries { is_list: true, key: Range::fixed(1), value: of_items });
@@ -163,7 +163,7 @@ impl Estimator<'_> {
         self.locals.push(local);
         let result = self.node(&fold.result);
         self.locals.pop();
-        let cost = range.cost.add(value.cost).add(result.cost);
+        let cost = range.cost.plus(value.cost).plus(result.cost);
         let size = self.size(&result);
         Part { cost, path: Vec::new(), size, entries: result.entries, ty: None }
     }
@@ -209,9 +209,9 @@ impl Estimator<'_> {
             Shape::Exists => 3,
             _ => 0,
         };
-        let round = step.cost.add(Range::fixed(condition));
+        let round = step.cost.plus(Range::fixed(condition));
         let rounds = self.size_or_unknown(&range);
-        let cost = range.cost.add(init.cost).add(result.cost).add(rounds.multiply(round));
+        let cost = range.cost.plus(init.cost).plus(result.cost).plus(rounds.multiply(round));
         let collects = matches!(fold.init.kind, TypedKind::List { .. } | TypedKind::Map(_));
         let size = if collects { Some(rounds) } else { self.size(&init) };
         Part { cost, path: Vec::new(), size, entries: step.entries.filter(|_| collects), ty: None }

@@ -165,8 +165,8 @@ pub fn most_general(a: &Type, b: &Type) -> Type {
 
 fn says_less(a: &Type, b: &Type) -> bool {
     match (a, b) {
-        (Type::Dyn | Type::Error | Type::Param(_), _) => true,
-        (_, Type::Dyn | Type::Error | Type::Param(_)) => false,
+        (Type::Dyn | Type::Param(_), _) => true,
+        (_, Type::Dyn | Type::Param(_)) => false,
         (Type::List(x), Type::List(y)) => says_less(x, y),
         (Type::Map(k, v), Type::Map(l, w)) => says_less(k, l) && says_less(v, w),
         (Type::Opaque(n, p), Type::Opaque(o, q)) => {

@@ -170,6 +170,8 @@ impl Lowering<'_> {
         {
             return Ok(expr);
         }
+        let of_text = types.first().is_some_and(|t| t.ty == Type::String);
+        let function = if &**function == "reverse" && of_text { "@reverseText" } else { &**function };
         let Some(function) = library::find(function) else {
             return Err(format!("no such function: {function}"));
         };
@@ -189,8 +191,16 @@ impl Lowering<'_> {
             && let Some(Expr::Const(Value::Str(pattern))) = args.get(1)
         {
             regex::compiled(pattern)?;
-            known.prepared = true;
+            known.prepared = args.len() == 2;
         }
+        // The sum of nothing has the type of the list.
+        let function = match types {
+            [list] if function.name == "sum" && one_form => {
+                let item = list.ty.parameters().first().map(|t| t.formal()).unwrap_or_default();
+                library::sum_of(&item)
+            }
+            _ => function,
+        };
         Ok(Expr::Invoke(Box::new(Invoke { function, args: args.into(), known })))
     }
 
@@ -253,7 +263,7 @@ impl Lowering<'_> {
 fn is_value(ty: &Type, name: &str) -> bool {
     match ty {
         Type::Struct(name) => &**name == "google.protobuf.Empty",
-        Type::Timestamp | Type::Duration => true,
+        Type::Timestamp | Type::Duration => name.starts_with("google.protobuf."),
         _ => !name.starts_with("google.protobuf."),
     }
 }

@@ -35,11 +35,15 @@ pub struct Program {
 ///
 /// # Errors
 /// The issues, one after the other.
-pub fn type_of(source: &str, env: &Env) -> Result<Type, String> {
+pub fn checked(source: &str, env: &Env) -> Result<Type, String> {
     typed(source, env).map(|tree| tree.ty)
 }
 
-fn typed(source: &str, env: &Env) -> Result<check::Typed, String> {
+/// Parses and checks an expression.
+///
+/// # Errors
+/// The issues, one after the other.
+pub fn typed(source: &str, env: &Env) -> Result<check::Typed, String> {
     let failed = |issues: Vec<issue::Issue>| issue::report(source, &issues);
     let tree = syntax::parse(source, env.syntax).map_err(failed)?;
     let typed = check::check(&tree, env).map_err(failed)?;
@@ -65,20 +69,12 @@ pub fn compile_as(
     cx: &Context,
     refused: &dyn Fn(&Type) -> Option<String>,
 ) -> Result<Program, String> {
-    let typed = checked(source, env)?;
+    let typed = typed(source, env).map_err(|text| format!("compilation failed: {text}"))?;
     if let Some(text) = refused(&typed.ty) {
         return Err(text);
     }
     let expr = lower::lower(&typed, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
     Ok(Program { expr, ty: typed.ty })
-}
-
-/// Parses and checks an expression.
-///
-/// # Errors
-/// The detail text, beginning `compilation failed: `.
-pub fn checked(source: &str, env: &Env) -> Result<check::Typed, String> {
-    typed(source, env).map_err(|text| format!("compilation failed: {text}"))
 }
 
 /// What a checked expression will cost, as far as that is known before it runs.

@@ -147,6 +147,11 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     let result = eval(&program.expr, Env::new(&root, &cx).with_meter(&meter));
     let mut out = Map::new();
     out.insert("outputType", Value::from(program.ty.formal()));
+    if let Ok(typed) = cel::typed(source, &env) {
+        let found = cel::estimated(&typed, &env);
+        let found = [("min", found.min), ("max", found.max)].map(|(k, n)| (k, whole(n)));
+        out.insert("estimatedCost", object(found));
+    }
     // Charges beyond every budget end the list of expressions.
     if name != "typed" && meter.spent() > (i64::MAX / 2).unsigned_abs() {
         let text = "LIST: validation failed due to running out of cost budget, no further validation rules will be run";
@@ -161,11 +166,6 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
             out.insert("value", tagged(&v));
         }
         Err(fault) => drop(out.insert("runtimeError", Value::from(fault.cel_text()))),
-    }
-    if let Ok(typed) = cel::checked(source, &env) {
-        let found = cel::estimated(&typed, &env);
-        let found = [("min", found.min), ("max", found.max)].map(|(k, n)| (k, whole(n)));
-        out.insert("estimatedCost", object(found));
     }
     out.insert("cost", Value::Int(i64::try_from(meter.spent()).unwrap_or(i64::MAX)));
     Value::Map(out)

@@ -6,6 +6,7 @@
 
 pub mod admission;
 pub mod cases;
+pub mod cel_spec;
 pub mod engine;
 pub mod jmespath;
 pub mod kubernetes_cel;
@@ -90,6 +91,7 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
     ] {
         one(name, &dir.join(file), &|file| jmespath::dialect(name, file))?;
     }
+    one("cel-spec", &dir.join("cel-spec"), &cel_spec::run)?;
     one("cel-random", &dir.join("cel-random"), &kubernetes_cel::random)?;
     one("jmespath-kyverno/parse", &dir.join("jmespath-kyverno"), &jmespath::parse)?;
     for file in engine::files(&dir.join("engine"))? {

@@ -197,10 +197,11 @@ type Walked<'a> = Result<(Option<Cow<'a, Value>>, bool), Fault>;
 
 /// What a walk finds (`None` = an optional step found nothing), and whether it had optional steps.
 fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
-    if walk.charged {
+    let base = eval(&walk.base, env);
+    if walk.charged && !base.as_ref().is_err_and(Fault::ends) {
         env.charge(1)?;
     }
-    let mut at = eval(&walk.base, env)?;
+    let mut at = base?;
     fits(&at)?;
     let mut optional = false;
     if walk.steps.is_empty() {
@@ -367,7 +368,7 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
         [one, two] => {
             let left = eval(one, env);
             // The later runtime does not look at the right side any more, nor charges the call.
-            let lazy = env.functions.cel_level.is_new() || invoke.function.name == "format";
+            let lazy = env.functions.cel_level.is_new() || invoke.is_lazy();
             if let Err(fault) = &left
                 && (lazy || fault.ends())
             {

@@ -60,6 +60,17 @@ pub struct Invoke {
     pub known: Known,
 }
 
+impl Invoke {
+    /// Whether a fault of the receiver ends the call at once, at every level of the runtime.
+    pub fn is_lazy(&self) -> bool {
+        match self.function.name {
+            "format" => true,
+            "indexOf" | "lastIndexOf" => !self.known.one_form,
+            _ => false,
+        }
+    }
+}
+
 /// What the checker knows of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {

@@ -93,12 +93,12 @@ impl Compiler {
 
     /// The type of an expression, if it has one.
     pub(super) fn type_of(&self, text: &str) -> Option<Type> {
-        cel::type_of(text, &self.env).ok()
+        cel::checked(text, &self.env).ok()
     }
 
     /// What is wrong with an expression, whatever its type.
     pub(super) fn issues(&self, text: &str) -> Option<String> {
-        cel::type_of(text, &self.env).err()
+        cel::checked(text, &self.env).err()
     }
 
     /// For a level of CEL's runtime.

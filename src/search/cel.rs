@@ -155,7 +155,7 @@ impl Expression {
     pub fn compile(source: &str, environment: Environment, data: &Value) -> Result<Expression, String> {
         let (env, context) = (environment.env(data), environment.context());
         let program = cel::compile(source, &env, &context)?;
-        let typed = cel::checked(source, &env)?;
+        let typed = cel::typed(source, &env)?;
         let estimate = cel::estimated(&typed, &env);
         Ok(Expression { source: source.into(), typed, program, estimate, context })
     }

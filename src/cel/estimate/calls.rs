@@ -32,14 +32,14 @@ impl Charge {
 impl Estimator<'_> {
     pub(super) fn call(&mut self, function: &Str, args: &[Typed], member: bool, overloads: &[usize]) -> Part {
         let parts: Vec<Part> = args.iter().map(|a| self.node(a)).collect();
-        let sum = parts.iter().fold(Range::fixed(0), |sum, p| sum.add(p.cost));
+        let sum = parts.iter().fold(Range::fixed(0), |sum, p| sum.plus(p.cost));
         let at = |i: usize| parts.get(i).cloned().unwrap_or_default();
         match &**function {
             "dyn" if !member => {
                 let inner = at(0);
                 let size = self.size(&inner);
                 return Part {
-                    cost: ONE.add(inner.cost),
+                    cost: ONE.plus(inner.cost),
                     path: Vec::new(),
                     size,
                     entries: inner.entries,
@@ -48,15 +48,15 @@ impl Estimator<'_> {
             }
             "_&&_" | "_||_" => {
                 let (left, right) = (at(0).cost, at(1).cost);
-                return Part::costing(Range { min: left.min, max: left.add(right).max });
+                return Part::costing(Range { min: left.min, max: left.plus(right).max });
             }
             "_?:_" | "_?_:_" => {
-                let cost = at(0).cost.add(at(1).cost.union(at(2).cost));
+                let cost = at(0).cost.plus(at(1).cost.union(at(2).cost));
                 let size = self.size_or_unknown(&at(1)).union(self.size_or_unknown(&at(2)));
                 let entries = at(1).entries.zip(at(2).entries).map(|(a, b)| a.union(b));
                 return Part { cost, path: Vec::new(), size: Some(size), entries, ty: None };
             }
-            "_?._" => return Part::costing(sum.add(ONE)),
+            "_?._" => return Part::costing(sum.plus(ONE)),
             _ => {}
         }
         let forms = self.env.functions.get(&**function).map(Vec::as_slice).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Estimator<'_> {
                 _ => {}
             }
         }
-        Part { cost: cost.add(sum), path, size, entries, ty: None }
+        Part { cost: cost.plus(sum), path, size, entries, ty: None }
     }
 
     fn charge(
@@ -107,14 +107,14 @@ impl Estimator<'_> {
             "fieldSelector" | "labelSelector" => {
                 let n = size(1);
                 let pairs = n.times(0.5).multiply(Range::fixed(50));
-                Charge::of(Range::fixed(10).add(n.times(WALK)).add(pairs))
+                Charge::of(Range::fixed(10).plus(n.times(WALK)).plus(pairs))
             }
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" if member => {
                 match self.item(&parts[0]) {
                     Some((ty, item)) => {
                         let mut each = ONE;
                         if matches!(ty, Type::String | Type::Bytes) {
-                            each = each.add(item.times(WALK));
+                            each = each.plus(item.times(WALK));
                         }
                         Charge::of(size(0).multiply(each))
                     }
@@ -141,17 +141,17 @@ impl Estimator<'_> {
                 };
                 if parts.len() > 1 {
                     let between = Range { min: list.min.saturating_sub(1), max: list.max.saturating_sub(1) };
-                    made = made.add(size(1).multiply(between));
+                    made = made.plus(size(1).multiply(between));
                 }
                 Charge::sized(made.times(WALK), made)
             }
             "find" | "findAll" if member => {
-                let text = size(0).add(ONE).times(WALK);
+                let text = size(0).plus(ONE).times(WALK);
                 let most = Range { min: 0, max: size(0).max };
                 Charge::sized(text.multiply(size(1).times(PATTERN)), most)
             }
             "matches" if member || self.env.level.is_new() => {
-                let text = size(0).add(ONE).times(WALK);
+                let text = size(0).plus(ONE).times(WALK);
                 Charge::of(text.multiply(size(1).times(PATTERN)))
             }
             "contains" if member => Charge::of(walk(0).multiply(walk(1))),
@@ -162,17 +162,17 @@ impl Estimator<'_> {
             "ip.isCanonical" => Charge::of(size(0).times(2.0 * WALK)),
             "containsIP" | "containsCIDR" => {
                 let bytes = Range { min: 4, max: 16 };
-                let mut cost = bytes.add(bytes).times(WALK);
+                let mut cost = bytes.plus(bytes).times(WALK);
                 if matches!(param(1), Some(Type::String)) {
-                    cost = cost.add(walk(1));
+                    cost = cost.plus(walk(1));
                 }
                 if function == "containsCIDR" {
-                    cost = cost.add(bytes.times(WALK)).add(ONE);
+                    cost = cost.plus(bytes.times(WALK)).plus(ONE);
                 }
                 Charge::of(cost)
             }
-            "sets.contains" | "sets.intersects" => Charge::of(size(0).multiply(size(1)).add(ONE)),
-            "sets.equivalent" => Charge::of(size(0).multiply(size(1)).multiply(Range::fixed(2)).add(ONE)),
+            "sets.contains" | "sets.intersects" => Charge::of(size(0).multiply(size(1)).plus(ONE)),
+            "sets.equivalent" => Charge::of(size(0).multiply(size(1)).multiply(Range::fixed(2)).plus(ONE)),
             "strings.quote" => {
                 let n = size(0);
                 let quoted =
@@ -191,10 +191,10 @@ impl Estimator<'_> {
             "@in" if matches!(param(1), Some(Type::List(_))) => Charge::of(size(1)),
             "_+_" => match param(0) {
                 Some(Type::String | Type::Bytes) => {
-                    let made = size(0).add(size(1));
+                    let made = size(0).plus(size(1));
                     Charge::sized(made.times(WALK), made)
                 }
-                Some(Type::List(_)) => Charge::sized(ONE, size(0).add(size(1))),
+                Some(Type::List(_)) => Charge::sized(ONE, size(0).plus(size(1))),
                 _ => Charge::of(ONE),
             },
             "_==_" if kind(0) == kind(1) && compared_at_once(kind(0)) => {
@@ -226,7 +226,7 @@ impl Estimator<'_> {
                 };
                 let texts = matches!(compared, Some(Type::String | Type::Bytes));
                 let walked = if texts { pairs.times(WALK) } else { Range::fixed(0) };
-                let cost = pairs.multiply(Range::fixed(2)).add(walked).add(Range::fixed(11));
+                let cost = pairs.multiply(Range::fixed(2)).plus(walked).plus(Range::fixed(11));
                 Charge::sized(cost, pairs)
             }
             "reverse" => made(size(0)),
@@ -253,7 +253,7 @@ impl Estimator<'_> {
 }
 
 fn made(size: Range) -> Charge {
-    Charge::sized(size.add(Range::fixed(11)), size)
+    Charge::sized(size.plus(Range::fixed(11)), size)
 }
 
 /// The type of a parameter's items.
@@ -298,7 +298,7 @@ fn replaced(text: Range, old: Range, new: Range) -> Range {
     } else {
         (parts(text.min, old.max), 0)
     };
-    Range { min: least, max: most }.multiply(new).add(Range { min: kept_least, max: kept_most })
+    Range { min: least, max: most }.multiply(new).plus(Range { min: kept_least, max: kept_most })
 }
 
 fn times_over(n: u64, by: u64) -> u64 {

@@ -42,9 +42,8 @@ impl Range {
         Range { min: n, max: n }
     }
 
-    /// The sum; saturates, which the operator does not.
-    #[allow(clippy::should_implement_trait)]
-    pub fn add(self, other: Range) -> Range {
+    /// The sum.
+    pub fn plus(self, other: Range) -> Range {
         Range { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
     }
 

@@ -106,6 +106,22 @@ pub fn admission(choice: Admission) -> Env {
     }
 }
 
+/// The language with the libraries of Kubernetes and the extensions that it does not have; without variables.
+pub fn general(container: &str) -> Env {
+    let choice = Admission { backticks: true, level: CelLevel::V30, ..Admission::default() };
+    let mut env = admission(choice);
+    let mut all = (*env.functions).clone();
+    declare(&mut all, include_str!("general.txt"));
+    env.functions = Arc::new(all);
+    env.variables = HashMap::new();
+    env.messages = Messages::default();
+    env.container = container.into();
+    env.strict_literals = false;
+    env.syntax.bind = true;
+    env.syntax.block = true;
+    env
+}
+
 /// Which of Kyverno's policies an expression belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KyvernoKind {

@@ -58,6 +58,12 @@ pub fn method(
         ("optMap", 2) if options.optional => Some(opt_map),
         ("optFlatMap", 2) if options.optional => Some(opt_flat_map),
         ("sortBy", 2) if options.sort_by => Some(sort_by),
+        ("index" | "iterVar" | "accuVar", _)
+            if options.block && target.as_ident().is_some_and(|n| &**n == "cel") =>
+        {
+            return numbered(open, name, &args);
+        }
+        ("block", 2) if options.block && target.as_ident().is_some_and(|n| &**n == "cel") => Some(block),
         ("bind", 3) if options.bind && target.as_ident().is_some_and(|n| &**n == "cel") => Some(bind),
         _ => None,
     };
@@ -285,6 +291,31 @@ impl Node {
         }
         self
     }
+}
+
+/// A name that is made of numbers: `cel.index(0)`, `cel.iterVar(0, 1)`.
+fn numbered(at: Place, name: &str, args: &[Node]) -> Node {
+    let mut out = format!("@{name}");
+    for arg in args {
+        if let Kind::Const(Value::Int(n)) = &arg.kind {
+            out.push_str(&format!(":{n}"));
+        }
+    }
+    Node::ident(at, &out)
+}
+
+/// Values under numbered names, each may use those before it.
+fn block(at: Place, _: Node, mut args: Args) -> Expanded {
+    let list = args.take();
+    let place = list.at;
+    let Kind::List { items, .. } = list.kind else {
+        return Err(Issue::new(place, "cel.block() requires a list of expressions"));
+    };
+    let mut body = args.take();
+    for (i, item) in items.into_iter().enumerate().rev() {
+        body = named(at, format!("@index:{i}").into(), item, body);
+    }
+    Ok(body)
 }
 
 fn bind(at: Place, _: Node, mut args: Args) -> Expanded {

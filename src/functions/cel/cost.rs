@@ -100,7 +100,9 @@ fn prefix_bytes(c: &Charge<'_>) -> u64 {
 
 /// Compares an address with a network; an argument that is known to be a text is parsed first.
 pub fn contains_ip(c: &Charge<'_>) -> u64 {
-    let is_text = c.known.one_form && is_text(c.args.get(1).copied().flatten());
+    let failed = |at: usize| c.args.get(at).is_some_and(Option::is_none);
+    let text = failed(1) || is_text(c.args.get(1).copied().flatten());
+    let is_text = c.known.one_form && text || failed(0);
     let parsed = if is_text { c.text_traversal(1) } else { 0 };
     prefix_bytes(c).div_ceil(5) + parsed
 }
@@ -112,7 +114,11 @@ pub fn contains_cidr(c: &Charge<'_>) -> u64 {
 
 /// Walks the texts of one form.
 pub fn walk_if_known(c: &Charge<'_>) -> u64 {
-    if c.known.one_form { c.text_traversal(0) } else { 1 }
+    if c.known.one_form && matches!(c.args.first(), Some(Some(Value::Str(_)) | None)) {
+        c.text_traversal(0)
+    } else {
+        1
+    }
 }
 
 /// Compares a text with the beginning or the end of another one.

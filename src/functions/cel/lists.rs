@@ -26,9 +26,14 @@ pub fn is_sorted(call: &Call<'_>) -> Given {
 }
 
 pub fn sum(call: &Call<'_>) -> Given {
+    sum_from(call, Value::Int(0))
+}
+
+/// The sum of the items, of nothing `zero`.
+pub fn sum_from(call: &Call<'_>, zero: Value) -> Given {
     let items = items(call, 0)?;
     let mut total = match items.first() {
-        None => Value::Int(0),
+        None => zero,
         Some(first) => match first {
             Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Duration(_) => first.clone(),
             _ => return None,

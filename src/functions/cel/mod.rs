@@ -12,6 +12,7 @@ pub mod format;
 mod image_reference;
 pub mod kubernetes;
 mod lists;
+mod math;
 pub mod messages;
 mod named_format;
 mod network;
@@ -35,6 +36,7 @@ use crate::value::{Fault, Value};
 pub use cost::{Charge, upset};
 pub use lists::go_type;
 pub use operators::order;
+pub use table::sum_of;
 
 /// What a function gives; `None` when no form of it takes such arguments.
 pub type Given = Option<Result<Value, Fault>>;

@@ -146,14 +146,19 @@ fn unreadable(a: &Value, b: &Value) -> Option<Str> {
     if a.len() != b.len() {
         return None;
     }
-    let maps = a.iter().filter_map(Value::as_map);
-    maps.flat_map(|m| m.iter()).find_map(|(_, v)| match v {
-        Value::Object(o) => match &**o {
-            Object::Invalid(text) if !text.is_empty() => Some(text.clone()),
+    fn inside(v: &Value) -> Option<Str> {
+        match v {
+            Value::Map(m) => m.iter().find_map(|(_, v)| inside(v)),
+            Value::List(l) => l.iter().find_map(inside),
+            Value::Object(o) => match &**o {
+                Object::Invalid(text) if !text.is_empty() => Some(text.clone()),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    })
+        }
+    }
+    let maps = a.iter().filter(|v| matches!(v, Value::Map(_)));
+    maps.into_iter().find_map(inside)
 }
 
 /// Values that cannot be compared are unequal.

@@ -4,12 +4,35 @@ use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
     authorizer as a, convert, data as d, format, image_reference as i, kubernetes as k, lists as l,
-    named_format as n, network as net, operators as o, optional as opt, outside as w, proxy as p,
+    math as m, named_format as n, network as net, operators as o, optional as opt, outside as w, proxy as p,
     strings as s, time as t,
 };
+use crate::value::Value;
 
 const fn f(name: &'static str, run: fn(&Call<'_>) -> Given, cost: fn(&Charge<'_>) -> u64) -> Function {
     Function { name, run, cost }
+}
+
+const fn sum_from(run: fn(&Call<'_>) -> Given) -> Function {
+    Function { name: "sum", run, cost: c::traversal }
+}
+
+static SUMS: [Function; 4] = [
+    sum_from(l::sum),
+    sum_from(|call| l::sum_from(call, Value::UInt(0))),
+    sum_from(|call| l::sum_from(call, Value::Float(0.0))),
+    sum_from(|call| l::sum_from(call, Value::Duration(0))),
+];
+
+/// `sum` of a list whose items have a type.
+pub fn sum_of(item: &str) -> &'static Function {
+    let [whole, unsigned, double, duration] = &SUMS;
+    match item {
+        "uint" => unsigned,
+        "double" => double,
+        "google.protobuf.Duration" => duration,
+        _ => whole,
+    }
 }
 
 /// See the module page.
@@ -47,7 +70,7 @@ pub static TABLE: &[Function] = &[
     f("min", l::min, c::traversal), f("max", l::max, c::traversal),
     f("slice", l::slice, c::made_list), f("flatten", l::flatten, c::flatten),
     f("sort", l::sort, c::sort), f("@sortByAssociatedKeys", l::sort_by_keys, c::sort),
-    f("distinct", l::distinct, c::distinct), f("reverse", l::reverse, c::made_list),
+    f("distinct", l::distinct, c::distinct), f("reverse", l::reverse, c::made_list), f("@reverseText", m::reverse, c::walk),
     f("lists.range", l::range, c::made_list), f("first", l::first, c::one), f("last", l::last, c::one),
     f("sets.contains", l::sets_contains, c::sets), f("sets.equivalent", l::sets_equivalent, c::sets_twice),
     f("sets.intersects", l::sets_intersects, c::sets),
@@ -107,7 +130,14 @@ pub static TABLE: &[Function] = &[
 
     f("sha1", d::sha1, c::one), f("hash.sha1", d::sha1, c::one), f("sha256", d::sha256, c::one),
     f("hash.sha256", d::sha256, c::one), f("md5", d::md5, c::one), f("hash.md5", d::md5, c::one),
-    f("math.round", d::round, c::one), f("random", d::random_text, c::one),
+    f("math.round", m::round, c::one), f("math.greatest", m::greatest, c::one),
+    f("math.least", m::least, c::one), f("math.ceil", m::ceil, c::one), f("math.floor", m::floor, c::one),
+    f("math.trunc", m::trunc, c::one), f("math.abs", m::abs, c::one), f("math.sign", m::sign, c::one),
+    f("math.sqrt", m::sqrt, c::one), f("math.isNaN", m::is_nan, c::one), f("math.isInf", m::is_inf, c::one),
+    f("math.isFinite", m::is_finite, c::one), f("math.bitAnd", m::bit_and, c::one),
+    f("math.bitOr", m::bit_or, c::one), f("math.bitXor", m::bit_xor, c::one), f("math.bitNot", m::bit_not, c::one),
+    f("math.bitShiftLeft", m::shift_left, c::one), f("math.bitShiftRight", m::shift_right, c::one),
+    f("base64.encode", m::encode, c::walk), f("base64.decode", m::decode, c::walk), f("random", d::random_text, c::one),
     f("random.random", d::random_text, c::one), f("time.now", d::now, c::one),
     f("time.toCron", d::to_cron, c::one), f("time.truncate", d::truncate, c::one),
     f("listObjToMap", d::list_to_map, c::one), f("transform.listObjToMap", d::list_to_map, c::one),

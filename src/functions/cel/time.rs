@@ -29,6 +29,9 @@ fn offset(zone: &str, t: &Time) -> Result<i32, String> {
     if matches!(zone, "" | "UTC") {
         return Ok(0);
     }
+    if zone.starts_with(['/', '\\']) || zone.contains("..") {
+        return Err("time: invalid location name".into());
+    }
     let unknown = || format!("unknown time zone {zone}");
     let found = jiff::tz::TimeZone::get(zone).map_err(|_| unknown())?;
     if found.iana_name().is_some_and(|name| name != zone) {

@@ -48,6 +48,7 @@ fn run(source: &str, tokens: &[Token<'_>], found: Vec<Issue>, options: Options) 
         callers: Vec::new(),
         strengths: Vec::new(),
         depths: [0; RULES],
+        skipped: found.iter().filter_map(skipped).collect(),
         reports: found.len(),
         issues: found,
         recovering: false,
@@ -71,6 +72,12 @@ fn run(source: &str, tokens: &[Token<'_>], found: Vec<Issue>, options: Options) 
         }
         Err(End::Enough) => parser.issues,
     }
+}
+
+/// The place and the length of what an issue says is no token.
+fn skipped(issue: &Issue) -> Option<(usize, usize)> {
+    let text = issue.text.strip_prefix("Syntax error: token recognition error at: '")?;
+    Some((issue.at as usize, text.len().checked_sub(1)?.max(1)))
 }
 
 /// Why parsing ends early.
@@ -142,6 +149,8 @@ struct Parser<'p, 's> {
     strengths: Vec<u32>,
     depths: [usize; RULES],
     issues: Vec<Issue>,
+    /// What is no token: where, and how long.
+    skipped: Vec<(usize, usize)>,
     reports: usize,
     recovering: bool,
     /// Where recovery ended last, and the states that it ended in.
@@ -520,6 +529,11 @@ impl<'s> Parser<'_, 's> {
                 let before = self.tokens.get(at - 1).map_or(0, |t| t.at as usize + t.text.len());
                 let mut gap = self.source.get(before..token.at as usize).unwrap_or_default();
                 while !gap.is_empty() {
+                    let here = token.at as usize - gap.len();
+                    if let Some((_, len)) = self.skipped.iter().find(|(at, _)| *at == here) {
+                        gap = gap.get(*len..).unwrap_or_default();
+                        continue;
+                    }
                     let skip = blank(gap);
                     if skip > 0 {
                         out.push_str(gap.get(..skip).unwrap_or_default());

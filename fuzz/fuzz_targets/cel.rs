@@ -1,0 +1,16 @@
+//! Any text as a CEL expression, evaluated on a small document within the limit of its cost, and traced.
+#![no_main]
+use ephor::search::cel::{Environment, Expression};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let object = ephor::document::json::parse(
+        r#"{"a":{"b":[1,2.5,"x",null,true,{"c":"1Gi","d":"10s"}]},"s":"text","n":3,"l":[[1],[2,[3]]],"o":{}}"#,
+    )
+    .unwrap_or_default();
+    let data = Environment::Kubernetes.data(&object);
+    if let Ok(expression) = Expression::compile(text, Environment::Kubernetes, &data) {
+        let _ = expression.evaluate(&data).shown();
+        let _ = expression.trace(&data);
+    }
+});
