@@ -9,8 +9,8 @@ use super::ast::{Entry, Fold, Kind, Node, Place, Shape};
 use super::env::{Env, Message, Overload};
 use super::infer::{Unknowns, instantiate, most_general};
 use super::issue::Issue;
-use super::schema::names::RESERVED;
 use super::types::{Type, applied};
+use crate::value::names::is_word_of_expressions;
 use crate::value::{Str, Value};
 
 /// A checked node.
@@ -250,7 +250,7 @@ impl Checker<'_> {
         let target = self.known(target);
         let target = target.as_optional().cloned().unwrap_or(target);
         let declared = match &target {
-            Type::Struct(name) if RESERVED.contains(&&**field) => {
+            Type::Struct(name) if is_word_of_expressions(field) => {
                 let escaped = format!("__{field}__");
                 self.env.messages.field(name, &escaped).map(|_| escaped)
             }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::env::{Env, Message};
 use super::types::Type;
+use crate::value::names::is_word_of_expressions;
 use crate::value::{Str, Value};
 
 /// A type that a schema declares.
@@ -109,7 +110,7 @@ impl Declared {
                     let (Some(name), Some(declared)) = (&f.name, &f.declared) else { continue };
                     declared.messages(env);
                     known.push((name.clone(), declared.ty.clone()));
-                    if names::RESERVED.contains(&&*f.property) {
+                    if is_word_of_expressions(&f.property) {
                         known.push((f.property.clone(), declared.ty.clone()));
                     }
                 }

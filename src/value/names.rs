@@ -102,3 +102,29 @@ pub fn old_label_problems(text: &str) -> Vec<String> {
     }
     problems
 }
+
+/// The words that CEL keeps for later.
+pub const KEPT_WORDS: [&str; 17] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// Whether a name is a word of CEL, or one that it keeps for later, and so no identifier.
+pub fn is_word_of_expressions(name: &str) -> bool {
+    matches!(name, "true" | "false" | "null" | "in") || KEPT_WORDS.contains(&name)
+}

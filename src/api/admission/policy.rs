@@ -4,37 +4,14 @@ use super::errors::{Errors, Field};
 use super::matching::match_resources;
 use super::read::{list, part, text, texts};
 use super::{Expressions, Wanted};
-use crate::value::names::{key_problems_of_server, old_label_problems, subdomain_problems};
+use crate::value::names::{
+    is_word_of_expressions, key_problems_of_server, old_label_problems, subdomain_problems,
+};
 use crate::value::{Map, Str, Value};
 
 const MAX_CONDITIONS: usize = 64;
 const MAX_ANNOTATIONS: usize = 20;
 const MAX_VALUE: usize = 5 << 10;
-
-/// The words of CEL and those that it keeps for later.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Checks a policy.
 pub fn policy(document: &Value, expressions: &mut dyn Expressions, errors: &mut Errors) {
@@ -177,7 +154,7 @@ fn conditions(items: &[Value], at: &Field, expressions: &mut dyn Expressions, er
 
 fn is_identifier(name: &str) -> bool {
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    first && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !RESERVED.contains(&name)
+    first && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !is_word_of_expressions(name)
 }
 
 fn variables(items: &[Value], at: &Field, expressions: &mut dyn Expressions, errors: &mut Errors) {

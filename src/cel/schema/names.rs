@@ -1,35 +1,11 @@
 //! Names of properties as expressions write them.
 
 use crate::value::Str;
-
-/// Words that are no identifiers.
-pub const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+use crate::value::names::is_word_of_expressions;
 
 /// The name of a property in expressions; `None` when it has none.
 pub fn escape(property: &str) -> Option<Str> {
-    if RESERVED.contains(&property) {
+    if is_word_of_expressions(property) {
         return Some(format!("__{property}__").into());
     }
     let starts = property.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b"_-./".contains(&b));

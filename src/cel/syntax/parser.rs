@@ -6,6 +6,7 @@
 
 use crate::cel::ast::{Entry, Kind, Node, Place};
 use crate::cel::issue::{Issue, NOWHERE};
+use crate::value::names::KEPT_WORDS;
 use crate::value::{Str, Value};
 
 use super::lexer::{Tok, Token, tokenize};
@@ -87,26 +88,6 @@ pub(super) struct Parser<'s> {
     pub(super) issues: Vec<Issue>,
     pub(super) options: Options,
 }
-
-pub(super) const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Binary operators by strength, weakest first: relations, sums, products.
 fn relation(kind: Tok) -> Option<&'static str> {
@@ -424,7 +405,7 @@ impl<'s> Parser<'s> {
         let lead = if dot { "." } else { "" };
         if self.peek().kind == Tok::LParen {
             let open = self.advance();
-            if RESERVED.contains(&first.text) {
+            if KEPT_WORDS.contains(&first.text) {
                 self.issue(first.at, format!("reserved identifier: {}", first.text));
             }
             let args = self.arguments()?;
@@ -434,7 +415,7 @@ impl<'s> Parser<'s> {
             let name: String = format!("{lead}{}{names}", first.text);
             return self.message(name.into());
         }
-        if RESERVED.contains(&first.text) {
+        if KEPT_WORDS.contains(&first.text) {
             self.issue(first.at, format!("reserved identifier: {}", first.text));
             return Ok(Node::new(first.at, Kind::Const(Value::Null)));
         }

@@ -52,7 +52,7 @@ fn namespaces_count_as_cluster_scoped_and_are_selected_by_their_own_labels() {
     assert!(fits(block, &target(NODE)), "not asked outside of namespaces");
     assert!(!fits(block, &target(POD)), "a namespace without labels");
     let labels = yaml("{env: prod}").as_map().cloned().unwrap_or_default();
-    assert!(fits(block, &Target { namespace_labels: labels, ..target(POD) }));
+    assert!(fits(block, &Target { namespace_labels: labels, namespace_known: true, ..target(POD) }));
 }
 
 #[test]
