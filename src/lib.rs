@@ -30,6 +30,7 @@ pub mod conformance;
 pub mod document;
 pub mod engine;
 pub mod explain;
+pub mod findings;
 pub mod functions;
 pub mod inputs;
 pub mod ir;

@@ -41,6 +41,8 @@ pub struct LoadedPolicy {
     pub refused: Option<String>,
     /// Why its expressions do not compile; nothing can be evaluated together with it.
     pub uncompiled: Option<String>,
+    /// The expressions that do not compile.
+    pub faults: Vec<lower::review::FieldError>,
 }
 
 /// Something that was left out.
@@ -342,6 +344,7 @@ fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
                     rule_count,
                     refused,
                     uncompiled: None,
+                    faults: Vec::new(),
                 }),
                 deprecation,
             )
@@ -372,6 +375,7 @@ fn review(d: &Document, value: &Value) -> Option<Item> {
         rule_count: 1,
         refused: None,
         uncompiled: lowered.error,
+        faults: lowered.faults,
     };
     Some(Item::Policy(Box::new(loaded), String::new()))
 }
@@ -395,6 +399,7 @@ fn admission(d: &Document, value: &Value) -> Option<Item> {
                 rule_count: 1,
                 refused: None,
                 uncompiled: None,
+                faults: Vec::new(),
             };
             Some(Item::Policy(Box::new(loaded), String::new()))
         }

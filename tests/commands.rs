@@ -161,3 +161,32 @@ fn docs_has_a_page_for_every_command() {
         assert!(files.path(&format!("d/{name}.md")).exists(), "{name}");
     }
 }
+
+#[test]
+fn lint_shows_where_an_expression_is_wrong() {
+    let policy = "apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations:
+  - expression: object.a + zz
+";
+    let files = Files::new(&[("p.yaml", policy), ("empty/x.txt", "")]);
+    let ran = files.run(&["lint", "p.yaml"]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(
+        ran.out,
+        "p.yaml:7:28: error: spec.validations[0].expression: undeclared reference to 'zz' (in container '')
+  7 |   - expression: object.a + zz
+    |                            ^
+1 policies, 1 error(s), 0 warning(s)
+"
+    );
+    files.write("p.yaml", policy.replace(" + zz", " == 1").as_bytes());
+    assert_eq!(files.run(&["lint", "p.yaml"]).code, Some(0));
+    assert!(files.run(&["lint", "empty"]).err.ends_with("Error: no policy found in empty\n"));
+    assert!(
+        files.run(&["lint", "q.yaml"]).err.contains("no such policy file `q.yaml`; did you mean `p.yaml`?")
+    );
+}

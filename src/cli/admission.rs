@@ -76,7 +76,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     Ok(i32::from(!made_any))
 }
 
-fn documents(paths: &[String]) -> Result<Vec<Value>, String> {
+pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, String> {
     let mut all = Vec::new();
     for path in paths {
         let text = crate::inputs::read(path)?;

@@ -84,7 +84,7 @@ fn policies(arguments: &[String]) -> Result<Policies, String> {
 }
 
 /// The error for a path that leads nowhere, with the file that was probably meant.
-fn missing(argument: &str) -> Option<String> {
+pub(super) fn missing(argument: &str) -> Option<String> {
     let path = std::path::Path::new(argument);
     if argument == "-" || argument.contains("://") || argument.contains(['*', '?', '[']) || path.exists() {
         return None;

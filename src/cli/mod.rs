@@ -15,6 +15,7 @@ pub mod explain;
 pub mod fix;
 pub mod flags;
 pub mod jp;
+pub mod lint;
 pub mod test;
 
 use crate::report::diagnostic::did_you_mean;
@@ -39,6 +40,7 @@ fn pages() -> Vec<Page> {
         conformance::PAGE,
         docs::PAGE,
         explain::PAGE,
+        lint::PAGE,
         test::PAGE,
         VERSION,
     ];
@@ -100,6 +102,7 @@ const COMMANDS: &[Command] = &[
     },
     Command { name: "fix", about: "Repairs files that are written in forms of the past.", run: fix::run },
     Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
+    Command { name: "lint", about: "Checks policies before they run.", run: lint::run },
     Command { name: "test", about: "Runs tests of policies.", run: test::run },
     Command { name: "help", about: "Help about any command.", run: help },
     Command { name: "version", about: "Shows the version of the program.", run: version },

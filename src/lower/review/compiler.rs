@@ -17,13 +17,35 @@ use crate::value::{Str, Value};
 /// The message type of the values under names.
 const VARIABLES: &str = "kyverno.variables";
 
+/// An expression that does not compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// Where it stands in the policy: `spec.validations[0].expression`.
+    pub field: String,
+    /// The expression.
+    pub source: String,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+impl std::fmt::Display for FieldError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: Invalid value: {}: {}", self.field, quote(&self.source), self.detail)
+    }
+}
+
 /// The errors of a section.
 #[derive(Debug)]
-pub struct Failed(Vec<String>);
+pub struct Failed(Vec<FieldError>);
 
 impl Failed {
+    /// The errors one by one.
+    pub fn faults(self) -> Vec<FieldError> {
+        self.0
+    }
+
     /// All errors as the reference tells them.
-    pub fn told(self, kind: KyvernoKind, mode: &str) -> String {
+    pub fn told(&self, kind: KyvernoKind, mode: &str) -> String {
         let name = match kind {
             KyvernoKind::Validating if !matches!(mode, "JSON" | "HTTP" | "Envoy") => {
                 "validating policy compiler 1.0"
@@ -33,7 +55,11 @@ impl Failed {
             _ => "",
         };
         let first = format!("<nil>: Internal error: {name} error: failed to compile policy");
-        let all: Vec<String> = (!name.is_empty()).then_some(first).into_iter().chain(self.0).collect();
+        let all: Vec<String> = (!name.is_empty())
+            .then_some(first)
+            .into_iter()
+            .chain(self.0.iter().map(ToString::to_string))
+            .collect();
         match &all[..] {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -59,8 +85,8 @@ fn at(section: &str, i: usize, field: &str) -> String {
     format!("spec.{section}[{i}].{field}")
 }
 
-fn invalid(path: &str, text: &str, detail: &str) -> String {
-    format!("{path}: Invalid value: {}: {detail}", quote(text))
+fn invalid(path: &str, text: &str, detail: &str) -> FieldError {
+    FieldError { field: path.into(), source: text.into(), detail: detail.into() }
 }
 
 impl Compiler {
@@ -93,7 +119,7 @@ impl Compiler {
         text: &str,
         fits: impl Fn(&Type) -> bool,
         wanted: &str,
-    ) -> Result<Program, String> {
+    ) -> Result<Program, FieldError> {
         match self.compiled(text) {
             Ok((program, ty)) if fits(&ty) => Ok(program),
             Ok(_) => Err(invalid(path, text, wanted)),
@@ -101,11 +127,11 @@ impl Compiler {
         }
     }
 
-    fn boolean(&self, path: &str, text: &str) -> Result<Program, String> {
+    fn boolean(&self, path: &str, text: &str) -> Result<Program, FieldError> {
         self.program(path, text, |t| *t == Type::Bool, "output is expected to be of type bool")
     }
 
-    fn string(&self, path: &str, text: &str) -> Result<Program, String> {
+    fn string(&self, path: &str, text: &str) -> Result<Program, FieldError> {
         self.program(path, text, |t| *t == Type::String, "output is expected to be of type string")
     }
 
@@ -121,7 +147,7 @@ impl Compiler {
 
     /// Values under names, each of which sees the earlier ones; all errors are told.
     pub fn variables(&mut self, section: Option<&Value>) -> Result<Box<[Lazy]>, Failed> {
-        let (mut out, mut errors): (Vec<Lazy>, Vec<String>) = (Vec::new(), Vec::new());
+        let (mut out, mut errors): (Vec<Lazy>, Vec<FieldError>) = (Vec::new(), Vec::new());
         for (i, variable) in list(section).iter().enumerate() {
             let (name, text) = (variable.text_at(&["name"]), variable.text_at(&["expression"]));
             match self.compiled(text) {
@@ -143,7 +169,7 @@ impl Compiler {
         let mut out = Vec::new();
         for (i, v) in list(section).iter().enumerate() {
             let (text, made) = (v.text_at(&["expression"]), v.text_at(&["messageExpression"]));
-            let one = |e: String| Failed(vec![e]);
+            let one = |e: FieldError| Failed(vec![e]);
             let program = self.boolean(&at("validations", i, "expression"), text).map_err(one)?;
             let message_program = match made {
                 "" => None,
@@ -182,7 +208,7 @@ impl Compiler {
             let text = v.text_at(&["expression"]);
             self.program(&at("validations", i, "expression"), text, fits, &detail)
         };
-        let all: Result<Vec<Program>, String> = list(section).iter().enumerate().map(one).collect();
+        let all: Result<Vec<Program>, FieldError> = list(section).iter().enumerate().map(one).collect();
         all.map(Into::into).map_err(|e| Failed(vec![e]))
     }
 
@@ -212,7 +238,7 @@ impl Compiler {
     pub fn makings(&self, section: Option<&Value>) -> Result<Box<[Making]>, Failed> {
         let mut out = Vec::new();
         for (i, g) in list(section).iter().enumerate() {
-            let one = |e: String| Failed(vec![e]);
+            let one = |e: FieldError| Failed(vec![e]);
             let text = g.text_at(&["expression"]);
             if !text.is_empty() {
                 let program = self.boolean(&at("generate", i, "expression"), text).map_err(one)?;
@@ -253,7 +279,7 @@ fn bare(text: &str) -> String {
         .to_string()
 }
 
-fn gathered<T>(all: impl Iterator<Item = Result<T, String>>) -> Result<Box<[T]>, Failed> {
+fn gathered<T>(all: impl Iterator<Item = Result<T, FieldError>>) -> Result<Box<[T]>, Failed> {
     let (mut good, mut errors) = (Vec::new(), Vec::new());
     for one in all {
         match one {

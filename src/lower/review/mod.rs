@@ -18,6 +18,7 @@ use crate::ir::review::{Deed, Proxy, Review, View};
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
 use crate::value::{Str, Value};
+pub use compiler::FieldError;
 use compiler::{Compiler, Failed};
 
 /// A lowered policy, or why it does not compile.
@@ -27,6 +28,8 @@ pub struct Lowered {
     pub policy: Policy,
     /// The compile error.
     pub error: Option<String>,
+    /// What it consists of.
+    pub faults: Vec<FieldError>,
 }
 
 /// What a kind of policy becomes; `None` for kinds that are no reviews.
@@ -51,9 +54,12 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     let flag = |path: &[&str]| doc.at(path).and_then(Value::as_bool).unwrap_or(true);
     let spec = doc.get("spec").cloned().unwrap_or_default();
     let name = text(&["metadata", "name"]);
-    let (rules, error) = match rules(&spec, kind, namespaced) {
-        Ok(rules) => (rules, None),
-        Err(failed) => (Vec::new(), Some(failed.told(kind, spec.text_at(&["evaluation", "mode"])))),
+    let (rules, error, faults) = match rules(&spec, kind, namespaced) {
+        Ok(rules) => (rules, None, Vec::new()),
+        Err(failed) => {
+            let text = failed.told(kind, spec.text_at(&["evaluation", "mode"]));
+            (Vec::new(), Some(text), failed.faults())
+        }
     };
     let policy = Policy {
         kind: text(&["kind"]),
@@ -72,7 +78,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         rule_names: Box::new([Str::from("")]),
         name,
     };
-    Lowered { policy, error }
+    Lowered { policy, error, faults }
 }
 
 /// Whether a policy has variants for the controllers of pods.
