@@ -343,3 +343,23 @@ fn objects_that_exist_are_changed_in_tests_when_their_conditions_hold() {
     .run(&["test", ".", "--remove-color"]);
     assert!(ran.out.contains("Test Summary: 1 tests passed and 0 tests failed"), "{}{}", ran.out, ran.err);
 }
+
+#[test]
+fn a_set_of_the_library_holds_policies_of_all_kinds() {
+    let verdict =
+        format!("{MAPS}\n  validations: [{{expression: \"object.metadata.name != 'a'\", message: review}}]");
+    let deleting = format!("{MAPS}\n  schedule: '* * * * *'");
+    let native = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: native}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n  validations: [{expression: \"object.metadata.name != 'a'\", message: native}]\n".to_owned();
+    let all =
+        [policy("ValidatingPolicy", "review", &verdict), policy("DeletingPolicy", "d", &deleting), native];
+    let set = ephor::PolicySet::from_yaml(&all.join("---\n")).expect("a set");
+    let engine = ephor::Engine::new(set);
+    let outcome = engine.check_yaml(&map("a", "")).expect("an outcome");
+    let told: Vec<(&str, &str)> = outcome.results().map(|(p, r)| (&*p.name, &*r.message)).collect();
+    // Deleting policies are no part of a request.
+    assert_eq!(told, [("review", "review"), ("native", "native")]);
+    let broken = policy("ValidatingPolicy", "b", &verdict.replace("object.metadata", "objekt.metadata"));
+    let error = ephor::PolicySet::from_yaml(&broken).expect_err("does not compile");
+    assert_eq!(error.policy, "b");
+    assert!(error.text.contains("undeclared reference to 'objekt'"), "{}", error.text);
+}
