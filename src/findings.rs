@@ -112,12 +112,7 @@ fn of_policy(policy: &LoadedPolicy, definitions: &[Value], all: &mut Vec<Finding
             }
         }
     }
-    for text in load::never_matching(policy) {
-        let place = text.strip_prefix(&format!("{}:", policy.source)).and_then(|t| t.split_once(": "));
-        let (line, text) = match place {
-            Some((line, text)) => (line.parse().unwrap_or(policy.line), text.to_string()),
-            None => (policy.line, text),
-        };
+    for (line, text) in load::never_matching(policy) {
         all.push(at_line(policy, line, Severity::Warning, text));
     }
 }

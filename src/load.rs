@@ -121,8 +121,8 @@ pub const CHECKS: lint::Checks = lint::Checks {
     parse_yaml: document::yaml_value,
 };
 
-/// Rules of a policy that no request can ever match, one line each with the place.
-pub fn never_matching(loaded: &LoadedPolicy) -> Vec<String> {
+/// Rules of a policy that no request can ever match: the line in the file, and why.
+pub fn never_matching(loaded: &LoadedPolicy) -> Vec<(usize, String)> {
     let Some(policy) = &loaded.policy else { return Vec::new() };
     let found = policy.rules.iter().enumerate().filter_map(|(i, rule)| {
         let why = why_never(&rule.when)?;
@@ -134,10 +134,7 @@ pub fn never_matching(loaded: &LoadedPolicy) -> Vec<String> {
         ];
         let line = document::locate::locate_key(&loaded.text, &path)
             .map_or(loaded.line, |p| loaded.line + p.line.saturating_sub(1));
-        Some(format!(
-            "{}:{line}: rule `{}` of `{}` can never match: {why}",
-            loaded.source, rule.name, loaded.name
-        ))
+        Some((line, format!("rule `{}` of `{}` can never match: {why}", rule.name, loaded.name)))
     });
     found.collect()
 }

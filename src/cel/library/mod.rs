@@ -143,6 +143,7 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     all.remove("orValue");
     let user = !matches!(kind, KyvernoKind::Generating | KyvernoKind::Deleting);
     let tables = [
+        (true, SHARED),
         (true, KYVERNO),
         (user, include_str!("kyverno_user.txt")),
         (namespaced, include_str!("kyverno_namespaced.txt")),
@@ -180,6 +181,8 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     env
 }
 
+/// What the environments of check requests have too.
+const SHARED: &str = include_str!("kyverno_shared.txt");
 const KYVERNO: &str = include_str!("kyverno.txt");
 const GENERATOR: &str = "generator.Context.apply(string, list<map<string, any>>) bool\n\
                          generator.Context.Apply(string, list<map<string, any>>) bool";

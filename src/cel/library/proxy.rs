@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Admission, admission, declare, message};
+use super::{Admission, SHARED, admission, declare, message};
 use crate::cel::env::Env;
 use crate::cel::types::{self, Type};
 use crate::functions::cel::proxy_types::{ENVOY, HTTP, messages};
@@ -12,6 +12,7 @@ use crate::ir::review::Proxy;
 pub fn proxy(of: Proxy) -> Env {
     let mut env = admission(Admission { backticks: true, ..Default::default() });
     let mut all = (*env.functions).clone();
+    declare(&mut all, SHARED);
     declare(&mut all, include_str!("proxy.txt"));
     declare(&mut all, include_str!("kyverno_cluster.txt"));
     let (own, table) = match of {

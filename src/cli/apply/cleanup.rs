@@ -68,7 +68,7 @@ impl Run<'_> {
             }
         }
         let rank = |id: &String| engine.set().policies().iter().position(|p| p.id() == *id);
-        all.sort_by_key(|(id, ..)| rank(id));
+        all.sort_by_cached_key(|(id, ..)| rank(id));
         let render = |(_, i, object, outcome): (String, usize, &Value, PolicyOutcome)| {
             results::render(style, i, object, &Outcome { policies: vec![outcome], object: None })
         };

@@ -58,8 +58,8 @@ pub(super) fn load_policies(parsed: &Parsed) -> Result<Policies, String> {
         }
     }
     for p in &all.policies {
-        for text in load::never_matching(p) {
-            warn(&text);
+        for (line, text) in load::never_matching(p) {
+            warn(&format!("{}:{line}: {text}", p.source));
         }
     }
     Ok(all)
