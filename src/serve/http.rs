@@ -1,9 +1,10 @@
 //! HTTP: reviews in, answers out; health and metrics.
 //!
-//! A review is decided on a thread for such work while its client waits until the deadline of the request. What
-//! is not ready then is answered by failure policy. When too many reviews are under way, the next ones are
+//! A review is decided where it was read; policies that were slow once decide on threads for such work, while the
+//! client waits until the deadline of the request. What is not ready then is answered by failure policy. When too many reviews are under way, the next ones are
 //! refused at once with status 429, so that those that were taken are answered in time.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ use crate::admit::{Deadline, Decision, Route, Undecodable};
 
 use super::audit::{self, Audit};
 use super::metrics::Metrics;
-use super::policies::Store;
+use super::policies::{Snapshot, Store};
 
 /// What an API server waits when it does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,6 +33,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long results that no answer waits for may take.
 const LATER: Duration = Duration::from_secs(30);
+/// Policies that take longer than this once are decided on threads of their own from then on, where a client
+/// need not wait for them and others are not held up.
+const QUICK: Duration = Duration::from_millis(20);
 /// How long a client may take to send its body.
 const BODY: Duration = Duration::from_secs(30);
 
@@ -216,20 +220,7 @@ async fn decide(
     let snapshot = state.store.current();
     let incoming = Arc::new(incoming);
     let route = Arc::new(route);
-    let work = {
-        let (incoming, route, snapshot) = (incoming.clone(), route.clone(), snapshot.clone());
-        move || snapshot.gate.answer(&route, &incoming, &Deadline::at(due))
-    };
-    let decision = match tokio::time::timeout_at(due.into(), tokio::task::spawn_blocking(work)).await {
-        Ok(Ok(decision)) => decision,
-        Ok(Err(e)) => {
-            Decision { answer: Answer::denied(format!("internal error: {e}")), ..Decision::default() }
-        }
-        Err(_) => {
-            state.metrics.late.inc();
-            late(&snapshot.gate, &route)
-        }
-    };
+    let decision = decision(state, &snapshot, &route, &incoming, due).await;
     let took = began.elapsed().as_secs_f64();
     let webhook = match route.phase {
         Phase::Validate => "ValidatingWebhookConfiguration",
@@ -248,6 +239,45 @@ async fn decide(
     response
 }
 
+/// Decides: here while that is quick, else on a thread for such work.
+async fn decision(
+    state: &App,
+    snapshot: &Arc<Snapshot>,
+    route: &Arc<Route>,
+    incoming: &Arc<Incoming>,
+    due: Instant,
+) -> Decision {
+    let work = {
+        let (incoming, route, snapshot) = (incoming.clone(), route.clone(), snapshot.clone());
+        move || {
+            let began = Instant::now();
+            let answer = AssertUnwindSafe(|| snapshot.gate.answer(&route, &incoming, &Deadline::at(due)));
+            let decision = std::panic::catch_unwind(answer);
+            if began.elapsed() > QUICK {
+                snapshot.slow.store(true, Ordering::Relaxed);
+            }
+            decision
+        }
+    };
+    let failed = |why: &str| Decision {
+        answer: Answer::denied(format!("internal error: {why}")),
+        ..Decision::default()
+    };
+    let done = if snapshot.slow.load(Ordering::Relaxed) {
+        match tokio::time::timeout_at(due.into(), tokio::task::spawn_blocking(work)).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(e)) => return failed(&e.to_string()),
+            Err(_) => {
+                state.metrics.late.inc();
+                return late(&snapshot.gate, route);
+            }
+        }
+    } else {
+        work()
+    };
+    done.unwrap_or_else(|_| failed("the evaluation ended in a fault of the program"))
+}
+
 /// What is answered when time ran out: policies that must not be left out refuse the request.
 fn late(gate: &crate::admit::Gate, route: &Route) -> Decision {
     let closed = gate.engine().set().policies().iter().any(|p| p.fail_closed && route.asks(p));
@@ -263,7 +293,7 @@ fn late(gate: &crate::admit::Gate, route: &Route) -> Decision {
 /// Results that no answer waits for. When too many wait for theirs, they are left out and counted.
 fn later(
     state: &App,
-    snapshot: &Arc<super::policies::Snapshot>,
+    snapshot: &Arc<Snapshot>,
     route: Arc<Route>,
     path: &str,
     incoming: &Arc<Incoming>,

@@ -89,8 +89,13 @@ pub struct Addresses {
 /// # Errors
 /// An address is in use, or certificates cannot be read.
 pub fn run(settings: Settings, started: impl FnOnce(Addresses, &Snapshot)) -> Result<(), String> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
+    // One slow decision may hold up one thread before its like move to others.
+    let threads = std::thread::available_parallelism().map_or(4, |n| n.get().max(2) * 2);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .map_err(|e| e.to_string())?;
     runtime.block_on(async {
         let (end, ends) = channel::channel(false);
         tokio::spawn(async move {

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -27,6 +28,8 @@ pub struct Snapshot {
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
+    /// Whether a decision took long.
+    pub slow: AtomicBool,
 }
 
 /// Where policies and data come from.
@@ -113,7 +116,7 @@ fn read(places: &Places, files: &mut HashMap<String, Read>, generation: u64, est
     let gate = Gate::new(all, Arc::new(Data::new(objects)), &lost);
     problems.extend(gate.broken().iter().map(ToString::to_string));
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
-    Snapshot { gate, problems, generation, complete, policies }
+    Snapshot { gate, problems, generation, complete, policies, slow: AtomicBool::new(false) }
 }
 
 /// Whether policies of a place stay in use.
