@@ -58,11 +58,10 @@ fn apply(policy: &str, image: &str, more: &[&str]) -> Ran {
 
 /// Status and message of every result.
 fn results(ran: &Ran) -> Vec<String> {
-    let field =
-        |line: &str, key: &str| line.trim_start_matches("- ").trim().strip_prefix(key).map(str::to_owned);
-    let messages = ran.out.lines().filter_map(|l| field(l, "message: "));
-    let statuses = ran.out.lines().filter_map(|l| field(l, "result: "));
-    statuses.zip(messages).map(|(s, m)| format!("{s}: {}", m.trim_matches(['\'', '"']))).collect()
+    let at = ran.out.find("apiVersion: openreports").expect("a report");
+    let report = ephor::document::yaml_value(&ran.out[at..]).expect("YAML");
+    let results = report.get("results").and_then(ephor::value::Value::as_list).unwrap_or_default();
+    results.iter().map(|r| format!("{}: {}", r.text_at(&["result"]), r.text_at(&["message"]))).collect()
 }
 
 fn one(ran: &Ran) -> String {

@@ -298,6 +298,7 @@ fn common(m: &mut Map) {
     m.insert("image", outside::receiver(outside::IMAGE_DATA, None));
     m.insert("json", outside::receiver("json.Json", None));
     m.insert("yaml", outside::receiver("yaml.Yaml", None));
+    m.insert("mcp", outside::receiver("mcp.MCP", None));
     m.insert("mylib_version", Value::from(""));
     m.insert("exceptions", exceptions_value(Vec::new(), Vec::new()));
 }

@@ -6,7 +6,7 @@
 use super::proxy_types::message;
 use super::{Call, Given, fault, given, native_type};
 use crate::functions::json::decode_json;
-use crate::value::{Map, Object, Str, Value};
+use crate::value::{Map, Str, Value};
 
 const REQUEST: &str = "mcp.MCPRequest";
 /// The field that holds the arguments, which expressions cannot name.
@@ -23,20 +23,7 @@ const METHODS: [(&str, &str, &str, &str, &str); 4] = [
 /// `mcp.Parse`
 pub fn parse(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "mcp.MCP")?;
-    let text = match call.arg(1) {
-        Value::Str(text) => text,
-        Value::Bytes(_) => return fault("type conversion error from Bytes to 'string'"),
-        Value::Map(_) => return fault("type conversion error from map to 'string'"),
-        Value::Object(o) => {
-            return match &**o {
-                Object::Struct(name, _) => fault(format!("type conversion error from '{name}' to 'string'")),
-                _ => fault("type conversion error"),
-            };
-        }
-        other => {
-            return fault(format!("unsupported type conversion from '{}' to string", other.cel_type()));
-        }
-    };
+    let Some(text) = call.text(1) else { return fault(super::data::no_text(call.arg(1))) };
     match parsed(text) {
         Ok(v) => given(v),
         Err(e) => fault(e),
@@ -63,10 +50,9 @@ fn parsed(text: &str) -> Result<Value, String> {
     let field = |of: &Value, key: &str, place: &str| match of.get(key) {
         None | Some(Value::Null) => Ok(Str::from("")),
         Some(Value::Str(text)) => Ok(text.clone()),
-        Some(other) => Err(format!(
-            "json: cannot unmarshal {} into Go struct field {place} of type string",
-            kind(other)
-        )),
+        Some(other) => {
+            Err(format!("json: cannot unmarshal {} into Go struct field {place} of type string", kind(other)))
+        }
     };
     let method = field(&whole, "method", "JSONRPCRequest.Request.method")?;
     let mut fields: Map = [(Str::from("Method"), Value::Str(method.clone()))].into_iter().collect();

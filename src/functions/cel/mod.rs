@@ -14,6 +14,7 @@ pub mod image_reference;
 pub mod kubernetes;
 mod lists;
 mod math;
+mod mcp;
 pub mod messages;
 mod named_format;
 mod network;
