@@ -107,6 +107,7 @@ impl LoadedPolicy {
         let kind = self.document.text_at(&["kind"]);
         match self.document.text_at(&["spec", "evaluation", "mode"]) {
             _ if kind.ends_with("DeletingPolicy") => Asked::Deletion,
+            _ if kind.ends_with("ImageValidatingPolicy") => Asked::Request,
             "HTTP" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Http),
             "Envoy" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Envoy),
             _ => Asked::Request,

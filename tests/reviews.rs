@@ -363,3 +363,93 @@ fn a_set_of_the_library_holds_policies_of_all_kinds() {
     assert_eq!(error.policy, "b");
     assert!(error.text.contains("undeclared reference to 'objekt'"), "{}", error.text);
 }
+
+/// The message of a policy whose verdict is an expression that fails.
+fn fault_of(expression: &str) -> String {
+    let quoted = expression.replace('\'', "''");
+    let spec = format!("{MAPS}\n  validations: [{{expression: 'dyn({quoted}) == 1'}}]");
+    let files = [("p.yaml", &*policy("ValidatingPolicy", "p", &spec)), ("r.yaml", &*map("a", ""))];
+    let ran = apply(&files, &["-r", "r.yaml", "-p"]);
+    assert!(ran.ended_well(), "{}", ran.err);
+    first_message(&ran)
+}
+
+/// The message of the first result of a report.
+fn first_message(ran: &Ran) -> String {
+    let report = ran.out.find("apiVersion: openreports").and_then(|at| ran.out.get(at..)).unwrap_or_default();
+    let report = ephor::document::yaml_value(report).expect("YAML");
+    let results = report.get("results").and_then(ephor::value::Value::as_list).unwrap_or_default();
+    results.first().map_or_else(|| format!("{ran:?}"), |r| r.text_at(&["message"]).to_owned())
+}
+
+#[test]
+fn functions_that_decode_tell_what_is_wrong_with_their_text() {
+    for (expression, text) in [
+        ("json.unmarshal('[1,]')", "error: invalid character ']' looking for beginning of value"),
+        ("json.unmarshal(b'{}')", "error: type conversion error from Bytes to 'string'"),
+        (
+            "yaml.parse('a: [')",
+            "error: error converting YAML to JSON: yaml: line 1: did not find expected node content",
+        ),
+        ("yaml.parse('*x')", "error: error converting YAML to JSON: yaml: unknown anchor 'x' referenced"),
+        ("x509.decode('zz')", "error: failed to decode PEM block"),
+        ("gzip.decompress(b'')", "error: EOF"),
+        ("image('A b')", "error: could not parse reference: A b"),
+        ("lists.range(99999999)", "error: lists.range: size 99999999 exceeds maximum allowed (1000000)"),
+        (
+            "resource.list('a/b/c', 'pods', '')",
+            "error: failed to list resource: unexpected GroupVersion string: a/b/c",
+        ),
+    ] {
+        assert_eq!(fault_of(expression), text, "{expression}");
+    }
+}
+
+#[test]
+fn calls_that_are_not_allowed_or_not_possible_are_faults() {
+    for (expression, text) in [
+        (
+            "http.get('http://%zz/')",
+            r#"error: request failed: invalid URL: parse "http://%zz/": invalid URL escape "%zz""#,
+        ),
+        (
+            "http.get('http://[::ffff:127.0.0.1]:1/')",
+            r#"error: request failed: request failed: Get "http://[::ffff:127.0.0.1]:1/": connection to [::ffff:127.0.0.1]:1 blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8"#,
+        ),
+        (
+            "http.client('-----BEGIN CERTIFICATE-----').get('http://127.0.0.1:1/')",
+            "error: request failed: failed to parse PEM CA bundle for APICall",
+        ),
+    ] {
+        assert_eq!(fault_of(expression), text, "{expression}");
+    }
+}
+
+#[test]
+fn policies_on_check_requests_read_requests_of_tools() {
+    let says = |body: &str, expression: &str| {
+        let spec = format!(
+            "evaluation: {{mode: HTTP}}\n  variables: [{{name: r, expression: 'mcp.Parse(object.attributes.host)'}}]\n  validations: [{{expression: \"http.Denied({expression}).Response()\"}}]"
+        );
+        let request = serde_json::json!({"attributes": {"method": "POST", "host": body}}).to_string();
+        let files = [("p.yaml", &*policy("ValidatingPolicy", "p", &spec)), ("q.json", &*request)];
+        let ran = apply(&files, &["--http-payload", "q.json", "-p"]);
+        first_message(&ran)
+    };
+    let call = r#"{"method":"tools/call","params":{"name":"t","arguments":{"a":1,"b":"x"}}}"#;
+    let denied = "request denied, reason: ";
+    assert_eq!(
+        says(call, "variables.r.Method + ' ' + variables.r.ToolCall.Name"),
+        format!("{denied}tools/call t")
+    );
+    assert_eq!(says(call, "variables.r.GetStringArgument('b', 'd')"), format!("{denied}x"));
+    assert_eq!(
+        says(call, "string(variables.r.GetIntArgument('a', 5) + variables.r.GetIntArgument('z', 5))"),
+        format!("{denied}6")
+    );
+    assert_eq!(says(call, "string(has(variables.r.PromptGet))"), format!("{denied}false"));
+    assert_eq!(
+        says("[]", "variables.r.Method"),
+        "json: cannot unmarshal array into Go value of type mcp.JSONRPCRequest"
+    );
+}

@@ -75,7 +75,12 @@ impl Data {
         Data {
             config_maps: of_kind("ConfigMap").map(|o| (key(o), o.clone())).collect(),
             bindings: objects.iter().filter_map(binding).collect(),
-            offline: Offline { objects: objects.clone(), globals, types: Some(types.clone()) },
+            offline: Offline {
+                objects: objects.clone(),
+                globals,
+                types: Some(types.clone()),
+                registry: None,
+            },
             context: Context { resources: objects.clone(), ..Context::default() },
             admission: Arc::new(AdmissionWorld {
                 kinds: Some(kinds.clone()),

@@ -224,7 +224,10 @@ fn run_all(
     out: &mut impl Write,
 ) -> Result<(), String> {
     let options = Options {
-        strictness: Strictness { warnings_as_errors: parsed.on("warnings-as-errors") },
+        strictness: Strictness {
+            warnings_as_errors: parsed.on("warnings-as-errors"),
+            registry: parsed.on("registry"),
+        },
         coverage: parsed.on("coverage") || !parsed.text("coverage-file").is_empty(),
     };
     let one = |test: &Test| -> Option<Ran> {

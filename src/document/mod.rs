@@ -80,13 +80,31 @@ pub fn parse_stream(
     text: &str,
     duplicates: Duplicates,
 ) -> Result<Vec<Result<Document, LoadError>>, LoadError> {
+    stream(source, text, duplicates, yaml::Words::Old)
+}
+
+/// As [`parse_stream`] for YAML of the newer kind: `yes`, `on` and the like are text. Of equal keys the last
+/// counts.
+///
+/// # Errors
+/// The stream cannot be cut into documents.
+pub fn parse_new_stream(source: &str, text: &str) -> Result<Vec<Result<Document, LoadError>>, LoadError> {
+    stream(source, text, Duplicates::LastWins, yaml::Words::New)
+}
+
+fn stream(
+    source: &str,
+    text: &str,
+    duplicates: Duplicates,
+    words: yaml::Words,
+) -> Result<Vec<Result<Document, LoadError>>, LoadError> {
     let source: Arc<str> = source.into();
     let fault = |line, message| LoadError { source: source.clone(), line, message };
     let parts = split::split(text).map_err(|(line, message)| fault(line, message))?;
     let mut strings = intern::Interner::new();
     Ok(parts
         .into_iter()
-        .map(|part| match yaml::parse_sharing(part.text, duplicates, &mut strings) {
+        .map(|part| match yaml::parse_sharing(part.text, duplicates, words, &mut strings) {
             Ok(value) => {
                 Ok(Document { value, source: source.clone(), line: part.line, text: part.text.into() })
             }

@@ -54,7 +54,8 @@ fn load_part(
     strings: &mut Interner,
 ) -> Result<Vec<Document>, LoadError> {
     let fault = |message: String| LoadError { source: source.clone(), line: part.line, message };
-    let value = yaml::parse_sharing(part.text, Duplicates::LastWins, strings).map_err(fault)?;
+    let value =
+        yaml::parse_sharing(part.text, Duplicates::LastWins, yaml::Words::Old, strings).map_err(fault)?;
     identify(&value, part.text).map_err(fault)?;
     let text: Arc<str> = part.text.into();
     let document = |value: Value| Document {

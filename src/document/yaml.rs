@@ -16,13 +16,28 @@ use crate::value::Value;
 /// # Errors
 /// The reference's text for what is wrong: `yaml: line 2: did not find expected key`.
 pub fn parse(text: &str, duplicates: Duplicates) -> Result<Value, String> {
-    parse_sharing(text, duplicates, &mut Interner::new())
+    parse_sharing(text, duplicates, Words::Old, &mut Interner::new())
+}
+
+/// Which words stand for true and false.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// `yes`, `on` and the like too.
+    Old,
+    /// `true` and `false` alone; others are text.
+    New,
+}
+
+/// Whether a word stands for true or false in all readers.
+fn is_new(word: &str) -> bool {
+    matches!(word, "true" | "True" | "TRUE" | "false" | "False" | "FALSE")
 }
 
 /// As [`parse`], sharing strings with the documents that were parsed with the same table.
 pub(super) fn parse_sharing(
     text: &str,
     duplicates: Duplicates,
+    words: Words,
     strings: &mut Interner,
 ) -> Result<Value, String> {
     let mut parser = Parser::new(text)?;
@@ -41,11 +56,15 @@ pub(super) fn parse_sharing(
                     build.merge_key();
                     continue;
                 }
-                let kind = resolve(&value, tag, plain).unwrap_or_else(|text| {
+                let mut kind = resolve(&value, tag, plain).unwrap_or_else(|text| {
                     // A syntax error further down is reported first.
                     build.refuse(text);
                     Scalar::Null
                 });
+                let is_word = words == Words::New && tag.is_none() && matches!(kind, Scalar::Bool(_));
+                if is_word && !is_new(&value) {
+                    kind = Scalar::Text;
+                }
                 build.scalar(&value, kind, anchor, line);
             }
             EventData::SeqStart(anchor) => {

@@ -11,7 +11,7 @@ use crate::functions;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::ir::template::{Compile, Needs};
 use crate::ir::{Query, Template};
-use crate::sources::{Call, Sources};
+use crate::sources::{Call, Sources, registry};
 use crate::value::print::{display_s, json};
 use crate::value::{Fault, Map, Str, Value};
 
@@ -408,8 +408,8 @@ impl<'r> Data<'r> {
             }
             BindingSource::Image { reference, query } => {
                 let reference = text(self.fill(reference), "imageRegistry.reference", "")?;
-                let Some(found) = self.world.sources.image(&reference) else { return Ok(None) };
-                let found = found
+                let Some(registry) = self.world.sources.registry() else { return Ok(None) };
+                let found = registry::facts::for_rules(&**registry, &reference)
                     .map_err(|e| format!("failed to fetch image descriptor: {reference}, error: {e}"))?;
                 self.apply(query.as_ref(), found, name, |path, e| {
                     format!("failed to apply JMESPath ({path}) results to context entry {name}, error: {e}")

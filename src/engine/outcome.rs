@@ -61,6 +61,8 @@ pub enum Effect {
     Target(Value),
     /// New objects.
     Generated(Vec<Value>),
+    /// Nothing; these images were looked at.
+    Looked(super::review::images::Looked),
 }
 
 impl RuleOutcome {

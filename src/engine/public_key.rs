@@ -1,13 +1,54 @@
-//! Public keys and what they signed: ECDSA on the NIST curves and RSA, both of SHA-256, and Ed25519.
+//! Public keys and what they signed: ECDSA on the NIST curves and RSA, both of a hash of the SHA-2 family, and
+//! Ed25519.
 
 use p521::ecdsa::signature::hazmat::PrehashVerifier;
 use p521::pkcs8::spki::SubjectPublicKeyInfoRef;
-use ring::signature::{ED25519, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, UnparsedPublicKey};
-use sha2::{Digest, Sha256};
+use ring::signature::{
+    ED25519, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
+    RSA_PKCS1_2048_8192_SHA384, UnparsedPublicKey, VerificationAlgorithm,
+};
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use crate::functions::pem_block;
 
+/// What is signed instead of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hash {
+    /// SHA-224
+    Sha224,
+    /// SHA-256
+    #[default]
+    Sha256,
+    /// SHA-384
+    Sha384,
+    /// SHA-512
+    Sha512,
+}
+
+impl Hash {
+    /// The hash of a name; none given is SHA-256.
+    pub fn named(name: &str) -> Option<Hash> {
+        Some(match name {
+            "" | "sha256" => Hash::Sha256,
+            "sha224" => Hash::Sha224,
+            "sha384" => Hash::Sha384,
+            "sha512" => Hash::Sha512,
+            _ => return None,
+        })
+    }
+
+    fn of(self, message: &[u8]) -> Vec<u8> {
+        match self {
+            Hash::Sha224 => Sha224::digest(message).to_vec(),
+            Hash::Sha256 => Sha256::digest(message).to_vec(),
+            Hash::Sha384 => Sha384::digest(message).to_vec(),
+            Hash::Sha512 => Sha512::digest(message).to_vec(),
+        }
+    }
+}
+
 /// A public key.
+#[derive(Clone, Debug)]
 pub enum PublicKey {
     /// On the curve P-256.
     P256(p256::ecdsa::VerifyingKey),
@@ -61,49 +102,71 @@ impl PublicKey {
         }
     }
 
-    /// Verifies a signature.
+    /// Verifies a signature of the SHA-256 of a message.
     ///
     /// # Errors
     /// The reference's text.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
+        self.verify_hash(Hash::Sha256, message, signature)
+    }
+
+    /// Verifies a signature of a hash of a message.
+    ///
+    /// # Errors
+    /// The reference's text.
+    pub fn verify_hash(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
         let by_ring = |algorithm, key: &[u8], text| {
             UnparsedPublicKey::new(algorithm, key).verify(message, signature).map_err(|_| text)
         };
         match self {
             PublicKey::Rsa(key) => {
-                let algorithm: &dyn ring::signature::VerificationAlgorithm =
-                    &RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY;
-                by_ring(algorithm, key, "crypto/rsa: verification error")
+                const REFUSED: &str = "crypto/rsa: verification error";
+                let algorithm: &dyn VerificationAlgorithm = match of {
+                    Hash::Sha224 => return Err(REFUSED),
+                    Hash::Sha256 => &RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
+                    Hash::Sha384 => &RSA_PKCS1_2048_8192_SHA384,
+                    Hash::Sha512 => &RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
+                };
+                by_ring(algorithm, key, REFUSED)
             }
             PublicKey::Ed25519(key) => by_ring(&ED25519, key, "failed to verify signature"),
-            PublicKey::P256(key) => ecdsa(message, signature, |hash, der| {
+            PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_) => {
+                self.verify_curve(&of.of(message), signature)
+            }
+        }
+    }
+
+    /// Verifies a signature by a key on a curve.
+    fn verify_curve(&self, hash: &[u8], signature: &[u8]) -> Result<(), &'static str> {
+        match self {
+            PublicKey::P256(key) => ecdsa(hash, signature, |hash, der| {
                 let signature = p256::ecdsa::Signature::from_der(der).ok()?;
                 key.verify_prehash(hash, &signature).ok()
             }),
-            PublicKey::P384(key) => ecdsa(message, signature, |hash, der| {
+            PublicKey::P384(key) => ecdsa(hash, signature, |hash, der| {
                 let signature = p384::ecdsa::Signature::from_der(der).ok()?;
                 key.verify_prehash(hash, &signature).ok()
             }),
-            PublicKey::P521(key) => ecdsa(message, signature, |hash, der| {
+            PublicKey::P521(key) => ecdsa(hash, signature, |hash, der| {
                 let signature = p521::ecdsa::Signature::from_der(der).ok()?;
                 key.verify_prehash(hash, &signature).ok()
             }),
+            PublicKey::Rsa(_) | PublicKey::Ed25519(_) => Err("failed to verify signature"),
         }
     }
 }
 
 /// An elliptic curve signature is two numbers, in DER or side by side.
 fn ecdsa(
-    message: &[u8],
+    hash: &[u8],
     signature: &[u8],
     verify: impl Fn(&[u8], &[u8]) -> Option<()>,
 ) -> Result<(), &'static str> {
-    let hash = Sha256::digest(message);
     if is_pair(signature) {
-        return verify(&hash, signature).ok_or("invalid signature when validating ASN.1 encoded signature");
+        return verify(hash, signature).ok_or("invalid signature when validating ASN.1 encoded signature");
     }
     let der = pair(signature).ok_or("ecdsa: Invalid IEEE_P1363 encoded bytes")?;
-    verify(&hash, &der).ok_or("invalid signature when validating IEEE_P1363 encoded signature")
+    verify(hash, &der).ok_or("invalid signature when validating IEEE_P1363 encoded signature")
 }
 
 /// Whether bytes are a DER sequence of two numbers.

@@ -174,7 +174,7 @@ fn one(
 ) -> Option<RuleOutcome> {
     let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
     if let Body::Review(review) = &rule.body {
-        return super::review::run(policy, rule, review, request, around.exemptions);
+        return super::review::run(policy, rule, review, request, around);
     }
     if let Body::Admission(bound) = &rule.body {
         return super::admission::offline::verdict(bound, rule, request);

@@ -35,11 +35,19 @@ pub struct HttpCall<'a> {
 
 /// See the module page. All failures are the text that follows the function's own words.
 pub trait World: Send + Sync {
+    /// Who answers what this one does not.
+    fn inner(&self) -> Option<&dyn World> {
+        None
+    }
+
     /// An object; null when there is none.
     ///
     /// # Errors
     /// The text of the failure.
-    fn get(&self, _at: &Place<'_>) -> Result<Value, String> {
+    fn get(&self, at: &Place<'_>) -> Result<Value, String> {
+        if let Some(inner) = self.inner() {
+            return inner.get(at);
+        }
         Ok(Value::Null)
     }
 
@@ -48,6 +56,9 @@ pub trait World: Send + Sync {
     /// # Errors
     /// The text of the failure.
     fn list(&self, at: &Place<'_>) -> Result<Value, String> {
+        if let Some(inner) = self.inner() {
+            return inner.list(at);
+        }
         let group = at.api_version.split_once('/').map(|(group, _)| format!(".{group}"));
         Err(format!("{}{} resource not found", at.resource, group.unwrap_or_default()))
     }
@@ -56,7 +67,10 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     /// The text of the failure.
-    fn post(&self, _at: &Place<'_>, _body: &Value) -> Option<Result<Value, String>> {
+    fn post(&self, at: &Place<'_>, body: &Value) -> Option<Result<Value, String>> {
+        if let Some(inner) = self.inner() {
+            return inner.post(at, body);
+        }
         None
     }
 
@@ -64,7 +78,10 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     /// The text of the failure.
-    fn resource_of(&self, _api_version: &str, _kind: &str) -> Option<Result<[String; 3], String>> {
+    fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {
+        if let Some(inner) = self.inner() {
+            return inner.resource_of(api_version, kind);
+        }
         None
     }
 
@@ -72,7 +89,10 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     /// The text of the failure.
-    fn global(&self, _name: &str, _projection: &str) -> Result<Value, String> {
+    fn global(&self, name: &str, projection: &str) -> Result<Value, String> {
+        if let Some(inner) = self.inner() {
+            return inner.global(name, projection);
+        }
         Ok(Value::Null)
     }
 
@@ -81,6 +101,9 @@ pub trait World: Send + Sync {
     /// # Errors
     /// The text of the failure.
     fn image(&self, reference: &str) -> Result<Value, String> {
+        if let Some(inner) = self.inner() {
+            return inner.image(reference);
+        }
         Err(format!("image data for {reference} not found in the context"))
     }
 
@@ -88,17 +111,55 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     /// The text of the failure.
-    fn http(&self, _call: &HttpCall<'_>) -> Result<Value, String> {
+    fn http(&self, call: &HttpCall<'_>) -> Result<Value, String> {
+        if let Some(inner) = self.inner() {
+            return inner.http(call);
+        }
         Err("no network".into())
+    }
+
+    /// Who tells who signed images, for the policies that may ask.
+    fn evidence(&self) -> Option<&dyn Evidence> {
+        None
     }
 
     /// Makes objects in a namespace.
     ///
     /// # Errors
     /// The text of the failure.
-    fn generate(&self, _namespace: &str, _objects: Vec<Value>) -> Result<(), String> {
+    fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), String> {
+        if let Some(inner) = self.inner() {
+            return inner.generate(namespace, objects);
+        }
         Ok(())
     }
+}
+
+/// What policies about images may ask besides.
+pub trait Evidence: Send + Sync {
+    /// How many of the attestors have signed an image.
+    ///
+    /// # Errors
+    /// The whole text of the failure.
+    fn signatures(&self, image: &str, attestors: &[Value]) -> Result<i64, String>;
+
+    /// How many of the attestors have signed a statement about an image.
+    ///
+    /// # Errors
+    /// The whole text of the failure.
+    fn statements(&self, image: &str, statement: &str, attestors: &[Value]) -> Result<i64, String>;
+
+    /// What a registry says about an image.
+    ///
+    /// # Errors
+    /// The whole text of the failure.
+    fn data(&self, image: &str) -> Result<Value, String>;
+
+    /// What is stated about an image.
+    ///
+    /// # Errors
+    /// The whole text of the failure.
+    fn payload(&self, image: &str, statement: &str) -> Result<Value, String>;
 }
 
 /// Nobody.

@@ -1,9 +1,9 @@
 //! What rules want of the images of an object.
 
-use crate::value::Value;
 use crate::value::wildcard::Wildcard;
+use crate::value::{Str, Value};
 
-use super::Template;
+use super::{Conditions, Template};
 
 /// The images that a rule checks.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct ImageChecks {
     /// `path`, `value`, `name`, `key`.
     pub extractors: Value,
     /// Who must have signed the images of each check, and with which statements: below `verifyImages`,
-    /// a list of `type`, `repository`, `attestors`, `attestations`.
+    /// a list of `type`, `repository`, `annotations`, `attestors`, `attestations`, `message`.
     pub evidence: Template,
 }
 
@@ -33,6 +33,21 @@ pub struct ImageCheck {
     pub verify_digest: bool,
     /// Images must have been verified when the object came in.
     pub required: bool,
+    /// What the statements of each attestation must say.
+    pub claims: Box<[Claim]>,
+    /// What all statements together must not say.
+    pub deny: Option<Conditions>,
+}
+
+/// What statements must say.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Under which name conditions find the first of them; empty = none.
+    pub name: Str,
+    /// The conditions, each of which must hold.
+    pub blocks: Box<[Conditions]>,
+    /// All of them, to be filled in at once.
+    pub text: Template,
 }
 
 impl ImageChecks {

@@ -98,6 +98,11 @@ impl Policy {
         self.rank() == PAYLOAD
     }
 
+    /// Whether it is about images.
+    pub fn looks_at_images(&self) -> bool {
+        matches!(self.rules.first().map(|r| &r.body), Some(Body::Review(r)) if matches!(r.body, Deed::Images(_)))
+    }
+
     /// Whether requests to the Kubernetes API, or data of any form, are what it is about.
     pub fn answers_requests(&self) -> bool {
         self.rank() < CHECK

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use regex::Regex;
+
 use crate::value::{Map, Str, Value};
 
 use super::Rule;
@@ -47,6 +49,58 @@ pub enum Deed {
     Deletion,
     /// Answers to a proxy, of which the first that is not null counts.
     Answers(Box<[Program]>),
+    /// Verdicts about images, or why there are none: faults of the policy are told with every request.
+    Images(Arc<Result<ImageReview, Str>>),
+}
+
+/// Verdicts about images, with what they may ask.
+#[derive(Clone, Debug)]
+pub struct ImageReview {
+    /// The images that it is about; empty = all.
+    pub references: Box<[Reference]>,
+    /// Lists of images besides those of containers.
+    pub extractors: Box<[(Str, Program)]>,
+    /// Who may have signed.
+    pub attestors: Box<[Attestor]>,
+    /// What may be stated, by name.
+    pub attestations: Box<[Attestation]>,
+    /// Images must have a digest.
+    pub verify_digest: bool,
+    /// Somebody must have looked at the signatures of every image.
+    pub required: bool,
+    /// The verdicts, in order.
+    pub verdicts: Box<[Verdict]>,
+}
+
+/// Images that a policy is about.
+#[derive(Clone, Debug)]
+pub enum Reference {
+    /// Those that a pattern matches.
+    Pattern(Regex),
+    /// Those for which an expression is true.
+    Expression(Program),
+}
+
+/// Who may have signed.
+#[derive(Clone, Debug)]
+pub struct Attestor {
+    /// Under this name.
+    pub name: Str,
+    /// As written.
+    pub written: Value,
+    /// Parts of it that expressions give: where, and the expression.
+    pub computed: Box<[(Box<[Str]>, Program)]>,
+}
+
+/// What may be stated about images.
+#[derive(Clone, Debug)]
+pub struct Attestation {
+    /// Under this name.
+    pub name: Str,
+    /// Of this type.
+    pub kind: Str,
+    /// It is an artifact that refers to the image, not a signed statement.
+    pub refers: bool,
 }
 
 /// A change of the object.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::ir::images::{ImageCheck, ImageChecks};
+use crate::ir::Origin;
+use crate::ir::images::{Claim, ImageCheck, ImageChecks};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str, Value};
 
+use super::condition::conditions;
 use super::template::document;
 
 /// Lowers the checks of a rule; `names` are the bindings in its scope.
@@ -14,7 +16,7 @@ pub fn checks(rule: &Value, names: &Arc<[Str]>) -> ImageChecks {
     let evidence = Value::list(entries.iter().map(evidence).collect());
     let below: Map = [(Str::from("verifyImages"), evidence)].into_iter().collect();
     ImageChecks {
-        entries: entries.iter().map(check).collect(),
+        entries: entries.iter().map(|e| check(e, names)).collect(),
         evidence: document(&Value::Map(below), names),
         extractors: rule.get("imageExtractors").cloned().unwrap_or_default(),
     }
@@ -24,7 +26,8 @@ fn list<'v>(entry: &'v Value, key: &str) -> &'v [Value] {
     entry.get(key).and_then(Value::as_list).unwrap_or_default()
 }
 
-fn check(entry: &Value) -> ImageCheck {
+fn check(entry: &Value, names: &Arc<[Str]>) -> ImageCheck {
+    let origin = Origin::new("verifyImages");
     let patterns = |key: &str| list(entry, key).iter().filter_map(Value::as_str).map(Wildcard::new);
     let former = Some(entry.text_at(&["image"])).filter(|s| !s.is_empty()).map(Wildcard::new);
     let on = |key: &str| entry.get(key).and_then(Value::as_bool).unwrap_or(true);
@@ -36,6 +39,17 @@ fn check(entry: &Value) -> ImageCheck {
         mutate_digest: on("mutateDigest"),
         verify_digest: on("verifyDigest"),
         required: on("required"),
+        claims: list(entry, "attestations").iter().map(|a| claim(a, names, &origin)).collect(),
+        deny: conditions(entry.at(&["validate", "deny", "conditions"]), names, origin),
+    }
+}
+
+fn claim(attestation: &Value, names: &Arc<[Str]>, origin: &Origin) -> Claim {
+    let blocks = list(attestation, "conditions").iter();
+    Claim {
+        name: attestation.text_at(&["name"]).into(),
+        blocks: blocks.filter_map(|b| conditions(Some(b), names, origin.clone())).collect(),
+        text: document(attestation.get("conditions").unwrap_or(&Value::Null), names),
     }
 }
 
@@ -47,13 +61,15 @@ fn evidence(entry: &Value) -> Value {
     let fields = [
         ("type", Value::from(entry.text_at(&["type"]))),
         ("repository", Value::from(entry.text_at(&["repository"]))),
+        ("annotations", entry.get("annotations").cloned().unwrap_or_default()),
+        ("message", Value::from(entry.text_at(&["validate", "message"]))),
         ("attestors", Value::list(attestors)),
         ("attestations", Value::list(attestations.iter().map(without_conditions).collect())),
     ];
     Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
 }
 
-/// Conditions are evaluated on statements, which only a registry has.
+/// Conditions are filled in with what statements say.
 fn without_conditions(attestation: &Value) -> Value {
     let fields = attestation.as_map().into_iter().flat_map(Map::iter);
     Value::Map(fields.filter(|(k, _)| &***k != "conditions").map(|(k, v)| (k.clone(), v.clone())).collect())

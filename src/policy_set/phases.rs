@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::engine::review::deletion::{self, Subject};
-use crate::engine::review::{change, check};
+use crate::engine::review::{change, check, images};
 use crate::engine::run::applies;
 use crate::engine::{Request, RuleOutcome, Status, generate, mutate, verify};
 use crate::ir::review::Deed;
@@ -31,6 +31,8 @@ pub struct Phases {
     deleting: Vec<u32>,
     /// Policies of Kubernetes that change objects.
     admitting: Vec<u32>,
+    /// Reviews of images, each of which may count on what others looked at.
+    imaging: Vec<u32>,
 }
 
 /// Kinds of policies that have phases of their own.
@@ -57,7 +59,9 @@ impl Phases {
             (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
         };
         let deleting = (0u32..).zip(policies).filter(|(_, p)| p.deletes()).map(|(i, _)| i).collect();
+        let imaging = (0u32..).zip(policies).filter(|(_, p)| p.looks_at_images()).map(|(i, _)| i).collect();
         Phases {
+            imaging,
             deleting,
             mutating: having(RuleKind::Mutation, Class::Own),
             verifying: having(RuleKind::ImageVerification, Class::Own),
@@ -73,7 +77,8 @@ impl PolicySet {
     /// Whether some rule changes or makes objects.
     pub fn has_phases(&self) -> bool {
         let p = &self.phases;
-        let all = [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.making, &p.admitting];
+        let all =
+            [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.making, &p.admitting, &p.imaging];
         all.into_iter().any(|list| !list.is_empty())
     }
 
@@ -262,6 +267,9 @@ impl Engine {
         let changed = self.mutate(&phases.changing, request, own, &mut outcome);
         let request = changed.as_ref().unwrap_or(request);
         self.decide(Class::Review, request, own, &mut outcome);
+        if !phases.imaging.is_empty() {
+            images::settle(outcome.policies.iter_mut().flat_map(|p| &mut p.rules));
+        }
         for all in [&phases.making, &phases.generating] {
             self.generate(all, request, own, &mut outcome);
         }

@@ -4,6 +4,8 @@
 //! asked for; label arguments are not looked at, as in the reference. What no answer is given for goes to the
 //! network. Semantics: `docs/cel-policies.md`, "Context files".
 
+use std::sync::Arc;
+
 use crate::document;
 use crate::functions::world::{HttpCall, Place, World};
 use crate::kubernetes::Kinds;
@@ -11,9 +13,10 @@ use crate::kubernetes::kinds::guessed_plural;
 use crate::value::{Map, Str, Value};
 
 use super::guarded;
+use super::registry::{Registry, facts};
 
 /// See the module page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Context {
     /// Objects of a cluster.
     pub resources: Vec<Value>,
@@ -23,6 +26,14 @@ pub struct Context {
     pub globals: Map,
     /// Answers of services.
     pub answers: Vec<Answer>,
+    /// Who tells facts about other images; `None` = nobody may be asked.
+    pub registry: Option<Arc<dyn Registry>>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("resources", &self.resources.len()).finish_non_exhaustive()
+    }
 }
 
 /// An answer that is given beforehand.
@@ -127,9 +138,11 @@ impl World for Context {
 
     fn image(&self, reference: &str) -> Result<Value, String> {
         let known = self.images.iter().find(|i| i.text_at(&["image"]) == reference);
-        known
-            .map(Value::with_float_numbers)
-            .ok_or_else(|| format!("image data for {reference} not found in the context"))
+        match (known, &self.registry) {
+            (Some(known), _) => Ok(known.with_float_numbers()),
+            (None, Some(registry)) => facts::for_expressions(&**registry, reference).map_err(|f| f.text),
+            (None, None) => Err(format!("image data for {reference} not found in the context")),
+        }
     }
 
     fn http(&self, call: &HttpCall<'_>) -> Result<Value, String> {

@@ -120,7 +120,10 @@ fn blocked_host(url: &str, host: &str) -> String {
 fn blocked_address(host: &str, port: u16, address: &SocketAddr, range: &str) -> String {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
-        Ok(ip) => format!("connection to {host}:{port} blocked: IP {ip} falls in blocked range {range}"),
+        Ok(ip) => format!(
+            "connection to {host}:{port} blocked: IP {} falls in blocked range {range}",
+            ip.to_canonical()
+        ),
         Err(_) => format!(
             "connection to {host}:{port} blocked: resolved IP {} falls in blocked range {range}",
             address.ip()
@@ -139,6 +142,9 @@ pub fn call(call: &HttpCall<'_>, guard: &Guard) -> Result<Value, String> {
     let scheme = call.url.split_once("://").map_or("", |(scheme, _)| scheme);
     if !matches!(scheme, "http" | "https") {
         return Err(failed(format!("unsupported protocol scheme \"{scheme}\"")));
+    }
+    if let Some(escape) = bad_escape(call.url) {
+        return Err(format!("invalid URL: parse \"{}\": invalid URL escape \"{escape}\"", call.url));
     }
     let host = host_of(call.url);
     if guard.blocks_host(host) {
@@ -179,6 +185,16 @@ pub fn call(call: &HttpCall<'_>, guard: &Guard) -> Result<Value, String> {
     };
     m.insert("statusCode", status);
     Ok(Value::Map(m))
+}
+
+/// The first escape of a URL that is not two hexadecimal digits.
+fn bad_escape(url: &str) -> Option<String> {
+    let hex = |c: char| c.is_ascii_hexdigit();
+    url.split('%').skip(1).find_map(|rest| {
+        let digits: String = rest.chars().take(2).collect();
+        let is_good = digits.len() == 2 && digits.chars().all(hex);
+        (!is_good).then(|| format!("%{digits}"))
+    })
 }
 
 /// The host of a URL, without user and port.

@@ -10,6 +10,9 @@ pub mod git;
 pub mod guarded;
 pub mod offline;
 pub mod payload;
+pub mod registry;
+
+use std::sync::Arc;
 
 use crate::kubernetes::Types;
 use crate::value::Value;
@@ -80,11 +83,8 @@ pub trait Sources: Send + Sync {
         &[]
     }
 
-    /// Facts about an image.
-    ///
-    /// # Errors
-    /// The text of the registry's failure.
-    fn image(&self, _reference: &str) -> Option<Result<Value, String>> {
+    /// Who answers for registries of images, if anybody may be asked.
+    fn registry(&self) -> Option<&Arc<dyn registry::Registry>> {
         None
     }
 }

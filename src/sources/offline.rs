@@ -12,6 +12,7 @@ use crate::kubernetes::Types;
 use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::value::{Map, Str, Value};
 
+use super::registry::Registry;
 use super::{Call, Sources};
 
 /// The largest answer of a service.
@@ -19,7 +20,7 @@ const LARGEST: u64 = 10_000_000;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// See the module page.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Offline {
     /// The objects that exist.
     pub objects: Vec<Value>,
@@ -27,6 +28,14 @@ pub struct Offline {
     pub globals: Vec<Value>,
     /// The types of objects; `None` = those that every cluster has.
     pub types: Option<Arc<Types>>,
+    /// Who answers for registries of images; `None` = nobody may be asked.
+    pub registry: Option<Arc<dyn Registry>>,
+}
+
+impl std::fmt::Debug for Offline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Offline").field("objects", &self.objects.len()).finish_non_exhaustive()
+    }
 }
 
 /// What a path of the Kubernetes API names.
@@ -154,6 +163,10 @@ impl Sources for Offline {
 
     fn objects(&self) -> &[Value] {
         &self.objects
+    }
+
+    fn registry(&self) -> Option<&Arc<dyn Registry>> {
+        self.registry.as_ref()
     }
 
     fn call(&self, call: &Call) -> Option<Result<Value, String>> {

@@ -19,6 +19,7 @@ use crate::sources::context::Context;
 use crate::sources::files::{self, Cause};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
+use crate::sources::registry::client::registry;
 use crate::value::Value;
 
 use super::file::{Expected, Test};
@@ -58,6 +59,8 @@ pub(super) struct Loaded {
 pub struct Strictness {
     /// Deprecation warnings are errors.
     pub warnings_as_errors: bool,
+    /// Registries of images may be asked.
+    pub registry: bool,
 }
 
 /// Loads a test.
@@ -126,8 +129,9 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         deprecations(&read.deprecations, strictness, log)?;
         all.extend(read);
     }
+    let registry = registry(strictness.registry);
     let world = World {
-        offline: Offline { objects: exist, globals: Vec::new(), types },
+        offline: Offline { objects: exist, globals: Vec::new(), types, registry },
         cluster: !test.cluster.is_empty(),
         clone_sources: Vec::new(),
         answers: mocks::answers(&test.api_calls)?,

@@ -5,9 +5,11 @@
 //! Semantics: `docs/test.md`, "Data of rules".
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::kubernetes::Types;
 use crate::sources::offline::Offline;
+use crate::sources::registry::Registry;
 use crate::sources::{Call, Sources, context};
 use crate::value::Value;
 
@@ -75,6 +77,10 @@ impl Sources for World {
         &self.offline.objects
     }
 
+    fn registry(&self) -> Option<&Arc<dyn Registry>> {
+        self.offline.registry.as_ref()
+    }
+
     fn clone_sources(&self) -> &[Value] {
         &self.clone_sources
     }
@@ -87,6 +93,7 @@ impl World {
         context::Context {
             globals: self.globals.iter().map(Global::entry).collect(),
             answers: self.answers.values().map(Answer::for_expressions).collect(),
+            registry: self.offline.registry.clone(),
             ..self.context.clone()
         }
     }

@@ -60,13 +60,15 @@ const VARIABLES: Field = field("variables", NAMED_LIST);
 const VALIDATIONS: Field = field("validations", VALIDATION_LIST);
 const ANNOTATIONS: Field = field("auditAnnotations", ANNOTATION_LIST);
 const FAILURE: Field = field("failurePolicy", Choice(&["Ignore", "Fail"]));
-const ACTIONS: Field = field("validationActions", List(&Choice(&["Deny", "Audit", "Warn"])));
+const ACTIONS: Field = field("validationActions", Set(&Choice(&["Deny", "Audit", "Warn"])));
 const WEBHOOKS: Field = field("webhookConfiguration", Object(&WEBHOOK));
 
 static VALIDATING_AUTOGEN: Object = object(&[
     field("podControllers", Object(&CONTROLLERS)),
     field("validatingAdmissionPolicy", Object(&ENABLED)),
 ]);
+
+static IMAGE_AUTOGEN: Object = object(&[field("podControllers", Object(&CONTROLLERS))]);
 
 static VALIDATING_EVALUATION: Object =
     object(&[text("mode"), field("admission", Object(&ENABLED)), field("background", Object(&ENABLED))]);
@@ -155,6 +157,79 @@ static DELETING: Object = object(&[
     field("deletionPropagationPolicy", Choice(&["Foreground", "Background", "Orphan"])),
 ]);
 
+static IMAGE_REFERENCE: Object =
+    ruled(&[text("glob"), text("expression")], Rule::OneOf(&["glob", "expression"]));
+
+/// A text that is written or made by an expression.
+static GIVEN: Object = ruled(&[text("value"), text("expression")], Rule::OneOf(&["value", "expression"]));
+
+static COSIGN_KEY: Object = object(&[text("data"), text("kms"), text("hashAlgorithm"), text("expression")]);
+
+static COSIGN_IDENTITY: Object = object(&[
+    text("issuer"),
+    text("subject"),
+    text("issuerRegExp"),
+    text("subjectRegExp"),
+    text("subjectExpression"),
+]);
+
+static COSIGN_KEYLESS: Object = object(&[
+    field("identities", List(&Object(&COSIGN_IDENTITY))).required(),
+    text("roots"),
+    field("additionalExtensions", TextMap),
+]);
+
+static COSIGN_CERTIFICATE: Object =
+    object(&[field("cert", Object(&GIVEN)), field("certChain", Object(&GIVEN))]);
+
+static COSIGN_SOURCE: Object =
+    object(&[text("repository"), field("PullSecrets", List(&Open)), text("tagPrefix")]);
+
+static COSIGN_LOGS: Object = object(&[
+    text("url"),
+    text("rekorPubKey"),
+    text("ctLogPubKey"),
+    text("tsaCertChain"),
+    field("insecureIgnoreTlog", Switch),
+    field("insecureIgnoreSCT", Switch),
+]);
+
+static TUF_ROOT: Object = object(&[text("path"), text("data")]);
+
+static TUF: Object = object(&[field("root", Object(&TUF_ROOT)), text("mirror")]);
+
+static COSIGN: Object = object(&[
+    field("key", Object(&COSIGN_KEY)),
+    field("keyless", Object(&COSIGN_KEYLESS)),
+    field("certificate", Object(&COSIGN_CERTIFICATE)),
+    field("source", Object(&COSIGN_SOURCE)),
+    field("ctlog", Object(&COSIGN_LOGS)),
+    field("tuf", Object(&TUF)),
+    field("annotations", TextMap),
+    field("trustedRoot", Object(&GIVEN)),
+]);
+
+static NOTARY: Object = object(&[field("certs", Object(&GIVEN)), field("tsaCerts", Object(&GIVEN))]);
+
+static ATTESTOR: Object = ruled(
+    &[text("name").required(), field("cosign", Object(&COSIGN)), field("notary", Object(&NOTARY))],
+    Rule::OneOf(&["cosign", "notary"]),
+);
+
+static TYPED: Object = object(&[text("type").required()]);
+
+static ATTESTATION: Object =
+    object(&[text("name").required(), field("intoto", Object(&TYPED)), field("referrer", Object(&TYPED))]);
+
+static CREDENTIALS: Object = object(&[
+    field("allowInsecureRegistry", Switch),
+    field("providers", List(&Choice(&["default", "amazon", "azure", "google", "github"]))),
+    texts("secrets"),
+]);
+
+static IMAGE_CONFIGURATION: Object =
+    object(&[field("mutateDigest", Switch), field("verifyDigest", Switch), field("required", Switch)]);
+
 static IMAGE_VALIDATING: Object = object(&[
     MATCHING,
     CONDITIONS,
@@ -163,13 +238,13 @@ static IMAGE_VALIDATING: Object = object(&[
     ANNOTATIONS,
     FAILURE,
     ACTIONS,
-    field("matchImageReferences", List(&Any)),
+    field("matchImageReferences", List(&Object(&IMAGE_REFERENCE))),
     field("images", List(&Object(&NAMED))),
-    field("attestors", List(&Open)).required(),
-    field("attestations", List(&Open)),
-    field("credentials", Open),
-    field("validationConfigurations", Open),
-    field("autogen", Object(&VALIDATING_AUTOGEN)),
+    field("attestors", List(&Object(&ATTESTOR))).required(),
+    field("attestations", List(&Object(&ATTESTATION))),
+    field("credentials", Object(&CREDENTIALS)),
+    field("validationConfigurations", Object(&IMAGE_CONFIGURATION)),
+    field("autogen", Object(&IMAGE_AUTOGEN)),
     WEBHOOKS,
     field("evaluation", Object(&VALIDATING_EVALUATION)),
 ]);

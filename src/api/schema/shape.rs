@@ -60,6 +60,8 @@ pub enum Kind {
     ListMap(&'static Kind),
     /// A list.
     List(&'static Kind),
+    /// A list of different items.
+    Set(&'static Kind),
     /// An object.
     Object(&'static Object),
 }

@@ -133,6 +133,8 @@ pub enum KyvernoKind {
     Generating,
     /// DeletingPolicy
     Deleting,
+    /// ImageValidatingPolicy
+    Images,
 }
 
 /// The environment of Kyverno's policies.
@@ -140,7 +142,10 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     let choice = Admission { mutation: kind == KyvernoKind::Mutating, backticks: true, ..Default::default() };
     let mut env = admission(choice);
     let mut all = (*env.functions).clone();
-    all.remove("orValue");
+    let images = kind == KyvernoKind::Images;
+    if !images {
+        all.remove("orValue");
+    }
     let user = !matches!(kind, KyvernoKind::Generating | KyvernoKind::Deleting);
     let tables = [
         (true, SHARED),
@@ -150,11 +155,15 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
         (!namespaced, include_str!("kyverno_cluster.txt")),
         (kind == KyvernoKind::Generating && namespaced, GENERATOR_NAMESPACED),
         (kind == KyvernoKind::Generating && !namespaced, GENERATOR),
-        (true, "orValue(dyn, dyn) dyn"),
+        (images, include_str!("kyverno_images.txt")),
+        (!images, "orValue(dyn, dyn) dyn"),
     ];
     tables.iter().filter(|(used, _)| *used).for_each(|(_, table)| declare(&mut all, table));
+    if images {
+        all.remove("x509.decode");
+    }
     env.functions = Arc::new(all);
-    env.syntax.lenient_or_value = true;
+    env.syntax.lenient_or_value = !images;
     env.syntax.bind = true;
     let of = |name: &str| types::parse(name);
     for (name, ty) in [
@@ -168,6 +177,16 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
         ("exceptions", Type::Struct("libs.Exception".into())),
     ] {
         env.variables.insert(name.into(), ty);
+    }
+    if images {
+        env.variables.remove("exceptions");
+        for (name, ty) in [
+            ("images", of("map<string, list<string>>")),
+            ("attestors", of("map<string, dyn>")),
+            ("attestations", of("map<string, string>")),
+        ] {
+            env.variables.insert(name.into(), ty);
+        }
     }
     if kind == KyvernoKind::Generating {
         env.variables.insert("generator".into(), of("generator.Context"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Admission, SHARED, admission, declare, message};
 use crate::cel::env::Env;
 use crate::cel::types::{self, Type};
-use crate::functions::cel::proxy_types::{ENVOY, HTTP, messages};
+use crate::functions::cel::proxy_types::{ENVOY, HTTP, MCP, messages};
 use crate::ir::review::Proxy;
 
 /// The environment of expressions on check requests.
@@ -29,10 +29,11 @@ pub fn proxy(of: Proxy) -> Env {
         ("http", "http.Context"),
         ("image", "imagedata.Context"),
         ("json", "json.Json"),
+        ("mcp", "mcp.MCP"),
     ] {
         env.variables.insert(name.into(), types::parse(ty));
     }
-    for (name, fields) in messages(table) {
+    for (name, fields) in messages(table).chain(messages(MCP)) {
         let fields: Vec<String> = fields.iter().map(|(field, ty)| format!("{field} {ty}")).collect();
         env.messages.insert(name, message(&fields.join(", ")));
     }

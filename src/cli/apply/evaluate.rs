@@ -55,6 +55,7 @@ impl Run<'_> {
             }
             (_, world) => world.unwrap_or_default(),
         };
+        let world = context::Context { registry: sources.registry.clone(), ..world };
         let set = self.exceptions.clone().with(lowered);
         let functions = functions::Context { world: Some(Arc::new(world)), ..Default::default() };
         let engine = Engine::new(set)

@@ -30,6 +30,7 @@ use crate::kubernetes::Types;
 use crate::load::{LoadedPolicy, Policies};
 use crate::sources::offline::Offline;
 use crate::sources::payload;
+use crate::sources::registry::client::registry;
 use crate::value::Value;
 
 use super::flags::{self, Parsed};
@@ -103,6 +104,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
         globals: globals.into_iter().map(|d| d.value).collect(),
         types: crds(&parsed, profile)?,
+        registry: registry(parsed.on("registry")),
     };
     let requests = Requests {
         values: Arc::new(values),

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::functions::world::{HttpCall, Nobody, Place as Asked, World};
+use crate::functions::world::World;
 use crate::functions::{Context, cel::data};
 use crate::ir::review::{Draft, Exemption, Making, Place, Review, TextPart};
 use crate::ir::{Policy, Rule};
@@ -75,39 +75,9 @@ struct Collector {
     made: Mutex<Vec<Value>>,
 }
 
-impl Collector {
-    fn inner(&self) -> &dyn World {
-        self.inner.as_deref().unwrap_or(&Nobody)
-    }
-}
-
 impl World for Collector {
-    fn get(&self, at: &Asked<'_>) -> Result<Value, String> {
-        self.inner().get(at)
-    }
-
-    fn list(&self, at: &Asked<'_>) -> Result<Value, String> {
-        self.inner().list(at)
-    }
-
-    fn post(&self, at: &Asked<'_>, body: &Value) -> Option<Result<Value, String>> {
-        self.inner().post(at, body)
-    }
-
-    fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {
-        self.inner().resource_of(api_version, kind)
-    }
-
-    fn global(&self, name: &str, projection: &str) -> Result<Value, String> {
-        self.inner().global(name, projection)
-    }
-
-    fn image(&self, reference: &str) -> Result<Value, String> {
-        self.inner().image(reference)
-    }
-
-    fn http(&self, call: &HttpCall<'_>) -> Result<Value, String> {
-        self.inner().http(call)
+    fn inner(&self) -> Option<&dyn World> {
+        self.inner.as_deref()
     }
 
     fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), String> {

@@ -16,11 +16,14 @@ use super::Request;
 use super::eval::{Env, eval};
 use super::expressions::admission_request;
 use super::outcome::{RuleOutcome, Status};
+use super::run::Surroundings;
 use super::strict::{Lazies, Meter};
 
 pub mod change;
 pub mod check;
 pub mod deletion;
+pub mod images;
+mod inquiry;
 pub mod make;
 
 /// What one expression may cost.
@@ -32,18 +35,24 @@ pub fn run(
     rule: &Rule,
     review: &Review,
     request: &Request,
-    exemptions: &[Exemption],
+    around: Surroundings<'_>,
 ) -> Option<RuleOutcome> {
+    let kind = match review.view {
+        View::Templates => "Pod",
+        View::Payload => "",
+        _ => &*request.target.kind,
+    };
+    let each = |root: &Value| match &review.body {
+        Deed::Images(checks) => {
+            let subject = images::Subject { root, kind, payload: review.view == View::Payload };
+            images::run(policy, rule, review, checks, &subject, request, around)
+        }
+        _ => one(policy, rule, review, root, &request.functions, around.exemptions),
+    };
     match review.view {
-        View::Templates => templates(policy, rule, review, request, exemptions),
-        View::Request => {
-            let shared = request.review_root.get_or_init(|| root(request, Absent::Null));
-            one(policy, rule, review, shared, &request.functions, exemptions)
-        }
-        View::Payload => {
-            let root = payload_root(request);
-            one(policy, rule, review, &root, &request.functions, exemptions)
-        }
+        View::Templates => templates(rule, request, &each),
+        View::Request => each(request.review_root.get_or_init(|| root(request, Absent::Null))),
+        View::Payload => each(&payload_root(request)),
         View::Check(_) => None,
     }
 }
@@ -289,6 +298,7 @@ fn common(m: &mut Map) {
     m.insert("image", outside::receiver(outside::IMAGE_DATA, None));
     m.insert("json", outside::receiver("json.Json", None));
     m.insert("yaml", outside::receiver("yaml.Yaml", None));
+    m.insert("mcp", outside::receiver("mcp.MCP", None));
     m.insert("mylib_version", Value::from(""));
     m.insert("exceptions", exceptions_value(Vec::new(), Vec::new()));
 }
@@ -343,11 +353,9 @@ fn namespace(request: &Request) -> Value {
 
 /// Reviews each pod template below `spec`; the first that fails decides.
 fn templates(
-    policy: &Policy,
     rule: &Rule,
-    review: &Review,
     request: &Request,
-    exemptions: &[Exemption],
+    each: &dyn Fn(&Value) -> Option<RuleOutcome>,
 ) -> Option<RuleOutcome> {
     let object = if request.object.is_null() { &request.old_object } else { &request.object };
     let mut found = Vec::new();
@@ -362,7 +370,7 @@ fn templates(
         let pod = pod_of(template, object);
         let former = former_at(&request.old_object, &path);
         let root = template_root(request, &pod, former.map(|t| pod_of(t, &request.old_object)));
-        let mut result = one(policy, rule, review, &root, &request.functions, exemptions)?;
+        let mut result = each(&root)?;
         if matches!(result.status, Status::Fail | Status::Error) {
             result.message = format!("{} (pod template at {path})", result.message).into();
             return Some(result);

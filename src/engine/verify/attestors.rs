@@ -1,88 +1,386 @@
-//! Asking for signatures and statements, as far as that goes without a registry: counts are checked,
-//! keys and certificates read ([`super::options`]), and then the asking ends.
+//! Who vouches for an image: sets of attestors that must reach their counts, and statements that they must have made.
+//!
+//! Keys and certificates are read first ([`super::options`]); without a registry that may be asked the asking ends
+//! there.
 
-use crate::engine::outcome::Status;
+use crate::engine::condition;
+use crate::engine::data::Data;
+use crate::ir::images::{Claim, ImageCheck};
 use crate::ir::manifests::public_keys;
-use crate::value::Value;
+use crate::sources::registry::{Cause, Registry, place};
+use crate::value::{Map, Str, Value};
 
 use super::OFFLINE;
-use super::options::{self, Refusal};
+use super::cosign::{self, Refused, Signed, Subject};
+use super::options::{self, Refusal, Wanted};
+use crate::engine::outcome::Status;
 
 /// What comes of asking for the evidence of an image.
-pub fn ask(evidence: &Value, image: &str) -> (Status, String) {
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: Status,
+    /// What is told.
+    pub text: String,
+    /// The image's digest, when somebody vouched for it.
+    pub digest: Option<String>,
+}
+
+/// Asks for the evidence of an image.
+pub fn ask(
+    entry: &ImageCheck,
+    evidence: &Value,
+    image: &str,
+    registry: Option<&dyn Registry>,
+    rule: &str,
+    data: &mut Data<'_>,
+) -> Answer {
     let list = |key: &str| evidence.get(key).and_then(Value::as_list).unwrap_or_default();
-    let how = How { kind: evidence.text_at(&["type"]), repository: evidence.text_at(&["repository"]), image };
+    let mut how = How {
+        kind: evidence.text_at(&["type"]),
+        repository: evidence.text_at(&["repository"]),
+        annotations: evidence.get("annotations").cloned().unwrap_or_default(),
+        image: image.to_owned(),
+        registry,
+    };
+    let told = |status, text, digest: &Option<String>| Answer { status, text, digest: digest.clone() };
+    let mut answer = told(Status::Error, "invalid response: nil".into(), &None);
     for (i, set) in list("attestors").iter().enumerate() {
-        let refusals = how.refusals(set, &format!(".attestors[{i}]"));
-        if let Some(first) = refusals.first() {
-            let status = if first.network { Status::Error } else { Status::Fail };
-            let all: Vec<&str> = refusals.iter().map(|r| &*r.text).collect();
-            return (status, format!("failed to verify image {image}: {}", all.join("; ")));
+        match how.vouched(set, &format!(".attestors[{i}]")) {
+            Ok(digest) => {
+                let text = format!("verified image signatures for {image}");
+                answer = told(Status::Pass, text, &digest);
+            }
+            Err(refusals) => {
+                let network = refusals.first().is_some_and(|r| r.network);
+                let status = if network { Status::Error } else { Status::Fail };
+                let all: Vec<&str> = refusals.iter().map(|r| &*r.text).collect();
+                return told(status, format!("failed to verify image {image}: {}", all.join("; ")), &None);
+            }
         }
     }
-    if let Some(attestation) = list("attestations").first() {
+    let attestations = list("attestations");
+    if attestations.is_empty() {
+        return answer;
+    }
+    let digest = answer.digest.clone();
+    // From here on the image is told by its digest, once it is known.
+    if let (Some(digest), Ok((at, _))) = (&digest, place(image)) {
+        let own = image.rsplit_once(':').map_or(image, |(name, _)| name);
+        let name = if image.contains('@') { at.to_string() } else { own.to_owned() };
+        if !image.contains('@') {
+            how.image = format!("{name}@{digest}");
+        }
+    }
+    let snapshot = data.snapshot();
+    let mut found = digest.clone();
+    for (i, attestation) in attestations.iter().enumerate() {
         let named = ["type", "predicateType"].map(|k| attestation.text_at(&[k]));
-        if named.iter().all(|t| t.is_empty()) {
-            return (Status::Fail, ".attestations[0]: missing type".into());
+        let Some(kind) = named.into_iter().find(|t| !t.is_empty()) else {
+            data.reset(&snapshot);
+            return told(Status::Fail, format!(".attestations[{i}]: missing type"), &digest);
+        };
+        let claim = entry.claims.get(i);
+        match how.stated(attestation, kind, i, claim, data) {
+            Ok(digest) => found = found.or(digest),
+            Err(text) => {
+                data.reset(&snapshot);
+                return told(Status::Fail, text, &digest);
+            }
         }
-        return (Status::Fail, how.statements(attestation));
     }
-    (Status::Error, "invalid response: nil".into())
+    let answer = match &entry.deny {
+        None => told(Status::Pass, format!("verified image attestations for {}", how.image), &found),
+        Some(deny) => match condition::evaluate(deny, data) {
+            Err(e) => told(Status::Error, format!("failed to check deny conditions: {e}"), &found),
+            Ok(verdict) if verdict.holds => {
+                let parts = [evidence.text_at(&["message"]), &verdict.message];
+                let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+                let text = match &*parts {
+                    [] => "validation error: imageVerify  failed".to_owned(),
+                    parts => format!("validation in verifyImages failed: {}", parts.join("; ")),
+                };
+                told(Status::Fail, text, &found)
+            }
+            Ok(_) => told(Status::Pass, format!("verifyImages validation is passed in {rule} rule"), &found),
+        },
+    };
+    data.reset(&snapshot);
+    answer
 }
 
 /// How an image is asked for.
 struct How<'h> {
     kind: &'h str,
     repository: &'h str,
-    image: &'h str,
+    annotations: Value,
+    image: String,
+    registry: Option<&'h dyn Registry>,
 }
 
+/// Who vouches, with the digest; or why not as many as are needed.
+type Vouched = Result<Option<String>, Vec<Refusal>>;
+
 impl How<'_> {
-    /// Why none of the entries of a set vouches. Nobody ever does without a registry.
-    fn refusals(&self, set: &Value, path: &str) -> Vec<Refusal> {
+    /// Whether as many entries of a set vouch as must.
+    fn vouched(&self, set: &Value, path: &str) -> Vouched {
         let entries = set.get("entries").and_then(Value::as_list).unwrap_or_default();
-        let mut all = Vec::new();
-        for (j, entry) in entries.iter().flat_map(expanded).enumerate() {
+        let entries: Vec<Value> = entries.iter().flat_map(expanded).collect();
+        let (required, mut count) = (required(set, entries.len()), 0);
+        let mut refusals = Vec::new();
+        for (j, entry) in entries.iter().enumerate() {
             let path = format!("{path}.entries[{j}]");
             if let Some(nested) = entry.get("attestor").filter(|v| !v.is_null()) {
-                all.extend(self.refusals(nested, &format!("{path}.attestor")));
+                match self.vouched(nested, &format!("{path}.attestor")) {
+                    Ok(digest) => {
+                        count += 1;
+                        if count >= required {
+                            return Ok(digest);
+                        }
+                    }
+                    Err(inner) => refusals.extend(inner),
+                }
                 continue;
             }
-            let kind = kind_of(&entry);
-            let Refusal { text, network } = self.refusal(kind, &entry, false);
-            let suffix = kind.filter(|_| self.kind != "Notary").map_or(String::new(), |k| format!(".{k}"));
-            all.push(Refusal { text: format!("{path}{suffix}: {text}"), network });
-        }
-        all
-    }
-
-    /// What is said of the statements that an attestation wants.
-    fn statements(&self, attestation: &Value) -> String {
-        let sets = attestation.get("attestors").and_then(Value::as_list).unwrap_or_default();
-        let anybody = [Value::default()];
-        let entries = sets.first().map(|s| s.get("entries").and_then(Value::as_list).unwrap_or_default());
-        let entries = entries.unwrap_or(&anybody);
-        let required = match sets.first().and_then(|s| s.get("count")) {
-            Some(Value::Int(n)) if *n > 0 => n.to_string(),
-            _ => entries.len().to_string(),
-        };
-        // Nested attestors are not looked into here, as in the reference.
-        let errors = entries.iter().map(|e| self.refusal(kind_of(e), e, true).text);
-        format!(
-            "image attestations verification failed, verifiedCount: 0, requiredCount: {required}, error: {}",
-            errors.collect::<Vec<_>>().join("; ")
-        )
-    }
-
-    fn refusal(&self, kind: Option<&str>, entry: &Value, stated: bool) -> Refusal {
-        match self.kind {
-            "Notary" => options::notary(kind, entry, self.image, stated),
-            "SigstoreBundle" => {
-                Refusal::network(format!("failed to fetch bundles: {}: {OFFLINE}", self.image))
+            let kind = kind_of(entry);
+            match self.signed(kind, entry) {
+                Ok(digest) => {
+                    count += 1;
+                    if count >= required {
+                        return Ok(digest);
+                    }
+                }
+                Err(Refusal { text, network }) => {
+                    let suffix =
+                        kind.filter(|_| self.kind != "Notary").map_or(String::new(), |k| format!(".{k}"));
+                    refusals.push(Refusal { text: format!("{path}{suffix}: {text}"), network });
+                }
             }
-            _ => options::cosign(kind, entry, self.repository, self.image),
+        }
+        Err(refusals)
+    }
+
+    /// Whether an entry has signed the image; its digest.
+    fn signed(&self, kind: Option<&str>, entry: &Value) -> Result<Option<String>, Refusal> {
+        let (wanted, registry) = self.asked(kind, entry, false)?;
+        let annotations = match entry.get("annotations").filter(|v| !v.is_null()) {
+            Some(own) => own,
+            None => &self.annotations,
+        };
+        let (at, by) = place(&self.image).map_err(Refusal::read)?;
+        let digest = match registry.manifest(&at, &by) {
+            Ok(manifest) => manifest.digest,
+            Err(f) if f.cause == Cause::Missing => {
+                return Err(Refusal::read(format!("image tag not found: {f}")));
+            }
+            Err(f) => return Err(Refused::from(f).into()),
+        };
+        let subject = Subject { registry, at: &at, digest: &digest };
+        let all = cosign::signatures(&subject, &wanted.demand)?;
+        identified(&all, &wanted).map_err(Refusal::read)?;
+        if !annotations_fit(&all, annotations) {
+            return Err(Refusal::read("no signature matched the required annotations"));
+        }
+        let claimed =
+            all.first().map(|s| s.payload.text_at(&["critical", "image", "docker-manifest-digest"]));
+        Ok(claimed.map(str::to_owned))
+    }
+
+    /// What an entry demands and who is asked, as far as somebody can be.
+    fn asked(
+        &self,
+        kind: Option<&str>,
+        entry: &Value,
+        stated: bool,
+    ) -> Result<(Wanted, &dyn Registry), Refusal> {
+        match self.kind {
+            "Notary" => Err(options::notary(kind, entry, &self.image, stated)),
+            "SigstoreBundle" => {
+                Err(Refusal::network(format!("failed to fetch bundles: {}: {OFFLINE}", self.image)))
+            }
+            _ => {
+                let wanted =
+                    options::demand(kind, entry, self.repository, &self.image).map_err(Refusal::read)?;
+                match (wanted, self.registry) {
+                    (Some(wanted), Some(registry)) => Ok((wanted, registry)),
+                    _ => Err(Refusal::network(OFFLINE)),
+                }
+            }
         }
     }
+
+    /// Whether the statements that an attestation wants are there and as they must be; the image's digest.
+    fn stated(
+        &self,
+        attestation: &Value,
+        kind: &str,
+        at: usize,
+        claim: Option<&Claim>,
+        data: &mut Data<'_>,
+    ) -> Result<Option<String>, String> {
+        let nobody = [Value::default()];
+        let sets = attestation.get("attestors").and_then(Value::as_list).unwrap_or_default();
+        let sets = if sets.is_empty() { &nobody[..] } else { sets };
+        let mut found = None;
+        for (j, set) in sets.iter().enumerate() {
+            let entries = set.get("entries").and_then(Value::as_list).unwrap_or(&nobody);
+            let required = required(set, entries.len());
+            let (mut count, mut errors) = (0, Vec::new());
+            for entry in entries {
+                // Nested attestors are not looked into here, as in the reference.
+                let by = kind_of(entry);
+                let (digest, all) = match self.statements(by, entry) {
+                    Ok(found) => found,
+                    Err(refusal) => {
+                        errors.push(refusal.text);
+                        continue;
+                    }
+                };
+                match self.fits(&all, kind, claim, data) {
+                    Ok(()) => {
+                        count += 1;
+                        found = Some(digest);
+                    }
+                    Err(text) => {
+                        let by = by.map_or(String::new(), |k| format!(".{k}"));
+                        errors.push(format!(".attestations[{at}].attestors[{j}].entries[{at}]{by}: {text}"));
+                    }
+                }
+                if count >= required {
+                    break;
+                }
+            }
+            if count < required {
+                let errors = match errors.is_empty() {
+                    true => "attestations verification failed".to_owned(),
+                    false => errors.join("; "),
+                };
+                return Err(format!(
+                    "image attestations verification failed, verifiedCount: {count}, requiredCount: {required}, error: {errors}"
+                ));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The digest of the image, and the statements of an entry about it.
+    fn statements(&self, kind: Option<&str>, entry: &Value) -> Result<(String, Vec<Value>), Refusal> {
+        let (wanted, registry) = self.asked(kind, entry, true)?;
+        let (at, by) = place(&self.image).map_err(Refusal::read)?;
+        let digest = registry.manifest(&at, &by).map_err(Refused::from)?.digest;
+        let all = cosign::statements(&Subject { registry, at: &at, digest: &digest }, &wanted.demand)?;
+        identified(&all, &wanted).map_err(Refusal::read)?;
+        Ok((digest, all.into_iter().map(|s| read_data(s.payload)).collect()))
+    }
+
+    /// Whether all statements of a type are as they must be.
+    fn fits(
+        &self,
+        all: &[Value],
+        kind: &str,
+        claim: Option<&Claim>,
+        data: &mut Data<'_>,
+    ) -> Result<(), String> {
+        let predicates = || all.iter().filter_map(|s| s.get("predicate").filter(|p| p.as_map().is_some()));
+        if let (Some(claim), Some(first)) = (claim, predicates().next())
+            && !claim.name.is_empty()
+        {
+            data.set(&claim.name, first.clone());
+        }
+        let own: Vec<&Value> = all.iter().filter(|s| s.text_at(&["predicateType"]) == kind).collect();
+        if own.is_empty() {
+            return Err(format!("attestions not found for predicate type {kind}"));
+        }
+        let Some(claim) = claim.filter(|c| !c.blocks.is_empty()) else { return Ok(()) };
+        for statement in own {
+            let snapshot = data.snapshot();
+            let predicate = statement.get("predicate").and_then(Value::as_map);
+            for (key, value) in predicate.into_iter().flat_map(Map::iter) {
+                data.set(key, value.clone());
+            }
+            let verdict = holds(claim, data);
+            data.reset(&snapshot);
+            data.release(snapshot);
+            match verdict {
+                Err(e) => return Err(format!("failed to check attestations: {e}")),
+                Ok(None) => {}
+                Ok(Some(message)) => {
+                    return Err(format!(
+                        "attestation checks failed for {} and predicate {kind}: {message}",
+                        self.image
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The message of the first block of conditions that does not hold.
+fn holds(claim: &Claim, data: &mut Data<'_>) -> Result<Option<String>, String> {
+    data.fill(&claim.text)
+        .map_err(|e| format!("failed to substitute variables in attestation conditions: {e}"))?;
+    for block in &claim.blocks {
+        let verdict = condition::evaluate(block, data)?;
+        if !verdict.holds {
+            return Ok(Some(verdict.message));
+        }
+    }
+    Ok(None)
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Refusal {
+        Refusal { text: refused.text, network: refused.network }
+    }
+}
+
+/// Whether one of the certificates names whom it must, where somebody must be named.
+fn identified(all: &[Signed], wanted: &Wanted) -> Result<(), String> {
+    let no_facts = wanted.facts.as_map().is_none_or(Map::is_empty);
+    if wanted.identity.is_empty() && no_facts {
+        return Ok(());
+    }
+    let mut wrong = Vec::new();
+    for signed in all {
+        let Some(certificate) = &signed.certificate else { return Err("certificate not found".into()) };
+        let fits = wanted.identity.fits(certificate);
+        match fits.and_then(|()| cosign::facts_fit(&wanted.facts, certificate)) {
+            Ok(()) => return Ok(()),
+            Err(text) => wrong.push(text),
+        }
+    }
+    Err(wrong.join("; "))
+}
+
+/// Whether one payload has all annotations that are demanded.
+fn annotations_fit(all: &[Signed], demanded: &Value) -> bool {
+    let Some(demanded) = demanded.as_map().filter(|m| !m.is_empty()) else { return true };
+    all.iter().any(|signed| {
+        let told = signed.payload.get("optional");
+        demanded.iter().all(|(key, wanted)| told.and_then(|t| t.get(key)).is_some_and(|t| t.cel_eq(wanted)))
+    })
+}
+
+/// Statements of `cosign` itself have data that is JSON in a text.
+fn read_data(statement: Value) -> Value {
+    let Some(text) = statement.at(&["predicate", "Data"]).and_then(Value::as_str) else { return statement };
+    let Ok(data @ Value::Map(_)) = crate::functions::decode_json(text) else { return statement };
+    let mut whole = statement.as_map().cloned().unwrap_or_default();
+    let mut predicate = whole.get("predicate").and_then(Value::as_map).cloned().unwrap_or_default();
+    predicate.insert("Data", data);
+    whole.insert(Str::from("predicate"), Value::Map(predicate));
+    Value::Map(whole)
+}
+
+/// How many entries must vouch: the count, else all.
+fn required(set: &Value, entries: usize) -> usize {
+    let count = match set.get("count") {
+        Some(Value::Int(n)) => usize::try_from(*n).unwrap_or(0),
+        Some(Value::Float(f)) if *f >= 1.0 => *f as usize,
+        _ => 0,
+    };
+    if count > 0 { count } else { entries }
 }
 
 fn kind_of(entry: &Value) -> Option<&'static str> {

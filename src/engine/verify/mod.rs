@@ -2,12 +2,18 @@
 //!
 //! In: the rules of a policy and a request. First, when an object comes in, evidence is asked for and
 //! what came out is written into annotations ([`policy`]); then, with all other verdicts, the object
-//! is checked for digests and these annotations ([`check`]). No registry is asked: what needs one ends
+//! is checked for digests and these annotations ([`check`]). Where no registry may be asked, what needs one ends
 //! as the reference ends without network. Texts and order are those of `docs/images.md`.
 
 mod attestors;
-mod options;
+pub mod certificates;
+pub mod cosign;
+pub mod log;
+pub mod options;
 mod records;
+pub mod trust;
+
+use std::collections::HashMap;
 
 use crate::ir::images::{ImageCheck, ImageChecks};
 use crate::ir::rule::{Body, RuleKind};
@@ -16,12 +22,15 @@ use crate::value::Value;
 use crate::value::image::ImageRef;
 
 use super::Request;
+use super::data::Data;
 use super::outcome::{RuleOutcome, Status};
 use super::run::{self, Entered, Surroundings, applies, enter, excepted, reported};
+use crate::sources::registry::{Registry, facts};
+use attestors::Answer;
 use records::Records;
 
 /// What cannot be done here.
-const OFFLINE: &str = "registries and transparency logs are not asked";
+pub const OFFLINE: &str = "registries and transparency logs are not asked";
 
 /// What the rules about images of a policy did when an object came in.
 #[derive(Debug, Default)]
@@ -32,11 +41,24 @@ pub struct Verified {
     pub object: Option<Value>,
 }
 
+/// How many results a rule may have: entries that name the same images tell of each of them as often as there are
+/// entries.
+const MOST_RESULTS: usize = 10_000;
+
 /// An image of the object.
 struct Image {
     /// `registry/path@digest`, or with the tag where there is no digest.
     reference: String,
     has_digest: bool,
+    /// Where it is written.
+    pointer: String,
+}
+
+/// What an image has come to be.
+#[derive(Default)]
+struct State {
+    /// Its reference with the digest that was found.
+    digest: Option<String>,
 }
 
 /// Asks for the evidence that the rules of a policy want.
@@ -82,9 +104,22 @@ pub fn policy<'p>(
                     |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
                 let matched: Vec<&Image> =
                     checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
+                if matched.len().saturating_mul(checks.entries.len()) > MOST_RESULTS {
+                    let text = format!(
+                        "failed to verify images: {} images for {} entries are more than {MOST_RESULTS}",
+                        matched.len(),
+                        checks.entries.len()
+                    );
+                    tell(Status::Error, text);
+                    continue;
+                }
+                let mut states: HashMap<&str, State> = HashMap::new();
+                let registry = around.sources.registry().map(|r| &**r);
                 for (entry, evidence) in checks.entries.iter().zip(evidence) {
                     for image in &matched {
-                        let told = one(policy, rule, (entry, evidence), image, request, &mut records);
+                        let state = states.entry(&*image.pointer).or_default();
+                        let asking = Asking { policy, rule, entry, evidence, request, registry };
+                        let told = asking.one(image, state, &mut data, &mut records);
                         told.into_iter().for_each(|(status, text)| tell(status, text));
                     }
                 }
@@ -100,47 +135,90 @@ pub fn policy<'p>(
     out
 }
 
-/// What there is to say about an image when an object comes in.
-fn one(
-    policy: &Policy,
-    rule: &Rule,
-    (entry, evidence): (&ImageCheck, &Value),
-    image: &Image,
-    request: &Request,
-    records: &mut Records,
-) -> Vec<(Status, String)> {
-    let reference = &image.reference;
-    let before = records::status(&request.old_object, policy, &rule.name, reference);
-    if matches!(before, Ok(Some("pass" | "skip"))) {
-        records.add(policy, &rule.name, reference, "pass");
-        return Vec::new();
+/// A check that asks for the evidence of images.
+struct Asking<'a> {
+    policy: &'a Policy,
+    rule: &'a Rule,
+    entry: &'a ImageCheck,
+    evidence: &'a Value,
+    request: &'a Request,
+    registry: Option<&'a dyn Registry>,
+}
+
+impl Asking<'_> {
+    /// What there is to say about an image when an object comes in.
+    fn one(
+        &self,
+        image: &Image,
+        state: &mut State,
+        data: &mut Data<'_>,
+        records: &mut Records,
+    ) -> Vec<(Status, String)> {
+        let Asking { policy, rule, entry, .. } = *self;
+        let reference = &image.reference;
+        let before = records::status(&self.request.old_object, policy, &rule.name, reference);
+        if matches!(before, Ok(Some("pass" | "skip"))) {
+            records.add(policy, &rule.name, reference, "pass");
+            return Vec::new();
+        }
+        let mut told = Vec::new();
+        let mut answer = None;
+        if entry.attested {
+            let skips = !matches_any(&entry.references, image) || matches_any(&entry.skipped, image);
+            answer = Some(match skips {
+                true => Answer {
+                    status: Status::Skip,
+                    text: format!(
+                        "skipping image reference image {reference}, policy {} ruleName {}",
+                        policy.name, rule.name
+                    ),
+                    digest: None,
+                },
+                false => attestors::ask(entry, self.evidence, reference, self.registry, &rule.name, data),
+            });
+        }
+        let mut found = answer.as_ref().and_then(|a| a.digest.clone());
+        if entry.mutate_digest && !image.has_digest && state.digest.is_none() {
+            let fetched = match (found.take(), self.registry) {
+                (Some(digest), _) => Ok(digest),
+                (None, Some(registry)) => facts::digest(registry, reference).map_err(|f| f.text),
+                (None, None) => Err(OFFLINE.to_owned()),
+            };
+            match fetched {
+                Ok(digest) => {
+                    records.pin(&image.pointer, format!("{reference}@{digest}"));
+                    state.digest = Some(digest);
+                    if answer.is_none() {
+                        told.push((Status::Pass, "mutated image digest".to_owned()));
+                    }
+                }
+                Err(e) => {
+                    let text = format!(
+                        "failed to update digest: failed to fetch image reference: {reference}, error: {e}"
+                    );
+                    told.push((Status::Error, text));
+                }
+            }
+        }
+        if let Some(answer) = answer {
+            let status = match answer.status {
+                Status::Pass => "pass",
+                Status::Skip | Status::Warn => "skip",
+                _ => "fail",
+            };
+            let digest = state.digest.as_ref().or(found.as_ref());
+            records.add(policy, &rule.name, &with_digest(image, digest), status);
+            told.push((answer.status, answer.text));
+        }
+        told
     }
-    let mut told = Vec::new();
-    if entry.mutate_digest && !image.has_digest {
-        let text = format!(
-            "failed to update digest: failed to fetch image reference: {reference}, error: {OFFLINE}"
-        );
-        told.push((Status::Error, text));
-    }
-    if entry.attested {
-        let answer = if !matches_any(&entry.references, image) || matches_any(&entry.skipped, image) {
-            let text = format!(
-                "skipping image reference image {reference}, policy {} ruleName {}",
-                policy.name, rule.name
-            );
-            (Status::Skip, text)
-        } else {
-            attestors::ask(evidence, reference)
-        };
-        let status = match answer.0 {
-            Status::Pass => "pass",
-            Status::Skip | Status::Warn => "skip",
-            _ => "fail",
-        };
-        records.add(policy, &rule.name, reference, status);
-        told.push(answer);
-    }
-    told
+}
+
+/// `registry/path@digest` of an image whose digest was found.
+fn with_digest(image: &Image, digest: Option<&String>) -> String {
+    let Some(digest) = digest.filter(|_| !image.has_digest) else { return image.reference.clone() };
+    let name = image.reference.rsplit_once(':').map_or(&*image.reference, |(name, _)| name);
+    format!("{name}@{digest}")
 }
 
 /// Whether a rule has something to say of an object with these images.
@@ -204,6 +282,7 @@ fn images(checks: &ImageChecks, request: &Request) -> Vec<Image> {
         .map(|info| Image {
             reference: info.text_at(&["reference"]).to_owned(),
             has_digest: !info.text_at(&["digest"]).is_empty(),
+            pointer: info.text_at(&["jsonPointer"]).to_owned(),
         })
         .collect()
 }
@@ -214,28 +293,35 @@ fn extracted(places: &[Value], request: &Request) -> Vec<Image> {
     let mut texts = Vec::new();
     for place in places {
         let steps: Vec<&str> = place.text_at(&["path"]).split('/').filter(|s| !s.is_empty()).collect();
-        collect(&request.object, &steps, place.text_at(&["value"]), &mut texts);
+        collect(&request.object, &steps, place.text_at(&["value"]), String::new(), &mut texts);
     }
     texts
         .into_iter()
-        .filter_map(|text| {
-            ImageRef::parse(&text, &functions.default_registry, functions.mutate_registry).ok()
+        .filter_map(|(pointer, text)| {
+            let image = ImageRef::parse(&text, &functions.default_registry, functions.mutate_registry);
+            let image = image.ok()?;
+            Some(Image { reference: image.reference(), has_digest: !image.digest.is_empty(), pointer })
         })
-        .map(|image| Image { reference: image.reference(), has_digest: !image.digest.is_empty() })
         .collect()
 }
 
-fn collect(value: &Value, steps: &[&str], field: &str, out: &mut Vec<String>) {
+fn collect(value: &Value, steps: &[&str], field: &str, at: String, out: &mut Vec<(String, String)>) {
     match (steps, value) {
-        ([], Value::Str(text)) if field.is_empty() => out.extend(Some(text.trim().to_owned())),
-        ([], _) => out.extend(Some(value.text_at(&[field]).trim().to_owned()).filter(|s| !s.is_empty())),
-        (["*", rest @ ..], Value::List(items)) => items.iter().for_each(|v| collect(v, rest, field, out)),
+        ([], Value::Str(text)) if field.is_empty() => out.push((at, text.trim().to_owned())),
+        ([], _) => {
+            let text = value.text_at(&[field]).trim().to_owned();
+            out.extend(Some((format!("{at}/{field}"), text)).filter(|(_, text)| !text.is_empty()));
+        }
+        (["*", rest @ ..], Value::List(items)) => {
+            let below = items.iter().enumerate();
+            below.for_each(|(i, v)| collect(v, rest, field, format!("{at}/{i}"), out));
+        }
         (["*", rest @ ..], Value::Map(entries)) => {
-            entries.values().for_each(|v| collect(v, rest, field, out))
+            entries.iter().for_each(|(k, v)| collect(v, rest, field, format!("{at}/{k}"), out));
         }
         ([step, rest @ ..], _) => {
             if let Some(inner) = value.get(step) {
-                collect(inner, rest, field, out);
+                collect(inner, rest, field, format!("{at}/{step}"), out);
             }
         }
     }

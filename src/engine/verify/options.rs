@@ -1,11 +1,16 @@
 //! What an attestor is asked with: keys, certificates, logs and repositories are read in the order in
 //! which the reference reads them; the first that cannot be read ends the asking.
 
+use crate::engine::public_key::{Hash, PublicKey};
 use crate::functions::encode::decode_base64;
-use crate::functions::{pem_block, pem_holds, x509_decode_certificate};
+use crate::functions::{pem_block, pem_holds};
+use crate::sources::registry::place;
 use crate::value::Value;
 
 use super::OFFLINE;
+use super::certificates::Certificate;
+use super::cosign::{By, Demand, Identity};
+use super::log::LogKey;
 
 /// Why an attestor does not vouch.
 pub struct Refusal {
@@ -16,7 +21,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn read(text: impl Into<String>) -> Refusal {
+    /// A refusal because of what was read.
+    pub fn read(text: impl Into<String>) -> Refusal {
         Refusal { text: text.into(), network: false }
     }
 
@@ -31,14 +37,6 @@ const NOT_PEM: &str = "error during PEM decoding";
 const NO_POOL: &str = "error creating root cert pool";
 const NO_CLUSTER: &str = "new for config: error creating REST client config in-cluster: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined";
 
-/// Asks as `cosign` does.
-pub fn cosign(kind: Option<&str>, entry: &Value, repository: &str, image: &str) -> Refusal {
-    match unread(kind, entry, repository, image) {
-        Err(why) => Refusal::read(why),
-        Ok(()) => Refusal::network(OFFLINE),
-    }
-}
-
 /// Asks as Notary does; `stated`: for statements.
 pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> Refusal {
     if stated {
@@ -51,23 +49,40 @@ pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> R
     Refusal::network(format!("failed to parse image reference: {image}: {OFFLINE}"))
 }
 
-fn unread(kind: Option<&str>, entry: &Value, repository: &str, image: &str) -> Result<(), String> {
+/// What an entry of attestors demands as `cosign` reads it; `None` where nobody can be asked who would have to be.
+///
+/// # Errors
+/// What cannot be read.
+pub fn demand(
+    kind: Option<&str>,
+    entry: &Value,
+    repository: &str,
+    image: &str,
+) -> Result<Option<Wanted>, String> {
     let by = kind.and_then(|k| entry.get(k)).cloned().unwrap_or_default();
     let text = |path: &[&str]| by.text_at(path).to_owned();
-    match kind {
-        Some("keys") => key(&by)?,
-        Some("certificates") => certificates(&text(&["cert"]), &text(&["certChain"]))?,
+    let algorithm = text(&["signatureAlgorithm"]);
+    let hash = match Hash::named(&algorithm) {
+        Some(hash) => hash,
+        None if kind == Some("keys") => {
+            return Err(format!("invalid signature algorithm provided {algorithm}"));
+        }
+        None => Hash::default(),
+    };
+    let signer = match kind {
+        Some("keys") => key(&by)?.map(|key| By::Key(Box::new(key))),
+        Some("certificates") => Some(certificates(&text(&["cert"]), &text(&["certChain"]))?),
         _ => match &*text(&["roots"]) {
             "" => return Err(format!("failed to get roots from fulcio: {OFFLINE}")),
-            roots if !holds_certificate(roots) => {
-                return Err(format!("failed to load Root certificates: {NO_POOL}"));
+            roots => {
+                Some(By::Roots(pool(roots).ok_or(format!("failed to load Root certificates: {NO_POOL}"))?))
             }
-            _ => {}
         },
-    }
+    };
     let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
+    let mut logs = None;
     if !on(&["rekor", "ignoreTlog"]) {
-        log(&text(&["rekor", "pubkey"]), "Rekor", "rekor")?;
+        logs = Some(log(&text(&["rekor", "pubkey"]), "Rekor", "rekor")?);
     }
     if !on(&["ctlog", "ignoreSCT"]) {
         log(&text(&["ctlog", "pubkey"]), "CTLogs", "transparency log")?;
@@ -87,10 +102,39 @@ fn unread(kind: Option<&str>, entry: &Value, repository: &str, image: &str) -> R
     if path.len() < 2 {
         return Err(format!("failed to parse image {image}"));
     }
-    Ok(())
+    let repository = match repository {
+        "" => None,
+        name => Some(place(name)?.0),
+    };
+    let Some(signer) = signer else { return Ok(None) };
+    Ok(Some(Wanted {
+        identity: Identity {
+            issuer: text(&["issuer"]),
+            issuer_pattern: text(&["issuerRegExp"]),
+            subject: text(&["subject"]),
+            subject_pattern: text(&["subjectRegExp"]),
+        },
+        facts: by.get("additionalExtensions").cloned().unwrap_or_default(),
+        demand: Demand { by: signer, hash, logs, repository, tag_prefix: String::new() },
+    }))
 }
 
-fn key(by: &Value) -> Result<(), String> {
+/// What is demanded of a signature and of whoever made it.
+pub struct Wanted {
+    /// Of the signature.
+    pub demand: Demand,
+    /// Whom the certificate must name.
+    pub identity: Identity,
+    /// What the certificate must tell.
+    pub facts: Value,
+}
+
+/// The certificates of a text, if it begins with one.
+fn pool(pem: &str) -> Option<Vec<Certificate>> {
+    holds_certificate(pem).then(|| Certificate::all(pem).ok())?
+}
+
+fn key(by: &Value) -> Result<Option<PublicKey>, String> {
     let secret = |key: &str| by.text_at(&["secret", key]);
     let key = match (by.text_at(&["publicKeys"]), by.get("secret")) {
         ("", Some(_)) => format!("k8s://{}/{}", secret("namespace"), secret("name")),
@@ -99,58 +143,64 @@ fn key(by: &Value) -> Result<(), String> {
     };
     let failed = |why: &str| Err(format!("failed to load public key from {key}: {why}"));
     if key.starts_with(PUBLIC) {
-        let pem = |why: &str| Err(format!("failed to load public key from PEM: pem to public key: {why}"));
-        let Some(der) = pem_block(&key, "PUBLIC KEY") else { return pem("PEM decoding failed") };
-        return match crate::engine::public_key::PublicKey::of_der(&der) {
-            Ok(_) => Ok(()),
-            Err(why) => pem(why),
-        };
+        let pem = |why: &str| format!("failed to load public key from PEM: pem to public key: {why}");
+        let der = pem_block(&key, "PUBLIC KEY").ok_or_else(|| pem("PEM decoding failed"))?;
+        return PublicKey::of_der(&der).map(Some).map_err(pem);
     }
     match key.split_once("://") {
         // Files that policies name are not read.
         None => failed(&format!("open {key}: no such file or directory")),
         Some(("k8s", _)) => failed(NO_CLUSTER),
-        Some(("awskms", _)) => Ok(()),
+        Some(("awskms", _)) => Ok(None),
         Some(("azurekms" | "gcpkms" | "hashivault", _)) => failed(OFFLINE),
         Some((scheme, _)) => failed(&format!("loading URL: unrecognized scheme: {scheme}://")),
     }
 }
 
-fn certificates(cert: &str, chain: &str) -> Result<(), String> {
-    if !cert.is_empty() {
-        let plain = match decode_base64(cert.as_bytes()) {
-            Ok(bytes) if !holds_certificate(cert) => String::from_utf8(bytes).unwrap_or_default(),
-            _ => cert.to_owned(),
+fn certificates(cert: &str, chain: &str) -> Result<By, String> {
+    if cert.is_empty() {
+        return match (chain, pool(chain)) {
+            (_, Some(roots)) => Ok(By::Roots(roots)),
+            ("", None) => Ok(By::Roots(Vec::new())),
+            _ => Err(format!("failed to load certificates: {NO_POOL}")),
         };
-        let failed = |why: &str| {
-            format!(
-                "failed to load certificate from {cert}: failed to unmarshal certificate from PEM format: {why}"
-            )
-        };
-        if !holds_certificate(&plain) {
-            return Err(failed(NOT_PEM));
-        }
-        if !x509_decode_certificate(&plain) {
-            return Err(failed("x509: malformed certificate"));
-        }
     }
-    match (cert, chain) {
-        (_, "") => Ok(()),
-        ("", chain) if holds_certificate(chain) => Ok(()),
-        ("", _) => Err(format!("failed to load certificates: {NO_POOL}")),
-        (_, chain) if holds_certificate(chain) => Err("failed to load validate certificate chain: certificate does not include required embedded SCT and no detached SCT was set".into()),
+    let signer = certificate(cert).map_err(|why| {
+        format!(
+            "failed to load certificate from {cert}: failed to unmarshal certificate from PEM format: {why}"
+        )
+    })?;
+    match chain {
+        "" => Ok(By::Key(Box::new(signer.key))),
+        chain if holds_certificate(chain) => Err("failed to load validate certificate chain: certificate does not include required embedded SCT and no detached SCT was set".into()),
         _ => Err(format!("failed to load certificate chain: {NOT_PEM}")),
     }
 }
 
+/// A certificate in PEM, or in base64 of PEM.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn certificate(text: &str) -> Result<Certificate, String> {
+    let plain = match decode_base64(text.as_bytes()) {
+        Ok(bytes) if !holds_certificate(text) => String::from_utf8(bytes).unwrap_or_default(),
+        _ => text.to_owned(),
+    };
+    let der = pem_block(&plain, "CERTIFICATE").ok_or(NOT_PEM)?;
+    Certificate::of_der(&der)
+}
+
 /// Reads the key of a log; without one the log's own are asked for.
-fn log(key: &str, title: &str, name: &str) -> Result<(), String> {
+fn log(key: &str, title: &str, name: &str) -> Result<Vec<LogKey>, String> {
+    let failed = || {
+        format!("failed to load {title} public keys: failed to get {name} public keys: PEM decoding failed")
+    };
     match key {
         "" => Err(format!("failed to load {title} public keys: {OFFLINE}")),
-        key if pem_holds(key, "PUBLIC KEY") => Ok(()),
-        _ => Err(format!(
-            "failed to load {title} public keys: failed to get {name} public keys: PEM decoding failed"
-        )),
+        key => {
+            let der = pem_block(key, "PUBLIC KEY").ok_or_else(failed)?;
+            Ok(LogKey::of_der(&der).into_iter().collect())
+        }
     }
 }
 

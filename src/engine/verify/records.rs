@@ -15,6 +15,8 @@ const SCOPED: &str = "kyverno.io/verify-images-scoped";
 pub struct Records {
     plain: BTreeMap<String, &'static str>,
     scoped: Vec<([String; 3], &'static str)>,
+    /// Images with their digests, by where they are written.
+    pinned: Vec<(String, String)>,
 }
 
 fn key(policy: &Policy) -> String {
@@ -50,7 +52,12 @@ pub fn status(
 impl Records {
     /// Whether nothing came out.
     pub fn is_empty(&self) -> bool {
-        self.plain.is_empty()
+        self.plain.is_empty() && self.pinned.is_empty()
+    }
+
+    /// Writes an image with its digest where it is written.
+    pub fn pin(&mut self, pointer: &str, image: String) {
+        self.pinned.push((pointer.to_owned(), image));
     }
 
     /// Records an image.
@@ -75,6 +82,13 @@ impl Records {
             .map(|(k, v)| (Str::from(k), v))
             .collect();
         let mut object = object.clone();
+        for (pointer, image) in &self.pinned {
+            let steps: Vec<&str> = pointer.split('/').filter(|s| !s.is_empty()).collect();
+            object = written(&object, &steps, image);
+        }
+        if self.plain.is_empty() {
+            return object;
+        }
         if let Value::Map(top) = &mut object {
             if !matches!(top.get("metadata"), Some(Value::Map(_))) {
                 top.insert("metadata", Value::Map(Map::new()));
@@ -88,6 +102,27 @@ impl Records {
             }
         }
         object
+    }
+}
+
+/// The value with a text at a place that is there.
+fn written(value: &Value, steps: &[&str], text: &str) -> Value {
+    let Some((first, rest)) = steps.split_first() else { return Value::from(text) };
+    match value {
+        Value::Map(m) => {
+            let mut m = m.clone();
+            if let Some(inner) = m.get(first).map(|inner| written(inner, rest, text)) {
+                m.insert(*first, inner);
+            }
+            Value::Map(m)
+        }
+        Value::List(items) => {
+            let at = first.parse::<usize>().ok();
+            let items = items.iter().enumerate();
+            let items = items.map(|(i, v)| if Some(i) == at { written(v, rest, text) } else { v.clone() });
+            Value::list(items.collect())
+        }
+        other => other.clone(),
     }
 }
 

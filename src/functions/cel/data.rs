@@ -139,12 +139,23 @@ pub fn service_account(call: &Call<'_>) -> Given {
 
 pub fn unmarshal(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "json.Json")?;
-    let Some(text) = call.text(1) else {
-        return fault(format!("unsupported type conversion from '{}' to string", call.arg(1).cel_type()));
-    };
+    let Some(text) = call.text(1) else { return fault(no_text(call.arg(1))) };
     match json::decode_json(text) {
         Ok(v) => given(v.with_float_numbers()),
         Err(e) => fault(e),
+    }
+}
+
+/// Why a value is no text, in the reference's words.
+pub fn no_text(v: &Value) -> String {
+    match v {
+        Value::Bytes(_) => "type conversion error from Bytes to 'string'".into(),
+        Value::Map(_) => "type conversion error from map to 'string'".into(),
+        Value::Object(o) => match &**o {
+            Object::Struct(name, _) => format!("type conversion error from '{name}' to 'string'"),
+            _ => format!("unsupported type conversion from '{}' to string", v.cel_type()),
+        },
+        _ => format!("unsupported type conversion from '{}' to string", v.cel_type()),
     }
 }
 
@@ -170,8 +181,10 @@ pub fn marshal(call: &Call<'_>) -> Given {
 
 pub fn parse_yaml(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "yaml.Yaml")?;
-    let parsed = shared(json::parse_yaml, call, 1)?;
-    Some(parsed.map(|v| v.with_float_numbers()))
+    match shared(json::parse_yaml, call, 1)? {
+        Ok(v) => given(v.with_float_numbers()),
+        Err(e) => fault(format!("error converting YAML to JSON: {e}")),
+    }
 }
 
 /// A value as JSON knows it: bytes as base64, times as text, durations as nanoseconds.

@@ -12,14 +12,20 @@ const TYPE: &str = "kyverno.image";
 const DEFAULT_REGISTRY: &str = "index.docker.io";
 
 /// The parts of a reference.
-struct Reference<'t> {
-    registry: &'t str,
-    repository: String,
-    tag: &'t str,
-    digest: &'t str,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference<'t> {
+    /// The host with its port.
+    pub registry: &'t str,
+    /// The path.
+    pub repository: String,
+    /// The tag; empty where there is only a digest.
+    pub tag: &'t str,
+    /// The digest with its algorithm; empty where there is none.
+    pub digest: &'t str,
 }
 
-fn parse(text: &str) -> Option<Reference<'_>> {
+/// Takes a reference apart; `None` when it is none.
+pub fn parse(text: &str) -> Option<Reference<'_>> {
     let (rest, digest) = match text.split_once('@') {
         Some((rest, digest)) => (rest, digest),
         None => (text, ""),

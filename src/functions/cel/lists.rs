@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::operators::order;
 use super::{Call, Given, fault, given};
+use crate::functions::CelLevel;
 use crate::value::{List, Value};
 
 fn items<'a>(call: &Call<'a>, at: usize) -> Option<&'a [Value]> {
@@ -242,6 +243,8 @@ pub fn reverse(call: &Call<'_>) -> Given {
     Some(Ok(Value::List(items(call, 0)?.iter().rev().cloned().collect::<List>())))
 }
 
+/// The longest range that Kyverno makes.
+const KYVERNO_RANGE: i64 = 1_000_000;
 /// How long a list may be that a range makes.
 const MAX_RANGE: i64 = 10_000_000;
 
@@ -249,6 +252,9 @@ pub fn range(call: &Call<'_>) -> Given {
     let n = call.int(0)?;
     if n < 0 && call.cx.cel_level.is_new() {
         return fault(format!("lists.range: size must be non-negative, got {n}"));
+    }
+    if n > KYVERNO_RANGE && call.cx.cel_level == CelLevel::Kyverno {
+        return fault(format!("lists.range: size {n} exceeds maximum allowed ({KYVERNO_RANGE})"));
     }
     if n > MAX_RANGE {
         return fault("operation cancelled: actual cost limit exceeded");

@@ -5,6 +5,7 @@
 
 use super::{Call, Given, fault};
 use crate::functions::world::{HttpCall, Nobody, Place, World};
+use crate::functions::x509_decode_certificate;
 use crate::value::{Map, Object, Str, Value};
 
 /// Type names of the receivers.
@@ -105,6 +106,14 @@ fn namespace<'v>(call: &Call<'v>, limits: &'v Map, next: &mut usize) -> Option<&
     call.text(*next - 1)
 }
 
+/// A group and a version have one stroke between them at most.
+fn checked(at: &Place<'_>) -> Result<(), String> {
+    match at.api_version.matches('/').count() > 1 {
+        true => Err(format!("unexpected GroupVersion string: {}", at.api_version)),
+        false => Ok(()),
+    }
+}
+
 fn answered(answer: Result<Value, String>, what: &str) -> Given {
     match answer {
         Ok(v) => Some(Ok(v)),
@@ -117,7 +126,7 @@ fn object(call: &Call<'_>, limits: &Map) -> Given {
     let namespace = namespace(call, limits, &mut next)?;
     let name = call.text(next)?;
     let at = Place { api_version: &api_version, resource, namespace, name };
-    answered(world(call).get(&at), "get resource")
+    answered(checked(&at).and_then(|()| world(call).get(&at)), "get resource")
 }
 
 /// `resource.list`; labels are taken and, as in the reference without a cluster, not looked at.
@@ -126,7 +135,7 @@ pub fn list(call: &Call<'_>) -> Given {
     let Named { api_version, resource, mut next } = named(call)?;
     let namespace = namespace(call, limits, &mut next)?;
     let at = Place { api_version: &api_version, resource, namespace, name: "" };
-    answered(world(call).list(&at), "list resource")
+    answered(checked(&at).and_then(|()| world(call).list(&at)), "list resource")
 }
 
 fn create(call: &Call<'_>, limits: &Map) -> Given {
@@ -182,6 +191,11 @@ fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> Given {
     };
     let header = |(k, v): (&Str, &Value)| Some((k.to_string(), v.as_str()?.to_string()));
     let headers = headers.as_map().into_iter().flat_map(Map::iter).filter_map(header).collect();
+    if body.as_ref().and_then(crate::value::print::first_non_finite).is_some_and(f64::is_nan) {
+        return fault(
+            "request failed: failed to encode request data: failed to encode HTTP POST data number_value:nan: json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid NaN value",
+        );
+    }
     let body = match body.as_ref().map(super::data::plain) {
         Some(Err(e)) => return fault(format!("failed to encode request data: {e}")),
         Some(Ok(v)) => Some(v),
@@ -201,7 +215,7 @@ pub fn client(call: &Call<'_>) -> Given {
     if ca.is_empty() {
         return Some(Ok(call.arg(0).clone()));
     }
-    if !ca.contains("-----BEGIN CERTIFICATE-----") {
+    if !x509_decode_certificate(ca) {
         return fault("request failed: failed to parse PEM CA bundle for APICall");
     }
     let mut fields = limits.clone();

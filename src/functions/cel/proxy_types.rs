@@ -20,6 +20,14 @@ http.CheckResponse: ok $http.CheckResponseOk, denied $http.CheckResponseDenied
 http.CheckResponseOk:
 http.CheckResponseDenied: reason string";
 
+/// Requests of the Model Context Protocol.
+pub const MCP: &str = "\
+mcp.MCPRequest: Method string, ToolCall $mcp.CallToolParams, ResourceRead $mcp.ReadResourceParams, PromptGet $mcp.GetPromptParams, Initialize $mcp.InitializeParams
+mcp.CallToolParams: Name string
+mcp.ReadResourceParams: URI string
+mcp.GetPromptParams: Name string, Arguments map<string, string>
+mcp.InitializeParams: ProtocolVersion string";
+
 /// See [`HTTP`].
 pub const ENVOY: &str = "\
 envoy.service.auth.v3.CheckRequest: attributes $envoy.service.auth.v3.AttributeContext
@@ -76,7 +84,7 @@ type Fields = HashMap<&'static str, (&'static str, Value)>;
 fn known() -> &'static HashMap<&'static str, Fields> {
     static KNOWN: OnceLock<HashMap<&'static str, Fields>> = OnceLock::new();
     KNOWN.get_or_init(|| {
-        let all = messages(HTTP).chain(messages(ENVOY));
+        let all = messages(HTTP).chain(messages(ENVOY)).chain(messages(MCP));
         all.map(|(name, fields)| (name, fields.into_iter().map(|(f, ty)| (f, (ty, zero_of(ty)))).collect()))
             .collect()
     })

@@ -3,9 +3,9 @@
 use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
-    authorizer as a, convert, data as d, format, image_reference as i, kubernetes as k, lists as l,
-    math as m, named_format as n, network as net, operators as o, optional as opt, outside as w, proxy as p,
-    strings as s, time as t,
+    authorizer as a, convert, data as d, evidence as e, format, image_reference as i, kubernetes as k,
+    lists as l, math as m, mcp, named_format as n, network as net, operators as o, optional as opt,
+    outside as w, proxy as p, strings as s, time as t,
 };
 use crate::value::Value;
 
@@ -155,7 +155,13 @@ pub static TABLE: &[Function] = &[
     f("WithQueryParam", p::with_query, c::one), f("WithoutQueryParam", p::without_query, c::one),
     f("WithBody", p::with_body, c::one), f("WithMessage", p::with_message, c::one),
     f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", p::decode_token, c::one),
+    f("Parse", mcp::parse, c::one), f("GetStringArgument", mcp::text, c::one),
+    f("GetIntArgument", mcp::int, c::one), f("GetFloatArgument", mcp::float, c::one),
+    f("GetBoolArgument", mcp::bool, c::one), f("GetStringSliceArgument", mcp::texts, c::one),
     f("Unmarshal", d::unmarshal, c::one), f("Marshal", d::marshal, c::one),
+
+    f("verifyImageSignatures", e::signatures, c::one), f("verifyAttestationSignatures", e::statements, c::one),
+    f("getImageData", e::data, c::one), f("extractPayload", e::payload, c::one),
 
     f("image", i::image, c::one), f("parseImageReference", i::image, c::one),
     f("isImage", i::is_image, c::one), f("containsDigest", i::contains_digest, c::one),

@@ -64,6 +64,21 @@ pub fn is_certificate(text: &str) -> bool {
     })
 }
 
+/// The contents of all well-formed blocks of a kind in a text.
+pub fn pem_blocks(text: &str, kind: &str) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("-----BEGIN ") {
+        let from = rest.get(at..).unwrap_or_default();
+        if let Some(block) = pem::first_block(from).filter(|block| block.kind == kind) {
+            found.push(block.bytes);
+        }
+        let Some((_, after)) = from.split_once("-----END ") else { break };
+        rest = after;
+    }
+    found
+}
+
 /// The content of the first well-formed block of a text, if it is of a kind, such as `PUBLIC KEY`.
 pub fn pem_block(text: &str, kind: &str) -> Option<Vec<u8>> {
     pem::first_block(text).filter(|block| block.kind == kind).map(|block| block.bytes)

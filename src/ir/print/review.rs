@@ -3,7 +3,7 @@
 use super::expr::expression;
 use super::{Node, literal, quoted};
 use crate::ir::expressions::{Expressions, Lazy, Program, Source, Verdict};
-use crate::ir::review::{Applied, Deed, Draft, Making, Proxy, Review, TextPart, View};
+use crate::ir::review::{Applied, Deed, Draft, Making, Proxy, Reference, Review, TextPart, View};
 
 pub fn program(p: &Program) -> Node {
     match p {
@@ -66,6 +66,18 @@ pub fn review(r: &Review) -> Node {
         })),
         Deed::Answers(all) => node.below.extend(all.iter().map(|p| program(p).labelled("answer"))),
         Deed::Deletion => node.below.push(Node::new("delete")),
+        Deed::Images(images) => match &**images {
+            Err(text) => node.below.push(Node::new(format!("broken {}", quoted(text)))),
+            Ok(images) => {
+                node.below.extend(images.references.iter().map(|r| match r {
+                    Reference::Pattern(p) => Node::new(format!("images {}", quoted(p.as_str()))),
+                    Reference::Expression(p) => program(p).labelled("images"),
+                }));
+                let lists = images.extractors.iter();
+                node.below.extend(lists.map(|(k, p)| program(p).labelled(&format!("images {}", quoted(k)))));
+                node.below.extend(images.verdicts.iter().map(verdict));
+            }
+        },
     }
     for a in &r.annotations {
         node.below.push(program(&a.program).labelled(&format!("annotation {}", quoted(&a.key))));

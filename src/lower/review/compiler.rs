@@ -98,7 +98,19 @@ impl Compiler {
         };
         env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
         let mut compiler = Compiler { env, cx: Context::default(), fields: Vec::new(), names: Vec::new() };
+        if kind == KyvernoKind::Images && view == View::Payload {
+            for name in ["request", "oldObject", "namespaceObject", "variables"] {
+                compiler.env.variables.remove(name);
+            }
+        }
         compiler.declare();
+        compiler
+    }
+
+    /// A compiler of expressions that say which images a policy is about.
+    pub fn of_references(namespaced: bool) -> Compiler {
+        let mut compiler = Compiler::new(KyvernoKind::Images, namespaced, View::Payload);
+        compiler.env.variables = [(Str::from("ref"), Type::String)].into_iter().collect();
         compiler
     }
 

@@ -4,7 +4,7 @@
 //! counts parentheses and skips texts inside of a place; `\((` stands for itself. Semantics:
 //! `docs/cel-policies.md`, "Templates".
 
-use crate::document::{self, Duplicates};
+use crate::document;
 use crate::ir::expressions::Program;
 use crate::ir::review::{Draft, Place, TextPart};
 use crate::value::quote::quote;
@@ -19,7 +19,7 @@ type Compile<'c> = &'c dyn Fn(&str) -> Result<Program, String>;
 pub fn documents(text: &str, fills: bool, compile: Compile<'_>) -> Result<Box<[Draft]>, String> {
     let failed = |e: document::LoadError| format!("failed to parse YAML: {}", e.message);
     let mut out = Vec::new();
-    for parsed in document::parse_stream("-", text, Duplicates::LastWins).map_err(failed)? {
+    for parsed in document::parse_new_stream("-", text).map_err(failed)? {
         let parsed = parsed.map_err(failed)?;
         if parsed.value.is_null() {
             continue;
@@ -205,6 +205,13 @@ mod tests {
         let Draft::Map(entries) = &all[0] else { panic!("no map") };
         assert!(matches!(&entries[0].1, Draft::Text(parts) if parts.len() == 3));
         assert!(matches!(&entries[1].1, Draft::Ready(v) if v.as_str() == Some("((z))")));
+    }
+
+    #[test]
+    fn words_are_texts_but_true_and_false() {
+        let all = made("{a: yes, b: on, c: true, d: 'no'}").unwrap();
+        let Draft::Ready(v) = &all[0] else { panic!("places") };
+        assert_eq!(crate::value::print::json(v), r#"{"a":"yes","b":"on","c":true,"d":"no"}"#);
     }
 
     #[test]

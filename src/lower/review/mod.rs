@@ -8,6 +8,7 @@ mod changing;
 mod compiler;
 mod draft;
 mod exemption;
+mod images;
 
 pub use exemption::exemption;
 
@@ -44,6 +45,7 @@ pub fn kind_of(kind: &str) -> Option<(KyvernoKind, bool)> {
         "MutatingPolicy" => KyvernoKind::Mutating,
         "GeneratingPolicy" => KyvernoKind::Generating,
         "DeletingPolicy" => KyvernoKind::Deleting,
+        "ImageValidatingPolicy" => KyvernoKind::Images,
         _ => return None,
     };
     Some((kind, namespaced))
@@ -108,7 +110,7 @@ fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>,
     }
     let payload = view == View::Payload;
     let mut rules = vec![rule(spec, view, kind, namespaced)?];
-    if matches!(kind, KyvernoKind::Validating | KyvernoKind::Mutating) {
+    if matches!(kind, KyvernoKind::Validating | KyvernoKind::Mutating | KyvernoKind::Images) {
         let rewriting = if kind == KyvernoKind::Mutating { autogen::changes } else { autogen::all };
         for variant in autogen::variants(spec, rewriting) {
             let view = if payload { View::Payload } else { variant.view };
@@ -133,6 +135,7 @@ fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result
     let (rule_kind, review) = match kind {
         KyvernoKind::Mutating => (RuleKind::Mutation, mutating(spec, view, kind, namespaced)?),
         KyvernoKind::Deleting => (RuleKind::Validation, deleting(spec, view, kind, namespaced)?),
+        KyvernoKind::Images => (RuleKind::Validation, images::review(spec, view, namespaced)),
         KyvernoKind::Generating => (RuleKind::Generation, generating(spec, view, kind, namespaced)?),
         _ => (RuleKind::Validation, validating(spec, view, kind, namespaced)?),
     };

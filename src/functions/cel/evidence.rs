@@ -1,0 +1,72 @@
+//! Functions of policies about images: who signed them, what is stated about them.
+//!
+//! Attestors are messages that hold their name; who they are is known to whoever answers. Semantics:
+//! `docs/cel-policies.md`, "Images".
+
+use super::outside::fields;
+use super::{Call, Given, fault, given, native_type};
+use crate::functions::world::Evidence;
+use crate::value::{Map, Object, Str, Value};
+
+/// Type name of attestors.
+pub const ATTESTOR: &str = "v1alpha1.Attestor";
+
+/// An attestor of a name.
+pub fn attestor(name: &str) -> Value {
+    let fields: Map = [(Str::from("name"), Value::from(name))].into_iter().collect();
+    Value::object(Object::Struct(ATTESTOR.into(), fields))
+}
+
+/// The name of an attestor.
+pub fn name_of(attestor: &Value) -> &str {
+    fields(attestor, ATTESTOR).and_then(|f| f.get("name")).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn evidence<'c>(call: &Call<'c>) -> Option<&'c dyn Evidence> {
+    call.cx.world.as_deref()?.evidence()
+}
+
+fn attestors<'v>(call: &Call<'v>, at: usize) -> Option<Result<&'v [Value], String>> {
+    let all = call.arg(at).as_list()?;
+    let stranger = all.iter().find(|a| fields(a, ATTESTOR).is_none());
+    Some(match stranger {
+        None => Ok(all),
+        Some(a) => Err(format!("unsupported native conversion from {} to '{ATTESTOR}'", native_type(a))),
+    })
+}
+
+fn answered<T: Into<Value>>(answer: Result<T, String>) -> Given {
+    match answer {
+        Ok(v) => given(v),
+        Err(e) => fault(e),
+    }
+}
+
+/// `verifyImageSignatures`
+pub fn signatures(call: &Call<'_>) -> Given {
+    let image = call.text(0)?;
+    match attestors(call, 1)? {
+        Ok(all) => answered(evidence(call)?.signatures(image, all).map(Value::Int)),
+        Err(e) => fault(e),
+    }
+}
+
+/// `verifyAttestationSignatures`
+pub fn statements(call: &Call<'_>) -> Given {
+    let (image, statement) = (call.text(0)?, call.text(1)?);
+    match attestors(call, 2)? {
+        Ok(all) => answered(evidence(call)?.statements(image, statement, all).map(Value::Int)),
+        Err(e) => fault(e),
+    }
+}
+
+/// `getImageData`
+pub fn data(call: &Call<'_>) -> Given {
+    answered(evidence(call)?.data(call.text(0)?))
+}
+
+/// `extractPayload`
+pub fn payload(call: &Call<'_>) -> Given {
+    let (image, statement) = (call.text(0)?, call.text(1)?);
+    answered(evidence(call)?.payload(image, statement))
+}

@@ -1,0 +1,240 @@
+//! ImageValidatingPolicies → reviews of images.
+//!
+//! Unlike in other kinds, faults of a policy are no errors of loading: every request is told of them.
+
+use std::sync::Arc;
+
+use regex::Regex;
+
+use crate::cel::library::KyvernoKind;
+use crate::cel::types::Type;
+use crate::ir::expressions::{Lazy, Source};
+use crate::ir::review::{Annotation, Attestation, Attestor, Deed, ImageReview, Reference, Review, View};
+use crate::value::quote::quote;
+use crate::value::{Str, Value};
+
+use super::compiler::{Compiler, FieldError};
+
+/// Lowers a policy about images.
+pub fn review(spec: &Value, view: View, namespaced: bool) -> Review {
+    let lenient = spec.text_at(&["failurePolicy"]) == "Ignore";
+    match compiled(spec, view, namespaced) {
+        Ok(Parts { admit, lazies, images, annotations }) => {
+            let body = Deed::Images(Arc::new(Ok(images)));
+            Review { admit, lazies, body, annotations, lenient, view }
+        }
+        Err(text) => {
+            let body = Deed::Images(Arc::new(Err(format!("failed to compile policy: {text}").into())));
+            let (admit, lazies, annotations) = Default::default();
+            Review { admit, lazies, body, annotations, lenient, view }
+        }
+    }
+}
+
+struct Parts {
+    admit: Box<[Source]>,
+    lazies: Box<[Lazy]>,
+    images: ImageReview,
+    annotations: Box<[Annotation]>,
+}
+
+fn compiled(spec: &Value, view: View, namespaced: bool) -> Result<Parts, String> {
+    let kind = KyvernoKind::Images;
+    let told = |failed: super::compiler::Failed| failed.told(kind, "");
+    let mut compiler = Compiler::new(kind, namespaced, view);
+    let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions").map_err(told)?;
+    let references = references(list(spec, "matchImageReferences"), namespaced)?;
+    let extractors = extractors(&compiler, spec)?;
+    let lazies = compiler.variables(spec.get("variables")).map_err(told)?;
+    let attestors = list(spec, "attestors").iter().enumerate().map(|(i, a)| attestor(&compiler, i, a));
+    let attestors = attestors.collect::<Result<_, _>>()?;
+    let verdicts = compiler.verdicts(spec.get("validations")).map_err(told)?;
+    let annotations = match view {
+        View::Payload => Box::default(),
+        _ => compiler.annotations(spec.get("auditAnnotations")).map_err(told)?,
+    };
+    let on = |key: &str| spec.at(&["validationConfigurations", key]).and_then(Value::as_bool).unwrap_or(true);
+    let images = ImageReview {
+        references,
+        extractors,
+        attestors,
+        attestations: list(spec, "attestations").iter().map(attestation).collect(),
+        verify_digest: on("verifyDigest"),
+        required: on("required"),
+        verdicts,
+    };
+    Ok(Parts { admit, lazies, images, annotations })
+}
+
+fn list<'v>(spec: &'v Value, key: &str) -> &'v [Value] {
+    spec.get(key).and_then(Value::as_list).unwrap_or_default()
+}
+
+fn references(all: &[Value], namespaced: bool) -> Result<Box<[Reference]>, String> {
+    let failed = |e: String| format!("<nil>: Internal error: failed to compile matches: {e}");
+    let compiler = Compiler::of_references(namespaced);
+    let one = |(i, v): (usize, &Value)| {
+        let (glob, expression) = (v.text_at(&["glob"]), v.text_at(&["expression"]));
+        let path = |field: &str| format!("spec.MatchImageReferences[{i}]{field}");
+        match (glob, expression) {
+            ("", "") => Err(failed(format!(
+                "{}: Invalid value: {}: either glob or expression must be set",
+                path(""),
+                quote("")
+            ))),
+            ("", text) => {
+                let is_bool = |t: &Type| *t == Type::Bool;
+                let wanted = "output is expected to be of type bool";
+                let program = compiler.program(&path(".expression"), text, is_bool, wanted);
+                program.map(Reference::Expression).map_err(|e| failed(e.to_string()))
+            }
+            (glob, _) => pattern(glob).map(Reference::Pattern).map_err(|detail| {
+                failed(format!("{}: Invalid value: {}: {detail}", path(".glob"), quote(glob)))
+            }),
+        }
+    };
+    all.iter().enumerate().map(one).collect()
+}
+
+/// The lists that every pod has, which the reference counts with those of the policy.
+const BUILT_IN: usize = 3;
+
+fn extractors(
+    compiler: &Compiler,
+    spec: &Value,
+) -> Result<Box<[(Str, crate::ir::expressions::Program)]>, String> {
+    let one = |(i, v): (usize, &Value)| {
+        let (name, text) = (v.text_at(&["name"]), v.text_at(&["expression"]));
+        let path = format!("spec.images[{}].expression", i + BUILT_IN);
+        let fits = |t: &Type| match t {
+            Type::Dyn => true,
+            Type::List(of) => matches!(**of, Type::String | Type::Dyn),
+            _ => false,
+        };
+        let program = compiler.program(&path, text, fits, "output is expected to be of type list");
+        program.map(|p| (Str::from(name), p)).map_err(|e: FieldError| e.to_string())
+    };
+    list(spec, "images").iter().enumerate().map(one).collect()
+}
+
+/// The parts of attestors that expressions may give, by where the expression stands.
+const COMPUTED: [&[&str]; 8] = [
+    &["cosign", "key"],
+    &["cosign", "certificate", "cert"],
+    &["cosign", "certificate", "certChain"],
+    &["cosign", "trustedRoot"],
+    &["cosign", "keyless", "identities"],
+    &["notary", "certs"],
+    &["notary", "tsaCerts"],
+    &["cosign", "keyless", "roots"],
+];
+
+fn attestor(compiler: &Compiler, i: usize, written: &Value) -> Result<Attestor, String> {
+    let mut computed = Vec::new();
+    let mut compile = |path: Box<[Str]>, text: &str| {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let program = compiler.program(&format!("spec.attestors[{i}]"), text, |_| true, "");
+        computed.push((path, program.map_err(|e| e.to_string())?));
+        Ok::<(), String>(())
+    };
+    for path in COMPUTED {
+        let steps: Box<[Str]> = path.iter().map(|s| Str::from(*s)).collect();
+        let Some(part) = written.at(path) else { continue };
+        compile(steps.clone(), part.text_at(&["expression"]))?;
+        for (n, one) in part.as_list().unwrap_or_default().iter().enumerate() {
+            let steps = steps.iter().cloned().chain([Str::from(n.to_string())]).collect();
+            compile(steps, one.text_at(&["subjectExpression"]))?;
+        }
+    }
+    Ok(Attestor {
+        name: written.text_at(&["name"]).into(),
+        written: written.clone(),
+        computed: computed.into(),
+    })
+}
+
+fn attestation(v: &Value) -> Attestation {
+    let (stated, refers) = (v.text_at(&["intoto", "type"]), v.text_at(&["referrer", "type"]));
+    Attestation {
+        name: v.text_at(&["name"]).into(),
+        kind: if stated.is_empty() { refers } else { stated }.into(),
+        refers: stated.is_empty(),
+    }
+}
+
+/// The regular expression of a pattern: `*` and `**` for any text, `?` for a character, `[…]` for one of
+/// several, `{a,b}` for one of several texts.
+fn pattern(glob: &str) -> Result<Regex, String> {
+    const UNEXPECTED: &str = "unexpected end of input";
+    let mut out = String::from("(?s)^");
+    let mut open = 0usize;
+    let mut chars = glob.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '*' => out.push_str(".*"),
+            '?' => out.push('.'),
+            '\\' => out.push_str(&regex::escape(&chars.next().ok_or(UNEXPECTED)?.to_string())),
+            '{' => {
+                open += 1;
+                out.push_str("(?:");
+            }
+            '}' if open > 0 => {
+                open -= 1;
+                out.push(')');
+            }
+            ',' if open > 0 => out.push('|'),
+            '[' => {
+                let (inside, rest) = chars.as_str().split_once(']').ok_or(UNEXPECTED)?;
+                chars = rest.chars();
+                let (negated, inside) = match inside.strip_prefix('!') {
+                    Some(inside) => ("^", inside),
+                    None => ("", inside),
+                };
+                let escaped: String = inside
+                    .chars()
+                    .map(|c| if c == '-' || c.is_alphanumeric() { c.to_string() } else { format!("\\{c}") })
+                    .collect();
+                out.push_str(&format!("[{negated}{escaped}]"));
+            }
+            c => out.push_str(&regex::escape(&c.to_string())),
+        }
+    }
+    if open > 0 {
+        return Err(UNEXPECTED.into());
+    }
+    out.push('$');
+    Regex::new(&out).map_err(|_| "is not well-formed".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::pattern;
+
+    #[test]
+    fn patterns_match_the_image_as_it_is_written() {
+        for (glob, image, fits) in [
+            ("ng*", "nginx", true),
+            ("n?inx", "nginx", true),
+            ("{nginx,foo}", "foo", true),
+            ("*/*", "nginx", false),
+            ("docker.io/*", "nginx", false),
+            ("ghcr.io/*", "ghcr.io/a/b:1", true),
+            ("a[b-c]d", "acd", true),
+            ("a[!b]d", "abd", false),
+            ("a.c", "abc", false),
+        ] {
+            assert_eq!(pattern(glob).unwrap().is_match(image), fits, "{glob} {image}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_do_not_end_are_refused() {
+        for glob in ["[a", "{a", "a\\"] {
+            assert_eq!(pattern(glob).unwrap_err(), "unexpected end of input", "{glob}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A small registry of images on this machine: manifests, blobs, what refers to them, signatures made here.
+#![allow(dead_code, clippy::expect_used)]
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use p256::ecdsa::signature::Signer;
+use p256::ecdsa::{Signature, SigningKey};
+use sha2::{Digest, Sha256};
+
+/// The public key of [`team`].
+pub const TEAM_KEY: &str = "-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEHhhTL9R1TALzBB2cdc6zO4P/2BrH
+zk/ogsyxyYvFiW6kbDEcTi/0DdlqNlPm5FRF0y3+SG7O11x6kMahiIHAow==
+-----END PUBLIC KEY-----
+";
+
+/// A key that policies name.
+pub fn team() -> SigningKey {
+    SigningKey::from_slice(&[7; 32]).expect("a key")
+}
+
+/// A key that nobody names.
+pub fn stranger() -> SigningKey {
+    SigningKey::from_slice(&[9; 32]).expect("a key")
+}
+
+/// What a repository answers whatever it is asked.
+#[derive(Clone)]
+pub enum Tag {
+    /// A status with a body.
+    Status(u16, &'static str),
+    /// An answer without end.
+    Endless,
+}
+
+#[derive(Default)]
+struct Kept {
+    manifests: HashMap<(String, String), String>,
+    blobs: HashMap<String, Vec<u8>>,
+    referrers: HashMap<String, Vec<serde_json::Value>>,
+    bad: HashMap<String, Tag>,
+}
+
+pub struct Oci {
+    pub host: String,
+    kept: Arc<Mutex<Kept>>,
+    asked: Arc<AtomicUsize>,
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let hex: String = Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
+impl Oci {
+    pub fn start() -> Oci {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let host = format!("localhost:{}", listener.local_addr().expect("an address").port());
+        let oci = Oci { host, kept: Arc::default(), asked: Arc::default() };
+        let (kept, asked) = (oci.kept.clone(), oci.asked.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (kept, asked) = (kept.clone(), asked.clone());
+                std::thread::spawn(move || serve(stream, &kept, &asked));
+            }
+        });
+        oci
+    }
+
+    /// How many questions were asked.
+    pub fn questions(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    pub fn name(&self, repository: &str, tag: &str) -> String {
+        format!("{}/{repository}:{tag}", self.host)
+    }
+
+    pub fn digest(&self, repository: &str, tag: &str) -> String {
+        let kept = self.kept.lock().expect("a lock");
+        sha256(kept.manifests[&(repository.to_owned(), tag.to_owned())].as_bytes())
+    }
+
+    pub fn misbehave(&mut self, repository: &str, how: Tag) {
+        self.kept.lock().expect("a lock").bad.insert(repository.into(), how);
+    }
+
+    fn blob(&mut self, bytes: &[u8]) -> serde_json::Value {
+        let digest = sha256(bytes);
+        self.kept.lock().expect("a lock").blobs.insert(digest.clone(), bytes.to_vec());
+        serde_json::json!({"digest": digest, "size": bytes.len()})
+    }
+
+    fn manifest(&mut self, repository: &str, tag: &str, manifest: &serde_json::Value) -> String {
+        let text = manifest.to_string();
+        let digest = sha256(text.as_bytes());
+        let mut kept = self.kept.lock().expect("a lock");
+        for by in [tag, &digest] {
+            kept.manifests.insert((repository.to_owned(), by.to_owned()), text.clone());
+        }
+        digest
+    }
+
+    /// An image; its digest.
+    pub fn image(&mut self, repository: &str, tag: &str) -> String {
+        let config = self.blob(
+            format!(r#"{{"architecture":"amd64","os":"linux","config":{{"Labels":{{"t":"{tag}"}}}}}}"#)
+                .as_bytes(),
+        );
+        let layer = self.blob(b"layer");
+        let manifest = serde_json::json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer]});
+        self.manifest(repository, tag, &manifest)
+    }
+
+    fn beside(
+        &mut self,
+        repository: &str,
+        digest: &str,
+        suffix: &str,
+        mut layer: serde_json::Value,
+        signature: &str,
+    ) {
+        layer["annotations"] = serde_json::json!({"dev.cosignproject.cosign/signature": signature});
+        let config = self.blob(b"{}");
+        let manifest = serde_json::json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer]});
+        self.manifest(repository, &format!("{}.{suffix}", digest.replace(':', "-")), &manifest);
+    }
+
+    /// Signs a claim about a digest and keeps it beside an image.
+    pub fn sign(
+        &mut self,
+        repository: &str,
+        digest: &str,
+        key: &SigningKey,
+        claimed: &str,
+        optional: Option<&str>,
+    ) {
+        let optional: serde_json::Value = serde_json::from_str(optional.unwrap_or("null")).expect("JSON");
+        let payload = serde_json::json!({
+            "critical": {
+                "identity": {"docker-reference": format!("{}/{repository}", self.host)},
+                "image": {"docker-manifest-digest": claimed},
+                "type": "cosign container image signature",
+            },
+            "optional": optional,
+        })
+        .to_string();
+        let signature: Signature = key.sign(payload.as_bytes());
+        let layer = self.blob(payload.as_bytes());
+        self.beside(repository, digest, "sig", layer, &BASE64_STANDARD.encode(signature.to_der().as_bytes()));
+    }
+
+    /// Keeps a signed statement beside an image.
+    pub fn state(&mut self, repository: &str, digest: &str, key: &SigningKey, predicate: &str) {
+        let predicate: serde_json::Value = serde_json::from_str(predicate).expect("JSON");
+        let statement = serde_json::json!({
+            "_type": "https://in-toto.io/Statement/v0.1",
+            "predicateType": "https://example.com/scan/v1",
+            "subject": [{"name": repository, "digest": {"sha256": digest.trim_start_matches("sha256:")}}],
+            "predicate": predicate,
+        })
+        .to_string();
+        let kind = "application/vnd.in-toto+json";
+        let signature: Signature =
+            key.sign(format!("DSSEv1 {} {kind} {} {statement}", kind.len(), statement.len()).as_bytes());
+        let envelope = serde_json::json!({
+            "payloadType": kind,
+            "payload": BASE64_STANDARD.encode(&statement),
+            "signatures": [{"keyid": "", "sig": BASE64_STANDARD.encode(signature.to_der().as_bytes())}],
+        })
+        .to_string();
+        let layer = self.blob(envelope.as_bytes());
+        self.beside(repository, digest, "att", layer, "");
+    }
+
+    /// Keeps an artifact that refers to an image.
+    pub fn refer(&mut self, repository: &str, digest: &str, kind: &str, content: &str) {
+        let (layer, config) = (self.blob(content.as_bytes()), self.blob(b"{}"));
+        let manifest = serde_json::json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": kind, "config": config, "layers": [layer],
+        });
+        let own = self.manifest(repository, "artifact", &manifest);
+        let descriptor = serde_json::json!({"mediaType": MANIFEST, "digest": own, "artifactType": kind});
+        self.kept.lock().expect("a lock").referrers.entry(digest.into()).or_default().push(descriptor);
+    }
+}
+
+fn serve(stream: TcpStream, kept: &Mutex<Kept>, asked: &AtomicUsize) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
+    // Who speaks TLS sends no line to wait for.
+    if !reader.fill_buf().is_ok_and(|bytes| bytes.first() == Some(&b'G')) {
+        return;
+    }
+    let mut first = String::new();
+    if reader.read_line(&mut first).is_err() {
+        return;
+    }
+    asked.fetch_add(1, Ordering::SeqCst);
+    let mut line = String::new();
+    while reader.read_line(&mut line).is_ok_and(|n| n > 2) {
+        line.clear();
+    }
+    let path = first.split(' ').nth(1).unwrap_or_default();
+    answer(stream, path, kept);
+}
+
+fn send(mut stream: TcpStream, status: u16, kind: &str, body: &[u8]) {
+    let head = format!(
+        "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    let _ = stream.write_all(head.as_bytes());
+    let _ = stream.write_all(body);
+}
+
+fn answer(mut stream: TcpStream, path: &str, kept: &Mutex<Kept>) {
+    let kept = kept.lock().expect("a lock");
+    let steps: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let ["v2", repository, what, by] = steps[..] else { return send(stream, 200, "application/json", b"{}") };
+    if let Some(bad) = kept.bad.get(repository).cloned() {
+        drop(kept);
+        match bad {
+            Tag::Status(status, body) => send(stream, status, MANIFEST, body.as_bytes()),
+            Tag::Endless => {
+                let head =
+                    format!("HTTP/1.1 200 OK\r\nContent-Type: {MANIFEST}\r\nConnection: close\r\n\r\n");
+                let _ = stream.write_all(head.as_bytes());
+                while stream.write_all(&[b' '; 65536]).is_ok() {}
+            }
+        }
+        return;
+    }
+    let found = match what {
+        "manifests" => {
+            kept.manifests.get(&(repository.to_owned(), by.to_owned())).map(|t| t.as_bytes().to_vec())
+        }
+        "blobs" => kept.blobs.get(by).cloned(),
+        "referrers" => {
+            let list = kept.referrers.get(by).cloned().unwrap_or_default();
+            Some(serde_json::json!({"schemaVersion": 2, "manifests": list}).to_string().into_bytes())
+        }
+        _ => None,
+    };
+    drop(kept);
+    match found {
+        Some(body) => {
+            send(stream, 200, if what == "manifests" { MANIFEST } else { "application/octet-stream" }, &body)
+        }
+        None => {
+            let code = if what == "blobs" { "BLOB_UNKNOWN" } else { "MANIFEST_UNKNOWN" };
+            let name = code.to_lowercase().replace('_', " ");
+            let body =
+                format!(r#"{{"errors":[{{"code":"{code}","message":"{name}","detail":{{"Tag":"{by}"}}}}]}}"#);
+            send(stream, 404, "application/json", body.as_bytes());
+        }
+    }
+}
