@@ -49,6 +49,7 @@ pub mod search;
 pub mod sources;
 pub mod testing;
 pub mod value;
+pub mod webhooks;
 
 pub use engine::{Profile, Request, RuleOutcome, Status};
 pub use policy_set::{Engine, Outcome, PolicyError, PolicyOutcome, PolicySet};
