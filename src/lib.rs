@@ -26,6 +26,7 @@
 pub mod api;
 pub mod cel;
 pub mod cli;
+pub mod cluster;
 pub mod conformance;
 pub mod document;
 pub mod engine;
@@ -43,6 +44,7 @@ pub mod native;
 pub mod patch;
 pub mod pattern;
 pub mod policy_set;
+pub mod registration;
 pub mod report;
 pub mod scan;
 pub mod search;

@@ -17,6 +17,7 @@ pub mod flags;
 pub mod jp;
 pub mod lint;
 pub mod test;
+pub mod webhook_config;
 
 use crate::report::diagnostic::did_you_mean;
 
@@ -43,6 +44,7 @@ fn pages() -> Vec<Page> {
         lint::PAGE,
         test::PAGE,
         VERSION,
+        webhook_config::PAGE,
     ];
     all.extend(cel::pages());
     all.extend(create::PAGES);
@@ -66,6 +68,12 @@ fn about_of(name: &str) -> &'static str {
         Some(command) => command.about,
         None => "Evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine.",
     }
+}
+
+/// The cluster that the flags mean.
+fn cluster_choice(parsed: &flags::Parsed) -> crate::cluster::Choice {
+    let text = |flag: &str| parsed.text(flag).to_string();
+    crate::cluster::Choice { kubeconfig: text("kubeconfig"), context: text("context") }
 }
 
 /// A command of the program.
@@ -104,6 +112,11 @@ const COMMANDS: &[Command] = &[
     Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
     Command { name: "lint", about: "Checks policies before they run.", run: lint::run },
     Command { name: "test", about: "Runs tests of policies.", run: test::run },
+    Command {
+        name: "webhook-config",
+        about: "Prints the webhook configurations that policies need, and simulates them.",
+        run: webhook_config::run,
+    },
     Command { name: "help", about: "Help about any command.", run: help },
     Command { name: "version", about: "Shows the version of the program.", run: version },
 ];

@@ -10,6 +10,7 @@ pub mod answer;
 mod failure;
 pub mod matching;
 mod mutating;
+pub mod request;
 mod validating;
 
 use crate::engine::admission::warnings::Warnings;

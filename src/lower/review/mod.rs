@@ -81,6 +81,12 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     Lowered { policy, error, faults }
 }
 
+/// The variants of a policy for the controllers of pods: what they are called, and their specs.
+pub fn variants_of(spec: &Value, mutating: bool) -> Vec<(&'static str, Value)> {
+    let rewriting = if mutating { autogen::changes } else { autogen::all };
+    autogen::variants(spec, rewriting).into_iter().map(|v| (v.name, v.spec)).collect()
+}
+
 /// Whether a policy has variants for the controllers of pods.
 pub fn has_variants(spec: &Value) -> bool {
     !autogen::variants(spec, autogen::changes).is_empty()
