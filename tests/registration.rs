@@ -276,6 +276,7 @@ fn target(review: &Review, resource: &Resource) -> ephor::matching::Target {
         values: Vec::new(),
         dry_run: false,
         details: false,
+        sent: None,
     };
     let mut request = Request::new(parts, Profile::cluster(), &Context::default()).unwrap();
     request.target.group = resource.group.clone();
@@ -314,7 +315,7 @@ proptest! {
         let target = target(&review, resource);
         let could = rules.iter().any(|r| {
             accepts(&r.when, &target, Mode::Match)
-                && !(!r.unless.filters().is_empty() && accepts(&r.unless, &target, Mode::Exclude))
+                && (r.unless.filters().is_empty() || !accepts(&r.unless, &target, Mode::Exclude))
         });
         let kind = rules.iter().any(|r| r.when.filters().iter().any(|f| f.kinds.iter().any(|k| {
             k.kind.matches(&target.kind) && k.group.matches(&target.group) && k.version.matches(&target.version)

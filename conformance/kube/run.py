@@ -148,6 +148,13 @@ class Serve:
         os.makedirs(self.policies)
         for name, policy in POLICIES.items():
             self.write(name, policy)
+        self.data = cluster.path("data")
+        os.makedirs(self.data)
+        for name in ("shop", "lab"):
+            # What rules ask of namespaces.
+            namespace = cluster.get({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).object
+            with open(os.path.join(self.data, name + ".json"), "w", encoding="utf-8") as f:
+                json.dump(namespace, f)
         self.port, self.metrics = free_ports(2)
         self.crt, self.key, self.ca = certificates(cluster.dir)
         self.start()
@@ -162,8 +169,8 @@ class Serve:
     def start(self):
         self.process = self.cluster.run("serve", [
             self.ephor, "serve", "--policies", self.policies, "--listen", f"127.0.0.1:{self.port}",
-            "--metrics-listen", f"127.0.0.1:{self.metrics}", "--tls-cert", self.crt, "--tls-key", self.key,
-            "--grace-period", "5s",
+            "--metrics-listen", f"127.0.0.1:{self.metrics}", "--data", self.data, "--tls-cert", self.crt, "--tls-key", self.key,
+            "--drain-period", "0s", "--grace-period", "5s",
         ])
         self.cluster.until("ephor serve is ready", lambda: self.get("/readyz") == 200 or self.process.poll() is not None)
         assert self.process.poll() is None, self.cluster.log("serve")

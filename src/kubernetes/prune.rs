@@ -59,6 +59,6 @@ mod tests {
         let wanted = read(
             "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {any: thing}}, spec: {containers: [{name: c}]}}",
         );
-        assert_eq!(pruned(&pod, def, types), wanted);
+        assert!(pruned(&pod, def, types).json_eq(&wanted));
     }
 }

@@ -238,7 +238,7 @@ fn as_go_writes(selector: &Value) -> String {
         let Some(v) = selector.get(key).filter(|v| !v.is_null()) else { continue };
         let shown = match v {
             Value::List(all) => {
-                let shown: Vec<String> = all.iter().map(|r| requirement(r)).collect();
+                let shown: Vec<String> = all.iter().map(requirement).collect();
                 format!("[{}]", shown.join(","))
             }
             other => json(other),
