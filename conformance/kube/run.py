@@ -153,7 +153,7 @@ class Serve:
         for name in ("shop", "lab"):
             # What rules ask of namespaces.
             namespace = cluster.get({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).object
-            with open(os.path.join(self.data, name + ".json"), "w", encoding="utf-8") as f:
+            with open(os.path.join(self.data, name + ".yaml"), "w", encoding="utf-8") as f:
                 json.dump(namespace, f)
         self.port, self.metrics = free_ports(2)
         self.crt, self.key, self.ca = certificates(cluster.dir)
@@ -161,10 +161,10 @@ class Serve:
         self.register()
 
     def write(self, name, policy):
-        path = os.path.join(self.policies, name + ".json")
-        with open(path + ".new", "w", encoding="utf-8") as f:
+        path = os.path.join(self.policies, name + ".yaml")
+        with open(path + ".tmp", "w", encoding="utf-8") as f:
             json.dump(policy, f)
-        os.replace(path + ".new", path)
+        os.replace(path + ".tmp", path)
 
     def start(self):
         self.process = self.cluster.run("serve", [
@@ -313,12 +313,12 @@ def reload(cluster, checks, server):
             server.write("deny-label", changed)
             cluster.until("the new policy is in force", lambda: f"version {n}" in cluster.create(
                 config_map("new", labels={"deny": "yes"}), dry_run=True).message)
-        with open(os.path.join(server.policies, "broken.json"), "w", encoding="utf-8") as f:
+        with open(os.path.join(server.policies, "broken.yaml"), "w", encoding="utf-8") as f:
             f.write("{broken")
         time.sleep(1)
         answer = cluster.create(config_map("new", labels={"deny": "yes"}), dry_run=True)
         checks.denied("a broken file leaves the others in force", answer, "version 4")
-        os.remove(os.path.join(server.policies, "broken.json"))
+        os.remove(os.path.join(server.policies, "broken.yaml"))
         server.write("deny-label", POLICIES["deny-label"])
     finally:
         stop.set()

@@ -62,7 +62,7 @@ impl Sources for Live {
     }
 
     fn types(&self) -> Option<&Types> {
-        self.types.as_deref()
+        self.types.as_deref().or_else(|| self.others.types())
     }
 
     fn objects(&self) -> &[Value] {
