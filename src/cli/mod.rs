@@ -18,6 +18,7 @@ pub mod jp;
 pub mod lint;
 pub mod serve;
 pub mod test;
+pub mod webhook_config;
 
 use crate::report::diagnostic::did_you_mean;
 
@@ -45,6 +46,7 @@ fn pages() -> Vec<Page> {
         serve::PAGE,
         test::PAGE,
         VERSION,
+        webhook_config::PAGE,
     ];
     all.extend(cel::pages());
     all.extend(create::PAGES);
@@ -68,6 +70,12 @@ fn about_of(name: &str) -> &'static str {
         Some(command) => command.about,
         None => "Evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine.",
     }
+}
+
+/// The cluster that the flags mean.
+fn cluster_choice(parsed: &flags::Parsed) -> crate::cluster::Choice {
+    let text = |flag: &str| parsed.text(flag).to_string();
+    crate::cluster::Choice { kubeconfig: text("kubeconfig"), context: text("context") }
 }
 
 /// A command of the program.
@@ -111,6 +119,11 @@ const COMMANDS: &[Command] = &[
         run: serve::run,
     },
     Command { name: "test", about: "Runs tests of policies.", run: test::run },
+    Command {
+        name: "webhook-config",
+        about: "Prints the webhook configurations that policies need, and simulates them.",
+        run: webhook_config::run,
+    },
     Command { name: "help", about: "Help about any command.", run: help },
     Command { name: "version", about: "Shows the version of the program.", run: version },
 ];

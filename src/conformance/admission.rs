@@ -1,7 +1,6 @@
 //! Admission recorded from an API server: policies, bindings, requests, and what became of them.
 //!
-//! In: a folder `admission/TOPIC` of YAML files, a case each. Out: a report `admission/TOPIC`. Topics on
-//! webhooks are left out.
+//! In: a folder `admission/TOPIC` of YAML files, a case each. Out: a report `admission/TOPIC`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,14 +9,18 @@ use base64::Engine;
 
 use crate::api::admission::{Refusal, check, defaulted};
 use crate::document::{Duplicates, yaml};
-use crate::engine::admission::{Answer, Chain, Rbac, Review, World, mutate, validate};
+use crate::engine::admission::{Chain, Denial, Rbac, Review, World};
 use crate::functions::CelLevel;
+use crate::ir::webhook::Webhook;
 use crate::kubernetes::decode::problems;
 use crate::kubernetes::defaults::completed;
 use crate::kubernetes::{Kinds, Types};
 use crate::lower::admission as lower;
 use crate::value::{Map, Str, Value};
 
+use crate::webhooks::{Log, Server, in_order};
+
+use super::webhook_replies::{Replies, calls};
 use super::{Failure, Report, object};
 
 /// The topics of the folder that are run, by name.
@@ -28,9 +31,7 @@ pub fn topics(dir: &Path) -> std::io::Result<Vec<String>> {
     if !dir.is_dir() {
         return Ok(Vec::new());
     }
-    let mut all = super::cases::topics(dir)?;
-    all.retain(|topic| !topic.contains("webhook"));
-    Ok(all)
+    super::cases::topics(dir)
 }
 
 /// Runs the cases of one topic.
@@ -78,19 +79,14 @@ fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
 fn one(case: &Value) -> Result<(), Failure> {
     let failed = |expected: Value, got: Value| Failure { id: case.text_at(&["id"]).into(), expected, got };
     let requests = list(case, "expected");
-    // A webhook that changes or answers is not part of this.
-    let webhooks = case.get("webhooks").and_then(Value::as_map).is_some_and(|m| !m.is_empty());
-    if requests.is_empty() && case.get("observedStatus").is_none() && !webhooks {
+    if requests.is_empty() && case.get("observedStatus").is_none() {
         let (expected, got) = taken(case);
         return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
     }
-    if let Some(observed) = case.get("observedStatus").filter(|_| requests.is_empty() && !webhooks) {
+    if let Some(observed) = case.get("observedStatus").filter(|_| requests.is_empty()) {
         let observed = &numberless(observed);
         let got = numberless(&object([("policy", status(list(case, "setup")))]));
         return if observed.json_eq(&got) { Ok(()) } else { Err(failed(observed.clone(), got)) };
-    }
-    if requests.is_empty() || webhooks {
-        return Err(failed(Value::Null, object([("stopped", Value::from("not run"))])));
     }
     let cluster = Cluster::new(case);
     let sent = |name: &str| list(case, "requests").iter().find(|r| r.text_at(&["name"]) == name);
@@ -182,6 +178,8 @@ fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
 
 /// The objects of a case.
 struct Cluster {
+    webhooks: Vec<Webhook>,
+    replies: Replies,
     mutating: Chain,
     validating: Chain,
     world: World,
@@ -217,6 +215,8 @@ impl Cluster {
             )
         };
         Cluster {
+            webhooks: in_order(objects.iter().flat_map(lower::webhooks).collect()),
+            replies: Replies(case.get("webhooks").cloned().unwrap_or_default()),
             mutating: chain("MutatingAdmissionPolicy"),
             validating: chain("ValidatingAdmissionPolicy"),
             world: World {
@@ -237,32 +237,47 @@ impl Cluster {
         if let Some(sent) = sent {
             review = review.with_object(with_doubles(review.object(), sent));
         }
-        let mut mutated = mutate(&self.mutating, &review, &self.world);
-        if !mutated.object.json_eq(review.object()) {
-            mutated.object = with_tolerations(mutated.object);
-        }
-        let changed = !mutated.object.json_eq(review.object());
+        let server = Server {
+            mutating: &self.mutating,
+            validating: &self.validating,
+            webhooks: &self.webhooks,
+            world: &self.world,
+            answers: &self.replies,
+            own: with_tolerations,
+        };
+        let mut log = Log::default();
+        let mutated = server.mutate(&review, &mut log);
         // The server refuses what it does not like before it asks policies.
         let refused = wanted.text_at(&["by"]) == "server"
             && wanted.get("code").is_some_and(|c| c.as_number() == Some(422.0));
-        let after = review.with_object(mutated.object.clone());
-        let answer = match (mutated.denial, wanted.get("completion")) {
-            (Some(denial), _) => Answer { denial: Some(denial), ..Answer::default() },
-            (None, _) if refused => Answer::default(),
-            (None, Some(more)) if !after.object().is_null() => {
-                let object = merged(after.object().clone(), more);
-                validate(&self.validating, &after.with_object(object), &self.world)
+        let mut changed = None;
+        let denial = match mutated {
+            Err(denial) => Some(denial),
+            Ok(_) if refused => None,
+            Ok(object) => {
+                changed = (!object.json_eq(review.object())).then(|| object.clone());
+                let stored = match wanted.get("completion") {
+                    Some(more) if !object.is_null() => merged(object, more),
+                    _ => object,
+                };
+                server.validate(&review.with_object(stored), &mut log).err()
             }
-            (None, _) => validate(&self.validating, &after, &self.world),
         };
-        let mut answer = answer;
+        let mut warnings = log.warnings();
         // The server itself tells of fields that it does not know.
         if let (Some(sent), Some(def)) = (sent, self.world.types().of_kind(&review.attributes.kind)) {
             let unknown = problems(sent, def, self.world.types()).unknown;
-            answer.warnings.splice(0..0, unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+            warnings.splice(0..0, unknown.iter().map(|path| format!("unknown field \"{path}\"")));
         }
-        let object = Some(mutated.object).filter(|_| changed && answer.denial.is_none() && !refused);
-        (expected(wanted), shown(&answer, object))
+        let mut got = shown(denial.as_deref(), &warnings, &log.annotations);
+        if let Some(object) = changed.filter(|_| denial.is_none()) {
+            got.insert("object", object);
+        }
+        let calls = calls(&log, &review.request);
+        if !calls.is_empty() {
+            got.insert("webhookCalls", Value::list(calls));
+        }
+        (expected(wanted), Value::Map(got))
     }
 }
 
@@ -366,7 +381,7 @@ fn expected(wanted: &Value) -> Value {
             m.insert(key, v.clone());
         }
     }
-    for key in ["warnings", "auditAnnotations", "object"] {
+    for key in ["warnings", "auditAnnotations", "object", "webhookCalls"] {
         if let Some(v) = wanted.get(key) {
             m.insert(key, v.clone());
         }
@@ -380,15 +395,14 @@ fn expected(wanted: &Value) -> Value {
     Value::Map(m)
 }
 
-fn shown(answer: &Answer, changed: Option<Value>) -> Value {
+fn shown(denial: Option<&Denial>, warnings: &[String], annotations: &Map) -> Map {
     let mut m = Map::new();
-    if let Some(changed) = changed {
-        m.insert("object", changed);
-    }
-    m.insert("allowed", Value::Bool(answer.denial.is_none()));
-    if let Some(denial) = &answer.denial {
+    m.insert("allowed", Value::Bool(denial.is_none()));
+    if let Some(denial) = denial {
         m.insert("code", Value::Int(denial.code.into()));
-        m.insert("reason", Value::Str(denial.reason.clone()));
+        if !denial.reason.is_empty() {
+            m.insert("reason", Value::Str(denial.reason.clone()));
+        }
         m.insert("message", Value::from(&*denial.message));
         if !denial.details.is_null() {
             m.insert("details", denial.details.clone());
@@ -398,11 +412,11 @@ fn shown(answer: &Answer, changed: Option<Value>) -> Value {
             m.insert("causes", Value::list(denial.causes.iter().map(cause).collect()));
         }
     }
-    if !answer.warnings.is_empty() {
-        m.insert("warnings", Value::list(answer.warnings.iter().map(|t| Value::from(&**t)).collect()));
+    if !warnings.is_empty() {
+        m.insert("warnings", Value::list(warnings.iter().map(|t| Value::from(&**t)).collect()));
     }
-    if !answer.annotations.is_empty() {
-        m.insert("auditAnnotations", Value::Map(answer.annotations.clone()));
+    if !annotations.is_empty() {
+        m.insert("auditAnnotations", Value::Map(annotations.clone()));
     }
-    Value::Map(m)
+    m
 }

@@ -12,6 +12,7 @@ pub mod jmespath;
 pub mod kubernetes_cel;
 pub mod test_folders;
 pub mod verdicts;
+mod webhook_replies;
 
 use std::path::Path;
 

@@ -21,7 +21,7 @@ pub mod regex;
 mod strings;
 mod table;
 mod timefn;
-mod url;
+pub mod url;
 pub mod world;
 mod x509;
 

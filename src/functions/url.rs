@@ -47,19 +47,24 @@ fn resolve(host: &str) -> Result<Vec<IpAddr>, Fault> {
 }
 
 /// The pieces of a URL.
-pub(super) struct Parts<'a> {
+pub struct Parts<'a> {
+    /// What stands before the first colon.
     pub scheme: &'a str,
     /// What follows the scheme of a URL such as `mailto:x`.
     pub opaque: &'a str,
+    /// The user with the password.
     pub user: Option<&'a str>,
     /// Host and port as written.
     pub host: &'a str,
     /// The host alone, unescaped and without brackets.
     pub host_name: String,
+    /// The path, unescaped.
     pub path: String,
     /// The path as written where that is not the usual way to write it.
     pub raw_path: &'a str,
+    /// The query as written.
     pub query: Option<&'a str>,
+    /// The fragment, unescaped.
     pub fragment: String,
 }
 
@@ -67,7 +72,7 @@ pub(super) struct Parts<'a> {
 ///
 /// # Errors
 /// The cause as Go's parser names it, without `parse "<url>": ` before.
-pub(super) fn split(url: &str) -> Result<Parts<'_>, String> {
+pub fn split(url: &str) -> Result<Parts<'_>, String> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
     if url.bytes().any(|b| b < 0x20 || b == 0x7f) {
         return Err("net/url: invalid control character in URL".into());

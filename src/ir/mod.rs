@@ -32,6 +32,7 @@ pub mod rule;
 pub mod shape;
 pub mod strict;
 pub mod template;
+pub mod webhook;
 
 pub use condition::{Condition, Conditions, Operator};
 pub use expr::Expr;

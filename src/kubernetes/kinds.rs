@@ -78,6 +78,18 @@ impl Kinds {
         Arc::new(kinds)
     }
 
+    /// The kinds of a list.
+    pub fn of(resources: Vec<Resource>) -> Kinds {
+        let mut kinds = Kinds::default();
+        resources.into_iter().for_each(|r| kinds.add(r));
+        kinds
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Resource] {
+        &self.all
+    }
+
     fn add(&mut self, resource: Resource) {
         let at = self.all.len();
         self.by_kind.entry(resource.kind.clone()).or_default().push(at);

@@ -7,6 +7,7 @@ mod custom;
 pub mod decode;
 pub mod defaults;
 pub mod kinds;
+pub mod prune;
 pub mod published;
 pub mod schema;
 

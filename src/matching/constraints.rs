@@ -4,6 +4,7 @@
 //! accepted, if it is. The semantics' source is `docs/admission.md`, "Matching".
 
 use crate::ir::constraints::{AnyOf, Constraints, ResourcePath, ResourceRule, Scope};
+use crate::ir::matcher::Selector;
 use crate::kubernetes::{Kinds, Resource};
 use crate::value::{Map, Str, Value};
 
@@ -200,19 +201,92 @@ fn accepted_by(rules: &[ResourceRule], a: &Attributes, kinds: &Kinds, equivalent
 }
 
 fn rule_accepts(rule: &ResourceRule, a: &Attributes, group: &str, version: &str, resource: &str) -> bool {
-    let in_namespace = !a.namespace.is_empty() && !a.is_namespace();
-    let scope = match &rule.scope {
-        Scope::All => true,
-        Scope::Namespaced => in_namespace,
-        Scope::Cluster => !in_namespace,
-        Scope::Unknown(_) => false,
-    };
-    scope
+    scope_accepts(rule, a)
         && rule.operations.has(&a.operation)
         && rule.groups.has(group)
         && rule.versions.has(version)
         && rule.resources.iter().any(|path| path_accepts(path, resource, &a.subresource))
         && (rule.names.is_empty() || rule.names.contains(&a.name))
+}
+
+/// Which part of constraints leaves a request out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The labels of the namespace.
+    Namespace,
+    /// The labels of the object.
+    Object,
+    /// An exclusion.
+    Excluded,
+    /// No rule accepts; for each rule what of the request it does not take.
+    Rules(Vec<Vec<&'static str>>),
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Mismatch::Namespace => f.write_str("its namespaceSelector does not select the namespace"),
+            Mismatch::Object => {
+                f.write_str("its objectSelector selects neither the object nor the former one")
+            }
+            Mismatch::Excluded => f.write_str("the request is excluded"),
+            Mismatch::Rules(rules) => {
+                f.write_str("no rule is for the request's ")?;
+                let told: Vec<String> = rules.iter().map(|parts| parts.join(", ")).collect();
+                match &told[..] {
+                    [one] => f.write_str(one),
+                    many if many.iter().all(|t| Some(t) == many.first()) => {
+                        f.write_str(many.first().map_or("", |t| t))
+                    }
+                    many => f.write_str(&many.join("; nor, another rule, its ")),
+                }
+            }
+        }
+    }
+}
+
+/// Which part leaves a request out that [`accepts`] does not accept.
+pub fn mismatch(c: &Constraints, a: &Attributes, namespace_labels: &Map) -> Mismatch {
+    if !matches!(namespace_accepts(c, a, || Ok::<_, ()>(namespace_labels)), Ok(true)) {
+        return Mismatch::Namespace;
+    }
+    let selected = |selector: &Selector| {
+        [&a.labels, &a.old_labels].into_iter().flatten().any(|labels| selects(selector, labels))
+    };
+    if c.object_selector.as_ref().is_some_and(|s| !s.is_empty() && !selected(s)) {
+        return Mismatch::Object;
+    }
+    let told = |rule: &ResourceRule| {
+        let on = |ok: bool, name: &'static str| (!ok).then_some(name);
+        let own = |path: &ResourcePath| path_accepts(path, &a.resource, &a.subresource);
+        [
+            on(rule.operations.has(&a.operation), "operation"),
+            on(rule.groups.has(&a.group), "group"),
+            on(rule.versions.has(&a.version), "version"),
+            on(rule.resources.iter().any(own), "resource"),
+            on(scope_accepts(rule, a), "scope"),
+            on(rule.names.is_empty() || rule.names.contains(&a.name), "name"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+    };
+    let rules: Vec<Vec<&'static str>> = c.rules.iter().map(told).collect();
+    if rules.is_empty() || rules.iter().any(Vec::is_empty) {
+        Mismatch::Excluded
+    } else {
+        Mismatch::Rules(rules)
+    }
+}
+
+fn scope_accepts(rule: &ResourceRule, a: &Attributes) -> bool {
+    let in_namespace = !a.namespace.is_empty() && !a.is_namespace();
+    match &rule.scope {
+        Scope::All => true,
+        Scope::Namespaced => in_namespace,
+        Scope::Cluster => !in_namespace,
+        Scope::Unknown(_) => false,
+    }
 }
 
 fn path_accepts(path: &ResourcePath, resource: &str, subresource: &str) -> bool {

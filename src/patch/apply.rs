@@ -62,6 +62,23 @@ pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<V
     }
 }
 
+/// Runs operations as an API server does with the patch of a webhook: a test that fails is a failure.
+/// Operations are read when it is their turn.
+///
+/// # Errors
+/// The text of the first failure.
+pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, String> {
+    let mut document = Document { now: document.clone(), behind: None, exact: true };
+    for item in operations {
+        let name = item.text_at(&["op"]);
+        if !matches!(name, "add" | "remove" | "replace" | "move" | "copy" | "test") {
+            return Err(format!("Unexpected kind: {}", if name.is_empty() { "unknown" } else { name }));
+        }
+        run(&mut document, &super::operation::operation(item)?)?;
+    }
+    Ok(document.now)
+}
+
 /// A document, and the one that an empty first token leads to: the document as it came in, whose
 /// changes nobody sees (the reference's behaviour).
 struct Document {

@@ -74,7 +74,8 @@ pub fn path_segment_problems(name: &str) -> Vec<String> {
     forbidden.map(|c| format!("may not contain '{c}'")).collect()
 }
 
-fn resource_rule(rule: &Value, at: &Field, errors: &mut Errors) {
+/// Checks a rule.
+pub fn resource_rule(rule: &Value, at: &Field, errors: &mut Errors) {
     let mut seen: Vec<&str> = Vec::new();
     for (i, name) in texts(rule, "resourceNames").enumerate() {
         let at = at.key("resourceNames").index(i);

@@ -1,6 +1,7 @@
-//! Admission policies and bindings as the Kubernetes API takes them: defaults and validation.
+//! Admission policies, bindings and webhook configurations as the Kubernetes API takes them: defaults and
+//! validation.
 //!
-//! In: `ValidatingAdmissionPolicy`, `MutatingAdmissionPolicy` and bindings as written. Out: the objects with
+//! In: objects of the group `admissionregistration.k8s.io` as written. Out: the objects with
 //! their defaults, or why the API refuses them, in its words. What is wrong with an expression is asked of
 //! somebody who knows the language. Semantics: `docs/admission.md`, "What the API refuses".
 
@@ -10,6 +11,7 @@ pub mod errors;
 mod matching;
 mod policy;
 mod read;
+mod webhook;
 
 pub use defaults::defaulted;
 pub use errors::Refusal;
@@ -80,7 +82,7 @@ pub fn readable(document: &Value) -> Result<(), String> {
     }
 }
 
-/// Checks a policy or binding with its defaults; gives the warnings about fields that are not known.
+/// Checks a policy, binding or webhook configuration with its defaults; gives the warnings about fields that are not known.
 ///
 /// # Errors
 /// The API refuses it.
@@ -109,6 +111,9 @@ pub fn check(document: &Value, expressions: &mut dyn Expressions) -> Result<Vec<
         }
         "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
             binding::binding(document, &mut errors);
+        }
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+            webhook::configuration(document, expressions, &mut errors);
         }
         _ => return Ok(warnings),
     }

@@ -124,7 +124,8 @@ fn told(problem: Option<String>, source: &str, at: &Field, errors: &mut Errors) 
     }
 }
 
-fn conditions(items: &[Value], at: &Field, expressions: &mut dyn Expressions, errors: &mut Errors) {
+/// Checks match conditions.
+pub fn conditions(items: &[Value], at: &Field, expressions: &mut dyn Expressions, errors: &mut Errors) {
     if items.len() > MAX_CONDITIONS {
         errors.too_many(at, items.len(), MAX_CONDITIONS);
     }

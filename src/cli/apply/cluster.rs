@@ -1,46 +1,184 @@
-//! `--cluster` where there is no cluster.
+//! `--cluster`: objects of a cluster instead of files.
 //!
-//! In: flags, environment and home folder. Out: the diagnostics of the reference, which goes on
-//! without resources when nobody answers. A cluster that could be asked is refused: to find nothing
-//! in it would look like a good result.
+//! In: flags, environment and home folder, and the policies. Out: the objects of the kinds that the policies are
+//! about, or, where there is no cluster, the diagnostics of the reference, which then goes on without
+//! resources.
 
+use std::collections::HashMap;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::flags::Parsed;
+use crate::cluster::{self, Cluster};
+use crate::document::Document;
+use crate::engine::Profile;
+use crate::ir::Matcher;
+use crate::ir::constraints::ResourceRule;
+use crate::ir::matcher::Filter;
+use crate::ir::rule::Body;
+use crate::kubernetes::Resource;
+use crate::load::Policies;
+use crate::value::Value;
 
 /// Where the reference looks when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
-/// Looks for a cluster; the text tells that there is none.
+/// The cluster, or the text that tells that there is none.
 ///
 /// # Errors
-/// The configuration that flags name is not there, or there may be a cluster.
-pub(super) fn absent(parsed: &Parsed) -> Result<String, String> {
-    let unsupported = || Err("--cluster is not supported yet: pass resource files with -r".to_owned());
+/// The configuration that flags name is not there or cannot be used.
+pub(super) fn find_cluster(parsed: &Parsed) -> Result<Result<Arc<Cluster>, String>, String> {
+    let connected = || {
+        let cluster = cluster::connect(&crate::cli::cluster_choice(parsed)).map_err(|e| e.to_string())?;
+        Ok(Ok(Arc::new(cluster)))
+    };
     match parsed.text("kubeconfig") {
         "" => {}
-        path if Path::new(path).exists() => return unsupported(),
+        path if Path::new(path).exists() => return connected(),
         path => return Err(format!("stat {path}: no such file or directory")),
     }
     if configurations().iter().any(|path| path.exists())
         || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
     {
-        return unsupported();
+        return connected();
     }
     match parsed.text("context") {
         "" => {}
         context => return Err(format!("context \"{context}\" does not exist")),
     }
     let cause = match TcpStream::connect_timeout(&DEFAULT, Duration::from_secs(5)) {
-        Ok(_) => return unsupported(),
+        Ok(_) => {
+            return Err(format!(
+                "no kubeconfig file: name one with --kubeconfig to use what listens on {DEFAULT}"
+            ));
+        }
         Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => "connect: connection refused".into(),
         Err(e) => e.to_string(),
     };
-    Ok(format!(
+    Ok(Err(format!(
         "couldn't get current server API group list: Get \"http://localhost:8080/api\": dial tcp {DEFAULT}: {cause}"
-    ))
+    )))
+}
+
+/// What was found in a cluster.
+#[derive(Default)]
+pub(super) struct Found {
+    pub objects: Vec<Document>,
+    /// The namespaces by name.
+    pub namespaces: HashMap<String, Value>,
+}
+
+/// The objects that policies are about; of them those with the names that `-r` gives, if it gives any.
+///
+/// # Errors
+/// The cluster does not answer, or an object of a name is not there.
+pub(super) fn load(
+    cluster: &Cluster,
+    parsed: &Parsed,
+    policies: &Policies,
+    profile: Profile,
+) -> Result<Found, String> {
+    let failed = |e: cluster::Failure| format!("failed to load resources ({e})");
+    let kinds = cluster.kinds().map_err(failed)?;
+    let mut wanted: Vec<&Resource> = Vec::new();
+    for resource in kinds.all().iter().filter(|r| concerns(policies, r)) {
+        // Of the versions of a kind the preferred one, which comes first.
+        if !wanted.iter().any(|known| known.group == resource.group && known.kind == resource.kind) {
+            wanted.push(resource);
+        }
+    }
+    let namespace = parsed.text("namespace");
+    if parsed.on("cluster-wide-resources") {
+        wanted.retain(|r| !r.namespaced || !namespace.is_empty());
+    }
+    let mut found = Found::default();
+    for resource in wanted {
+        let objects = match cluster.list(resource, namespace) {
+            Ok(objects) => objects,
+            // Some resources cannot be listed.
+            Err(e) if matches!(e.code, 404 | 405) => continue,
+            Err(e) if parsed.on("continue-on-error") => {
+                crate::cli::warn(&format!("{}: {e}", resource.plural));
+                continue;
+            }
+            Err(e) => return Err(failed(e)),
+        };
+        found.objects.extend(objects.into_iter().map(|o| document(o, profile)));
+    }
+    match kinds.resource("", "v1", "namespaces").map(|r| cluster.list(r, "")) {
+        Some(Ok(namespaces)) => {
+            let named = |o: Value| (o.text_at(&["metadata", "name"]).to_string(), o);
+            found.namespaces.extend(namespaces.into_iter().map(named));
+        }
+        Some(Err(e)) => crate::cli::warn(&format!("namespaces: {e}")),
+        None => {}
+    }
+    let names = parsed.list("resource");
+    if !names.is_empty() {
+        let has =
+            |name: &&String| found.objects.iter().any(|d| d.value.text_at(&["metadata", "name"]) == **name);
+        if let Some(missing) = names.iter().find(|name| !has(name)) {
+            return Err(not_found(missing));
+        }
+        found.objects.retain(|d| names.iter().any(|name| d.value.text_at(&["metadata", "name"]) == *name));
+    }
+    Ok(found)
+}
+
+/// An object of a cluster as a document.
+fn document(mut object: Value, profile: Profile) -> Document {
+    // Who manages which field is of no interest to rules.
+    if let Value::Map(m) = &mut object
+        && let Some(Value::Map(metadata)) = m.get_mut("metadata")
+    {
+        metadata.remove("managedFields");
+    }
+    if profile.float_resources {
+        object = object.with_float_numbers();
+    }
+    Document { value: object, source: "cluster".into(), line: 1, text: "".into() }
+}
+
+/// Whether a policy is about objects of a resource.
+fn concerns(policies: &Policies, resource: &Resource) -> bool {
+    let filter = |f: &Filter| {
+        f.kinds.iter().any(|k| {
+            k.kind.matches(&resource.kind)
+                && k.group.matches(&resource.group)
+                && k.version.matches(&resource.version)
+                && k.subresource.matches("")
+        })
+    };
+    let rule = |r: &ResourceRule| {
+        r.groups.has(&resource.group)
+            && r.versions.has(&resource.version)
+            && r.resources.iter().any(|path| {
+                path.resource.as_ref().is_none_or(|plural| *plural == resource.plural)
+                    && path.subresource.as_ref().is_none_or(|sub| sub.is_empty())
+            })
+    };
+    let matcher = |m: &Matcher| match m {
+        Matcher::Constraints(c) => c.rules.iter().any(rule),
+        other => other.filters().iter().any(filter),
+    };
+    let lowered = policies.policies.iter().filter_map(|p| p.policy.as_ref());
+    let mut rules =
+        lowered.flat_map(|p| p.rules.iter().chain(p.by_kind.iter().flat_map(|(_, rules)| rules.iter())));
+    let bound = |body: &Body| match body {
+        Body::Admission(bound) => bound.policy.when.as_ref().is_some_and(|c| c.rules.iter().any(rule)),
+        _ => false,
+    };
+    rules.any(|r| matcher(&r.when) || bound(&r.body))
+        || policies.cleanups.iter().any(|c| matcher(&c.when) || c.unless.as_ref().is_some_and(matcher))
+}
+
+/// Tells that there is no object of a name, and gives the error.
+fn not_found(name: &str) -> String {
+    let line = "-".repeat(70);
+    crate::cli::print(&format!("\n{line}\nresource {name} not found in cluster\n{line}\n"));
+    format!("failed to load resources ({name} not found in cluster)")
 }
 
 /// The configuration files that are read when no flag names one.
@@ -60,7 +198,5 @@ pub(super) fn find(names: &[String]) -> Result<(), String> {
     if !Path::new(first).exists() {
         return Err(format!("failed to load resources (stat {first}: no such file or directory)"));
     }
-    let line = "-".repeat(70);
-    crate::cli::print(&format!("\n{line}\nresource {first} not found in cluster\n{line}\n"));
-    Err(format!("failed to load resources ({first} not found in cluster)"))
+    Err(not_found(first))
 }

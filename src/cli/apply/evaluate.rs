@@ -7,9 +7,12 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use crate::cli::flags::Parsed;
+use crate::cluster::Cluster;
+use crate::cluster::live::Live;
 use crate::document::Document;
 use crate::engine::{Request, Status};
 use crate::functions;
+use crate::functions::world::World;
 use crate::inputs::exceptions::Exceptions;
 use crate::inputs::requests::Requests;
 use crate::ir::review::Proxy;
@@ -17,6 +20,7 @@ use crate::load::{Asked, Policies};
 use crate::policy_set::{Engine, Outcome};
 use crate::report::policy_report::PolicyFacts;
 use crate::scan::scan;
+use crate::sources::Sources;
 use crate::sources::context;
 use crate::sources::offline::Offline;
 use crate::value::Value;
@@ -36,6 +40,8 @@ pub(super) struct Run<'r> {
     pub requests: Requests,
     pub output: Output,
     pub destination: Destination,
+    /// The cluster that rules may ask.
+    pub live: Option<Arc<Cluster>>,
 }
 
 impl Run<'_> {
@@ -57,11 +63,26 @@ impl Run<'_> {
         };
         let world = context::Context { registry: sources.registry.clone(), ..world };
         let set = self.exceptions.clone().with(lowered);
-        let functions = functions::Context { world: Some(Arc::new(world)), ..Default::default() };
+        let mut sources: Arc<dyn Sources> = Arc::new(sources);
+        let mut world: Arc<dyn World> = Arc::new(world);
+        if let Some(cluster) = &self.live {
+            let objects = sources.objects().to_vec();
+            let live = Arc::new(Live {
+                cluster: cluster.clone(),
+                cache: None,
+                objects,
+                others: sources,
+                world: world.clone(),
+                types: None,
+            });
+            sources = live.clone();
+            world = live;
+        }
+        let functions = functions::Context { world: Some(world), ..Default::default() };
         let engine = Engine::new(set)
             .with_functions(functions)
             .with_profile(self.requests.profile)
-            .with_sources(Arc::new(sources))
+            .with_sources(sources)
             .with_values(self.requests.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         // What deleting policies say may yet end the run, and then nothing is told.

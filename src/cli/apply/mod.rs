@@ -76,12 +76,23 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let load = |flag: &str| load_resources(parsed.list(flag), profile, parsed.on("policy-report"));
     let (targets, params) = (load("target-resource")?, load("parameter-resource")?);
     policies.bind(params.iter().map(|d| d.value.clone()).collect());
+    let mut live = None;
     let resources = match parsed.on("cluster") {
-        true => {
-            warn(&format!("no cluster: {}", cluster::absent(&parsed)?));
-            cluster::find(parsed.list("resource"))?;
-            Vec::new()
-        }
+        true => match cluster::find_cluster(&parsed)? {
+            Ok(found) => {
+                let loaded = cluster::load(&found, &parsed, &policies, profile)?;
+                for (name, namespace) in loaded.namespaces {
+                    values.namespaces.entry(name).or_insert(namespace);
+                }
+                live = Some(found);
+                loaded.objects
+            }
+            Err(why) => {
+                warn(&format!("no cluster: {why}"));
+                cluster::find(parsed.list("resource"))?;
+                Vec::new()
+            }
+        },
         false => load("resource")?,
     };
     let payloads = payloads(&parsed)?;
@@ -123,6 +134,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         requests,
         output,
         destination,
+        live,
     };
     run.evaluate(sources)
 }

@@ -141,6 +141,10 @@ fn autoscaler_to_v2(m: &Map) -> Map {
                 let current = entry("averageUtilization", now).as_map().cloned().unwrap_or_default();
                 Value::list(vec![resource_metric("current", current)])
             });
+            // The newer version leaves a count of zero out.
+            if out.get("currentReplicas").and_then(Value::as_number) == Some(0.0) {
+                out.remove("currentReplicas");
+            }
             out.insert("currentMetrics", metrics.unwrap_or_default());
             out
         },

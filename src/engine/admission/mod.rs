@@ -6,9 +6,9 @@
 //! theirs. Semantics: `docs/admission.md`.
 
 pub mod change;
-mod convert;
+pub mod convert;
 pub mod hooks;
-mod listing;
+pub mod listing;
 pub mod literal;
 mod mutate;
 pub mod offline;
@@ -17,7 +17,7 @@ pub mod rbac;
 pub mod review;
 pub mod scope;
 mod validate;
-mod warnings;
+pub mod warnings;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::kubernetes::{Kinds, Types};
 use crate::value::{Map, Str, Value};
 
 pub use hooks::{Chain, Hook};
-pub use mutate::{Mutated, mutate};
+pub use mutate::{Mutated, Passes, mutate};
 pub use rbac::Rbac;
 pub use review::Review;
-pub use validate::validate;
+pub use validate::{conditions, seen_request, validate};
 
 /// What is known beside the request.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,7 @@ impl World {
     }
 
     /// What functions may know, for a request.
-    fn functions(&self, review: &Review) -> Context {
+    pub fn functions(&self, review: &Review) -> Context {
         let user = review.request.get("userInfo").cloned().unwrap_or_default();
         Context {
             authorizer: self.rbac.as_ref().map(|r| r.clone().asked_by(&user)),
@@ -102,6 +102,18 @@ pub struct Denial {
 }
 
 impl Denial {
+    /// There is no namespace of that name.
+    pub fn no_namespace(name: &str) -> Denial {
+        let details = [("kind", "namespaces"), ("name", name)];
+        Denial {
+            code: 404,
+            reason: "NotFound".into(),
+            message: format!("namespaces \"{name}\" not found"),
+            details: Value::Map(details.into_iter().map(|(k, v)| (Str::from(k), v.into())).collect()),
+            ..Denial::default()
+        }
+    }
+
     /// The reason and code of an answer that is not subject to policies.
     pub fn internal(text: &str) -> Denial {
         let message = format!("Internal error occurred: {text}");

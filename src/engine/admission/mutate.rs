@@ -34,27 +34,26 @@ pub struct Mutated {
 
 /// Runs all policies on a request.
 pub fn mutate(chain: &Chain, review: &Review, world: &World) -> Mutated {
-    let object = review.object().clone();
-    if review.is_exempt() || &*review.attributes.operation == "DELETE" {
-        return Mutated { object, denial: None };
-    }
-    let mut pass = Pass { world, cx: world.functions(review), object, ran: Vec::new(), marked: Vec::new() };
-    let first = pass.run(chain, review, false);
-    let denial = match first {
-        Ok(true) => pass.run(chain, review, true).err(),
-        Ok(false) => None,
+    let mut passes = Passes::new(review, world);
+    let denial = match passes.run(chain, review, false) {
+        Ok(()) if !passes.marked.is_empty() => passes.run(chain, review, true).err(),
+        Ok(()) => None,
         Err(denial) => Some(denial),
     };
-    Mutated { object: pass.object, denial: denial.map(|d| *d) }
+    Mutated { object: passes.object, denial: denial.map(|d| *d) }
 }
 
 /// An evaluation, for telling it from others: policy, binding, name and namespace of the parameter.
 type RunKey = [Str; 4];
 
-struct Pass<'w> {
+/// The passes of all policies over one request.
+pub struct Passes<'w> {
     world: &'w World,
     cx: Context,
-    object: Value,
+    /// The object as it is now.
+    pub object: Value,
+    /// Whether a policy has changed it.
+    pub changed: bool,
     /// Evaluations that ran and may run again.
     ran: Vec<RunKey>,
     /// Evaluations that are to run again.
@@ -74,9 +73,35 @@ enum Trouble {
     Request(Box<Denial>),
 }
 
-impl Pass<'_> {
-    /// One pass; whether another one is needed.
-    fn run(&mut self, chain: &Chain, review: &Review, again: bool) -> Result<bool, Box<Denial>> {
+impl<'w> Passes<'w> {
+    /// Begins with the object of a request.
+    pub fn new(review: &Review, world: &'w World) -> Passes<'w> {
+        Passes {
+            world,
+            cx: world.functions(review),
+            object: review.object().clone(),
+            changed: false,
+            ran: Vec::new(),
+            marked: Vec::new(),
+        }
+    }
+
+    /// Goes on with an object that others may have changed: then all that may run again do.
+    pub fn take_over(&mut self, object: Value) {
+        if !object.json_eq(&self.object) {
+            self.mark();
+            self.object = object;
+        }
+    }
+
+    /// One pass. In a second one only policies run that ask for it, and that others have come after.
+    ///
+    /// # Errors
+    /// The request does not pass.
+    pub fn run(&mut self, chain: &Chain, review: &Review, again: bool) -> Result<(), Box<Denial>> {
+        if review.is_exempt() || &*review.attributes.operation == "DELETE" {
+            return Ok(());
+        }
         let review = review.with_object(self.object.clone());
         let all: Vec<(&Hook, Vec<Step<'_>>)> =
             chain.hooks.iter().map(|hook| (hook, steps(hook, &review, self.world))).collect();
@@ -115,6 +140,7 @@ impl Pass<'_> {
                     }
                 }
                 if !before.json_eq(&self.object) {
+                    self.changed = true;
                     self.mark();
                 }
                 if matches!(policy.body, AdmissionBody::Change { again: true, .. })
@@ -125,11 +151,12 @@ impl Pass<'_> {
             }
         }
         if dirty {
+            self.changed = true;
             self.mark();
         }
         match failed {
             Some(failed) => Err(Box::new(denial(failed, &review))),
-            None => Ok(!self.marked.is_empty()),
+            None => Ok(()),
         }
     }
 
@@ -158,7 +185,7 @@ impl Pass<'_> {
             authorizer: true,
         };
         if !policy.admit.is_empty() {
-            let request = scope::request(&conditions_request(run, review));
+            let request = scope::request(&conditions_request(&run.accepted, review));
             let root = scope::root(&request, seen(&self.object, Value::Null), &review.request);
             match admitted(&policy.admit, Listing::new(&policy.lazies, &root, &self.cx, CONDITIONS)) {
                 Admitted::Yes => {}
@@ -174,7 +201,7 @@ impl Pass<'_> {
         let foreign = run.accepted.kind != *own && built_in(own);
         let (mut changed, mut troubles) = (false, Vec::new());
         for change in changes {
-            let request = scope::request(&seen_request(run, review));
+            let request = scope::request(&seen_request(&run.accepted, review));
             let root = scope::root(&request, seen(&self.object, namespace.clone()), &review.request);
             let current = converted(&self.object, &run.accepted.kind);
             match self.changed(policy, change, &root, &current, &run.accepted.kind) {

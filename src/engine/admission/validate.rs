@@ -3,6 +3,8 @@
 use crate::engine::request::namespace_of_labels;
 use crate::functions::Context;
 use crate::ir::admission::{Admission, AdmissionBody, Annotation, Demand, OnFailure, PolicyBinding};
+use crate::ir::expressions::Source;
+use crate::matching::constraints::Accepted;
 use crate::value::print::write_json_string;
 use crate::value::{Map, Str, Value};
 
@@ -173,7 +175,7 @@ fn failure(policy: &Admission, binding: &PolicyBinding, text: &str, index: usize
 }
 
 /// The request as the expressions of a policy see it: under the policy's version of the resource.
-pub fn seen_request(run: &Run<'_>, review: &Review) -> Value {
+pub fn seen_request(accepted: &Accepted, review: &Review) -> Value {
     let mut request = review.request.as_map().cloned().unwrap_or_default();
     let id = |parts: &[Str; 3], last: &str| {
         let names = ["group", "version", last];
@@ -188,16 +190,32 @@ pub fn seen_request(run: &Run<'_>, review: &Review) -> Value {
             request.insert(own, v);
         }
     }
-    request.insert("kind", id(&run.accepted.kind, "kind"));
-    request.insert("resource", id(&run.accepted.resource, "resource"));
+    request.insert("kind", id(&accepted.kind, "kind"));
+    request.insert("resource", id(&accepted.resource, "resource"));
     Value::Map(request)
 }
 
 /// The request as conditions see it: of the resource they see the client's version.
-pub fn conditions_request(run: &Run<'_>, review: &Review) -> Value {
-    let mut request = seen_request(run, review).as_map().cloned().unwrap_or_default();
+pub fn conditions_request(accepted: &Accepted, review: &Review) -> Value {
+    let mut request = seen_request(accepted, review).as_map().cloned().unwrap_or_default();
     request.insert("resource", review.part("resource"));
     Value::Map(request)
+}
+
+/// Asks conditions that belong to no policy, on a request under the resource that accepted it.
+pub fn conditions(all: &[Source], accepted: &Accepted, review: &Review, cx: &Context) -> Admitted {
+    if all.is_empty() {
+        return Admitted::Yes;
+    }
+    let seen = Seen {
+        object: converted(review.object(), &accepted.kind),
+        old_object: converted(&review.part("oldObject"), &accepted.kind),
+        params: None,
+        namespace: Value::Null,
+        authorizer: true,
+    };
+    let root = scope::root(&scope::request(&conditions_request(accepted, review)), seen, &review.request);
+    admitted(all, Listing::new(&[], &root, cx, CONDITIONS))
 }
 
 /// The namespace that expressions see.
@@ -212,18 +230,7 @@ pub fn seen_namespace(review: &Review, world: &World) -> Result<Value, Denial> {
             let label = [(Str::from("kubernetes.io/metadata.name"), Value::Str(name.clone()))];
             Ok(scope::namespace(&namespace_of_labels(name, label.into_iter().collect())))
         }
-        None => Err(Denial {
-            code: 404,
-            reason: "NotFound".into(),
-            message: format!("namespaces \"{name}\" not found"),
-            details: Value::Map(
-                [("kind", Value::from("namespaces")), ("name", Value::Str(name.clone()))]
-                    .into_iter()
-                    .map(|(k, v)| (Str::from(k), v))
-                    .collect(),
-            ),
-            ..Denial::default()
-        }),
+        None => Err(Denial::no_namespace(name)),
     }
 }
 
@@ -246,7 +253,7 @@ fn evaluate(
         authorizer: true,
     };
     if !policy.admit.is_empty() {
-        let request = scope::request(&conditions_request(run, review));
+        let request = scope::request(&conditions_request(&run.accepted, review));
         let root = scope::root(&request, seen.clone(), &review.request);
         match admitted(&policy.admit, Listing::new(&policy.lazies, &root, cx, CONDITIONS)) {
             Admitted::Yes => {}
@@ -254,7 +261,7 @@ fn evaluate(
             Admitted::Failed(text) => return Ok(Outcome::of(vec![Decision::Fail(text)])),
         }
     }
-    let request = scope::request(&seen_request(run, review));
+    let request = scope::request(&seen_request(&run.accepted, review));
     let seen = Seen { namespace, ..seen };
     let root = scope::root(&request, seen.clone(), &review.request);
     let silent = scope::root(&request, Seen { authorizer: false, ..seen }, &review.request);

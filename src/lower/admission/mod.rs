@@ -6,9 +6,11 @@
 mod judge;
 pub mod offline;
 mod warnings;
+pub mod webhook;
 
 pub use judge::Judge;
 pub use warnings::{Warning, warnings};
+pub use webhook::webhooks;
 
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;

@@ -10,6 +10,8 @@ use crate::value::{Map, Str, Value, print};
 
 /// A variant.
 pub struct Variant {
+    /// What the reference calls it.
+    pub name: &'static str,
     /// The rewritten spec.
     pub spec: Value,
     /// What its expressions see.
@@ -158,7 +160,12 @@ fn variant(
         m.insert(Str::from("matchConstraints"), Value::Map(matching));
     }
     let view = if prefix.is_some() { View::Request } else { View::Templates };
-    Variant { spec: rewritten, view }
+    let name = match prefix {
+        Some(CRON_PREFIX) => "cronjobs",
+        Some(_) => "defaults",
+        None => "extract",
+    };
+    Variant { name, spec: rewritten, view }
 }
 
 /// Puts the prefix in front of what is read from pods.

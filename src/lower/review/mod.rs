@@ -85,6 +85,12 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     Lowered { policy, error, faults }
 }
 
+/// The variants of a policy for the controllers of pods: what they are called, and their specs.
+pub fn variants_of(spec: &Value, mutating: bool) -> Vec<(&'static str, Value)> {
+    let rewriting = if mutating { autogen::changes } else { autogen::all };
+    autogen::variants(spec, rewriting).into_iter().map(|v| (v.name, v.spec)).collect()
+}
+
 /// `validationActions`; without any, violations refuse the request.
 fn follows(spec: &Value) -> Follows {
     let actions = spec.get("validationActions").and_then(Value::as_list).unwrap_or_default();

@@ -1,0 +1,337 @@
+//! `ephor webhook-config`: the webhook configurations that policies need, and what they do with a request.
+
+use crate::api::admission::{check, defaulted};
+use crate::document::json::to_serde;
+use crate::engine::admission::{Chain, Rbac, World};
+use crate::functions::CelLevel;
+use crate::kubernetes::{Kinds, Types};
+use crate::load;
+use crate::lower::admission as lower;
+use crate::registration::{self, Address, Needs, Options};
+use crate::report::yaml::{self, Style};
+use crate::sources::files;
+use crate::value::{Map, Str, Value};
+use crate::webhooks::request::request;
+use crate::webhooks::{Allowing, Event, Log, Server, in_order};
+
+use super::admission::documents;
+use super::flags::{self, Flag, Parsed, Takes, flag};
+
+const FLAGS: &[Flag] = &[
+    flag("output", Takes::Text, "yaml or json").short('o').default("yaml"),
+    flag("service-namespace", Takes::Text, "namespace of the server's service").default("ephor"),
+    flag("service-name", Takes::Text, "name of the server's service").default("ephor"),
+    flag("service-port", Takes::Number, "port of the server's service").default("443"),
+    flag("url", Takes::Text, "beginning of the server's addresses, https://HOST:PORT, instead of a service"),
+    flag("ca-bundle", Takes::Text, "file with the certificates (PEM) that vouch for the server"),
+    flag("webhook-timeout", Takes::Number, "seconds that a call may take unless a policy wants more")
+        .default("10"),
+    flag(
+        "exclude-namespace",
+        Takes::List,
+        "namespaces whose objects are never sent; the server's own and kube-system unless given, \"\" for none",
+    ),
+    flag(
+        "force-failure-policy-ignore",
+        Takes::Switch,
+        "let requests pass when calls fail, whatever policies say",
+    ),
+    flag(
+        "exclude-bootstrap-resources",
+        Takes::Switch,
+        "keep nodes and signing requests from webhooks that block, so that a cluster can start",
+    ),
+    flag("definition", Takes::List, "files with definitions of custom resources"),
+    flag("apply", Takes::Switch, "write the configurations to a cluster instead of printing them"),
+    flag("context", Takes::Text, "context of the kubeconfig file, for --apply"),
+    flag(
+        "simulate",
+        Takes::Text,
+        "file with a request: tell which webhooks would be called, and why others not",
+    ),
+    flag(
+        "config",
+        Takes::List,
+        "for --simulate: files with configurations, instead of those that policies need",
+    ),
+    flag(
+        "objects",
+        Takes::List,
+        "for --simulate: files with what is in the cluster: namespaces, roles and bindings",
+    ),
+];
+
+const ABOUT: &str = "Prints the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration that send `ephor serve` what\n\
+                     the policies are about: rules, selectors, match conditions and timeouts, in webhooks that block on\n\
+                     failure and ones that do not, and one of its own for a policy with match conditions. With --simulate it\n\
+                     tells which webhooks an API server would call for a request, in which order, and why it would not call\n\
+                     the others.";
+
+const EXAMPLES: &str = "  # for a server that runs as a service\n  ephor webhook-config policies/ --ca-bundle ca.crt | kubectl apply -f -\n\n  \
+                        # for a server on this machine, written to the cluster\n  ephor webhook-config policies/ --url https://127.0.0.1:9443 --ca-bundle ca.crt --apply\n\n  \
+                        # which webhooks a request would meet\n  ephor webhook-config policies/ --simulate request.yaml\n\n  \
+                        # the same for configurations of a cluster\n  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > hooks.yaml\n  ephor webhook-config --config hooks.yaml --simulate request.yaml\n";
+
+pub(super) const PAGE: super::Page = super::Page {
+    name: "webhook-config",
+    arguments: "[POLICY...]",
+    about: ABOUT,
+    flags: FLAGS,
+    examples: EXAMPLES,
+};
+
+/// Runs the command.
+///
+/// # Errors
+/// Bad flags, files that cannot be read, a configuration that an API server would refuse, a cluster that does.
+pub fn run(args: &[String]) -> Result<i32, String> {
+    let parsed = flags::parse(FLAGS, args)?;
+    if parsed.on("help") {
+        super::print(&super::command_help("webhook-config", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
+        return Ok(0);
+    }
+    let definitions = documents(parsed.list("definition"))?;
+    let kinds = Kinds::with(&definitions);
+    let configurations = match parsed.list("config") {
+        [] if parsed.arguments.is_empty() => {
+            return Err(
+                "requires at least one policy: a file, a folder, an address, or - for standard input".into(),
+            );
+        }
+        [] => made(&parsed, &kinds)?,
+        _ if parsed.text("simulate").is_empty() => return Err("--config goes with --simulate".into()),
+        files => given(files)?,
+    };
+    let judged = |c: &Value| {
+        let c = defaulted(c);
+        check(&c, &mut lower::Judge::new(&c)).err().map(|refusal| refusal.message)
+    };
+    if let Some(refusal) = configurations.iter().find_map(judged) {
+        return Err(format!("the API server refuses the configuration: {refusal}"));
+    }
+    match parsed.text("simulate") {
+        "" if parsed.on("apply") => {
+            let cluster =
+                crate::cluster::connect(&super::cluster_choice(&parsed)).map_err(|e| e.to_string())?;
+            for configuration in &configurations {
+                cluster.apply(configuration, "ephor").map_err(|e| e.to_string())?;
+                let name = configuration.text_at(&["metadata", "name"]);
+                super::print(&format!("{} {name}\n", configuration.text_at(&["kind"])));
+            }
+        }
+        "" => print(&parsed, &configurations)?,
+        path => {
+            let objects = objects(parsed.list("objects"))?;
+            let all: Vec<Value> = definitions.into_iter().chain(objects).collect();
+            simulate(path, &configurations, all)?;
+        }
+    }
+    Ok(0)
+}
+
+/// The configurations that the policies of the arguments need.
+fn made(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<Value>, String> {
+    let options = options(parsed)?;
+    let loaded = files::policies(&parsed.arguments);
+    let mut policies = Vec::new();
+    for problem in &loaded.notices {
+        super::warn(&problem.to_string());
+    }
+    for source in &loaded.sources {
+        let read = load::argument(std::slice::from_ref(source));
+        for problem in &read.problems {
+            super::warn(&problem.to_string());
+        }
+        for policy in read.policies {
+            match &policy.refused {
+                Some(why) => {
+                    super::warn(&format!(
+                        "{}:{}: policy `{}` is refused: {why}",
+                        policy.source, policy.line, policy.name
+                    ));
+                }
+                None => policies.push(policy.document),
+            }
+        }
+    }
+    let Needs { configurations, unknown } = registration::needs(&policies, kinds, &options);
+    for kind in unknown {
+        super::warn(&format!("kind `{kind}` is not known: give its definition with --definition"));
+    }
+    Ok(configurations)
+}
+
+fn options(parsed: &Parsed) -> Result<Options, String> {
+    let number = |name: &str| parsed.text(name).parse::<i64>().unwrap_or(0);
+    let namespace = parsed.text("service-namespace");
+    let address = match parsed.text("url") {
+        "" => Address::Service {
+            namespace: namespace.into(),
+            name: parsed.text("service-name").into(),
+            port: u16::try_from(number("service-port"))
+                .map_err(|_| "--service-port: expected 1 to 65535".to_string())?,
+        },
+        url => Address::Url(url.into()),
+    };
+    let ca_bundle = match parsed.text("ca-bundle") {
+        "" => String::new(),
+        path => crate::functions::encode::base64_text(crate::inputs::read(path)?.as_bytes()),
+    };
+    let excluded: Vec<String> = match parsed.list("exclude-namespace") {
+        [] => match &address {
+            Address::Service { .. } => vec![namespace.into(), "kube-system".into()],
+            Address::Url(_) => vec!["kube-system".into()],
+        },
+        given => given.iter().filter(|n| !n.is_empty()).cloned().collect(),
+    };
+    Ok(Options {
+        address,
+        ca_bundle,
+        timeout: number("webhook-timeout"),
+        excluded_namespaces: excluded,
+        ignore_failures: parsed.on("force-failure-policy-ignore"),
+        exclude_bootstrap: parsed.on("exclude-bootstrap-resources"),
+    })
+}
+
+/// The objects in files, also in Lists.
+fn objects(files: &[String]) -> Result<Vec<Value>, String> {
+    let mut found = Vec::new();
+    for document in documents(files)? {
+        let items = document.get("items").and_then(Value::as_list).map(<[Value]>::to_vec);
+        found.extend(items.unwrap_or_else(|| vec![document]));
+    }
+    Ok(found)
+}
+
+/// The configurations in files.
+fn given(files: &[String]) -> Result<Vec<Value>, String> {
+    let mut found = objects(files)?;
+    found.retain(|c| lower::webhook::KINDS.contains(&c.text_at(&["kind"])));
+    if found.is_empty() {
+        return Err(
+            "--config: no ValidatingWebhookConfiguration or MutatingWebhookConfiguration found".into()
+        );
+    }
+    Ok(found)
+}
+
+fn print(parsed: &Parsed, configurations: &[Value]) -> Result<(), String> {
+    match parsed.text("output") {
+        "yaml" => {
+            for c in configurations {
+                super::print(&format!("---\n{}", yaml::to_string(c, Style::Report)));
+            }
+        }
+        "json" => {
+            let mut list = Map::new();
+            list.insert("apiVersion", "v1".into());
+            list.insert("kind", "List".into());
+            list.insert("items", Value::list(configurations.to_vec()));
+            let text =
+                serde_json::to_string_pretty(&to_serde(&Value::Map(list))).map_err(|e| e.to_string())?;
+            super::print(&format!("{text}\n"));
+        }
+        other => return Err(format!("--output: `{other}` is no format: expected yaml or json")),
+    }
+    Ok(())
+}
+
+/// Tells what becomes of the requests in a file.
+fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result<(), String> {
+    let kinds = Kinds::with(&objects);
+    let webhooks = in_order(configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c))).collect());
+    for document in documents(&[path.to_string()])? {
+        let review = request(&document, &kinds).map_err(|why| format!("{path}: {why}"))?;
+        let world = World {
+            kinds: Some(kinds.clone()),
+            types: Some(Types::with(&objects)),
+            level: CelLevel::V26,
+            namespaces: namespaces(&objects, &review.attributes.namespace),
+            rbac: Some(std::sync::Arc::new(Rbac::new(&objects))),
+            objects: objects.clone(),
+            ..World::default()
+        };
+        let none = Chain::default();
+        let server = Server {
+            mutating: &none,
+            validating: &none,
+            webhooks: &webhooks,
+            world: &world,
+            answers: &Allowing,
+            own: |object| object,
+        };
+        let mut log = Log::default();
+        let mutated = server.mutate(&review, &mut log);
+        let result = mutated.and_then(|object| server.validate(&review.with_object(object), &mut log));
+        let a = &review.attributes;
+        let place = if a.namespace.is_empty() { String::new() } else { format!("{}/", a.namespace) };
+        let sub = if a.subresource.is_empty() { String::new() } else { format!("/{}", a.subresource) };
+        super::print(&format!(
+            "{} {}{sub} {place}{}\n",
+            a.operation,
+            review.resource_name(),
+            review.shown_name()
+        ));
+        tell(&log);
+        if let Err(denial) = result {
+            super::print(&format!("denied without a call: {}\n", denial.message));
+        }
+    }
+    Ok(())
+}
+
+/// The namespaces by name. One that is not there has the label that all have.
+fn namespaces(objects: &[Value], own: &Str) -> std::collections::HashMap<Str, Value> {
+    let of_name = |name: &str, given: Option<&Value>| {
+        let mut labels = given
+            .and_then(|o| o.at(&["metadata", "labels"]))
+            .and_then(Value::as_map)
+            .cloned()
+            .unwrap_or_default();
+        labels.insert("kubernetes.io/metadata.name", name.into());
+        let mut metadata = Map::new();
+        metadata.insert("name", name.into());
+        metadata.insert("labels", Value::Map(labels));
+        let mut namespace = given.and_then(Value::as_map).cloned().unwrap_or_default();
+        namespace.insert("metadata", Value::Map(metadata));
+        (Str::from(name), Value::Map(namespace))
+    };
+    let known = objects.iter().filter(|o| o.text_at(&["kind"]) == "Namespace");
+    let mut all: std::collections::HashMap<Str, Value> =
+        known.map(|o| of_name(o.text_at(&["metadata", "name"]), Some(o))).collect();
+    if !own.is_empty() && !all.contains_key(own) {
+        all.extend([of_name(own, None)]);
+    }
+    all
+}
+
+fn tell(log: &Log) {
+    for (mutating, title) in
+        [(true, "mutating webhooks, one after the other"), (false, "validating webhooks, together")]
+    {
+        let calls: Vec<String> = log
+            .steps
+            .iter()
+            .filter(|step| step.mutating == mutating)
+            .filter_map(|step| match &step.event {
+                Event::Called(call) => {
+                    Some(format!("{}/{} at {}", step.configuration, step.webhook, call.address()))
+                }
+                Event::Skipped(_) => None,
+            })
+            .collect();
+        super::print(&format!("{title}:{}\n", if calls.is_empty() { " none" } else { "" }));
+        for (i, call) in calls.iter().enumerate() {
+            super::print(&format!("  {}. {call}\n", i + 1));
+        }
+    }
+    let skipped = log.steps.iter().filter_map(|step| match &step.event {
+        Event::Skipped(why) => Some(format!("  {}/{}: {why}\n", step.configuration, step.webhook)),
+        Event::Called(_) => None,
+    });
+    let skipped: Vec<String> = skipped.collect();
+    if !skipped.is_empty() {
+        super::print(&format!("not called:\n{}", skipped.concat()));
+    }
+}

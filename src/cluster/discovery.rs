@@ -1,0 +1,104 @@
+//! What a cluster serves: groups, versions, resources.
+//!
+//! Of a group the version comes first that the server prefers. A group whose server does not answer is left out.
+
+use crate::kubernetes::Resource;
+use crate::kubernetes::kinds::Subresource;
+use crate::value::{Str, Value};
+
+use super::{Cluster, Failure};
+
+/// All resources, those of the core group first.
+pub(super) fn resources(cluster: &Cluster) -> Result<Vec<Resource>, Failure> {
+    let core = cluster.get("/api")?;
+    let groups = cluster.get("/apis")?;
+    let mut all = Vec::new();
+    for version in list(&core, "versions").iter().filter_map(Value::as_str) {
+        all.extend(of_version("", version, &cluster.get(&format!("/api/{version}"))?));
+    }
+    for group in list(&groups, "groups") {
+        let name = group.text_at(&["name"]);
+        let preferred = group.text_at(&["preferredVersion", "version"]);
+        let others =
+            list(group, "versions").iter().map(|v| v.text_at(&["version"])).filter(|v| *v != preferred);
+        for version in std::iter::once(preferred).chain(others) {
+            if let Ok(found) = cluster.get(&format!("/apis/{name}/{version}")) {
+                all.extend(of_version(name, version, &found));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
+    v.get(key).and_then(Value::as_list).unwrap_or_default()
+}
+
+/// The resources of a version.
+pub(super) fn of_version(group: &str, version: &str, found: &Value) -> Vec<Resource> {
+    let all = list(found, "resources");
+    let or = |v: &Value, key: &str, other: &str| {
+        Str::from(Some(v.text_at(&[key])).filter(|t| !t.is_empty()).unwrap_or(other))
+    };
+    let own = |v: &Value| [or(v, "group", group), or(v, "version", version), Str::from(v.text_at(&["kind"]))];
+    let subresources = |plural: &str| {
+        let below = all.iter().filter_map(|r| {
+            let (parent, name) = r.text_at(&["name"]).split_once('/')?;
+            (parent == plural).then(|| {
+                // The group of a subresource is left out when it is that of its parent.
+                let kind = [
+                    Str::from(if r.get("group").is_some() || r.get("version").is_some() {
+                        r.text_at(&["group"])
+                    } else {
+                        group
+                    }),
+                    or(r, "version", version),
+                    Str::from(r.text_at(&["kind"])),
+                ];
+                Subresource { name: name.into(), kind }
+            })
+        });
+        below.collect()
+    };
+    let resource = |r: &Value| {
+        let plural = r.text_at(&["name"]);
+        let [_, _, kind] = own(r);
+        Resource {
+            group: group.into(),
+            version: version.into(),
+            plural: plural.into(),
+            kind,
+            namespaced: r.get("namespaced").and_then(Value::as_bool) == Some(true),
+            subresources: subresources(plural),
+        }
+    };
+    all.iter().filter(|r| !r.text_at(&["name"]).contains('/')).map(resource).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn subresources_belong_to_their_resource_with_kinds_of_their_own() {
+        let found = crate::document::yaml_value(
+            "{resources: [{name: deployments, kind: Deployment, namespaced: true}, \
+             {name: deployments/scale, group: autoscaling, version: v1, kind: Scale, namespaced: true}, \
+             {name: deployments/status, kind: Deployment, namespaced: true}]}",
+        )
+        .unwrap();
+        let all = of_version("apps", "v1", &found);
+        let [deployments] = &all[..] else { unreachable!("{all:?}") };
+        assert!(deployments.namespaced);
+        assert_eq!(
+            deployments.kind_of("scale").unwrap().map(|s| s.to_string()),
+            ["autoscaling", "v1", "Scale"]
+        );
+        assert_eq!(
+            deployments.kind_of("status").unwrap().map(|s| s.to_string()),
+            ["apps", "v1", "Deployment"]
+        );
+    }
+}

@@ -1,0 +1,312 @@
+//! The cluster: a client of the Kubernetes API.
+//!
+//! In: a kubeconfig file or the account of a pod. Out: objects as [`Value`]s. Calls block the caller; they
+//! run on a runtime of the client's own, so any thread may make them. What is served is asked once
+//! ([`Cluster::kinds`]); lists come in pages; [`cache`] keeps kinds of objects up to date by watching them;
+//! [`live`] answers the questions of rules. Semantics: `docs/cluster.md`.
+
+pub mod cache;
+mod discovery;
+pub mod live;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http::Request;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::document::json;
+use crate::kubernetes::{Kinds, Resource};
+use crate::value::{Map, Value, print};
+
+/// How many objects a page of a list has.
+const PAGE: usize = 500;
+/// How long a request may take.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Which cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// A kubeconfig file; empty = `KUBECONFIG`, the one of the home folder, or the account of the pod.
+    pub kubeconfig: String,
+    /// A context of it; empty = the current one.
+    pub context: String,
+}
+
+/// Why a request to the API failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The code of the HTTP answer; 0 when there was none.
+    pub code: u16,
+    /// The reason in a word, if the API gave one.
+    pub reason: String,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    fn other(text: impl std::fmt::Display) -> Failure {
+        Failure { code: 0, reason: String::new(), text: text.to_string() }
+    }
+
+    /// Whether what was asked for is not there.
+    pub fn is_not_found(&self) -> bool {
+        self.code == 404
+    }
+}
+
+impl From<kube::Error> for Failure {
+    fn from(e: kube::Error) -> Failure {
+        match e {
+            kube::Error::Api(status) => {
+                Failure { code: status.code, reason: status.reason.clone(), text: status.message.clone() }
+            }
+            other => Failure::other(chain(&other)),
+        }
+    }
+}
+
+/// An error with what caused it.
+fn chain(e: &dyn std::error::Error) -> String {
+    let mut text = e.to_string();
+    let mut cause = e.source();
+    while let Some(e) = cause {
+        let more = e.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = e.source();
+    }
+    text
+}
+
+/// See the module page.
+pub struct Cluster {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+    served: OnceLock<Arc<Kinds>>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Cluster")
+    }
+}
+
+/// Connects to a cluster. Nothing is asked of it yet.
+///
+/// # Errors
+/// There is no configuration, or it cannot be used.
+pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("cluster")
+        .enable_all()
+        .build()
+        .map_err(Failure::other)?;
+    let client = runtime.block_on(async {
+        let options = KubeConfigOptions {
+            context: Some(choice.context.clone()).filter(|c| !c.is_empty()),
+            ..Default::default()
+        };
+        let mut config = if choice.kubeconfig.is_empty() && choice.context.is_empty() {
+            Config::infer().await.map_err(|e| Failure::other(chain(&e)))?
+        } else if choice.kubeconfig.is_empty() {
+            Config::from_kubeconfig(&options).await.map_err(|e| Failure::other(chain(&e)))?
+        } else {
+            let file = Kubeconfig::read_from(&choice.kubeconfig).map_err(|e| Failure::other(chain(&e)))?;
+            Config::from_custom_kubeconfig(file, &options).await.map_err(|e| Failure::other(chain(&e)))?
+        };
+        config.connect_timeout = Some(Duration::from_secs(10));
+        Client::try_from(config).map_err(Failure::from)
+    })?;
+    Ok(Cluster { runtime, client, served: OnceLock::new() })
+}
+
+impl Cluster {
+    /// Sends a request; the answer is JSON, or null when there is no body.
+    ///
+    /// # Errors
+    /// The API's refusal, or why there is no answer.
+    pub fn request(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
+        let text = body.map(print::json).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("Content-Type", content_type)
+            .header("Accept", "application/json")
+            .body(text.into_bytes())
+            .map_err(Failure::other)?;
+        let answer = self
+            .runtime
+            .block_on(async { tokio::time::timeout(LONGEST, self.client.request_text(request)).await });
+        let text = match answer {
+            Err(_) => return Err(Failure::other("request did not complete within 30s")),
+            Ok(answer) => answer?,
+        };
+        if text.trim().is_empty() {
+            return Ok(Value::Null);
+        }
+        // What is no JSON, such as `ok`, is text.
+        Ok(json::parse(&text).unwrap_or_else(|_| text.into()))
+    }
+
+    /// Gets what is at a path.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`].
+    pub fn get(&self, path: &str) -> Result<Value, Failure> {
+        self.request("GET", path, "application/json", None)
+    }
+
+    /// The kinds that the cluster serves.
+    ///
+    /// # Errors
+    /// The cluster does not say. Groups that do not answer are left out.
+    pub fn kinds(&self) -> Result<&Arc<Kinds>, Failure> {
+        if let Some(kinds) = self.served.get() {
+            return Ok(kinds);
+        }
+        let kinds = Arc::new(Kinds::of(discovery::resources(self)?));
+        Ok(self.served.get_or_init(|| kinds))
+    }
+
+    /// The objects of a resource, in one namespace or (empty) everywhere, page by page.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`].
+    pub fn list(&self, resource: &Resource, namespace: &str) -> Result<Vec<Value>, Failure> {
+        let path = path_of(resource, namespace, "");
+        let (mut items, mut more) = (Vec::new(), String::new());
+        let api_version = api_version(resource);
+        loop {
+            let token = if more.is_empty() { String::new() } else { format!("&continue={}", escaped(&more)) };
+            let page = match self.get(&format!("{path}?limit={PAGE}{token}")) {
+                // The token has become too old: from the beginning, without pages.
+                Err(e) if e.code == 410 && !more.is_empty() => {
+                    items.clear();
+                    self.get(&path)?
+                }
+                page => page?,
+            };
+            for item in page.get("items").and_then(Value::as_list).unwrap_or_default() {
+                items.push(named(item, &api_version, &resource.kind));
+            }
+            more = page.text_at(&["metadata", "continue"]).to_string();
+            if more.is_empty() {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// An object by name.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`]; 404 when it is not there.
+    pub fn object(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Value, Failure> {
+        self.get(&path_of(resource, namespace, name))
+    }
+
+    /// Creates an object or makes it what is given, by server-side apply.
+    ///
+    /// # Errors
+    /// The kind is not served, or see [`Cluster::request`].
+    pub fn apply(&self, object: &Value, manager: &str) -> Result<Value, Failure> {
+        let api_version = object.text_at(&["apiVersion"]);
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = object.text_at(&["kind"]);
+        let resource = self.kinds()?.kind(group, version, kind).ok_or_else(|| {
+            Failure::other(format!("no matches for kind {kind:?} in version {api_version:?}"))
+        })?;
+        let namespace = object.text_at(&["metadata", "namespace"]);
+        let path = path_of(resource, namespace, object.text_at(&["metadata", "name"]));
+        let path = format!("{path}?fieldManager={manager}&force=true");
+        self.request("PATCH", &path, "application/apply-patch+yaml", Some(object))
+    }
+}
+
+/// The version of a resource as objects write it.
+pub fn api_version(resource: &Resource) -> String {
+    match &*resource.group {
+        "" => resource.version.to_string(),
+        group => format!("{group}/{}", resource.version),
+    }
+}
+
+/// The path of objects or of one.
+pub fn path_of(resource: &Resource, namespace: &str, name: &str) -> String {
+    let root = if resource.group.is_empty() { "/api" } else { "/apis" };
+    let mut path = format!("{root}/{}", api_version(resource));
+    if resource.namespaced && !namespace.is_empty() {
+        path.push_str(&format!("/namespaces/{namespace}"));
+    }
+    path.push_str(&format!("/{}", resource.plural));
+    if !name.is_empty() {
+        path.push_str(&format!("/{name}"));
+    }
+    path
+}
+
+/// An item of a list with the kind and version that lists leave out.
+fn named(item: &Value, api_version: &str, kind: &str) -> Value {
+    let mut m = Map::new();
+    m.insert("apiVersion", api_version.into());
+    m.insert("kind", kind.into());
+    for (k, v) in item.as_map().into_iter().flat_map(Map::iter) {
+        m.insert(k.clone(), v.clone());
+    }
+    Value::Map(m)
+}
+
+/// A text as a value of a query.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for b in text.bytes() {
+        match b {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(b)),
+            b => out.push_str(&format!("%{b:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn paths_name_group_namespace_and_object() {
+        let kinds = Kinds::built_in();
+        let of = |group: &str, plural: &str, namespace: &str, name: &str| {
+            path_of(kinds.resource(group, "v1", plural).unwrap(), namespace, name)
+        };
+        assert_eq!(of("", "pods", "shop", "a"), "/api/v1/namespaces/shop/pods/a");
+        assert_eq!(of("apps", "deployments", "", ""), "/apis/apps/v1/deployments");
+        assert_eq!(of("", "nodes", "shop", "n"), "/api/v1/nodes/n");
+    }
+
+    #[test]
+    fn a_configuration_that_is_not_there_is_told_by_its_path() {
+        let choice = Choice { kubeconfig: "/nowhere/config".into(), ..Choice::default() };
+        let failure = connect(&choice).unwrap_err();
+        assert!(failure.text.contains("/nowhere/config"), "{failure}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Registration: the webhook configurations that policies need.
+//!
+//! In: policy documents with their defaults, the kinds of the cluster, and where the server is. Out: one
+//! `MutatingWebhookConfiguration` and one `ValidatingWebhookConfiguration` that send the server what some
+//! rule may be about, and no more than the reference's do. Semantics: `docs/webhooks.md`, "What policies need".
+
+mod classic;
+mod resources;
+mod reviews;
+
+use std::collections::BTreeSet;
+
+use crate::kubernetes::Kinds;
+use crate::value::{Map, Str, Value};
+
+pub use resources::{Entry, rules};
+
+/// The names of the configurations.
+pub const MUTATING: &str = "kyverno-resource-mutating-webhook-cfg";
+/// See [`MUTATING`].
+pub const VALIDATING: &str = "kyverno-resource-validating-webhook-cfg";
+
+/// The longest time that an API server lets a webhook take.
+const MAX_TIMEOUT: i64 = 30;
+
+/// Where the server is.
+#[derive(Clone, Debug)]
+pub enum Address {
+    /// A service of the cluster.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its port.
+        port: u16,
+    },
+    /// The beginning of all addresses, `https://host:port`.
+    Url(String),
+}
+
+/// What the configurations say beside what policies do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the server is.
+    pub address: Address,
+    /// The certificates to trust, base64 of PEM; empty = those of the machine.
+    pub ca_bundle: String,
+    /// Seconds that calls may take unless a policy wants more.
+    pub timeout: i64,
+    /// Namespaces whose objects are never sent.
+    pub excluded_namespaces: Vec<String>,
+    /// Whether failures never block.
+    pub ignore_failures: bool,
+    /// Whether nodes and signing requests are kept from webhooks that block, so that a cluster can start.
+    pub exclude_bootstrap: bool,
+}
+
+/// What policies need.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// The configurations, the mutating one first.
+    pub configurations: Vec<Value>,
+    /// Kinds that nobody knows, as policies write them.
+    pub unknown: BTreeSet<String>,
+}
+
+/// A webhook in the making.
+#[derive(Clone, Debug, Default)]
+struct Draft {
+    name: String,
+    path: String,
+    fail: bool,
+    rules: Vec<Value>,
+    timeout: Option<i64>,
+    exact: bool,
+    /// Namespaces, objects.
+    selectors: [Option<Value>; 2],
+    conditions: Vec<Value>,
+    reinvoke: bool,
+}
+
+/// The configurations that policies need.
+pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, options: &Options) -> Needs {
+    let policies: Vec<&Value> = policies.into_iter().collect();
+    let mut needs = Needs::default();
+    let mut both = [Vec::new(), Vec::new()];
+    for (mutating, drafts) in [true, false].into_iter().zip(&mut both) {
+        classic::add(&policies, mutating, kinds, options, drafts, &mut needs.unknown);
+        reviews::add(&policies, mutating, options, drafts);
+        drafts.retain(|d| !d.rules.is_empty());
+        drafts.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    let kinds = [("MutatingWebhookConfiguration", MUTATING), ("ValidatingWebhookConfiguration", VALIDATING)];
+    for ((kind, name), drafts) in kinds.into_iter().zip(both) {
+        let mut m = Map::new();
+        m.insert("apiVersion", "admissionregistration.k8s.io/v1".into());
+        m.insert("kind", kind.into());
+        let labels = object([("webhook.kyverno.io/managed-by", "kyverno".into())]);
+        m.insert("metadata", object([("name", name.into()), ("labels", labels)]));
+        m.insert("webhooks", Value::list(drafts.into_iter().map(|d| d.written(options)).collect()));
+        needs.configurations.push(Value::Map(m));
+    }
+    needs
+}
+
+impl Draft {
+    fn written(self, options: &Options) -> Value {
+        let mut m = Map::new();
+        m.insert("name", self.name.into());
+        m.insert("admissionReviewVersions", texts(["v1"]));
+        m.insert("clientConfig", client(options, &self.path));
+        m.insert("failurePolicy", if self.fail { "Fail" } else { "Ignore" }.into());
+        m.insert("matchPolicy", if self.exact { "Exact" } else { "Equivalent" }.into());
+        let mut conditions = self.conditions;
+        if self.fail && options.exclude_bootstrap {
+            conditions.push(condition("kyverno-exclude-bootstrap-resources", BOOTSTRAP));
+        }
+        if !conditions.is_empty() {
+            m.insert("matchConditions", Value::list(conditions));
+        }
+        let [namespaces, objects] = self.selectors;
+        if let Some(selector) = without_excluded(namespaces, &options.excluded_namespaces) {
+            m.insert("namespaceSelector", selector);
+        }
+        if let Some(selector) = objects {
+            m.insert("objectSelector", selector);
+        }
+        if self.reinvoke {
+            m.insert("reinvocationPolicy", "IfNeeded".into());
+        }
+        m.insert("rules", Value::list(self.rules));
+        m.insert("sideEffects", "NoneOnDryRun".into());
+        m.insert("timeoutSeconds", Value::Int(self.timeout.unwrap_or(options.timeout).clamp(1, MAX_TIMEOUT)));
+        Value::Map(m)
+    }
+}
+
+const BOOTSTRAP: &str = "!(request.resource.group == \"\" && request.resource.resource == \"nodes\") && \
+                         !(request.resource.group == \"certificates.k8s.io\" && request.resource.resource == \
+                         \"certificatesigningrequests\")";
+
+fn client(options: &Options, path: &str) -> Value {
+    let mut m = Map::new();
+    if !options.ca_bundle.is_empty() {
+        m.insert("caBundle", Value::from(&*options.ca_bundle));
+    }
+    match &options.address {
+        Address::Url(base) => {
+            m.insert("url", format!("{}{path}", base.trim_end_matches('/')).into());
+        }
+        Address::Service { namespace, name, port } => {
+            let service = object([
+                ("name", Value::from(&**name)),
+                ("namespace", Value::from(&**namespace)),
+                ("path", path.into()),
+                ("port", Value::Int((*port).into())),
+            ]);
+            m.insert("service", service);
+        }
+    }
+    Value::Map(m)
+}
+
+/// A selector of namespaces that also leaves some out.
+fn without_excluded(selector: Option<Value>, excluded: &[String]) -> Option<Value> {
+    if excluded.is_empty() {
+        return selector;
+    }
+    let requirement = object([
+        ("key", "kubernetes.io/metadata.name".into()),
+        ("operator", "NotIn".into()),
+        ("values", texts(excluded.iter().map(String::as_str))),
+    ]);
+    let mut m = selector.as_ref().and_then(Value::as_map).cloned().unwrap_or_default();
+    let mut all = m.get("matchExpressions").and_then(Value::as_list).unwrap_or_default().to_vec();
+    all.push(requirement);
+    m.insert("matchExpressions", Value::list(all));
+    Some(Value::Map(m))
+}
+
+/// The failure policy that counts, and the name that it has in paths.
+fn blocks(policy: &Value, options: &Options) -> bool {
+    let own = policy.text_at(&["spec", "webhookConfiguration", "failurePolicy"]);
+    let word = if own.is_empty() { policy.text_at(&["spec", "failurePolicy"]) } else { own };
+    word != "Ignore" && !options.ignore_failures
+}
+
+fn mode(fail: bool) -> &'static str {
+    if fail { "fail" } else { "ignore" }
+}
+
+fn condition(name: &str, expression: &str) -> Value {
+    object([("name", name.into()), ("expression", expression.into())])
+}
+
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
+}
+
+fn texts<'t>(all: impl IntoIterator<Item = &'t str>) -> Value {
+    Value::list(all.into_iter().map(Value::from).collect())
+}

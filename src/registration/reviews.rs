@@ -1,0 +1,304 @@
+//! What policies of the group `policies.kyverno.io` need: one webhook for each with conditions, an exact match
+//! or a timeout of its own, and one for all others with the same selectors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use crate::api::admission::{Expressions, Wanted};
+use crate::api::read::{items, listed, texts as texts_of};
+use crate::lower::admission::Judge;
+use crate::lower::review::variants_of;
+use crate::value::Value;
+use crate::value::print::json;
+
+use super::resources::{Entry, rules};
+use super::{Draft, Options, blocks, condition, mode, object, texts};
+
+/// A kind of policies in a configuration.
+struct Family {
+    kind: &'static str,
+    base: &'static str,
+    prefix: &'static str,
+    mutating: bool,
+}
+
+const fn family(kind: &'static str, base: &'static str, prefix: &'static str, mutating: bool) -> Family {
+    Family { kind, base, prefix, mutating }
+}
+
+const FAMILIES: [Family; 10] = [
+    family("ValidatingPolicy", "vpol.validate", "/vpol", false),
+    family("NamespacedValidatingPolicy", "nvpol.validate", "/nvpol", false),
+    family("GeneratingPolicy", "gpol.validate", "/gpol", false),
+    family("NamespacedGeneratingPolicy", "ngpol.validate", "/ngpol", false),
+    family("ImageValidatingPolicy", "ivpol.validate", "/ivpol/validate", false),
+    family("NamespacedImageValidatingPolicy", "nivpol.validate", "/nivpol/validate", false),
+    family("MutatingPolicy", "mpol.validate", "/mpol", true),
+    family("NamespacedMutatingPolicy", "nmpol.validate", "/nmpol", true),
+    family("ImageValidatingPolicy", "ivpol.mutate", "/ivpol/mutate", true),
+    family("NamespacedImageValidatingPolicy", "nivpol.mutate", "/nivpol/mutate", true),
+];
+
+/// Adds the webhooks of one configuration.
+pub(super) fn add(policies: &[&Value], mutating: bool, options: &Options, drafts: &mut Vec<Draft>) {
+    for family in FAMILIES.iter().filter(|f| f.mutating == mutating) {
+        let own: Vec<&Value> = policies.iter().copied().filter(|p| belongs(p, family)).collect();
+        let (alone, together): (Vec<&Value>, Vec<&Value>) = own.into_iter().partition(|p| is_alone(p));
+        for policy in alone {
+            drafts.push(single(policy, family, options));
+        }
+        shared(&together, family, options, drafts);
+    }
+}
+
+fn belongs(policy: &Value, family: &Family) -> bool {
+    let enabled = policy.at(&["spec", "evaluation", "admission", "enabled"]).and_then(Value::as_bool);
+    let digests = ["spec", "validationConfigurations", "mutateDigest"];
+    policy.text_at(&["kind"]) == family.kind
+        && policy.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/")
+        && enabled != Some(false)
+        && matches!(policy.text_at(&["spec", "evaluation", "mode"]), "" | "Kubernetes")
+        && !(family.base.ends_with(".mutate") && policy.at(&digests).and_then(Value::as_bool) == Some(false))
+}
+
+/// Whether a policy has a webhook of its own.
+fn is_alone(policy: &Value) -> bool {
+    let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let timeout = policy.at(&["spec", "webhookConfiguration", "timeoutSeconds"]);
+    !handed_over(spec).is_empty()
+        || spec.text_at(&["matchConstraints", "matchPolicy"]) == "Exact"
+        || timeout.is_some_and(|v| !v.is_null())
+}
+
+/// The conditions of a policy, if the API server understands all of them.
+fn handed_over(spec: &Value) -> &[Value] {
+    let all = listed(spec, "matchConditions");
+    let judge = Judge::new(&Value::Null);
+    let bad = |c: &Value| judge.problem(c.text_at(&["expression"]), Wanted::Condition).is_some();
+    if all.iter().any(bad) { &[] } else { all }
+}
+
+fn single(policy: &Value, family: &Family, options: &Options) -> Draft {
+    let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let name = policy.text_at(&["metadata", "name"]);
+    let fail = blocks(policy, options);
+    let namespace = policy.text_at(&["metadata", "namespace"]);
+    let dashed = if namespace.is_empty() { name.to_string() } else { format!("{namespace}-{name}") };
+    Draft {
+        name: format!("{}.kyverno.svc-{}-finegrained-{dashed}", family.base, mode(fail)),
+        path: format!("{}/{name}", family.prefix),
+        fail,
+        rules: rules_of(&[policy]),
+        timeout: match policy.at(&["spec", "webhookConfiguration", "timeoutSeconds"]) {
+            Some(Value::Int(n)) => Some(*n),
+            _ => None,
+        },
+        exact: spec.text_at(&["matchConstraints", "matchPolicy"]) == "Exact",
+        selectors: selectors(policy),
+        conditions: conditions(policy),
+        reinvoke: false,
+    }
+}
+
+/// The selectors that count: of namespaces, a policy in one has only its own.
+fn selectors(policy: &Value) -> [Option<Value>; 2] {
+    let own = |key: &str| {
+        let selector = policy.at(&["spec", "matchConstraints", key])?;
+        selector.as_map().is_some_and(|m| !m.is_empty()).then(|| selector.clone())
+    };
+    let namespaces = match policy.text_at(&["metadata", "namespace"]) {
+        "" => own("namespaceSelector"),
+        namespace => {
+            let requirement = object([
+                ("key", "kubernetes.io/metadata.name".into()),
+                ("operator", "In".into()),
+                ("values", texts([namespace])),
+            ]);
+            Some(object([("matchExpressions", Value::list(vec![requirement]))]))
+        }
+    };
+    [namespaces, own("objectSelector")]
+}
+
+/// The conditions of a policy that has a webhook of its own, for the kinds that each is about.
+fn conditions(policy: &Value) -> Vec<Value> {
+    let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let own: Vec<(&str, &str)> = handed_over(spec)
+        .iter()
+        .map(|c| (c.text_at(&["name"]), c.text_at(&["expression"])))
+        .filter(|(_, expression)| !names(expression, "namespaceObject"))
+        .collect();
+    let kind = policy.text_at(&["kind"]);
+    if kind.ends_with("GeneratingPolicy") {
+        let synchronizes =
+            policy.at(&["spec", "evaluation", "synchronize", "enabled"]).and_then(Value::as_bool)
+                == Some(true);
+        return own
+            .into_iter()
+            .map(|(name, expression)| match synchronizes {
+                true => condition(name, &format!("request.operation != 'CREATE' || ({expression})")),
+                false => condition(name, expression),
+            })
+            .collect();
+    }
+    let variants = variants_of(spec, kind.ends_with("MutatingPolicy"));
+    if variants.is_empty() {
+        return own.into_iter().map(|(name, expression)| condition(name, expression)).collect();
+    }
+    let object = if sees_no_object(spec) { "(object == null ? oldObject : object)" } else { "object" };
+    let of = |api_version: &str, kind: &str| {
+        format!("({object}.apiVersion == '{api_version}' && {object}.kind =='{kind}')")
+    };
+    let mut all: Vec<Value> = own
+        .iter()
+        .map(|(name, e)| condition(&format!("autogen-{name}"), &format!("!({}) || ({e})", of("v1", "Pod"))))
+        .collect();
+    for (config, spec) in variants.iter().filter(|(config, _)| *config != "extract") {
+        let targets: Vec<String> =
+            targets(spec).iter().map(|(api_version, kind)| of(api_version, kind)).collect();
+        for c in handed_over(spec) {
+            let (name, e) = (c.text_at(&["name"]), c.text_at(&["expression"]));
+            if !names(e, "namespaceObject") {
+                let expression = format!("!({}) || ({e})", targets.join(" || "));
+                all.push(condition(&format!("autogen-{config}-{name}"), &expression));
+            }
+        }
+    }
+    all
+}
+
+/// Whether some request of the policy has no object.
+fn sees_no_object(spec: &Value) -> bool {
+    let rules = spec.at(&["matchConstraints", "resourceRules"]);
+    items(rules).iter().any(|r| texts_of(r, &["operations"]).any(|o| matches!(o, "DELETE" | "*")))
+}
+
+/// The kinds of the controllers that a variant is for.
+fn targets(spec: &Value) -> Vec<(String, &'static str)> {
+    const KINDS: [(&str, &str); 6] = [
+        ("cronjobs", "CronJob"),
+        ("daemonsets", "DaemonSet"),
+        ("deployments", "Deployment"),
+        ("jobs", "Job"),
+        ("replicasets", "ReplicaSet"),
+        ("statefulsets", "StatefulSet"),
+    ];
+    let mut found = Vec::new();
+    for rule in items(spec.at(&["matchConstraints", "resourceRules"])) {
+        let first = |key: &str| texts_of(rule, &[key]).next().unwrap_or_default();
+        for resource in texts_of(rule, &["resources"]) {
+            if let Some((_, kind)) = KINDS.iter().find(|(plural, _)| *plural == resource) {
+                found.push((format!("{}/{}", first("apiGroups"), first("apiVersions")), *kind));
+            }
+        }
+    }
+    found
+}
+
+/// Whether an expression names an identifier.
+fn names(expression: &str, identifier: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    expression.split(|c: char| !part(c)).any(|word| word == identifier)
+}
+
+/// Webhooks of the policies that share theirs.
+fn shared(policies: &[&Value], family: &Family, options: &Options, drafts: &mut Vec<Draft>) {
+    let mut groups: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    for policy in policies {
+        let [namespaces, objects] = selectors(policy).map(|s| s.as_ref().map_or("null".into(), as_go_writes));
+        let digest = Sha256::digest(format!("[{namespaces},{objects}]").as_bytes());
+        let hash: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+        groups.entry(hash).or_default().push(policy);
+    }
+    let several = groups.len() > 1;
+    for (hash, group) in &groups {
+        let all: BTreeSet<&str> = group.iter().map(|p| p.text_at(&["metadata", "name"])).collect();
+        let path = format!("{}/{}", family.prefix, all.into_iter().collect::<Vec<_>>().join("/"));
+        let suffix = if several { format!("-{hash}") } else { String::new() };
+        for fail in [true, false] {
+            let own: Vec<&Value> = group.iter().copied().filter(|p| blocks(p, options) == fail).collect();
+            let Some(first) = own.first() else { continue };
+            drafts.push(Draft {
+                name: format!("{}.kyverno.svc-{}{suffix}", family.base, mode(fail)),
+                path: path.clone(),
+                fail,
+                rules: rules_of(&own),
+                selectors: selectors(first),
+                ..Draft::default()
+            });
+        }
+    }
+}
+
+/// A selector with its fields in the order of their declaration.
+fn as_go_writes(selector: &Value) -> String {
+    let mut parts = Vec::new();
+    for key in ["matchLabels", "matchExpressions"] {
+        let Some(v) = selector.get(key).filter(|v| !v.is_null()) else { continue };
+        let shown = match v {
+            Value::List(all) => {
+                let shown: Vec<String> = all.iter().map(requirement).collect();
+                format!("[{}]", shown.join(","))
+            }
+            other => json(other),
+        };
+        parts.push(format!("\"{key}\":{shown}"));
+    }
+    format!("{{{}}}", parts.join(","))
+}
+
+fn requirement(r: &Value) -> String {
+    let keys = ["key", "operator", "values"].iter();
+    let parts: Vec<String> = keys.filter_map(|k| r.get(k).map(|v| format!("\"{k}\":{}", json(v)))).collect();
+    format!("{{{}}}", parts.join(","))
+}
+
+/// The rules of policies with their variants. Generating policies see every operation.
+fn rules_of(policies: &[&Value]) -> Vec<Value> {
+    let mut all = BTreeSet::new();
+    for policy in policies {
+        let spec = policy.get("spec").unwrap_or(&Value::Null);
+        let kind = policy.text_at(&["kind"]);
+        let generates = kind.ends_with("GeneratingPolicy");
+        add_rules(spec, generates, &mut all);
+        if !generates {
+            for (_, variant) in variants_of(spec, kind.ends_with("MutatingPolicy")) {
+                add_rules(&variant, false, &mut all);
+            }
+        }
+    }
+    rules(&all)
+}
+
+fn add_rules(spec: &Value, every_operation: bool, all: &mut BTreeSet<Entry>) {
+    for rule in items(spec.at(&["matchConstraints", "resourceRules"])) {
+        let list = |key: &str| texts_of(rule, &[key]).map(str::to_owned).collect::<Vec<String>>();
+        let mut operations = list("operations");
+        if every_operation || operations.iter().any(|o| o == "*") {
+            operations = ["CREATE", "UPDATE", "DELETE", "CONNECT"].map(String::from).to_vec();
+        }
+        let scope = match rule.text_at(&["scope"]) {
+            "Namespaced" => "Namespaced",
+            "Cluster" => "Cluster",
+            _ => "*",
+        };
+        for group in list("apiGroups") {
+            for version in list("apiVersions") {
+                for path in list("resources") {
+                    let (resource, subresource) = path.split_once('/').unwrap_or((&path, ""));
+                    for operation in &operations {
+                        all.insert(Entry {
+                            group: group.clone(),
+                            version: version.clone(),
+                            resource: resource.into(),
+                            subresource: subresource.into(),
+                            scope,
+                            operation: operation.clone(),
+                        });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Calls of webhooks, and what an API server makes of the answers.
+//!
+//! An answer is decoded first, then checked; what is wrong is a failed call with the server's text.
+
+use crate::document::{Duplicates, json, yaml};
+use crate::engine::admission::convert::converted;
+use crate::engine::admission::{Review, seen_request};
+use crate::functions::encode::{decode_base64, lossy};
+use crate::functions::json::decode_json;
+use crate::ir::webhook::Webhook;
+use crate::matching::constraints::Accepted;
+use crate::value::quote::quote;
+use crate::value::{Map, Str, Value};
+
+use super::failure::Failure;
+use super::{Call, Event, Log, Reply, Server};
+
+/// What a webhook says, once the answer is understood.
+#[derive(Clone, Debug)]
+pub(super) enum Response {
+    /// The request may pass.
+    Allowed {
+        /// The text of the patch with its type.
+        patch: Option<(Value, Str)>,
+    },
+}
+
+/// Calls a webhook and reads its answer.
+pub(super) fn ask(
+    server: &Server<'_>,
+    webhook: &Webhook,
+    accepted: &Accepted,
+    review: &Review,
+    round: usize,
+    log: &mut Log,
+) -> Result<Response, Failure> {
+    let rehearsed = review.request.get("dryRun").and_then(Value::as_bool) == Some(true);
+    if rehearsed && !webhook.can_rehearse() {
+        return Err(Failure::cannot_rehearse(webhook));
+    }
+    let Some(version) = webhook.version() else {
+        let text = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+        return Err(Failure::Call(format!("could not create admission objects: {text}")));
+    };
+    let call = Call {
+        configuration: webhook.configuration.clone(),
+        webhook: webhook.name.clone(),
+        url: webhook.url.clone(),
+        version: version.clone(),
+        timeout: webhook.timeout,
+        request: request(accepted, review),
+    };
+    let reply = server.answers.answer(&call);
+    let read = body(&reply, &call).map_err(|why| Failure::Call(format!("failed to call webhook: {why}")));
+    let uid = call.request.text_at(&["uid"]).to_string();
+    log.step(webhook, round, Event::Called(Box::new(call)));
+    let review = read?;
+    let response = checked(&review, &uid, version, webhook.mutating)
+        .map_err(|why| Failure::Call(format!("received invalid webhook response: {why}")))?;
+    for (key, value) in
+        response.get("auditAnnotations").and_then(Value::as_map).into_iter().flat_map(Map::iter)
+    {
+        log.annotate(&format!("{}/{key}", webhook.name), value.clone());
+    }
+    for text in response.get("warnings").and_then(Value::as_list).unwrap_or_default() {
+        log.warnings.add(text.as_str().unwrap_or_default().into());
+    }
+    if response.get("allowed").and_then(Value::as_bool) != Some(true) {
+        return Err(Failure::refused(webhook, response.get("status").unwrap_or(&Value::Null)));
+    }
+    let patch = response.text_at(&["patch"]);
+    let patch_type = match &**version {
+        "v1" => response.text_at(&["patchType"]),
+        _ => "JSONPatch",
+    };
+    let patch = (webhook.mutating && !patch.is_empty()).then(|| (Value::from(patch), Str::from(patch_type)));
+    Ok(Response::Allowed { patch: patch.map(|(p, t)| (decoded_patch(&p), t)) })
+}
+
+/// The patch as text; it was found to be base64 before.
+fn decoded_patch(patch: &Value) -> Value {
+    let bytes = decode_base64(patch.as_str().unwrap_or_default().as_bytes()).unwrap_or_default();
+    lossy(&bytes).into()
+}
+
+/// The request as a webhook is sent it: under the resource that it is for.
+fn request(accepted: &Accepted, review: &Review) -> Value {
+    let mut request = seen_request(accepted, review).as_map().cloned().unwrap_or_default();
+    for key in ["object", "oldObject"] {
+        let object = review.part(key);
+        let sent = if object.is_null() { object } else { converted(&object, &accepted.kind) };
+        request.insert(key, sent);
+    }
+    Value::Map(request)
+}
+
+/// The review that came back.
+///
+/// # Errors
+/// The text of a failed call.
+fn body(reply: &Reply, call: &Call) -> Result<Value, String> {
+    let (code, body) = match reply {
+        Reply::Nothing(why) => return Err(format!("Post {}: {why}", quote(&call.address()))),
+        Reply::Http { code, body } => (*code, body),
+    };
+    if !(200..=206).contains(&code) {
+        return Err(http_text(code));
+    }
+    let review = match json::parse(body) {
+        Ok(review) => review,
+        Err(_) => yaml::parse(body, Duplicates::LastWins)
+            .map_err(|_| "couldn't get version/kind; json parse error: invalid text".to_string())?,
+    };
+    if !matches!(review, Value::Map(_) | Value::Null) {
+        return Err(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct \
+             {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+            review.json_type()
+        ));
+    }
+    let wanted = format!("admission.k8s.io/{}", call.version);
+    let or = |found: &str, other: &str| if found.is_empty() { other.to_string() } else { found.to_string() };
+    let api_version = or(review.text_at(&["apiVersion"]), &wanted);
+    let kind = or(review.text_at(&["kind"]), "AdmissionReview");
+    let known = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"].contains(&&*api_version);
+    if !known || kind != "AdmissionReview" {
+        return Err(format!(
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            quote(&kind),
+            quote(&api_version)
+        ));
+    }
+    if api_version != wanted {
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        return Err(format!(
+            "converting ({version}.AdmissionReview) to ({}.AdmissionReview): unknown conversion",
+            call.version
+        ));
+    }
+    wrong_type(&review).map_or(Ok(review), Err)
+}
+
+/// What the API server's client says of an HTTP status.
+fn http_text(code: u16) -> String {
+    let text = match code {
+        400 => "the server rejected our request for an unknown reason",
+        401 => "the server has asked for the client to provide credentials",
+        403 => "unknown",
+        404 => "the server could not find the requested resource",
+        405 => "the server does not allow this method on the requested resource",
+        406 => "the server was unable to respond with a content type that the client supports",
+        409 => "the server reported a conflict",
+        415 => "the server was unable to process the media type",
+        422 => "the server rejected our request due to an error in our request",
+        429 => "the server has received too many requests and has asked us to try again later",
+        503 => "the server is currently unable to handle the request",
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+        }
+        code if code >= 500 => {
+            "an error on the server (\"unknown\") has prevented the request from succeeding"
+        }
+        code => {
+            return format!(
+                "the server responded with the status code {code} but did not return more information"
+            );
+        }
+    };
+    text.into()
+}
+
+/// The fields of an answer with their types in JSON and in Go.
+const FIELDS: [(&str, &str, &str); 7] = [
+    ("uid", "string", "types.UID"),
+    ("allowed", "bool", "bool"),
+    ("status", "object", "v1.Status"),
+    ("patch", "string", "[]uint8"),
+    ("patchType", "string", "v1.PatchType"),
+    ("auditAnnotations", "object", "map[string]string"),
+    ("warnings", "array", "[]string"),
+];
+
+/// The first value of a wrong type.
+fn wrong_type(review: &Value) -> Option<String> {
+    let cannot = |v: &Value, holder: &str, path: &str, ty: &str| {
+        let kind = v.json_type();
+        format!("json: cannot unmarshal {kind} into Go struct field {holder}.{path} of type {ty}")
+    };
+    let response = review.get("response").filter(|r| !r.is_null())?;
+    let Value::Map(fields) = response else {
+        return Some(cannot(response, "AdmissionReview", "response", "v1.AdmissionResponse"));
+    };
+    for (key, v) in fields.iter() {
+        let Some((_, wanted, ty)) = FIELDS.iter().find(|(name, ..)| *name == &**key) else { continue };
+        let path = format!("response.{key}");
+        if !v.is_null() && v.json_type() != *wanted {
+            return Some(cannot(v, "AdmissionResponse", &path, ty));
+        }
+        let inner: Vec<&Value> = match v {
+            Value::List(items) => items.iter().collect(),
+            Value::Map(m) if &**key == "auditAnnotations" => m.iter().map(|(_, v)| v).collect(),
+            _ => Vec::new(),
+        };
+        if let Some(v) = inner.into_iter().find(|v| !v.is_null() && v.as_str().is_none()) {
+            return Some(cannot(v, "AdmissionResponse", &path, "string"));
+        }
+        if &**key == "patch"
+            && let Err(at) = decode_base64(v.as_str().unwrap_or_default().as_bytes())
+        {
+            return Some(format!("illegal base64 data at input byte {at}"));
+        }
+    }
+    None
+}
+
+/// The response in a review.
+///
+/// # Errors
+/// What is wrong with it.
+fn checked<'v>(review: &'v Value, uid: &str, version: &str, mutating: bool) -> Result<&'v Value, String> {
+    let Some(response) = review.get("response").filter(|r| !r.is_null()) else {
+        return Err("webhook response was absent".into());
+    };
+    if version != "v1" {
+        return Ok(response);
+    }
+    let got = response.text_at(&["uid"]);
+    if got != uid {
+        return Err(format!("expected response.uid={}, got {}", quote(uid), quote(got)));
+    }
+    let (api_version, kind) = (review.text_at(&["apiVersion"]), review.text_at(&["kind"]));
+    if api_version.is_empty() || kind.is_empty() {
+        let shown =
+            if api_version.contains('/') { api_version.to_string() } else { format!("/{api_version}") };
+        return Err(format!(
+            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {shown}, Kind={kind}"
+        ));
+    }
+    let patch = !response.text_at(&["patch"]).is_empty();
+    let patch_type = response.get("patchType").and_then(Value::as_str);
+    match (mutating, patch, patch_type) {
+        (true, true, None) => Err("webhook returned response.patch but not response.patchType".into()),
+        (true, false, Some(_)) => Err("webhook returned response.patchType but not response.patch".into()),
+        (true, true, Some("")) => Err("webhook returned invalid response.patchType of \"\"".into()),
+        (false, true, _) => Err("validating webhook may not return response.patch".into()),
+        (false, false, Some(_)) => Err("validating webhook may not return response.patchType".into()),
+        _ => Ok(response),
+    }
+}
+
+/// The operations of a patch, not looked into.
+///
+/// # Errors
+/// The text is no list of objects.
+pub(super) fn operations(patch: &Value) -> Result<Vec<Value>, String> {
+    let text = patch.as_str().unwrap_or_default();
+    decode_json(text)?;
+    let cannot =
+        |v: &Value, ty: &str| format!("json: cannot unmarshal {} into Go value of type {ty}", v.json_type());
+    match json::parse(text)? {
+        Value::Null => Ok(Vec::new()),
+        Value::List(items) => match items.iter().find(|v| !matches!(v, Value::Map(_) | Value::Null)) {
+            Some(other) => Err(cannot(other, "jsonpatch.Operation")),
+            None => Ok(items.to_vec()),
+        },
+        other => Err(cannot(&other, "jsonpatch.Patch")),
+    }
+}

@@ -1,0 +1,66 @@
+//! What follows when a call does not end with a yes.
+
+use crate::engine::admission::Denial;
+use crate::ir::webhook::Webhook;
+use crate::value::quote::quote;
+use crate::value::{Str, Value};
+
+/// Why a call does not end with a yes.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// The call itself failed, which the webhook may forgive.
+    Call(String),
+    /// The request does not pass.
+    Denied(Box<Denial>),
+}
+
+impl Failure {
+    /// Something failed that nobody can forgive.
+    pub(super) fn internal(text: &str) -> Failure {
+        Failure::Denied(Box::new(Denial::internal(text)))
+    }
+
+    /// A webhook said no.
+    pub(super) fn refused(webhook: &Webhook, status: &Value) -> Failure {
+        let by = format!("admission webhook {} denied the request", quote(&webhook.name));
+        let message = match (status.text_at(&["message"]), status.text_at(&["reason"])) {
+            ("", "") => format!("{by} without explanation"),
+            ("", text) | (text, _) => format!("{by}: {text}"),
+        };
+        let code = match status.get("code") {
+            Some(Value::Int(code)) => u16::try_from(*code).unwrap_or(u16::MAX).max(400),
+            _ => 400,
+        };
+        let mut details = status.get("details").cloned().unwrap_or_default();
+        let mut causes = Vec::new();
+        if let Value::Map(m) = &mut details
+            && let Some(Value::List(list)) = m.remove("causes")
+        {
+            causes = list.iter().map(|c| c.text_at(&["message"]).to_string()).collect();
+        }
+        let reason = Str::from(status.text_at(&["reason"]));
+        Failure::Denied(Box::new(Denial { code, reason, message, details, causes, internal: false }))
+    }
+
+    /// The request is a rehearsal, and calls of the webhook leave something behind.
+    pub(super) fn cannot_rehearse(webhook: &Webhook) -> Failure {
+        if webhook.side_effects.is_none() {
+            return Failure::Call("Webhook SideEffects is nil".into());
+        }
+        let message = format!("admission webhook {} does not support dry run", quote(&webhook.name));
+        let reason = "BadRequest".into();
+        Failure::Denied(Box::new(Denial { code: 400, reason, message, ..Denial::default() }))
+    }
+
+    /// The answer to the request; `None` when the webhook forgives.
+    pub(super) fn denial(self, webhook: &Webhook) -> Option<Box<Denial>> {
+        match self {
+            Failure::Denied(denial) => Some(denial),
+            Failure::Call(_) if webhook.ignore => None,
+            Failure::Call(why) => {
+                let text = format!("failed calling webhook {}: {why}", quote(&webhook.name));
+                Some(Box::new(Denial::internal(&text)))
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Whether a webhook is called for a request, and why not.
+
+use std::fmt;
+
+use crate::engine::admission::listing::Admitted;
+use crate::engine::admission::{Denial, Review, World, conditions};
+use crate::functions::Context;
+use crate::ir::expressions::Source;
+use crate::ir::webhook::Webhook;
+use crate::matching::constraints::{Accepted, Mismatch, accepts, mismatch};
+use crate::value::{Map, Str, Value};
+
+/// What becomes of a webhook for a request.
+#[derive(Clone, Debug)]
+pub enum Decision {
+    /// It is called, with the objects as this resource.
+    Call(Accepted),
+    /// It is not called.
+    Skip(Why),
+    /// The request does not pass because that cannot be told.
+    Deny(Box<Denial>),
+}
+
+/// Why a webhook is not called.
+#[derive(Clone, Debug)]
+pub enum Why {
+    /// No webhook ever sees such objects.
+    Exempt,
+    /// It has no rules.
+    NoRules,
+    /// Its rules or selectors leave the request out.
+    Mismatch(Mismatch),
+    /// Its conditions are not all true: the texts of all.
+    Condition(Vec<Str>),
+    /// Its conditions fail, which it forgives.
+    ConditionFailed(String),
+    /// Mutating webhooks were called again, but this one does not want that, or nothing changed after it.
+    NotAgain,
+    /// The request was denied before.
+    Denied,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Exempt => f.write_str("no webhook is called for policies and webhook configurations"),
+            Why::NoRules => f.write_str("it has no rules"),
+            Why::Mismatch(mismatch) => mismatch.fmt(f),
+            Why::Condition(all) => match &all[..] {
+                [one] => write!(f, "its match condition is false: {one}"),
+                all => write!(f, "one of its match conditions is false: {}", all.join("; ")),
+            },
+            Why::ConditionFailed(text) => {
+                write!(f, "its match conditions fail, and its failure policy is Ignore: {text}")
+            }
+            Why::NotAgain => f.write_str("it is called once"),
+            Why::Denied => f.write_str("the request was denied before"),
+        }
+    }
+}
+
+/// Whether a webhook is called for a request.
+pub fn decide(webhook: &Webhook, review: &Review, world: &World, cx: &Context) -> Decision {
+    if is_exempt(review) {
+        return Decision::Skip(Why::Exempt);
+    }
+    if webhook.when.rules.is_empty() {
+        return Decision::Skip(Why::NoRules);
+    }
+    let a = &review.attributes;
+    let none = Map::new();
+    let labels = || match world.namespaces.get(&a.namespace) {
+        Some(namespace) => Ok(namespace.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none)),
+        None => Err(()),
+    };
+    let accepted = match accepts(&webhook.when, a, world.kinds(), labels) {
+        Ok(Some(accepted)) => accepted,
+        Ok(None) => {
+            let labels = labels().unwrap_or(&none);
+            return Decision::Skip(Why::Mismatch(mismatch(&webhook.when, a, labels)));
+        }
+        Err(()) => return Decision::Deny(Box::new(Denial::no_namespace(&a.namespace))),
+    };
+    match conditions(&webhook.conditions, &accepted, review, cx) {
+        Admitted::Yes => Decision::Call(accepted),
+        Admitted::No => Decision::Skip(Why::Condition(webhook.conditions.iter().map(text).collect())),
+        Admitted::Failed(text) if webhook.ignore => Decision::Skip(Why::ConditionFailed(text)),
+        Admitted::Failed(text) => Decision::Deny(Box::new(forbidden(review, &text))),
+    }
+}
+
+fn text(condition: &Source) -> Str {
+    condition.text.clone()
+}
+
+/// Whether no webhook ever sees the request: one for what decides over requests.
+fn is_exempt(review: &Review) -> bool {
+    let [group, _, kind] = &review.attributes.kind;
+    &**group == "admissionregistration.k8s.io"
+        && matches!(
+            &**kind,
+            "ValidatingWebhookConfiguration"
+                | "MutatingWebhookConfiguration"
+                | "ValidatingAdmissionPolicy"
+                | "ValidatingAdmissionPolicyBinding"
+                | "MutatingAdmissionPolicy"
+                | "MutatingAdmissionPolicyBinding"
+        )
+}
+
+fn forbidden(review: &Review, why: &str) -> Denial {
+    let a = &review.attributes;
+    let resource = review.resource_name();
+    let mut details = Map::new();
+    for (key, value) in [("group", &a.group), ("kind", &a.resource), ("name", &a.name)] {
+        if !value.is_empty() {
+            details.insert(key, Value::Str(value.clone()));
+        }
+    }
+    let name = match &*a.name {
+        "" => String::new(),
+        name => format!(" {}", crate::value::quote::quote(name)),
+    };
+    Denial {
+        code: 403,
+        reason: "Forbidden".into(),
+        message: format!("{resource}{name} is forbidden: {why}"),
+        details: Value::Map(details),
+        ..Denial::default()
+    }
+}

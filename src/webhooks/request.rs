@@ -1,0 +1,74 @@
+//! Requests from what users write: reviews, their `request`, or plain objects.
+
+use crate::engine::admission::Review;
+use crate::kubernetes::Kinds;
+use crate::value::{Map, Str, Value};
+
+/// Reads a request: an AdmissionReview, the `request` of one, or an object, which is created.
+///
+/// # Errors
+/// It is none of these.
+pub fn request(document: &Value, kinds: &Kinds) -> Result<Review, String> {
+    if let Some(request) =
+        document.get("request").filter(|_| document.text_at(&["kind"]) == "AdmissionReview")
+    {
+        return checked(request);
+    }
+    if document.get("operation").is_some() && document.get("resource").is_some() {
+        return checked(document);
+    }
+    let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
+    if kind.is_empty() || document.as_map().is_none() {
+        return Err(
+            "no request: expected an AdmissionReview, the `request` of one, or an object with a kind".into(),
+        );
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let known = kinds.kind(group, version, kind);
+    let plural = kinds.plural_of(group, version, kind);
+    let name = document.text_at(&["metadata", "name"]);
+    let mut namespace = document.text_at(&["metadata", "namespace"]);
+    if namespace.is_empty() && known.is_some_and(|r| r.namespaced) {
+        namespace = "default";
+    }
+    if group.is_empty() && kind == "Namespace" {
+        namespace = name;
+    }
+    let id = |last: &str, value: &str| {
+        let entries = [("group", group), ("version", version), (last, value)];
+        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect())
+    };
+    let groups = ["system:masters", "system:authenticated"].map(Value::from);
+    let user = [("username", Value::from("kubernetes-admin")), ("groups", Value::list(groups.to_vec()))];
+    let mut m = Map::new();
+    m.insert("uid", "00000000-0000-0000-0000-000000000000".into());
+    m.insert("kind", id("kind", kind));
+    m.insert("resource", id("resource", &plural));
+    m.insert("requestKind", id("kind", kind));
+    m.insert("requestResource", id("resource", &plural));
+    for (key, text) in [("name", name), ("namespace", namespace)] {
+        if !text.is_empty() {
+            m.insert(key, text.into());
+        }
+    }
+    m.insert("operation", "CREATE".into());
+    m.insert("userInfo", Value::Map(user.into_iter().map(|(k, v)| (Str::from(k), v)).collect()));
+    m.insert("object", document.clone());
+    m.insert("oldObject", Value::Null);
+    m.insert("dryRun", Value::Bool(false));
+    m.insert("options", Value::Null);
+    Ok(Review::new(Value::Map(m)))
+}
+
+fn checked(request: &Value) -> Result<Review, String> {
+    let operation = request.text_at(&["operation"]);
+    if !matches!(operation, "CREATE" | "UPDATE" | "DELETE" | "CONNECT") {
+        return Err(format!("`operation` is `{operation}`: expected CREATE, UPDATE, DELETE or CONNECT"));
+    }
+    if request.text_at(&["resource", "resource"]).is_empty() {
+        return Err(
+            "`resource.resource` is missing: the plural name of what is asked for, such as `pods`".into()
+        );
+    }
+    Ok(Review::new(request.clone()))
+}

@@ -1,0 +1,252 @@
+//! The client of the Kubernetes API and the commands that use it, on a server that answers from a table.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use common::Files;
+use ephor::cluster::{Choice, Cluster, connect};
+use ephor::document::yaml_value;
+
+/// Answers by path with query, and remembers requests as `METHOD PATH`.
+struct Server {
+    address: String,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+type Table = HashMap<String, (u16, String)>;
+
+impl Server {
+    fn new(table: &[(&str, u16, &str)]) -> Server {
+        let mut all: Table = [
+            ("/api", r#"{"versions":["v1"]}"#),
+            ("/apis", r#"{"groups":[{"name":"apps","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]},{"name":"gone.io","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]}]}"#),
+            ("/api/v1", r#"{"resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true},{"name":"namespaces","kind":"Namespace","namespaced":false}]}"#),
+            ("/apis/apps/v1", r#"{"resources":[{"name":"deployments","kind":"Deployment","namespaced":true},{"name":"deployments/scale","kind":"Scale","group":"autoscaling","version":"v1","namespaced":true}]}"#),
+        ]
+        .map(|(path, body)| (path.to_string(), (200, body.to_string())))
+        .into();
+        all.extend(
+            table.iter().map(|(path, code, body)| ((*path).to_string(), (*code, (*body).to_string()))),
+        );
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let told = seen.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (all, told) = (all.clone(), told.clone());
+                std::thread::spawn(move || answer(stream, &all, &told));
+            }
+        });
+        Server { address, seen }
+    }
+
+    fn kubeconfig(&self) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{}'}}}}]\nusers: [{{name: u, user: {{}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\ncurrent-context: c\n",
+            self.address
+        )
+    }
+
+    fn cluster(&self) -> (Cluster, Files) {
+        let files = Files::new(&[("config", &self.kubeconfig())]);
+        let path = files.path("config").to_string_lossy().into_owned();
+        (connect(&Choice { kubeconfig: path, ..Choice::default() }).unwrap(), files)
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn answer(stream: TcpStream, all: &Table, told: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return;
+        }
+        let mut words = line.split_whitespace();
+        let (method, path) =
+            (words.next().unwrap_or_default().to_string(), words.next().unwrap_or_default().to_string());
+        let mut length = 0;
+        loop {
+            let mut header = String::new();
+            if reader.read_line(&mut header).unwrap_or(0) == 0 || header.trim().is_empty() {
+                break;
+            }
+            if let Some(n) = header.to_lowercase().strip_prefix("content-length:") {
+                length = n.trim().parse().unwrap_or(0);
+            }
+        }
+        let mut body = vec![0; length];
+        let _ = reader.read_exact(&mut body);
+        told.lock().unwrap().push(format!("{method} {path}"));
+        let missing = (
+            404,
+            r#"{"kind":"Status","status":"Failure","reason":"NotFound","message":"not here","code":404}"#
+                .to_string(),
+        );
+        let (code, text) = all.get(&path).cloned().unwrap_or(missing);
+        let text = if method == "PATCH" { String::from_utf8_lossy(&body).into_owned() } else { text };
+        let code = if method == "PATCH" { 200 } else { code };
+        let head = format!(
+            "HTTP/1.1 {code} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            text.len()
+        );
+        if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())).is_err() {
+            return;
+        }
+    }
+}
+
+const PAGES: &[(&str, u16, &str)] = &[
+    (
+        "/api/v1/configmaps?limit=500",
+        200,
+        r#"{"metadata":{"continue":"t+1"},"items":[{"metadata":{"name":"a","namespace":"shop","labels":{"team":"x"}}}]}"#,
+    ),
+    (
+        "/api/v1/configmaps?limit=500&continue=t%2B1",
+        200,
+        r#"{"items":[{"metadata":{"name":"b","namespace":"shop"}}]}"#,
+    ),
+    (
+        "/api/v1/namespaces?limit=500",
+        200,
+        r#"{"items":[{"metadata":{"name":"shop","labels":{"env":"prod"}}}]}"#,
+    ),
+];
+
+#[test]
+fn lists_come_in_pages_and_items_get_their_kind() {
+    let server = Server::new(PAGES);
+    let (cluster, _files) = server.cluster();
+    let kinds = cluster.kinds().unwrap().clone();
+    let objects = cluster.list(kinds.resource("", "v1", "configmaps").unwrap(), "").unwrap();
+    let shown: Vec<String> = objects
+        .iter()
+        .map(|o| format!("{} {}", o.text_at(&["kind"]), o.text_at(&["metadata", "name"])))
+        .collect();
+    assert_eq!(shown, ["ConfigMap a", "ConfigMap b"]);
+}
+
+#[test]
+fn a_page_that_has_expired_begins_the_list_again() {
+    let server = Server::new(&[
+        (
+            "/api/v1/configmaps?limit=500",
+            200,
+            r#"{"metadata":{"continue":"old"},"items":[{"metadata":{"name":"a"}}]}"#,
+        ),
+        (
+            "/api/v1/configmaps?limit=500&continue=old",
+            410,
+            r#"{"kind":"Status","status":"Failure","reason":"Expired","message":"too old","code":410}"#,
+        ),
+        ("/api/v1/configmaps", 200, r#"{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"c"}}]}"#),
+    ]);
+    let (cluster, _files) = server.cluster();
+    let kinds = cluster.kinds().unwrap().clone();
+    let objects = cluster.list(kinds.resource("", "v1", "configmaps").unwrap(), "").unwrap();
+    assert_eq!(objects.iter().map(|o| o.text_at(&["metadata", "name"])).collect::<Vec<_>>(), ["a", "c"]);
+}
+
+#[test]
+fn a_group_whose_server_does_not_answer_is_left_out() {
+    let server = Server::new(&[]);
+    let (cluster, _files) = server.cluster();
+    let kinds = cluster.kinds().unwrap();
+    assert!(kinds.kind("apps", "v1", "Deployment").unwrap().kind_of("scale").is_some());
+    assert!(kinds.all().iter().all(|r| &*r.group != "gone.io"));
+}
+
+#[test]
+fn refusals_of_the_api_keep_their_code_and_words() {
+    let server = Server::new(&[]);
+    let (cluster, _files) = server.cluster();
+    let failure = cluster.get("/api/v1/namespaces/shop/configmaps/none").unwrap_err();
+    assert_eq!((failure.code, &*failure.reason, &*failure.text), (404, "NotFound", "not here"));
+}
+
+#[test]
+fn objects_are_written_by_server_side_apply() {
+    let server = Server::new(&[]);
+    let (cluster, _files) = server.cluster();
+    let object =
+        yaml_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}").unwrap();
+    assert!(cluster.apply(&object, "ephor").unwrap().json_eq(&object));
+    assert_eq!(
+        server.seen().last().map(String::as_str),
+        Some("PATCH /api/v1/namespaces/shop/configmaps/a?fieldManager=ephor&force=true")
+    );
+}
+
+const POLICY: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: need-team}\nspec:\n  rules:\n  - name: team\n    \
+                      match: {any: [{resources: {kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}}}]}\n    \
+                      validate: {message: label team is needed, pattern: {metadata: {labels: {team: \"?*\"}}}}\n";
+
+#[test]
+fn policies_are_applied_to_the_objects_of_a_cluster() {
+    let server = Server::new(PAGES);
+    let files = Files::new(&[("config", &server.kubeconfig()), ("p.yaml", POLICY)]);
+    let ran = files.run(&["apply", "p.yaml", "--cluster", "--kubeconfig", "config"]);
+    assert!(ran.out.contains("Applying 1 policy rule(s) to 2 resource(s)..."), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("resource shop/ConfigMap/b failed"), "{}", ran.out);
+    assert!(ran.out.contains("pass: 1, fail: 1"), "{}", ran.out);
+    let ran = files.run(&["apply", "p.yaml", "--cluster", "--kubeconfig", "config", "-r", "a"]);
+    assert!(ran.out.contains("pass: 1, fail: 0"), "{}", ran.out);
+    let ran = files.run(&["apply", "p.yaml", "--cluster", "--kubeconfig", "config", "-r", "none"]);
+    assert_eq!(ran.err, "Error: failed to load resources (none not found in cluster)\n");
+}
+
+#[test]
+fn webhook_configurations_are_simulated_and_written() {
+    let server = Server::new(&[
+        (
+            "/apis",
+            200,
+            r#"{"groups":[{"name":"admissionregistration.k8s.io","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]}]}"#,
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1",
+            200,
+            r#"{"resources":[{"name":"validatingwebhookconfigurations","kind":"ValidatingWebhookConfiguration"},{"name":"mutatingwebhookconfigurations","kind":"MutatingWebhookConfiguration"}]}"#,
+        ),
+    ]);
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop}\n";
+    let map = pod.replace("Pod", "ConfigMap");
+    let files = Files::new(&[
+        ("config", &server.kubeconfig()),
+        ("p.yaml", POLICY),
+        ("pod.yaml", pod),
+        ("map.yaml", &map),
+    ]);
+    let ran = files.run(&["webhook-config", "p.yaml", "--simulate", "map.yaml"]);
+    assert_eq!(
+        ran.out,
+        "CREATE configmaps shop/a\nmutating webhooks, one after the other: none\nvalidating webhooks, together:\n  \
+         1. kyverno-resource-validating-webhook-cfg/validate.kyverno.svc-fail at https://ephor.ephor.svc:443/validate/fail?timeout=10s\n"
+    );
+    let ran = files.run(&["webhook-config", "p.yaml", "--simulate", "pod.yaml"]);
+    assert!(ran.out.ends_with("not called:\n  kyverno-resource-validating-webhook-cfg/validate.kyverno.svc-fail: no rule is for the request's resource\n"), "{}", ran.out);
+    let ran = files.run(&["webhook-config", "p.yaml", "--apply", "--kubeconfig", "config"]);
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""));
+    let written: Vec<String> = server.seen().into_iter().filter(|r| r.starts_with("PATCH")).collect();
+    assert_eq!(written.len(), 2, "{written:?}");
+}
+
+#[test]
+fn a_configuration_that_an_api_server_would_refuse_is_not_printed() {
+    let files = Files::new(&[("p.yaml", POLICY)]);
+    let ran = files.run(&["webhook-config", "p.yaml", "--url", "http://h"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("'https' is the only allowed URL scheme"), "{}", ran.err);
+}
