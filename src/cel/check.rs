@@ -172,7 +172,7 @@ impl Checker<'_> {
             Kind::List { items, optional } => self.list(items, optional),
             Kind::Map(entries) => self.map(entries),
             Kind::Struct { name, fields } => self.message(at, name, fields),
-            Kind::Fold(fold) => self.fold(at, fold),
+            Kind::Fold(fold) => self.fold(fold),
         };
         Typed { at, ty, kind }
     }
@@ -307,12 +307,10 @@ impl Checker<'_> {
         }
         let mut typed: Vec<Typed> = args.iter().map(|a| self.node(a)).collect();
         if matches!(&**function, "_&&_" | "_||_") && target.is_none() {
-            typed.iter().for_each(|side| self.expect(side, &Type::Bool));
+            let misfits = typed.iter().filter(|side| !self.expect(side, &Type::Bool)).count();
+            let ty = if misfits == 0 { Type::Bool } else { Type::Error };
             let function = function.clone();
-            return (
-                Type::Bool,
-                TypedKind::Call { function, args: typed, member: false, overloads: vec![0] },
-            );
+            return (ty, TypedKind::Call { function, args: typed, member: false, overloads: vec![0] });
         }
         let (name, member) = match target {
             None => (self.function_name(function), false),
@@ -498,7 +496,7 @@ impl Checker<'_> {
         (ty, TypedKind::Struct { name, fields: typed })
     }
 
-    fn fold(&mut self, at: Place, fold: &Fold) -> (Type, TypedKind) {
+    fn fold(&mut self, fold: &Fold) -> (Type, TypedKind) {
         let Fold { shape, range, var, var2, init, condition, step, result } = fold;
         let range = self.node(range);
         let init = self.node(init);
@@ -509,7 +507,7 @@ impl Checker<'_> {
             let result = self.node(result);
             self.scopes.truncate(depth);
             let step = init.clone();
-            let ty = result.ty.clone();
+            let ty = self.known(&result.ty);
             let (shape, var, var2) = (*shape, var.clone(), var2.clone());
             return (
                 ty,
@@ -532,8 +530,7 @@ impl Checker<'_> {
         self.scopes.truncate(depth + 1);
         let result = self.node(result);
         self.scopes.truncate(depth);
-        let ty = result.ty.clone();
-        let _ = at;
+        let ty = self.known(&result.ty);
         let (shape, var, var2) = (*shape, var.clone(), var2.clone());
         (ty, TypedKind::Fold(Box::new(TypedFold { shape, range, var, var2, init, step, result })))
     }
@@ -563,11 +560,14 @@ impl Checker<'_> {
         }
     }
 
-    fn expect(&mut self, found: &Typed, wanted: &Type) {
-        if !self.unknowns.assign(wanted, &found.ty) {
+    /// Whether a part has the type it must have; an issue if not.
+    fn expect(&mut self, found: &Typed, wanted: &Type) -> bool {
+        let fits = self.unknowns.assign(wanted, &found.ty);
+        if !fits {
             let (wanted, own) = (self.shown(wanted), self.known(&found.ty));
             self.issue(found.at, format!("expected type '{wanted}' but found '{own}'"));
         }
+        fits
     }
 }
 

@@ -96,15 +96,18 @@ fn arguments(at: Place, function: &str, args: &[Typed], member: bool, out: &mut 
         "duration" => {
             let bad = match args.first().map(|a| (a.at, &a.kind)) {
                 Some((at, TypedKind::Const(Value::Str(s)))) => duration::parse_ok(s).is_none().then_some(at),
-                Some((at, TypedKind::Const(Value::Int(_)))) => Some(at),
+                Some((at, TypedKind::Const(Value::Int(_) | Value::Null))) => Some(at),
                 _ => None,
             };
             out.extend(bad.map(|at| Issue::new(at, "invalid duration argument")));
         }
         "timestamp" => {
-            if let Some((at, _)) = text(0).filter(|(_, s)| Time::parse_rfc3339(s).is_err()) {
-                out.push(Issue::new(at, "invalid timestamp argument"));
-            }
+            let bad = match args.first().map(|a| (a.at, &a.kind)) {
+                Some((at, TypedKind::Const(Value::Str(s)))) => Time::parse_rfc3339(s).is_err().then_some(at),
+                Some((at, TypedKind::Const(Value::Null))) => Some(at),
+                _ => None,
+            };
+            out.extend(bad.map(|at| Issue::new(at, "invalid timestamp argument")));
         }
         "matches" if member => {
             if let Some((at, _)) = text(1).filter(|(_, s)| regex::compiled(s).is_err()) {

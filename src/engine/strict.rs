@@ -12,7 +12,7 @@ use crate::ir::Expr;
 use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::ir::expressions::Lazy;
 use crate::ir::strict::map_of;
-use crate::value::object::is_mutation;
+use crate::value::object::{is_found_by, is_mutation};
 use crate::value::{Fault, Object, Str, Value};
 
 use super::eval::{Env, Evaluated, eval};
@@ -45,7 +45,8 @@ impl Meter {
     /// # Errors
     /// The limit is exceeded.
     pub fn charge(&self, amount: u64) -> Result<(), Fault> {
-        let now = self.spent.get().saturating_add(amount);
+        // Negative depths of `flatten` are charged as numbers that wrap.
+        let now = self.spent.get().wrapping_add(amount);
         self.spent.set(now);
         if now > self.limit { Err(Fault::Budget) } else { Ok(()) }
     }
@@ -167,7 +168,10 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             let left = eval(&sides[0], env)?;
             match left.as_optional() {
                 Some(None) => eval(&sides[1], env),
-                Some(Some(v)) if *unwrap => Ok(Cow::Owned(v.clone())),
+                Some(Some(v)) if *unwrap => {
+                    fits(v)?;
+                    Ok(Cow::Owned(v.clone()))
+                }
                 None if env.functions.cel_level == CelLevel::V30 => Err(overload()),
                 _ => Ok(left),
             }
@@ -227,12 +231,18 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
                     }
                     result => result?,
                 };
+                if let Some(fault) = unfit_key(index, &computed) {
+                    env.charge(u64::from(!optional && !*may))?;
+                    return Err(fault);
+                }
                 (&*computed, *may)
             }
             Step::Field(name) => {
                 let found = cel::messages::field(&at, name)?;
                 env.charge(1)?;
-                at = Cow::Owned(found.ok_or_else(|| Fault::NotFound(name.clone()))?);
+                let found = found.ok_or_else(|| Fault::NotFound(name.clone()))?;
+                fits(&found)?;
+                at = Cow::Owned(found);
                 continue;
             }
         };
@@ -293,11 +303,31 @@ fn shown(key: &Value) -> Str {
 
 const NULL: Value = Value::Null;
 
+/// The fault of a computed key that can be none.
+fn unfit_key(index: &Expr, key: &Value) -> Option<Fault> {
+    if matches!(key, Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Str(_)) {
+        return None;
+    }
+    let kind = match (key, index) {
+        (Value::Null, index) if is_read(index) => "<nil>",
+        (Value::List(_) | Value::Map(_), index) if is_read(index) => cel::native_type(key),
+        (Value::List(_), Expr::Invoke(call)) if call.function.name == "_+_" => "*types.concatList",
+        _ => cel::go_type(key),
+    };
+    Some(Fault::new(format!("invalid qualifier type: {kind}")))
+}
+
+/// Whether an expression gives a value of the host as it is.
+fn is_read(expr: &Expr) -> bool {
+    match expr {
+        Expr::Walk(walk) => matches!(walk.base, Expr::Path { .. }),
+        Expr::Cond(parts) => is_read(&parts[1]) && is_read(&parts[2]),
+        _ => false,
+    }
+}
+
 /// What stands under a key or at a position; `None` when nothing does.
 fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
-    if matches!(key, Value::Null | Value::List(_) | Value::Map(_)) {
-        return Err(Fault::new(format!("invalid qualifier type: {}", cel::go_type(key))));
-    }
     match base {
         Value::Map(_) => Ok(base.cel_entry(key).flatten()),
         Value::List(items) => {
@@ -402,9 +432,16 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
         None => {
             let args: Vec<Cow<'_, Value>> =
                 results.iter().filter_map(|r| r.as_ref().ok()).map(|v| Cow::Borrowed(&**v)).collect();
-            cel::call(invoke.function, &Call { args: &args, known: invoke.known, cx: env.functions })
+            let call = Call { args: &args, known: invoke.known, cx: env.functions };
+            match invoke.guards.iter().zip(&args).all(|(guard, v)| guard.admits(v)) {
+                true => cel::call(invoke.function, &call),
+                false => Err(cel::no_overload(invoke.function.name, &call)),
+            }
         }
     };
+    if outcome.as_ref().is_err_and(Fault::ends) {
+        return outcome.map(Cow::Owned);
+    }
     if env.is_metered() && (failed.is_none() || !invoke.known.prepared) {
         let args: Vec<Option<&Value>> = results.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
         let level = env.functions.cel_level;
@@ -414,7 +451,9 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
         }
         env.charge((invoke.function.cost)(&charge))?;
     }
-    outcome.map(Cow::Owned)
+    let v = outcome?;
+    fits(&v)?;
+    Ok(Cow::Owned(v))
 }
 
 const LIST_COST: u64 = 10;
@@ -463,6 +502,9 @@ fn map(entries: &[(Expr, Expr, bool)], env: Env<'_, '_>) -> Result<Value, Fault>
         let key = eval(key, env)?.into_owned();
         let v = eval(value, env)?.into_owned();
         if let Some(v) = part(v, *optional, &format!("entry '{}'", shown(&key)))? {
+            if let Some(end) = cel::unhashable(&key) {
+                return Err(end);
+            }
             out.push((key, v));
         }
     }
@@ -664,7 +706,7 @@ fn collect(state: &mut State, key: &Value, v: Value) {
 }
 
 fn insert(state: &mut State, key: Value, v: Value) {
-    if state.entries.iter().any(|(known, _)| known.cel_eq(&key)) {
+    if state.entries.iter().any(|(known, _)| is_found_by(known, &key)) {
         keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&key))));
         return;
     }

@@ -180,7 +180,7 @@ pub fn is_integer(call: &Call<'_>) -> Given {
 fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>) -> Given {
     let left = quantity_arg(call, 0)?;
     let right = match call.arg(1) {
-        Value::Int(n) => Quantity::parse(&n.to_string())?,
+        Value::Int(n) => left.with_value(*n),
         _ => quantity_arg(call, 1)?.clone(),
     };
     match with(left, &right) {
@@ -194,7 +194,9 @@ pub fn add(call: &Call<'_>) -> Given {
 }
 
 pub fn sub(call: &Call<'_>) -> Given {
-    combined(call, Quantity::sub)
+    // The least integer is its own negative.
+    let least = matches!(call.arg(1), Value::Int(i64::MIN));
+    combined(call, if least { Quantity::add } else { Quantity::sub })
 }
 
 fn version_arg<'a>(call: &Call<'a>, at: usize) -> Option<&'a Version> {

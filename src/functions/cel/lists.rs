@@ -169,12 +169,12 @@ pub fn go_type(v: &Value) -> &'static str {
             crate::value::Object::Optional(_) => "*types.Optional",
             crate::value::Object::Type(_) => "*types.Type",
             crate::value::Object::Keyed(_) => "*types.baseMap",
-            crate::value::Object::Quantity(_) => "library.Quantity",
-            crate::value::Object::Url(_) => "types.URL",
-            crate::value::Object::Ip(_) => "types.IP",
-            crate::value::Object::Cidr(..) => "types.CIDR",
-            crate::value::Object::Semver(_) => "types.Semver",
-            crate::value::Object::Format(_) => "*types.Format",
+            crate::value::Object::Quantity(_) => "cel.Quantity",
+            crate::value::Object::Url(_) => "cel.URL",
+            crate::value::Object::Ip(_) => "cel.IP",
+            crate::value::Object::Cidr(..) => "cel.CIDR",
+            crate::value::Object::Semver(_) => "cel.Semver",
+            crate::value::Object::Format(_) => "cel.Format",
             crate::value::Object::Struct(name, _) if crate::value::object::is_mutation(name) => {
                 "*dynamic.ObjectVal"
             }

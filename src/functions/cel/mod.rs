@@ -35,7 +35,7 @@ use crate::value::{Fault, Value};
 
 pub use cost::{Charge, upset};
 pub use lists::go_type;
-pub use operators::order;
+pub use operators::{order, unhashable};
 pub use table::sum_of;
 
 /// What a function gives; `None` when no form of it takes such arguments.
@@ -102,7 +102,7 @@ pub fn call(function: &'static Function, call: &Call<'_>) -> Result<Value, Fault
 }
 
 /// `no such overload: f(int, string)`.
-fn no_overload(name: &str, call: &Call<'_>) -> Fault {
+pub fn no_overload(name: &str, call: &Call<'_>) -> Fault {
     let types: Vec<&str> = call.args.iter().map(|a| a.cel_type()).collect();
     Fault::new(format!("no such overload: {name}({})", types.join(", ")))
 }

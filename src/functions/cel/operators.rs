@@ -140,8 +140,42 @@ pub fn equal(call: &Call<'_>) -> Given {
     call.arg(0).cel_equal(call.arg(1)).map_or_else(|| fault(OVERLOAD), given)
 }
 
+/// Equality of what a schema declares: a list can only be compared with lists, a map with maps.
+pub fn equals_declared(call: &Call<'_>) -> Given {
+    if comparable(call) { equal(call) } else { fault(OVERLOAD) }
+}
+
+/// The contrary: what cannot be compared differs.
+pub fn differs_from_declared(call: &Call<'_>) -> Given {
+    if comparable(call) { unequal(call) } else { given(true) }
+}
+
+fn comparable(call: &Call<'_>) -> bool {
+    let is_map = |v: &Value| match v {
+        Value::Map(_) => true,
+        Value::Object(o) => matches!(**o, Object::Keyed(_)),
+        _ => false,
+    };
+    match (call.arg(0), call.arg(1)) {
+        (_, Value::Null) => true,
+        (Value::List(_), other) => matches!(other, Value::List(_)),
+        (Value::Map(_), other) => is_map(other),
+        _ => true,
+    }
+}
+
 /// What does not fit its schema and is met when lists of objects are compared.
 fn unreadable(a: &Value, b: &Value) -> Option<Str> {
+    let broken = |v: &Value| match v.as_optional().flatten() {
+        Some(Value::Object(o)) => match &**o {
+            Object::Invalid(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let (Some(Some(_)), Some(Some(_))) = (a.as_optional(), b.as_optional()) {
+        return broken(a).or_else(|| broken(b));
+    }
     let (Value::List(a), Value::List(b)) = (a, b) else { return None };
     if a.len() != b.len() {
         return None;
@@ -212,9 +246,23 @@ pub fn greater_or_equal(call: &Call<'_>) -> Given {
     compare(call, "_>=_", Ordering::is_ge)
 }
 
+/// The end of an evaluation that looks for, or makes, an entry under a key that the reference's maps cannot
+/// have.
+pub fn unhashable(key: &Value) -> Option<Fault> {
+    let kind = match key {
+        Value::Bytes(_) => super::go_type(key),
+        Value::Object(o) if matches!(**o, Object::Semver(_) | Object::Format(_)) => super::go_type(key),
+        _ => return None,
+    };
+    Some(Fault::Abort(format!("internal error: runtime error: hash of unhashable type {kind}").into()))
+}
+
 pub fn contains(call: &Call<'_>) -> Given {
     match call.arg(1) {
         Value::List(l) => given(l.iter().any(|v| v.cel_eq(call.arg(0)))),
+        Value::Object(o) if matches!(**o, Object::Keyed(_)) && unhashable(call.arg(0)).is_some() => {
+            unhashable(call.arg(0)).map(Err)
+        }
         map => match map.cel_entry(call.arg(0)) {
             Some(found) => given(found.is_some()),
             None => fault(OVERLOAD),

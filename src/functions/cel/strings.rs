@@ -226,7 +226,8 @@ pub fn find(call: &Call<'_>) -> Given {
 
 pub fn find_all(call: &Call<'_>) -> Given {
     let text = call.text(0).unwrap_or_default();
-    let limit = limit(call, 2)?.unwrap_or(usize::MAX);
+    let Some(limit) = limit(call, 2) else { return fault("no such overload") };
+    let limit = limit.unwrap_or(usize::MAX);
     match searched(call)? {
         Ok(compiled) => {
             let found = compiled.regex.find_iter(text).take(limit).map(|m| Value::from(m.as_str()));
