@@ -383,10 +383,10 @@ impl Checker<'_> {
         let known = self.known(&value.ty);
         match known.as_optional() {
             Some(inner) => inner.clone(),
-            None if known.is_dyn_or_error() => known,
+            None if known == Type::Dyn => known,
             None => {
-                let (wanted, found) = (Type::optional(self.shown(&known)), self.shown(&known));
-                self.issue(value.at, format!("expected type '{wanted}' but found '{found}'"));
+                let wanted = Type::optional(known.clone());
+                self.issue(value.at, format!("expected type '{wanted}' but found '{known}'"));
                 known
             }
         }
@@ -538,8 +538,7 @@ impl Checker<'_> {
     /// The types of a loop's variables: the only one or, of two, the first; and the second.
     fn range_types(&mut self, range: &Typed) -> ((Type, Type), Type) {
         let known = self.known(&range.ty);
-        let inner = known.as_optional().cloned().unwrap_or_else(|| known.clone());
-        match self.known(&inner) {
+        match known.clone() {
             Type::List(item) => (((*item).clone(), Type::Int), (*item).clone()),
             Type::Map(key, value) => (((*key).clone(), (*key).clone()), (*value).clone()),
             Type::Dyn | Type::Error => ((Type::Dyn, Type::Dyn), Type::Dyn),
@@ -548,11 +547,10 @@ impl Checker<'_> {
                 ((Type::Dyn, Type::Dyn), Type::Dyn)
             }
             _ => {
-                let shown = self.shown(&known);
                 self.issue(
                     range.at,
                     format!(
-                        "expression of type '{shown}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                        "expression of type '{known}' cannot be range of a comprehension (must be list, map, or dynamic)"
                     ),
                 );
                 ((Type::Error, Type::Error), Type::Error)
@@ -564,8 +562,8 @@ impl Checker<'_> {
     fn expect(&mut self, found: &Typed, wanted: &Type) -> bool {
         let fits = self.unknowns.assign(wanted, &found.ty);
         if !fits {
-            let (wanted, own) = (self.shown(wanted), self.known(&found.ty));
-            self.issue(found.at, format!("expected type '{wanted}' but found '{own}'"));
+            // The reference tells both as they were written, whatever unknowns in them turned out to be.
+            self.issue(found.at, format!("expected type '{wanted}' but found '{}'", found.ty));
         }
         fits
     }

@@ -186,6 +186,8 @@ impl Lowering<'_> {
         let declared = types.first().is_some_and(|t| self.is_declared(t));
         let function = match &**function {
             "reverse" if of_text => "@reverseText",
+            // What a schema declares is never empty to it.
+            "optional.ofNonZeroValue" if declared && !is_scalar(types.first()) => "optional.of",
             "_==_" if declared => "@equalsDeclared",
             "_!=_" if declared => "@differsFromDeclared",
             other => other,
@@ -254,6 +256,9 @@ impl Lowering<'_> {
                 None => self.env.declared.iter().any(|(n, _)| n == name),
             },
             TypedKind::Select { operand, test: false, .. } => self.is_declared(operand),
+            TypedKind::Call { function, args, .. } if &**function == "_?_:_" => {
+                args.iter().skip(1).all(|a| self.is_declared(a))
+            }
             TypedKind::Call { function, args, .. } if matches!(&**function, "_[_]" | "_+_" | "dyn") => {
                 args.first().is_some_and(|a| self.is_declared(a))
             }
@@ -333,6 +338,11 @@ impl Lowering<'_> {
             _ => Ok((LoopKind::Entries, keep, self.node(&arg(args, 1)?)?, false)),
         }
     }
+}
+
+/// Whether a part has a type without items or fields.
+fn is_scalar(t: Option<&Typed>) -> bool {
+    !t.is_some_and(|t| matches!(t.ty, Type::List(_) | Type::Map(..) | Type::Struct(_)))
 }
 
 /// What a parameter asks of its argument.

@@ -136,7 +136,10 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             Ok(match found {
                 None => Cow::Owned(Value::optional(None)),
                 Some(v) if optional => Cow::Owned(Value::optional(Some(v.into_owned()))),
-                Some(v) => v,
+                Some(v) => {
+                    fits(&v)?;
+                    v
+                }
             })
         }
         Expr::Test(test) => tested(test, env).map(|b| Cow::Owned(Value::Bool(b))),
@@ -219,7 +222,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
             Some(v) => Cow::Owned(v.clone()),
         };
     }
-    for step in &walk.steps {
+    for (i, step) in walk.steps.iter().enumerate() {
         let computed;
         let (key, may_miss) = match step {
             Step::Key { key, optional } => (key, *optional),
@@ -238,10 +241,14 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
                 (&*computed, *may)
             }
             Step::Field(name) => {
-                let found = cel::messages::field(&at, name)?;
+                let found = cel::messages::field(&at, name);
                 env.charge(1)?;
-                let found = found.ok_or_else(|| Fault::NotFound(name.clone()))?;
-                fits(&found)?;
+                let found = found?.ok_or_else(|| Fault::NotFound(name.clone()))?;
+                // What is read from such a value is charged before its fault is told.
+                if fits(&found).is_err() && i + 1 < walk.steps.len() {
+                    env.charge(1)?;
+                    fits(&found)?;
+                }
                 at = Cow::Owned(found);
                 continue;
             }
@@ -369,26 +376,36 @@ fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
 const PATCH: [&str; 4] = ["op", "path", "from", "value"];
 
 fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
-    let (found, _) = walked(&test.walk, env)?;
+    let (found, optional) = walked(&test.walk, env)?;
     let Some(v) = found else { return Ok(false) };
-    let inner = match v.as_optional() {
+    let (inner, optional) = match v.as_optional() {
         Some(None) => return Ok(false),
-        Some(Some(inner)) => inner,
-        None => &*v,
+        Some(Some(inner)) => (inner, true),
+        None => (&*v, optional),
     };
-    env.charge(1)?;
-    match inner {
+    let is_set = has_key(inner, &test.key);
+    // What an optional value does not have is not charged.
+    if !optional || !matches!(is_set, Ok(false)) {
+        env.charge(1)?;
+    }
+    is_set
+}
+
+fn has_key(v: &Value, key: &Str) -> Result<bool, Fault> {
+    fits(v)?;
+    match v {
+        Value::Map(m) => m.get(key).map_or(Ok(false), |found| fits(found).map(|()| true)),
         Value::Object(o) => match &**o {
-            Object::Struct(name, _) if &**name == "JSONPatch" && !PATCH.contains(&&*test.key) => {
-                Err(Fault::new(format!("unsupported field: {}", test.key)))
+            Object::Struct(name, _) if &**name == "JSONPatch" && !PATCH.contains(&&**key) => {
+                Err(Fault::new(format!("unsupported field: {key}")))
             }
-            Object::Struct(_, fields) => Ok(fields.contains_key(&test.key)),
-            _ => Ok(read(inner, &Value::Str(test.key.clone()))?.is_some()),
+            Object::Struct(name, fields) => {
+                let is_set = fields.contains_key(key);
+                Ok(is_set && (!is_mutation(name) || cel::messages::field(v, key).is_ok()))
+            }
+            _ => Ok(read(v, &Value::Str(key.clone()))?.is_some()),
         },
-        _ => match read(inner, &Value::Str(test.key.clone()))? {
-            Some(found) => fits(found).map(|()| true),
-            None => Ok(false),
-        },
+        _ => Ok(read(v, &Value::Str(key.clone()))?.is_some()),
     }
 }
 

@@ -128,8 +128,8 @@ fn quantity_problem(text: &str) -> &'static str {
 }
 
 pub fn quantity(call: &Call<'_>) -> Given {
-    let text = call.text(0)?;
-    match Quantity::parse(text) {
+    let Value::Str(text) = call.arg(0) else { return None };
+    match Quantity::written(text) {
         Some(q) => Some(Ok(Value::object(Object::Quantity(q)))),
         None => fault(quantity_problem(text)),
     }

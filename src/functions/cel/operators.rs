@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Call, Given, fault, given};
 use crate::value::object::{list_sum, number_order};
-use crate::value::time::Time;
+use crate::value::time::{Time, is_in_calendar};
 use crate::value::{Fault, Object, Str, Value};
 
 const OVERLOAD: &str = "no such overload";
@@ -37,11 +37,18 @@ fn duration(v: Option<i64>) -> Given {
     Some(v.map(Value::Duration).ok_or_else(|| Fault::new(OVERFLOW)))
 }
 
+/// A point in time later than another one, in its time zone.
+fn moved(t: &Time, by: i128) -> Given {
+    let moved = timestamp(t.unix_nanos() + by)?;
+    Some(moved.map(|v| match v {
+        Value::Timestamp(later) => Value::Timestamp(later.with_offset(t.offset())),
+        other => other,
+    }))
+}
+
 /// A point in time in the years 1 to 9999.
 pub fn timestamp(nanos: i128) -> Given {
-    const FIRST: i128 = -62_135_596_800;
-    const LAST: i128 = 253_402_300_799;
-    if (FIRST..=LAST).contains(&nanos.div_euclid(1_000_000_000)) {
+    if is_in_calendar(nanos.div_euclid(1_000_000_000)) {
         return Some(Ok(Value::Timestamp(Time::from_unix_nanos(nanos))));
     }
     fault("timestamp overflow")
@@ -57,7 +64,7 @@ pub fn add(call: &Call<'_>) -> Given {
         (Value::List(a), Value::List(b)) => Some(Ok(Value::List(list_sum(a, b)))),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
         (Value::Timestamp(t), Value::Duration(d)) | (Value::Duration(d), Value::Timestamp(t)) => {
-            timestamp(t.unix_nanos() + i128::from(*d))
+            moved(t, i128::from(*d))
         }
         _ => refused(call, "_+_", |v| {
             is_number(v)
@@ -79,7 +86,7 @@ pub fn subtract(call: &Call<'_>) -> Given {
         (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_sub(*b)),
         (Value::Float(a), Value::Float(b)) => given(a - b),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(*b)),
-        (Value::Timestamp(t), Value::Duration(d)) => timestamp(t.unix_nanos() - i128::from(*d)),
+        (Value::Timestamp(t), Value::Duration(d)) => moved(t, -i128::from(*d)),
         (Value::Timestamp(a), Value::Timestamp(b)) => {
             duration(i64::try_from(a.unix_nanos() - b.unix_nanos()).ok())
         }
@@ -122,7 +129,7 @@ pub fn negate(call: &Call<'_>) -> Given {
         Value::Int(a) => whole(a.checked_neg()),
         Value::Float(a) => given(-a),
         Value::Duration(a) => duration(a.checked_neg()),
-        _ => refused(call, "-_", |v| matches!(v, Value::UInt(_))),
+        _ => refused(call, "-_", |v| matches!(v, Value::Bool(_))),
     }
 }
 
