@@ -32,12 +32,16 @@ fn reading_fields_and_comparing_them_allocates_nothing() {
     let context = Context::default();
     let allocations = |text: &str| {
         let program = ephor::cel::compile(text, &declared, &context).expect(text);
-        let meter = Meter::new(1_000_000);
-        let region = Region::new(ALLOCATOR);
-        let result = eval(&program.expr, Env::new(&root, &context).with_meter(&meter));
-        let made = region.change().allocations;
-        assert!(result.is_ok(), "{text}: {result:?}");
-        made
+        let once = || {
+            let meter = Meter::new(1_000_000);
+            let region = Region::new(ALLOCATOR);
+            let result = eval(&program.expr, Env::new(&root, &context).with_meter(&meter));
+            let change = region.change();
+            assert!(result.is_ok(), "{text}: {result:?}");
+            change.allocations + change.reallocations
+        };
+        // The least of several, because the test's own thread is not alone.
+        (0..8).map(|_| once()).min().expect("eight")
     };
     for text in [
         "object.metadata.name",

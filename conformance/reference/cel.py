@@ -183,9 +183,9 @@ TYPED = {INT: ["n"], DOUBLE: ["rate"], BOOL: ["yes"], STRING: ["text"], ("list",
          ("map", STRING, INT): ["map"], ("map", STRING, STRING): ["names"], TIMESTAMP: ["time"], DURATION: ["span"]}
 
 RICH = {**{k: v for k, v in TYPED.items() if k != ("map", STRING, STRING)}, STRING: ["text", "level", "deep.__in__", "maybe", "ports[0].name"],
-        BYTES: ["code"], TIMESTAMP: ["time", "day"], INT: ["n", "deep.a__dash__b", "ports[1].port"], DYN: ["either", "open", "open.a", "open.b", "ports", "deep", "ranks"],
+        BYTES: ["code"], TIMESTAMP: ["time", "day"], INT: ["n", "deep.a__dash__b", "ports[1].port"], DYN: ["either", "ports", "deep", "ranks"],
         ("list", DYN): ["ports", "strs", "ints"], ("list", ("list", INT)): ["deep.list"], ("list", STRING): ["strs", "ranks.x", "ranks['x']"],
-        ("map", STRING, DYN): ["open", "ranks"]}
+        ("map", STRING, DYN): ["ranks"]}
 # What only policies see.
 OUTSIDE = {
     STRING: ["request.operation", "request.name", "request.userInfo.username", "request.kind.kind", "request.resource.group", "namespaceObject.metadata.name",
@@ -459,7 +459,8 @@ class Gen:
             return both(r.choice(ops), t, t)
         if isinstance(t, tuple) and t[0] == "list" and self.env == "typed":
             # A list that a schema declares reads what is added by that schema, with accidents (docs/cel.md).
-            return f"{wrap(self.gen(t, depth - 1))} + {wrap(self.gen(t, depth - 1))}" if t[1] in (INT, DOUBLE, BOOL, STRING) else None
+            left, plain = self.field(t), self.literal(t[1])
+            return f"{left} + [{plain}]" if left and plain and t[1] in (INT, DOUBLE, BOOL, STRING) else None
         if t in (STRING, BYTES) or isinstance(t, tuple) and t[0] == "list":
             return both("+", t, t)
         if t == DURATION:

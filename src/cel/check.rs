@@ -280,8 +280,7 @@ impl Checker<'_> {
                 self.issue(at, format!("unexpected failed resolution of '{name}'"))
             }
             other => {
-                let shown = self.shown(other);
-                self.issue(at, format!("type '{shown}' does not support field selection"));
+                self.issue(at, format!("type '{other}' does not support field selection"));
                 Type::Dyn
             }
         };
@@ -380,14 +379,15 @@ impl Checker<'_> {
         if !optional {
             return value.ty.clone();
         }
-        let known = self.known(&value.ty);
-        match known.as_optional() {
+        // As it was written, whatever unknowns in it turned out to be.
+        let own = &value.ty;
+        match own.as_optional() {
             Some(inner) => inner.clone(),
-            None if known == Type::Dyn => known,
+            None if *own == Type::Dyn => Type::Dyn,
             None => {
-                let wanted = Type::optional(known.clone());
-                self.issue(value.at, format!("expected type '{wanted}' but found '{known}'"));
-                known
+                let wanted = Type::optional(own.clone());
+                self.issue(value.at, format!("expected type '{wanted}' but found '{own}'"));
+                own.clone()
             }
         }
     }
@@ -430,15 +430,17 @@ impl Checker<'_> {
         (Type::map(key, value), TypedKind::Map(typed))
     }
 
+    fn unknown_message(&mut self, at: Place, name: &Str) -> (Type, TypedKind) {
+        (self.undeclared(at, name), TypedKind::Struct { name: name.clone(), fields: Vec::new() })
+    }
+
     fn message(&mut self, at: Place, name: &Str, fields: &[Entry<Str>]) -> (Type, TypedKind) {
         let looked_up = self.lookup(name);
         let is_type = matches!(looked_up, Some((_, TypedKind::TypeName(..))));
         let mut lost = false;
         let found = match looked_up {
-            None => {
-                self.undeclared(at, name);
-                None
-            }
+            // Nor are the fields looked at then.
+            None => return self.unknown_message(at, name),
             Some((_, TypedKind::TypeName(ty, full))) => match &ty {
                 Type::Struct(full) => Some((ty.clone(), full.clone())),
                 _ if well_known(&full).is_some() => Some((ty, full)),
@@ -447,10 +449,7 @@ impl Checker<'_> {
                     None
                 }
             },
-            Some(_) if self.env.level.is_new() => {
-                self.undeclared(at, name);
-                None
-            }
+            Some(_) if self.env.level.is_new() => return self.unknown_message(at, name),
             Some((ty, _)) => {
                 let shown = self.shown(&ty).formal();
                 self.issue(at, format!("'{shown}' is not a type"));
@@ -563,7 +562,12 @@ impl Checker<'_> {
         let fits = self.unknowns.assign(wanted, &found.ty);
         if !fits {
             // The reference tells both as they were written, whatever unknowns in them turned out to be.
-            self.issue(found.at, format!("expected type '{wanted}' but found '{}'", found.ty));
+            let own = match &found.kind {
+                TypedKind::TypeName(Type::List(_), _) => "type(list(A))".into(),
+                TypedKind::TypeName(Type::Map(..), _) => "type(map(A, B))".into(),
+                _ => found.ty.to_string(),
+            };
+            self.issue(found.at, format!("expected type '{wanted}' but found '{own}'"));
         }
         fits
     }

@@ -138,7 +138,11 @@ impl Lowering<'_> {
         let types = args;
         let one_form = overloads.len() == 1;
         let form = self.form(function, overloads);
-        let text = form.is_some_and(|f| matches!(f.params.get(1), Some(Type::String)));
+        let walked = form.is_some_and(|f| match f.params.get(1) {
+            Some(Type::String) => true,
+            Some(Type::List(_)) => &**function == "@in",
+            _ => false,
+        });
         let guards = form.map(|form| self.guards(function, form, args)).unwrap_or_default();
         let mut lowered = self.all(args)?.into_iter();
         let mut next = || lowered.next().unwrap_or(Expr::Const(Value::Null));
@@ -186,6 +190,9 @@ impl Lowering<'_> {
         let declared = types.first().is_some_and(|t| self.is_declared(t));
         let function = match &**function {
             "reverse" if of_text => "@reverseText",
+            "format" if self.env.late_strings => "@formatPlainly",
+            "indexOf" if self.env.late_strings => "@indexOfWithin",
+            "lastIndexOf" if self.env.late_strings => "@lastIndexOfWithin",
             // What a schema declares is never empty to it.
             "optional.ofNonZeroValue" if declared && !is_scalar(types.first()) => "optional.of",
             "_==_" if declared => "@equalsDeclared",
@@ -199,7 +206,7 @@ impl Lowering<'_> {
         let by_size = !["_+_", "_<_", "_<=_", "_>_", "_>=_"].contains(&function.name)
             || types.iter().any(|a| matches!(a.ty, Type::String | Type::Bytes));
         let one_form = one_form && by_size;
-        let mut known = Known { one_form, member, prepared: false, text };
+        let mut known = Known { one_form, member, prepared: false, walked };
         if CONVERSIONS.contains(&function.name)
             && let [Expr::Const(v)] = &args[..]
         {
@@ -392,7 +399,7 @@ fn mentions(t: &Typed, name: &Str) -> bool {
 
 /// A value as the host's, read anew.
 fn reread(value: Expr) -> Expr {
-    let known = Known { one_form: true, member: false, prepared: true, text: false };
+    let known = Known { one_form: true, member: false, prepared: true, walked: false };
     match library::find("@reread") {
         Some(function) => {
             let guards = Box::default();

@@ -66,7 +66,7 @@ impl Invoke {
     /// Whether a fault of the receiver ends the call at once, at every level of the runtime.
     pub fn is_lazy(&self) -> bool {
         match self.function.name {
-            "format" => true,
+            "format" | "@formatPlainly" => true,
             // Operators have one body for all of their forms.
             name => !self.known.one_form && !is_operator(name),
         }
@@ -110,8 +110,8 @@ pub struct Known {
     pub member: bool,
     /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
     pub prepared: bool,
-    /// The one form that fits takes a text as its second argument.
-    pub text: bool,
+    /// The one form that fits walks its second argument: a text that is parsed, or the list of `in`.
+    pub walked: bool,
 }
 
 /// A literal with computed parts.

@@ -100,7 +100,7 @@ fn prefix_bytes(c: &Charge<'_>) -> u64 {
 
 /// Compares an address with a network; a text is parsed first.
 pub fn contains_ip(c: &Charge<'_>) -> u64 {
-    let parsed = if c.known.text { c.text_traversal(1) } else { 0 };
+    let parsed = if c.known.walked { c.text_traversal(1) } else { 0 };
     prefix_bytes(c).div_ceil(5) + parsed
 }
 
@@ -160,8 +160,7 @@ pub fn addition(c: &Charge<'_>) -> u64 {
 
 /// Looks for a value in a list or map.
 pub fn membership(c: &Charge<'_>) -> u64 {
-    let is_list = matches!(c.args.get(1), Some(Some(Value::List(_))));
-    if c.known.one_form && is_list { c.size(1) } else { 1 }
+    if c.known.walked { c.size(1) } else { 1 }
 }
 
 /// Walks a list, truncating what a text costs.
@@ -223,7 +222,11 @@ pub fn flatten(c: &Charge<'_>) -> u64 {
             let walked = c.size(0) as f64 * *n as f64;
             (LIST + 1).wrapping_add((walked as i64).cast_unsigned())
         }
-        Some(Some(Value::Int(n))) => (LIST + 1).saturating_add((c.size(0) as f64 * *n as f64) as u64),
+        Some(Some(Value::Int(n))) => {
+            const TOO_LARGE: f64 = 18_446_744_073_709_551_616.0;
+            let walked = c.size(0) as f64 * *n as f64;
+            LIST + 1 + if walked < TOO_LARGE { walked as u64 } else { 1 << 63 }
+        }
         _ => LIST + 1 + c.size(0),
     }
 }

@@ -37,8 +37,14 @@ pub fn url(call: &Call<'_>) -> Given {
     }
 }
 
+/// There is no fragment to it: what follows a query belongs to the query, which may have any escapes.
 pub fn is_url(call: &Call<'_>) -> Given {
-    given(url_problem(call.text(0)?).is_none())
+    let text = call.text(0)?;
+    let asked = match text.split_once('#') {
+        Some((head, _)) if head.contains('?') => head,
+        _ => text,
+    };
+    given(!text.bytes().any(|b| b.is_ascii_control()) && url_problem(asked).is_none())
 }
 
 fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> Given {

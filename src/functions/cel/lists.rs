@@ -125,7 +125,8 @@ pub fn flatten(call: &Call<'_>) -> Given {
     let Some(items) = items(call, 0) else {
         let shown =
             if matches!(call.arg(0), Value::Map(_)) { "map(dyn, dyn)" } else { call.arg(0).cel_type() };
-        return fault(format!("no such overload: {shown}.flatten()"));
+        let depth = call.args.get(1).map_or("", |v| v.cel_type());
+        return fault(format!("no such overload: {shown}.flatten({depth})"));
     };
     let depth = match (call.args.len(), call.arg(1)) {
         (1, _) => 1,

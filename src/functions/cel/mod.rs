@@ -9,6 +9,7 @@ mod convert;
 mod cost;
 pub mod data;
 pub mod format;
+mod format_plain;
 mod image_reference;
 pub mod kubernetes;
 mod lists;

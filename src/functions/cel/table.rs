@@ -3,7 +3,7 @@
 use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
-    authorizer as a, convert, data as d, format, image_reference as i, kubernetes as k, lists as l,
+    authorizer as a, convert, data as d, format, format_plain, image_reference as i, kubernetes as k, lists as l,
     math as m, named_format as n, network as net, operators as o, optional as opt, outside as w, proxy as p,
     strings as s, time as t,
 };
@@ -59,6 +59,8 @@ pub static TABLE: &[Function] = &[
     f("upperAscii", s::upper_ascii, c::walk), f("replace", s::replace, c::walk_twice),
     f("split", s::split, c::walk_twice), f("substring", s::substring, c::walk),
     f("trim", s::trim, c::walk), f("join", s::join, c::join), f("format", format::format, c::walk),
+    f("@formatPlainly", format_plain::format, c::walk), f("@indexOfWithin", s::index_of_within, c::traversal),
+    f("@lastIndexOfWithin", s::last_index_of_within, c::traversal),
     f("strings.quote", s::quote, c::walk), f("find", s::find, c::regex), f("findAll", s::find_all, c::regex),
 
     f("getFullYear", t::full_year, c::one), f("getMonth", t::month, c::one),
