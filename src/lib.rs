@@ -23,6 +23,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod admit;
 pub mod api;
 pub mod cel;
 pub mod cli;
@@ -46,6 +47,7 @@ pub mod policy_set;
 pub mod report;
 pub mod scan;
 pub mod search;
+pub mod serve;
 pub mod sources;
 pub mod testing;
 pub mod value;

@@ -19,7 +19,7 @@ use crate::sources::{Nothing, Sources};
 use crate::value::{Str, Value};
 use crate::{document, load};
 
-mod phases;
+pub mod phases;
 
 /// Why a policy document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

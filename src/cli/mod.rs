@@ -16,6 +16,7 @@ pub mod fix;
 pub mod flags;
 pub mod jp;
 pub mod lint;
+pub mod serve;
 pub mod test;
 
 use crate::report::diagnostic::did_you_mean;
@@ -41,6 +42,7 @@ fn pages() -> Vec<Page> {
         docs::PAGE,
         explain::PAGE,
         lint::PAGE,
+        serve::PAGE,
         test::PAGE,
         VERSION,
     ];
@@ -103,6 +105,11 @@ const COMMANDS: &[Command] = &[
     Command { name: "fix", about: "Repairs files that are written in forms of the past.", run: fix::run },
     Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
     Command { name: "lint", about: "Checks policies before they run.", run: lint::run },
+    Command {
+        name: "serve",
+        about: "Decides about requests to an API server, as its webhook.",
+        run: serve::run,
+    },
     Command { name: "test", about: "Runs tests of policies.", run: test::run },
     Command { name: "help", about: "Help about any command.", run: help },
     Command { name: "version", about: "Shows the version of the program.", run: version },

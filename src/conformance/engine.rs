@@ -330,6 +330,7 @@ fn request(case: &Value) -> Result<Request, String> {
         values: Vec::new(),
         dry_run: false,
         details: true,
+        sent: None,
     };
     Request::new(parts, profile, &crate::functions::Context::default())
 }

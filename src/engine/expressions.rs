@@ -166,6 +166,9 @@ fn message(verdict: &Verdict, rule: &Expressions, root: &Value, cx: &Context) ->
 
 /// The request as expressions see it.
 pub(super) fn admission_request(request: &Request) -> Map {
+    if let Some(sent) = &request.sent {
+        return sent.clone();
+    }
     let target = &request.target;
     let text = |s: &str| Value::from(s);
     let ids = |entries: [(&str, &str); 3]| {

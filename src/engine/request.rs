@@ -44,6 +44,8 @@ pub struct Request {
     pub unchanged: bool,
     /// The namespace that the object is, or is in; null = it is not known.
     pub namespace: Value,
+    /// The request as an API server sent it, without its objects; `None` = there was no server.
+    pub sent: Option<Map>,
 }
 
 /// The parts of a request.
@@ -67,6 +69,8 @@ pub struct Parts {
     pub dry_run: bool,
     /// Whether results carry what only reports show.
     pub details: bool,
+    /// The request as an API server sent it; what it says of its objects is not looked at.
+    pub sent: Option<Map>,
 }
 
 /// Who makes a request.
@@ -116,19 +120,22 @@ impl Request {
             "UPDATE" => (given.clone(), parts.old_object.unwrap_or_else(|| given.clone())),
             _ => (given.clone(), parts.old_object.unwrap_or_default()),
         };
-        let mut request = match profile.bare_request {
-            true => bare(&object, &old_object, &operation),
-            false => full(&object, &old_object, &given, &operation, &parts.subresource, parts.dry_run),
+        let mut request = match &parts.sent {
+            Some(sent) => whole(sent, &object, &old_object),
+            None if profile.bare_request => bare(&object, &old_object, &operation),
+            None => full(&object, &old_object, &given, &operation, &parts.subresource, parts.dry_run),
         };
         if let Some(user) = &parts.user {
-            request.insert("userInfo", without_empty(&user.info));
+            if parts.sent.is_none() {
+                request.insert("userInfo", without_empty(&user.info));
+            }
             if !user.roles.is_empty() {
                 request.insert("roles", strings(&user.roles));
             }
             if !user.cluster_roles.is_empty() {
                 request.insert("clusterRoles", strings(&user.cluster_roles));
             }
-            if parts.dry_run {
+            if parts.dry_run && parts.sent.is_none() {
                 request.insert("synchronize", Value::Bool(true));
             }
         }
@@ -186,6 +193,7 @@ impl Request {
             doubles,
             unchanged,
             namespace: parts.namespace,
+            sent: parts.sent.map(without_objects),
         })
     }
 
@@ -225,6 +233,7 @@ impl Request {
             doubles: self.doubles,
             unchanged: false,
             namespace: self.namespace.clone(),
+            sent: self.sent.clone(),
         }
     }
 }
@@ -243,7 +252,21 @@ fn bare(object: &Value, old: &Value, operation: &str) -> Map {
     m
 }
 
-/// `request` as an API server sends it.
+fn without_objects(mut sent: Map) -> Map {
+    sent.remove("object");
+    sent.remove("oldObject");
+    sent
+}
+
+/// `request` as an API server sent it, with objects as rules see them.
+fn whole(sent: &Map, object: &Value, old: &Value) -> Map {
+    let mut m = sent.clone();
+    m.insert("object", object.clone());
+    m.insert("oldObject", old.clone());
+    m
+}
+
+/// `request` as an API server would send it.
 fn full(
     object: &Value,
     old: &Value,

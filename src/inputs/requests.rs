@@ -51,6 +51,7 @@ impl Requests {
             values,
             dry_run: false,
             details: self.details,
+            sent: None,
         };
         let mut request = Request::new(parts, self.profile, engine.functions())?;
         if let Some(s) = subresource.filter(|s| !s.parent.iter().all(|part| part.is_empty())) {

@@ -33,6 +33,8 @@ pub struct Policy {
     pub overrides: Box<[ActionOverride]>,
     /// A rule that ends in an error blocks the request.
     pub fail_closed: bool,
+    /// What else follows when a request comes in.
+    pub follows: Follows,
     /// What must be true of a request, else no rule is asked.
     pub admit: Box<[Source]>,
     /// Rules for kinds that have none of their own in `by_kind`.
@@ -45,6 +47,24 @@ pub struct Policy {
     pub rule_names: Box<[Str]>,
 }
 
+/// What follows from the results of a policy when a request comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follows {
+    /// A violation of a policy without failure actions refuses the request.
+    pub denies: bool,
+    /// A violation that does not refuse the request warns its client.
+    pub warns: bool,
+}
+
+impl Follows {
+    /// Of a policy whose rules have failure actions: whether they warn.
+    pub fn of_actions(warns: bool) -> Follows {
+        Follows { denies: false, warns }
+    }
+}
+
+/// The rank of Kyverno's policies with rules.
+pub const KYVERNO: u8 = 0;
 /// The rank of policies that look at payloads.
 const PAYLOAD: u8 = 2;
 /// The rank of Kubernetes' own policies.
@@ -102,7 +122,7 @@ impl Policy {
             Some(Body::Review(r)) if r.view == View::Payload => PAYLOAD,
             Some(Body::Review(_)) => 1,
             Some(Body::Admission(_)) => KUBERNETES,
-            _ => 0,
+            _ => KYVERNO,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::api::autogen::{Computed, Selection, computed, controllers, written_ru
 use crate::cel::library::Admission;
 use crate::cel::types::Type;
 use crate::ir::expressions::Source;
-use crate::ir::policy::Cleanup;
+use crate::ir::policy::{Cleanup, Follows};
 use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str, Value};
@@ -49,6 +49,9 @@ pub fn policy(doc: &Value) -> Policy {
         action: text(&["spec", "validationFailureAction"]),
         overrides: overrides(doc.at(&["spec", "validationFailureActionOverrides"])),
         fail_closed: failure_policy != "Ignore",
+        follows: Follows::of_actions(
+            doc.at(&["spec", "emitWarning"]).and_then(Value::as_bool).unwrap_or(false),
+        ),
         admit: conditions_of_requests(doc),
         rules: base.into(),
         by_kind,
@@ -133,6 +136,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
             action: "".into(),
             overrides: Box::default(),
             fail_closed: true,
+            follows: Follows::of_actions(false),
             admit: Box::default(),
             rules: Arc::from([]),
             by_kind: Vec::new(),

@@ -133,6 +133,113 @@ impl Engine {
     }
 }
 
+/// What a run over a request is limited to.
+pub struct Limits<'l> {
+    /// The policies that are asked.
+    pub policies: &'l dyn Fn(&Policy) -> bool,
+    /// Their rules that are asked for verdicts.
+    pub rules: &'l dyn Fn(&Policy, &Rule) -> bool,
+    /// Whether there is time for the next policy.
+    pub goes_on: &'l dyn Fn() -> bool,
+    /// Whether what a policy left in vain, with these results, ends the run.
+    pub stops: &'l dyn Fn(&Policy, &[RuleOutcome]) -> bool,
+}
+
+/// What a limited run gave.
+#[derive(Debug, Default)]
+pub struct Limited {
+    /// The results.
+    pub outcome: Outcome,
+    /// Policies that there was no time for.
+    pub left: Vec<Arc<Policy>>,
+    /// The policy that ended the run; its results are the last ones.
+    pub stopped: bool,
+}
+
+impl Engine {
+    /// The rules that may match a request, with their policies.
+    pub fn candidates<'e>(&'e self, request: &'e Request) -> impl Iterator<Item = (&'e Policy, &'e Rule)> {
+        let slots = self.set.index.candidates(&request.target);
+        slots.into_iter().filter_map(|(p, r)| {
+            let (_, policy) = self.policy(p)?;
+            Some((&**policy, &**policy.rules_for(&request.target.kind).get(r as usize)?))
+        })
+    }
+
+    /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not asked.
+    pub fn verdicts(&self, request: &Request, limits: &Limits<'_>) -> Limited {
+        let mut out = Limited::default();
+        for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
+            let Some((_, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
+            if class(policy) == Class::Kubernetes || !(limits.policies)(policy) {
+                continue;
+            }
+            let all = policy.rules_for(&request.target.kind);
+            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
+            let mut rules = rules.filter(|r| (limits.rules)(policy, r)).peekable();
+            if rules.peek().is_none() {
+                continue;
+            }
+            if !(limits.goes_on)() {
+                out.left.push(policy.clone());
+                continue;
+            }
+            let rules = self.run(policy, rules, request);
+            if !rules.is_empty() {
+                out.outcome.policies.push(PolicyOutcome::of(policy, rules));
+            }
+        }
+        out
+    }
+
+    /// What Kyverno's policies make of the object of a request: mutate rules, then evidence of images,
+    /// then changes by expressions. The changes of a policy that fails are not kept.
+    pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> Limited {
+        let mut out = Limited::default();
+        let mut current: Option<Request> = None;
+        let phases = &self.set.phases;
+        let own =
+            phases.mutating.iter().map(|at| (at, false)).chain(phases.verifying.iter().map(|at| (at, true)));
+        for (at, verifies) in own.chain(phases.changing.iter().map(|at| (at, false))) {
+            let Some((_, policy)) = self.policy(*at).filter(|(_, p)| (limits.policies)(p)) else { continue };
+            if !(limits.goes_on)() {
+                out.left.push(policy.clone());
+                continue;
+            }
+            let request = current.as_ref().unwrap_or(request);
+            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
+            let around = self.around(&values);
+            let rules = rules_of(policy, request);
+            let (rules, object) = match verifies {
+                true => {
+                    let done = verify::policy(policy, rules, request, around);
+                    (done.rules, done.object)
+                }
+                false => {
+                    let done = mutate::policy(policy, rules, request, around);
+                    (done.rules, done.object)
+                }
+            };
+            let failed = rules.iter().any(|r| matches!(r.status, Status::Fail | Status::Error));
+            out.stopped = failed && (limits.stops)(policy, &rules);
+            let kept = object.filter(|o| !o.is_null() && (!failed || verifies));
+            if !rules.is_empty() {
+                let incoming = verifies;
+                let done = changed(policy, rules, kept.clone());
+                out.outcome.policies.push(PolicyOutcome { incoming, ..done });
+            }
+            if out.stopped {
+                break;
+            }
+            if let Some(object) = kept {
+                current = Some(request.of_changed(object.clone()));
+                out.outcome.object = Some(object);
+            }
+        }
+        out
+    }
+}
+
 /// Makes the request of a policy that has values of its own: by the policy's position, for an object.
 pub type OwnRequest<'r> = dyn Fn(usize, &Value) -> Option<Request> + 'r;
 

@@ -41,7 +41,7 @@ pub(super) fn notation(text: &str, style: Style, simple_key: bool) -> Notation {
         return Notation::Plain;
     }
     let mut marks = look(text);
-    if style == Style::Report {
+    if style != Style::Object {
         // The older printer takes a tab for an unprintable character.
         marks.unprintable |= marks.tabs;
     }

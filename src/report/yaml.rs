@@ -26,6 +26,8 @@ pub enum Style {
     Report,
     /// Mutated and generated objects.
     Object,
+    /// What clients are told of refused requests: as reports, with nothing folded.
+    Block,
 }
 
 /// The longest key, in bytes, that is written without `?`.
@@ -116,7 +118,7 @@ impl Emitter<'_> {
     }
 
     fn sequence(&mut self, items: &[Value], mapping_context: bool) {
-        let in_key_column = self.style == Style::Report && mapping_context && !self.indention;
+        let in_key_column = self.style != Style::Object && mapping_context && !self.indention;
         let outer = self.indent;
         self.indent = self.deeper(in_key_column);
         for item in items {
@@ -153,8 +155,8 @@ impl Emitter<'_> {
     fn deeper(&self, in_key_column: bool) -> isize {
         match self.style {
             _ if self.indent < 0 => 0,
-            Style::Report if in_key_column => self.indent,
-            Style::Report => self.indent + 2,
+            Style::Report | Style::Block if in_key_column => self.indent,
+            Style::Report | Style::Block => self.indent + 2,
             // Inside a sequence item only the `- ` is skipped; all else keeps to multiples of 4.
             Style::Object if self.in_sequence => self.indent + 2,
             Style::Object => (self.indent + 4) / 4 * 4,
@@ -201,10 +203,10 @@ impl Emitter<'_> {
         let outer = self.indent;
         self.indent = match self.style {
             _ if self.indent < 0 => {
-                if self.style == Style::Report {
-                    2
-                } else {
+                if self.style == Style::Object {
                     4
+                } else {
+                    2
                 }
             }
             _ => self.deeper(false),

@@ -83,10 +83,17 @@ impl Request {
             doubles: self.doubles,
             unchanged: self.unchanged,
             namespace: self.namespace.clone(),
+            sent: self.sent.clone(),
         }
     }
 
     fn target_of(&self, object: &Value) -> Target {
+        let found = Target::of(object);
+        if self.sent.is_some() {
+            // The server has said what the request is about.
+            let Target { labels, annotations, exists, .. } = found;
+            return Target { labels, annotations, exists, ..self.target.clone() };
+        }
         Target {
             operation: self.target.operation.clone(),
             subresource: self.target.subresource.clone(),
@@ -95,7 +102,7 @@ impl Request {
             user: self.target.user.clone(),
             old_labels: self.target.old_labels.clone(),
             kinds: self.target.kinds.clone(),
-            ..Target::of(object)
+            ..found
         }
     }
 }

@@ -310,7 +310,9 @@ fn root(request: &Request, absent: Absent) -> Value {
     m.insert("object", or_empty(&request.object));
     m.insert("oldObject", or_empty(&request.old_object));
     let mut r = admission_request(request);
-    r.insert("uid", Value::from(""));
+    if request.sent.is_none() {
+        r.insert("uid", Value::from(""));
+    }
     let shown = |v: &Value| match absent {
         Absent::Empty => or_empty(v),
         Absent::Null => v.with_whole_numbers(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::ir::admission::{Bound, PolicyBinding};
 use crate::ir::constraints::{AnyOf, Constraints};
+use crate::ir::policy::Follows;
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
 use crate::value::{Str, Value};
@@ -45,6 +46,7 @@ pub fn policy(document: &Value) -> Policy {
         action: "".into(),
         overrides: Box::default(),
         fail_closed: document.text_at(&["spec", "failurePolicy"]) != "Ignore",
+        follows: Follows { denies: true, warns: false },
         admit: Box::default(),
         rules: Arc::new([Arc::new(rule)]),
         by_kind: Vec::new(),

@@ -14,6 +14,7 @@ pub use exemption::exemption;
 use std::sync::Arc;
 
 use crate::cel::library::KyvernoKind;
+use crate::ir::policy::Follows;
 use crate::ir::review::{Deed, Proxy, Review, View};
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
@@ -71,6 +72,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         action: "".into(),
         overrides: Box::default(),
         fail_closed: spec.text_at(&["failurePolicy"]) != "Ignore",
+        follows: follows(&spec),
         admit: Box::default(),
         rules: rules.into_iter().map(Arc::new).collect(),
         by_kind: Vec::new(),
@@ -79,6 +81,13 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         name,
     };
     Lowered { policy, error, faults }
+}
+
+/// `validationActions`; without any, violations refuse the request.
+fn follows(spec: &Value) -> Follows {
+    let actions = spec.get("validationActions").and_then(Value::as_list).unwrap_or_default();
+    let has = |wanted: &str| actions.iter().any(|a| a.as_str() == Some(wanted));
+    Follows { denies: actions.is_empty() || has("Deny"), warns: has("Warn") }
 }
 
 /// Whether a policy has variants for the controllers of pods.

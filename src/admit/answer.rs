@@ -1,0 +1,151 @@
+//! Answers to reviews.
+//!
+//! In: what was decided. Out: the AdmissionReview that goes back, as JSON text. A refusal has a message and no
+//! code, as the reference's; the API server makes HTTP status 400 of it.
+
+use base64::Engine;
+
+use crate::patch::Operation;
+use crate::value::print::json;
+use crate::value::{Map, Str, Value};
+
+use super::incoming::Incoming;
+
+/// An API server cuts warnings that are longer.
+const LONGEST_WARNING: usize = 256;
+/// An API server takes no more characters of all warnings together.
+const ALL_WARNINGS: usize = 4096;
+
+/// What is answered.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// Why the request does not pass.
+    pub denial: Option<Refusal>,
+    /// Told to the client, in order.
+    pub warnings: Vec<String>,
+    /// What is to be changed.
+    pub patch: Vec<Operation>,
+    /// Told to the audit log of the API server, by key.
+    pub annotations: Map,
+}
+
+/// Why a request does not pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// The text.
+    pub message: String,
+    /// The HTTP status that the client gets; 0 = what the API server makes of none.
+    pub code: u16,
+    /// The reason in a word; empty = none.
+    pub reason: Str,
+}
+
+impl Answer {
+    /// A refusal with a text alone.
+    pub fn denied(message: impl Into<String>) -> Answer {
+        let denial = Refusal { message: message.into(), ..Refusal::default() };
+        Answer { denial: Some(denial), ..Answer::default() }
+    }
+
+    /// Whether the request passes.
+    pub fn allowed(&self) -> bool {
+        self.denial.is_none()
+    }
+
+    /// The review that goes back.
+    pub fn to_json(&self, of: &Incoming) -> String {
+        let mut response = Map::new();
+        response.insert("uid", Value::Str(of.uid.clone()));
+        response.insert("allowed", Value::Bool(self.denial.is_none()));
+        if let Some(denial) = &self.denial {
+            let mut status = Map::new();
+            status.insert("metadata", Value::Map(Map::new()));
+            status.insert("status", "Failure".into());
+            status.insert("message", Value::from(&*denial.message));
+            if !denial.reason.is_empty() {
+                status.insert("reason", Value::Str(denial.reason.clone()));
+            }
+            if denial.code != 0 {
+                status.insert("code", Value::Int(denial.code.into()));
+            }
+            response.insert("status", Value::Map(status));
+        }
+        if !self.patch.is_empty() {
+            let operations = Value::list(self.patch.iter().map(Operation::to_value).collect());
+            let encoded = base64::engine::general_purpose::STANDARD.encode(json(&operations));
+            response.insert("patch", encoded.into());
+            response.insert("patchType", "JSONPatch".into());
+        }
+        let warnings = fitting(&self.warnings);
+        if !warnings.is_empty() {
+            response.insert("warnings", Value::list(warnings.into_iter().map(Value::from).collect()));
+        }
+        if !self.annotations.is_empty() {
+            response.insert("auditAnnotations", Value::Map(self.annotations.clone()));
+        }
+        let mut review = Map::new();
+        review.insert("kind", Value::Str(of.kind.clone()));
+        review.insert("apiVersion", Value::Str(of.api_version.clone()));
+        review.insert("response", Value::Map(response));
+        json(&Value::Map(review))
+    }
+}
+
+/// The warnings within an API server's limits, so that none of them makes it drop the others: each cut to
+/// what is shown of it, and those left out that no room is left for.
+fn fitting(all: &[String]) -> Vec<String> {
+    let mut left = ALL_WARNINGS;
+    let mut out: Vec<String> = Vec::new();
+    for text in all {
+        let count = text.chars().count();
+        let cut: String = match count > LONGEST_WARNING {
+            true => text.chars().take(LONGEST_WARNING - 3).chain("...".chars()).collect(),
+            false => text.clone(),
+        };
+        let size = count.min(LONGEST_WARNING);
+        if size > left {
+            break;
+        }
+        if !cut.is_empty() && !out.contains(&cut) {
+            left -= size;
+            out.push(cut);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn incoming() -> Incoming {
+        Incoming {
+            api_version: "admission.k8s.io/v1".into(),
+            kind: "AdmissionReview".into(),
+            uid: "a1".into(),
+            request: Map::new(),
+        }
+    }
+
+    #[test]
+    fn an_answer_names_the_request_and_has_only_what_is_needed() {
+        assert_eq!(
+            Answer::default().to_json(&incoming()),
+            r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"allowed":true,"uid":"a1"}}"#
+        );
+        assert_eq!(
+            Answer::denied("no").to_json(&incoming()),
+            r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"allowed":false,"status":{"message":"no","metadata":{},"status":"Failure"},"uid":"a1"}}"#
+        );
+    }
+
+    #[test]
+    fn long_warnings_are_cut_and_those_beyond_the_limit_left_out() {
+        let long = "x".repeat(1000);
+        let all: Vec<String> = (0..30).map(|i| format!("{i}{long}")).collect();
+        let sent = fitting(&all);
+        assert_eq!(sent.len(), ALL_WARNINGS / LONGEST_WARNING);
+        assert!(sent.iter().all(|w| w.len() == LONGEST_WARNING && w.ends_with("...")));
+        assert_eq!(fitting(&["a".into(), "".into(), "a".into()]), ["a"]);
+    }
+}

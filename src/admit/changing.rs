@@ -1,0 +1,103 @@
+//! Changes of the object of a review.
+//!
+//! Each policy sees what those before it left. A policy that fails refuses the request when it fails closed;
+//! else its changes are dropped. The patch is that of all policies, one after another.
+
+use crate::engine::admission::{Review, mutate};
+use crate::engine::{RuleOutcome, Status, action};
+use crate::ir::Policy;
+use crate::patch::Operation;
+use crate::patch::diff::diff;
+use crate::policy_set::PolicyOutcome;
+use crate::policy_set::phases::Limits;
+use crate::value::Value;
+
+use super::answer::{Answer, Refusal};
+use super::denial::{self, Subject};
+use super::gate::{Deadline, Decision, Gate};
+use super::incoming::Incoming;
+use super::route::Route;
+
+/// What the changes of all policies that a path asks make of a request.
+pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
+    // A deleted object cannot be changed.
+    if !matches!(incoming.text(&["operation"]), "CREATE" | "UPDATE" | "CONNECT") {
+        return Decision::default();
+    }
+    let request = match gate.request(incoming) {
+        Ok(request) => request,
+        Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
+    };
+    let limits = Limits {
+        policies: &|p| gate.serves(p) && route.asks(p),
+        rules: &|_, _| true,
+        goes_on: &|| !deadline.is_over(),
+        stops: &|p, rules| !p.is_review() && refuses(p, rules, &request.target),
+    };
+    let done = gate.engine().changes(&request, &limits);
+    let policies = &done.outcome.policies;
+    let mut refusal = match policies.last().filter(|_| done.stopped) {
+        Some(last) if last.incoming => {
+            let told = std::iter::once((&*last.policy, &last.rules[..]));
+            Some(denial::block(&Subject::of(incoming), told))
+        }
+        Some(last) => Some(denial::unchanged(&last.policy, &last.rules)),
+        None => errors_of_reviews(policies, incoming),
+    }
+    .map(|message| Refusal { message, ..Refusal::default() })
+    .or_else(|| deadline.refusal(&done.left));
+    let mut patch: Vec<Operation> = Vec::new();
+    let mut current = &request.object;
+    for object in policies.iter().filter_map(|p| p.object.as_ref()) {
+        patch.extend(diff(current, object));
+        current = object;
+    }
+    if refusal.is_none() && route.asks_kubernetes() && !gate.changing().hooks.is_empty() {
+        let review = Review::new(Value::Map(incoming.request.clone())).with_object(current.clone());
+        let changed = mutate(gate.changing(), &review, &gate.cluster().admission());
+        refusal = changed.denial.map(|d| Refusal { message: d.message, code: d.code, reason: d.reason });
+        patch.extend(diff(current, &changed.object));
+    }
+    let mut answer = Answer::default();
+    match refusal {
+        Some(refusal) => answer.denial = Some(refusal),
+        None => {
+            answer.warnings = policies.iter().flat_map(warnings).collect();
+            answer.patch = patch;
+        }
+    }
+    Decision { answer, outcome: done.outcome, request: Some(request) }
+}
+
+/// Whether changes that failed refuse the request.
+fn refuses(policy: &Policy, rules: &[RuleOutcome], target: &crate::matching::Target) -> bool {
+    let verifies = rules.iter().any(|r| r.kind == crate::ir::rule::RuleKind::ImageVerification);
+    if verifies { action::blocks(policy, rules, target, true) } else { policy.fail_closed }
+}
+
+/// What changes by expressions that failed say, where they count.
+fn errors_of_reviews(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<String> {
+    let failed = policies.iter().filter(|p| p.policy.is_review() && p.policy.fail_closed).flat_map(|p| {
+        let errors = p.rules.iter().filter(|r| r.status == Status::Error);
+        errors.map(|r| format!("Policy {}: {}", p.policy.name, r.message))
+    });
+    let told: Vec<String> = failed.collect();
+    let Subject { kind, namespace, name } = Subject::of(incoming);
+    (!told.is_empty())
+        .then(|| format!("Resource: {namespace}/{name}, Kind: {kind}, Errors: [{}]", told.join(" ")))
+}
+
+fn warnings(of: &PolicyOutcome) -> Vec<String> {
+    let policy = &of.policy;
+    let told = |r: &&RuleOutcome| match r.status {
+        Status::Fail | Status::Error => !policy.is_review(),
+        Status::Warn => true,
+        Status::Pass => !policy.is_review() && policy.follows.warns && !of.incoming,
+        Status::Skip => false,
+    };
+    let told = of.rules.iter().filter(told);
+    match policy.is_review() {
+        true => told.map(|r| r.message.to_string()).collect(),
+        false => told.map(|r| denial::warning(policy, r)).collect(),
+    }
+}

@@ -1,0 +1,215 @@
+//! The gate: policies that are ready to decide about reviews.
+//!
+//! In: loaded policies and a cluster. Out: for each review an [`Answer`] with what led to it. A gate never
+//! changes; new policies make a new one.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::api::admission::defaulted;
+use crate::engine::admission::Chain;
+use crate::engine::{Profile, Request};
+use crate::functions::Context;
+use crate::ir::Policy;
+use crate::load::{LoadedPolicy, Policies};
+use crate::lower::admission as lower;
+use crate::policy_set::{Engine, Outcome, PolicySet};
+
+use super::answer::{Answer, Refusal};
+use super::data::Cluster;
+use super::incoming::Incoming;
+use super::route::{Phase, Route};
+use super::subject;
+
+/// Policies that are ready to decide.
+pub struct Gate {
+    engine: Engine,
+    changing: Chain,
+    asking: Chain,
+    cluster: Arc<dyn Cluster>,
+    broken: Vec<Finding>,
+}
+
+/// A policy that cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file.
+    pub source: Arc<str>,
+    /// The line on which its document begins.
+    pub line: usize,
+    /// Its kind and name.
+    pub policy: String,
+    /// Why.
+    pub text: String,
+    /// Whether requests are refused while it cannot be evaluated.
+    pub fail_closed: bool,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}: {}", self.source, self.line, self.policy, self.text)
+    }
+}
+
+/// When an answer is due.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// At a moment.
+    pub fn at(moment: Instant) -> Deadline {
+        Deadline(Some(moment))
+    }
+
+    /// Whenever it is ready.
+    pub fn never() -> Deadline {
+        Deadline(None)
+    }
+
+    /// Whether it has passed.
+    pub fn is_over(&self) -> bool {
+        self.0.is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// What follows for policies that there was no time for.
+    pub(super) fn refusal(&self, left: &[Arc<Policy>]) -> Option<Refusal> {
+        let closed: Vec<&str> = left.iter().filter(|p| p.fail_closed).map(|p| &*p.name).collect();
+        (!closed.is_empty()).then(|| Refusal {
+            message: format!(
+                "there was no time to evaluate policies that must not be left out: {}",
+                closed.join(", ")
+            ),
+            code: 504,
+            reason: "Timeout".into(),
+        })
+    }
+}
+
+/// An answer and what led to it.
+#[derive(Debug, Default)]
+pub struct Decision {
+    /// The answer.
+    pub answer: Answer,
+    /// Results of the rules that were asked.
+    pub outcome: Outcome,
+    /// What they were asked about; `None` = none was.
+    pub request: Option<Request>,
+}
+
+impl Decision {
+    pub(super) fn of(answer: Answer) -> Decision {
+        Decision { answer, ..Decision::default() }
+    }
+}
+
+/// The order of policies: by kind of policy, then by namespace and name.
+fn sorted(mut policies: Vec<Arc<Policy>>) -> Vec<Arc<Policy>> {
+    policies.sort_by(|a, b| {
+        (a.rank(), a.namespace.as_deref(), &a.name).cmp(&(b.rank(), b.namespace.as_deref(), &b.name))
+    });
+    policies
+}
+
+impl Gate {
+    /// Makes policies ready. Those that cannot be evaluated are told by [`Gate::broken`].
+    pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>) -> Gate {
+        let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
+        let of_kind = |kind: &str| -> Vec<_> {
+            let all = loaded.policies.iter().filter(|p| p.document.text_at(&["kind"]) == kind);
+            all.map(|p| lower::policy(&defaulted(&p.document), lower::Place::Server)).collect()
+        };
+        let chain = |kind: &str| {
+            let bindings = loaded.bindings.iter().filter(|(of, _)| **of == *kind).map(|(_, b)| b.clone());
+            Chain::new(of_kind(kind), bindings.collect())
+        };
+        let (changing, asking) = (chain("MutatingAdmissionPolicy"), chain("ValidatingAdmissionPolicy"));
+        let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
+        let policies = sorted(usable.filter_map(|p| p.policy.clone()).collect());
+        let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
+        let functions = Context { world: Some(cluster.clone()), ..Context::default() };
+        let engine = Engine::new(set)
+            .with_profile(Profile::cluster())
+            .with_functions(functions)
+            .with_sources(cluster.clone());
+        Gate { engine, changing, asking, cluster, broken }
+    }
+
+    /// The policies that cannot be evaluated.
+    pub fn broken(&self) -> &[Finding] {
+        &self.broken
+    }
+
+    /// The engine with the policies.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &dyn Cluster {
+        &*self.cluster
+    }
+
+    pub(super) fn changing(&self) -> &Chain {
+        &self.changing
+    }
+
+    pub(super) fn asking(&self) -> &Chain {
+        &self.asking
+    }
+
+    /// Whether a policy is asked at admission at all; those of Kubernetes have a way of their own.
+    pub(super) fn serves(&self, policy: &Policy) -> bool {
+        policy.admission && !policy.is_admission() && !policy.looks_at_payloads()
+    }
+
+    pub(super) fn request(&self, incoming: &Incoming) -> Result<Request, String> {
+        subject::request(incoming, &*self.cluster, self.engine.profile(), self.engine.functions())
+    }
+
+    /// Answers a review.
+    pub fn answer(&self, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
+        if let Some(broken) = self.broken.iter().find(|b| b.fail_closed) {
+            let text = format!("policy {} cannot be evaluated: {}", broken.policy, broken.text);
+            return Decision::of(Answer::denied(text));
+        }
+        if let Some((namespace, name)) = route.single()
+            && !self.engine.set().policies().iter().any(|p| route.asks(p))
+        {
+            let key = format!("{}/{name}", namespace.unwrap_or_default());
+            let resource = if namespace.is_some() { "policies" } else { "clusterpolicies" };
+            return Decision::of(Answer::denied(format!(
+                "failed to fetch policy with key: key {key}: {resource}.kyverno.io \"{name}\" not found"
+            )));
+        }
+        match route.phase {
+            Phase::Validate => super::verdict::decide(self, route, incoming, deadline),
+            Phase::Mutate => super::changing::decide(self, route, incoming, deadline),
+        }
+    }
+
+    /// Whether there may be rules that only audit, and that a path asks about a request.
+    pub fn audits(&self, route: &Route, request: &Request) -> bool {
+        route.phase == Phase::Validate && super::verdict::has_later(self, route, request)
+    }
+
+    /// The results of rules that only audit, which an answer does not wait for.
+    pub fn audit(&self, route: &Route, request: &Request, deadline: &Deadline) -> Outcome {
+        match route.phase {
+            Phase::Validate => super::verdict::later(self, route, request, deadline),
+            Phase::Mutate => Outcome::default(),
+        }
+    }
+}
+
+fn finding(loaded: &LoadedPolicy) -> Option<Finding> {
+    let text = loaded.refused.as_ref().or(loaded.uncompiled.as_ref())?;
+    let document = &loaded.document;
+    Some(Finding {
+        source: loaded.source.clone(),
+        line: loaded.line,
+        policy: format!("{} {}", document.text_at(&["kind"]), loaded.name),
+        text: text.clone(),
+        fail_closed: document.text_at(&["spec", "failurePolicy"]) != "Ignore"
+            && document.text_at(&["spec", "webhookConfiguration", "failurePolicy"]) != "Ignore",
+    })
+}

@@ -1,0 +1,140 @@
+//! Reading AdmissionReviews.
+//!
+//! In: the body of a request and its content type. Out: the `request` of the review, or the status and text
+//! of a refusal. Versions `v1` and `v1beta1` of a review have the same form.
+
+use crate::document::json;
+use crate::value::{Map, Str, Value};
+
+/// A review as it came.
+#[derive(Clone, Debug)]
+pub struct Incoming {
+    /// `apiVersion` of the review.
+    pub api_version: Str,
+    /// `kind` of the review.
+    pub kind: Str,
+    /// `request.uid`.
+    pub uid: Str,
+    /// `request`.
+    pub request: Map,
+}
+
+/// Why a body is no review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecodable {
+    /// The HTTP status of the answer.
+    pub status: u16,
+    /// Its text.
+    pub text: String,
+}
+
+impl Undecodable {
+    /// A refusal.
+    pub fn new(status: u16, text: impl Into<String>) -> Undecodable {
+        Undecodable { status, text: text.into() }
+    }
+}
+
+/// Members of a request that must be texts, and those that must be objects.
+const TEXTS: [&str; 6] = ["uid", "name", "namespace", "operation", "subResource", "requestSubResource"];
+const OBJECTS: [&str; 5] = ["kind", "resource", "requestKind", "requestResource", "userInfo"];
+
+/// Reads a review.
+///
+/// # Errors
+/// What the API server is told instead of an answer.
+pub fn decode(content_type: &str, body: &[u8]) -> Result<Incoming, Undecodable> {
+    if body.is_empty() {
+        return Err(Undecodable::new(400, "empty body"));
+    }
+    if content_type != "application/json" {
+        return Err(Undecodable::new(415, "invalid Content-Type"));
+    }
+    let unreadable = |text: String| Undecodable::new(417, text);
+    let text = std::str::from_utf8(body).map_err(|e| unreadable(format!("the body is not UTF-8: {e}")))?;
+    let review = json::parse(text).map_err(unreadable)?;
+    let Value::Map(review) = review else {
+        return Err(unreadable(format!("json: cannot unmarshal {} into an AdmissionReview", word(&review))));
+    };
+    let wrong =
+        |key: &str, v: &Value| unreadable(format!("json: cannot unmarshal {} into request.{key}", word(v)));
+    let request = match review.get("request") {
+        None | Some(Value::Null) => return Err(Undecodable::new(400, "AdmissionReview request is nil")),
+        Some(Value::Map(request)) => request.clone(),
+        Some(other) => {
+            return Err(unreadable(format!("json: cannot unmarshal {} into request", word(other))));
+        }
+    };
+    for key in TEXTS {
+        if let Some(v) = request.get(key).filter(|v| !v.is_null() && v.as_str().is_none()) {
+            return Err(wrong(key, v));
+        }
+    }
+    for key in OBJECTS.into_iter().chain(["object", "oldObject"]) {
+        if let Some(v) = request.get(key).filter(|v| !v.is_null() && v.as_map().is_none()) {
+            return Err(wrong(key, v));
+        }
+    }
+    let of_review = |key: &str| review.get(key).and_then(Value::as_str).unwrap_or_default().into();
+    let uid = request.get("uid").and_then(Value::as_str).unwrap_or_default().into();
+    Ok(Incoming { api_version: of_review("apiVersion"), kind: of_review("kind"), uid, request })
+}
+
+/// What JSON calls a value.
+fn word(v: &Value) -> &'static str {
+    match v {
+        Value::Str(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::List(_) => "array",
+        Value::Map(_) => "object",
+        _ => "number",
+    }
+}
+
+impl Incoming {
+    /// A text of the request.
+    pub fn text(&self, path: &[&str]) -> &str {
+        let Some((first, rest)) = path.split_first() else { return "" };
+        self.request.get(first).and_then(|v| v.at(rest)).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// An object of the request; null when it has none.
+    pub fn object(&self, key: &str) -> Value {
+        self.request.get(key).cloned().unwrap_or_default()
+    }
+
+    /// Whether nothing may be changed elsewhere.
+    pub fn dry_run(&self) -> bool {
+        self.request.get("dryRun").and_then(Value::as_bool).unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn refused(content_type: &str, body: &str) -> (u16, String) {
+        let refusal = decode(content_type, body.as_bytes()).unwrap_err();
+        (refusal.status, refusal.text)
+    }
+
+    #[test]
+    fn a_body_that_is_no_review_gets_the_status_and_text_of_the_reference() {
+        assert_eq!(refused("application/json", ""), (400, "empty body".into()));
+        assert_eq!(refused("application/json; charset=utf-8", "{}"), (415, "invalid Content-Type".into()));
+        assert_eq!(refused("application/json", "{}"), (400, "AdmissionReview request is nil".into()));
+        assert_eq!(refused("application/json", r#"{"request":null}"#).0, 400);
+        assert_eq!(refused("application/json", "{\"request\":{").0, 417);
+        assert_eq!(refused("application/json", "[]").0, 417);
+    }
+
+    #[test]
+    fn members_of_another_type_are_told_by_name() {
+        let (status, text) = refused("application/json", r#"{"request":{"uid":1}}"#);
+        assert_eq!((status, text.as_str()), (417, "json: cannot unmarshal number into request.uid"));
+        let (status, text) = refused("application/json", r#"{"request":{"uid":"a","object":[]}}"#);
+        assert_eq!((status, text.as_str()), (417, "json: cannot unmarshal array into request.object"));
+    }
+}

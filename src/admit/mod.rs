@@ -1,0 +1,20 @@
+//! Answering AdmissionReviews: what a webhook says to an API server.
+//!
+//! In: loaded policies, data about the cluster, and a review as it came. Out: an [`Answer`] with what led to
+//! it. Nothing here listens, logs or counts; `serve` does. Semantics: `docs/serve.md`.
+
+pub mod answer;
+mod changing;
+pub mod data;
+mod denial;
+pub mod gate;
+pub mod incoming;
+pub mod route;
+mod subject;
+mod verdict;
+
+pub use answer::Answer;
+pub use data::Data;
+pub use gate::{Deadline, Decision, Finding, Gate};
+pub use incoming::{Incoming, Undecodable};
+pub use route::Route;

@@ -1,0 +1,99 @@
+//! From a review to the request that rules decide about.
+//!
+//! Objects are taken as they came, with the group, version and kind of the request and its namespace. Rules
+//! match the kind of the resource, also where what was sent to a subresource is of another kind.
+
+use crate::engine::request::{Parts, UserParts};
+use crate::engine::{Profile, Request};
+use crate::functions::Context;
+use crate::value::{Map, Str, Value};
+
+use super::data::Cluster;
+use super::incoming::Incoming;
+
+/// Makes the request of a review.
+///
+/// # Errors
+/// The data of rules cannot be built.
+pub fn request(
+    incoming: &Incoming,
+    cluster: &dyn Cluster,
+    profile: Profile,
+    functions: &Context,
+) -> Result<Request, String> {
+    let (object, old) = (shaped(incoming, "object"), shaped(incoming, "oldObject"));
+    let namespace = match incoming.text(&["kind", "kind"]) {
+        "Namespace" if incoming.text(&["kind", "group"]).is_empty() => incoming.text(&["name"]),
+        _ => incoming.text(&["namespace"]),
+    };
+    let known = match namespace {
+        "" => Value::Null,
+        name => cluster.namespace(name).unwrap_or_default(),
+    };
+    let info = incoming.object("userInfo");
+    let (roles, cluster_roles) = cluster.roles(&info, incoming.text(&["namespace"]));
+    let deleting = incoming.text(&["operation"]) == "DELETE";
+    let parts = Parts {
+        object: if deleting { old.clone() } else { object },
+        old_object: Some(old),
+        operation: incoming.text(&["operation"]).into(),
+        subresource: incoming.text(&["subResource"]).into(),
+        user: Some(UserParts { info, roles, cluster_roles }),
+        namespace: known,
+        values: Vec::new(),
+        dry_run: incoming.dry_run(),
+        details: true,
+        sent: Some(incoming.request.clone()),
+    };
+    let mut request = Request::new(parts, profile, functions)?;
+    let kinds = cluster.kinds();
+    let part = |key: &str, part: &str| Str::from(incoming.text(&[key, part]));
+    let (group, version) = (part("resource", "group"), part("resource", "version"));
+    let target = &mut request.target;
+    let known = kinds.resource(&group, &version, incoming.text(&["resource", "resource"]));
+    target.kind = known.map_or_else(|| part("kind", "kind"), |r| r.kind.clone());
+    target.group = group;
+    target.version = version;
+    if !incoming.text(&["name"]).is_empty() {
+        target.name = incoming.text(&["name"]).into();
+    }
+    target.namespace = incoming.text(&["namespace"]).into();
+    // An object that is asked for by its path alone is there too.
+    target.exists = true;
+    target.kinds = Some(kinds);
+    if deleting || request.old_object.is_null() {
+        request.target.old_labels = None;
+    }
+    Ok(request)
+}
+
+/// An object of the review as rules see it.
+fn shaped(incoming: &Incoming, key: &str) -> Value {
+    let Some(Value::Map(object)) = incoming.request.get(key) else { return Value::Null };
+    let mut object = object.clone();
+    let (group, version) = (incoming.text(&["kind", "group"]), incoming.text(&["kind", "version"]));
+    let kind = incoming.text(&["kind", "kind"]);
+    let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
+    let said = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (same_version, same_kind) = (said("apiVersion") == api_version, said("kind") == kind);
+    if !same_version && !api_version.is_empty() {
+        object.insert("apiVersion", api_version.into());
+    }
+    if !same_kind && !kind.is_empty() {
+        object.insert("kind", kind.into());
+    }
+    let namespace = incoming.text(&["namespace"]);
+    let is_namespace = kind == "Namespace" && group.is_empty();
+    let metadata = object.get("metadata").and_then(Value::as_map);
+    let own = metadata.and_then(|m| m.get("namespace")).and_then(Value::as_str);
+    let wanted = if is_namespace || namespace.is_empty() { None } else { Some(namespace) };
+    if (wanted.is_some() && own != wanted) || (is_namespace && own.is_some()) {
+        let mut metadata: Map = metadata.cloned().unwrap_or_default();
+        match wanted {
+            Some(namespace) => drop(metadata.insert("namespace", namespace.into())),
+            None => drop(metadata.remove("namespace")),
+        }
+        object.insert("metadata", Value::Map(metadata));
+    }
+    Value::Map(object)
+}

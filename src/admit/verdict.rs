@@ -1,0 +1,116 @@
+//! Verdicts on a review.
+//!
+//! Rules that enforce, or that warn, are asked before the answer; all others after it ([`later`]). A failed rule
+//! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
+
+use crate::engine::action::{effective, enforces};
+use crate::engine::admission::{Review, validate};
+use crate::engine::{Request, RuleOutcome, Status};
+use crate::ir::{Policy, Rule};
+use crate::matching::Target;
+use crate::policy_set::Outcome;
+use crate::policy_set::phases::Limits;
+use crate::value::Value;
+
+use super::answer::{Answer, Refusal};
+use super::denial::{self, Subject};
+use super::gate::{Deadline, Decision, Gate};
+use super::incoming::Incoming;
+use super::route::Route;
+
+/// Whether the answer waits for a rule.
+fn is_awaited(policy: &Policy, rule: &Rule, target: &Target) -> bool {
+    match policy.is_review() {
+        true => policy.follows.denies || policy.follows.warns,
+        false => policy.follows.warns || enforces(effective(policy, Some(rule), target)),
+    }
+}
+
+/// What the verdicts of all policies that a path asks make of a request.
+pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
+    let request = match gate.request(incoming) {
+        Ok(request) => request,
+        Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
+    };
+    let limits = Limits {
+        policies: &|p| gate.serves(p) && route.asks(p),
+        rules: &|p, r| is_awaited(p, r, &request.target),
+        goes_on: &|| !deadline.is_over(),
+        stops: &|_, _| false,
+    };
+    let done = gate.engine().verdicts(&request, &limits);
+    let mut answer = Answer::default();
+    let mut reasons: Vec<String> = Vec::new();
+    let results = || done.outcome.policies.iter().map(|p| (&*p.policy, &p.rules[..]));
+    let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
+        !policy.is_review() && rules.iter().any(|r| blocks(policy, r, &request.target))
+    };
+    if results().any(|r| blocked(&r)) {
+        // All that is told of a refusal are the policies that enforce something.
+        let told = results().filter(|(p, _)| !p.is_review());
+        reasons.push(denial::block(&Subject::of(incoming), told));
+    }
+    let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
+    let of_reviews: Vec<String> = results()
+        .filter(|(p, _)| p.is_review() && p.follows.denies)
+        .flat_map(|(p, rules)| rules.iter().filter(violated).map(move |r| denial::verdict(p, r)))
+        .collect();
+    reasons.extend((!of_reviews.is_empty()).then(|| of_reviews.join("; ")));
+    let mut refusal =
+        (!reasons.is_empty()).then(|| Refusal { message: reasons.join("\n"), ..Refusal::default() });
+    refusal = refusal.or_else(|| deadline.refusal(&done.left));
+    if route.asks_kubernetes() && !gate.asking().hooks.is_empty() && refusal.is_none() {
+        let review = Review::new(Value::Map(incoming.request.clone()));
+        let told = validate(gate.asking(), &review, &gate.cluster().admission());
+        refusal = told.denial.map(|d| Refusal { message: d.message, code: d.code, reason: d.reason });
+        answer.warnings.extend(told.warnings);
+        answer.annotations = told.annotations;
+    }
+    if refusal.is_none() {
+        let mut warnings: Vec<String> = results().flat_map(|(p, rules)| warnings(p, rules)).collect();
+        warnings.append(&mut answer.warnings);
+        answer.warnings = warnings;
+    }
+    answer.denial = refusal;
+    Decision { answer, outcome: done.outcome, request: Some(request) }
+}
+
+/// Whether the result of a rule refuses the request.
+fn blocks(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
+    let rules = policy.rules_for(&target.kind);
+    let action =
+        || effective(policy, rules.iter().find(|r| r.name == result.rule).map(AsRef::as_ref), target);
+    match result.status {
+        Status::Fail => enforces(action()),
+        Status::Error => policy.fail_closed && enforces(action()),
+        _ => false,
+    }
+}
+
+fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
+    let told = rules.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error | Status::Warn));
+    match policy.is_review() {
+        true if policy.follows.warns => told.map(|r| denial::verdict(policy, r)).collect(),
+        true => Vec::new(),
+        false => told.map(|r| denial::warning(policy, r)).collect(),
+    }
+}
+
+/// Whether there are rules that the answer did not wait for.
+pub(super) fn has_later(gate: &Gate, route: &Route, request: &Request) -> bool {
+    let target = &request.target;
+    gate.engine()
+        .candidates(request)
+        .any(|(policy, rule)| gate.serves(policy) && route.asks(policy) && !is_awaited(policy, rule, target))
+}
+
+/// The results of the rules that the answer did not wait for.
+pub(super) fn later(gate: &Gate, route: &Route, request: &Request, deadline: &Deadline) -> Outcome {
+    let limits = Limits {
+        policies: &|p| gate.serves(p) && route.asks(p),
+        rules: &|p, r| !is_awaited(p, r, &request.target),
+        goes_on: &|| !deadline.is_over(),
+        stops: &|_, _| false,
+    };
+    gate.engine().verdicts(request, &limits).outcome
+}

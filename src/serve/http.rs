@@ -1,0 +1,315 @@
+//! HTTP: reviews in, answers out; health and metrics.
+//!
+//! A review is decided on a thread for such work while its client waits until the deadline of the request. What
+//! is not ready then is answered by failure policy. When too many reviews are under way, the next ones are
+//! refused at once with status 429, so that those that were taken are answered in time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State as Shared;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::sync::Semaphore;
+
+use crate::admit::answer::{Answer, Refusal};
+use crate::admit::incoming::{Incoming, decode};
+use crate::admit::route::Phase;
+use crate::admit::{Deadline, Decision, Route, Undecodable};
+
+use super::audit::{self, Audit};
+use super::metrics::Metrics;
+use super::policies::Store;
+
+/// What an API server waits when it does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest that it waits.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long results that no answer waits for may take.
+const LATER: Duration = Duration::from_secs(30);
+/// How long a client may take to send its body.
+const BODY: Duration = Duration::from_secs(30);
+
+/// Limits of the server.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The largest body in bytes.
+    pub body: usize,
+    /// How many reviews may be under way.
+    pub running: usize,
+    /// How many reviews may wait for results that only audit.
+    pub auditing: usize,
+    /// What is left of a request's time for the way back.
+    pub margin: Duration,
+}
+
+/// What all requests share.
+pub struct State {
+    /// The policies.
+    pub store: Store,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Where decisions are written.
+    pub audit: Option<Audit>,
+    /// Limits.
+    pub limits: Limits,
+    /// The server is about to end.
+    pub draining: AtomicBool,
+    baseline: bool,
+    running: Arc<Semaphore>,
+    auditing: Arc<Semaphore>,
+}
+
+impl State {
+    /// Of a server that begins.
+    pub fn new(
+        store: Store,
+        metrics: Metrics,
+        audit: Option<Audit>,
+        limits: Limits,
+        baseline: bool,
+    ) -> State {
+        let (running, auditing) = (Semaphore::new(limits.running), Semaphore::new(limits.auditing));
+        let (running, auditing) = (Arc::new(running), Arc::new(auditing));
+        State { store, metrics, audit, limits, draining: AtomicBool::new(false), baseline, running, auditing }
+    }
+}
+
+type App = Arc<State>;
+
+/// Reviews, and health.
+pub fn reviews(state: &App) -> Router {
+    let router = health(Router::new()).fallback(any(review));
+    let router = if state.baseline { router.route("/baseline", post(baseline)) } else { router };
+    router.with_state(state.clone())
+}
+
+/// Health and metrics.
+pub fn operation(state: &App) -> Router {
+    health(Router::new()).route("/metrics", get(metrics)).with_state(state.clone())
+}
+
+fn health(router: Router<App>) -> Router<App> {
+    router
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/health/liveness", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/health/readiness", get(ready))
+}
+
+async fn metrics(Shared(state): Shared<App>) -> Response {
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+    ([(header::CONTENT_TYPE, kind)], state.metrics.text()).into_response()
+}
+
+/// Ready when every policy that must be evaluated can be; what is wrong is told either way.
+async fn ready(Shared(state): Shared<App>) -> Response {
+    let now = state.store.current();
+    let mut text = format!("policies {} generation {}\n", now.policies, now.generation);
+    for problem in &now.problems {
+        text.push_str(problem);
+        text.push('\n');
+    }
+    if state.draining.load(Ordering::Relaxed) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_string() + &text).into_response();
+    }
+    let status = if now.complete { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+    (status, text).into_response()
+}
+
+/// An answer in plain text, for what is no review.
+fn plain(status: u16, text: &str) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, text.to_string() + "\n").into_response()
+}
+
+async fn review(
+    Shared(state): Shared<App>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let Some(route) = Route::parse(uri.path()) else { return plain(404, "404 page not found") };
+    state.metrics.request(method.as_str(), uri.path());
+    if method != Method::POST {
+        return plain(405, "reviews are sent with POST");
+    }
+    let began = Instant::now();
+    let Ok(permit) = state.running.clone().try_acquire_owned() else {
+        state.metrics.shed.inc();
+        let mut response = plain(429, "too many reviews are under way; try again");
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        return response;
+    };
+    state.metrics.running.inc();
+    let mut response = match read(&state, &headers, body).await {
+        Ok(incoming) => {
+            let due = began + timeout(&uri).saturating_sub(state.limits.margin);
+            decide(&state, route, uri.path(), incoming, began, due).await
+        }
+        Err(refusal) => plain(refusal.status, &refusal.text),
+    };
+    state.metrics.running.dec();
+    drop(permit);
+    if state.draining.load(Ordering::Relaxed) {
+        // The client looks for another server for its next request.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// Reads a review and allows it.
+async fn baseline(Shared(state): Shared<App>, headers: HeaderMap, body: Body) -> Response {
+    match read(&state, &headers, body).await {
+        Ok(incoming) => answered(&Answer::default(), &incoming),
+        Err(refusal) => plain(refusal.status, &refusal.text),
+    }
+}
+
+fn answered(answer: &Answer, of: &Incoming) -> Response {
+    let kind = HeaderValue::from_static("application/json; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], answer.to_json(of)).into_response()
+}
+
+/// `?timeout=10s`: how long the client waits.
+fn timeout(uri: &Uri) -> Duration {
+    let given = uri.query().into_iter().flat_map(|q| q.split('&')).find_map(|p| p.strip_prefix("timeout="));
+    let nanoseconds = given.and_then(crate::value::duration::parse_ok);
+    let asked = nanoseconds.and_then(|n| u64::try_from(n).ok()).map(Duration::from_nanos);
+    asked.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_TIMEOUT)
+}
+
+async fn read(state: &State, headers: &HeaderMap, body: Body) -> Result<Incoming, Undecodable> {
+    let largest = state.limits.body;
+    let too_large = || Undecodable::new(413, format!("the body is larger than {largest} bytes"));
+    let told = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|v| v.to_str().ok())
+        .and_then(|v| v.parse::<usize>().ok());
+    if told.is_some_and(|told| told > largest) {
+        return Err(too_large());
+    }
+    let body = match tokio::time::timeout(BODY, Limited::new(body, largest).collect()).await {
+        Err(_) => return Err(Undecodable::new(408, "the body did not arrive in time")),
+        Ok(Err(e)) if e.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
+        Ok(Err(e)) => return Err(Undecodable::new(400, format!("the body cannot be read: {e}"))),
+        Ok(Ok(body)) => body.to_bytes(),
+    };
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    decode(kind, &body)
+}
+
+async fn decide(
+    state: &App,
+    route: Route,
+    path: &str,
+    incoming: Incoming,
+    began: Instant,
+    due: Instant,
+) -> Response {
+    let snapshot = state.store.current();
+    let incoming = Arc::new(incoming);
+    let route = Arc::new(route);
+    let work = {
+        let (incoming, route, snapshot) = (incoming.clone(), route.clone(), snapshot.clone());
+        move || snapshot.gate.answer(&route, &incoming, &Deadline::at(due))
+    };
+    let decision = match tokio::time::timeout_at(due.into(), tokio::task::spawn_blocking(work)).await {
+        Ok(Ok(decision)) => decision,
+        Ok(Err(e)) => {
+            Decision { answer: Answer::denied(format!("internal error: {e}")), ..Decision::default() }
+        }
+        Err(_) => {
+            state.metrics.late.inc();
+            late(&snapshot.gate, &route)
+        }
+    };
+    let took = began.elapsed().as_secs_f64();
+    let webhook = match route.phase {
+        Phase::Validate => "ValidatingWebhookConfiguration",
+        Phase::Mutate => "MutatingWebhookConfiguration",
+    };
+    state.metrics.decided(&incoming, &decision, webhook, took);
+    if let Some(audit) = &state.audit {
+        let line = audit::line(&now(), path, &incoming, &decision, took * 1e3);
+        note(state, audit, &line);
+    }
+    let response = answered(&decision.answer, &incoming);
+    tracing::debug!(uid = &*incoming.uid, path, allowed = decision.answer.allowed(), "answered");
+    if route.phase == Phase::Validate && decision.answer.allowed() && decision.request.is_some() {
+        later(state, &snapshot, route, path, &incoming, decision);
+    }
+    response
+}
+
+/// What is answered when time ran out: policies that must not be left out refuse the request.
+fn late(gate: &crate::admit::Gate, route: &Route) -> Decision {
+    let closed = gate.engine().set().policies().iter().any(|p| p.fail_closed && route.asks(p));
+    let refusal = Refusal {
+        message: "the policies did not finish in time".into(),
+        code: 504,
+        reason: "Timeout".into(),
+    };
+    let answer = Answer { denial: closed.then_some(refusal), ..Answer::default() };
+    Decision { answer, ..Decision::default() }
+}
+
+/// Results that no answer waits for. When too many wait for theirs, they are left out and counted.
+fn later(
+    state: &App,
+    snapshot: &Arc<super::policies::Snapshot>,
+    route: Arc<Route>,
+    path: &str,
+    incoming: &Arc<Incoming>,
+    decision: Decision,
+) {
+    let Some(request) = decision.request.filter(|r| snapshot.gate.audits(&route, r)) else { return };
+    let Ok(permit) = state.auditing.clone().try_acquire_owned() else {
+        state.metrics.audit_lost.inc();
+        return;
+    };
+    let (state, snapshot, incoming) = (state.clone(), snapshot.clone(), incoming.clone());
+    let path = path.to_string();
+    tokio::task::spawn_blocking(move || {
+        let deadline = Deadline::at(Instant::now() + LATER);
+        let outcome = snapshot.gate.audit(&route, &request, &deadline);
+        state.metrics.results(&incoming, &outcome);
+        if let Some(audit) = state.audit.as_ref().filter(|_| !outcome.policies.is_empty()) {
+            note(&state, audit, &audit::later(&now(), &path, &incoming, &outcome));
+        }
+        drop(permit);
+    });
+}
+
+fn note(state: &State, audit: &Audit, line: &crate::value::Value) {
+    if let Err(e) = audit.write(line) {
+        state.metrics.audit_lost.inc();
+        tracing::error!(error = %e, "the audit stream cannot be written");
+    }
+}
+
+/// The moment in RFC 3339.
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_a_client_waits_is_read_from_the_query() {
+        let of = |text: &'static str| timeout(&Uri::from_static(text));
+        assert_eq!(of("/validate?timeout=5s"), Duration::from_secs(5));
+        assert_eq!(of("/validate?a=b&timeout=1m"), LONGEST_TIMEOUT);
+        assert_eq!(of("/validate"), DEFAULT_TIMEOUT);
+        assert_eq!(of("/validate?timeout=-3s"), DEFAULT_TIMEOUT);
+        assert_eq!(of("/validate?timeout=soon"), DEFAULT_TIMEOUT);
+    }
+}

@@ -1,0 +1,141 @@
+//! Connections: accepting them, encrypting them, ending them.
+//!
+//! A client that does not finish its handshake or its headers in time is cut off, and there is a limit to
+//! connections. When the server ends, what is under way is answered before connections close.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+use super::tls::Certificates;
+
+/// How long a handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(30);
+/// The largest head of a request.
+const LARGEST_HEAD: usize = 64 << 10;
+/// How many requests a client may have under way on one connection.
+const STREAMS: u32 = 250;
+
+/// What connections are served with.
+#[derive(Clone)]
+pub struct Service {
+    /// What answers.
+    pub router: Router,
+    /// The certificates; `None` = connections are not encrypted.
+    pub certificates: Option<Arc<Certificates>>,
+    /// How many connections there may be.
+    pub connections: usize,
+    /// How long connections are waited for at the end.
+    pub grace: Duration,
+}
+
+/// Binds an address.
+///
+/// # Errors
+/// It is none, or is in use.
+pub async fn bind(address: &str) -> Result<(TcpListener, SocketAddr), String> {
+    let told = |e: std::io::Error| format!("{address}: {e}");
+    let listener = TcpListener::bind(address).await.map_err(told)?;
+    let local = listener.local_addr().map_err(told)?;
+    Ok((listener, local))
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LARGEST_HEAD);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(LARGEST_HEAD).unwrap_or(u32::MAX))
+        .keep_alive_interval(Some(Duration::from_secs(30)))
+        .keep_alive_timeout(Duration::from_secs(20));
+    builder
+}
+
+async fn ended(ends: &mut watch::Receiver<bool>) {
+    let _ = ends.wait_for(|ends| *ends).await;
+}
+
+/// Serves connections until `ends` says so.
+///
+/// # Errors
+/// The certificates cannot be used.
+pub async fn serve(
+    listener: TcpListener,
+    service: Service,
+    mut ends: watch::Receiver<bool>,
+) -> Result<(), String> {
+    let acceptor =
+        service.certificates.as_ref().map(Certificates::config).transpose()?.map(TlsAcceptor::from);
+    let graceful = GracefulShutdown::new();
+    let slots = Arc::new(Semaphore::new(service.connections));
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(e) => {
+                    // No file descriptors are left, most likely; others have to end first.
+                    tracing::warn!(error = %e, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+            () = ended(&mut ends) => break,
+        };
+        let Ok(slot) = slots.clone().try_acquire_owned() else {
+            // Closed at once, so that the client can go elsewhere.
+            drop(stream);
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let watcher = graceful.watcher();
+        let (router, acceptor) = (service.router.clone(), acceptor.clone());
+        tokio::spawn(async move {
+            let served = connection(stream, acceptor, router, watcher).await;
+            if let Err(e) = served {
+                tracing::debug!(error = %e, "a connection ended");
+            }
+            drop(slot);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(service.grace, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some connections did not end in time");
+    }
+    Ok(())
+}
+
+async fn connection(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
+    watcher: hyper_util::server::graceful::Watcher,
+) -> Result<(), String> {
+    let service = TowerToHyperService::new(router);
+    let builder = builder();
+    match acceptor {
+        None => {
+            let served = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+            watcher.watch(served).await.map_err(|e| e.to_string())
+        }
+        Some(acceptor) => {
+            let accepted = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await;
+            let stream =
+                accepted.map_err(|_| "no handshake in time".to_string())?.map_err(|e| e.to_string())?;
+            let served = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+            watcher.watch(served).await.map_err(|e| e.to_string())
+        }
+    }
+}

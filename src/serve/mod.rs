@@ -1,0 +1,190 @@
+//! The admission webhook server.
+//!
+//! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an audit stream.
+//! Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics: `docs/serve.md`.
+
+pub mod audit;
+pub mod http;
+pub mod listener;
+pub mod metrics;
+pub mod policies;
+pub mod selfmade;
+pub mod tls;
+mod watch;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch as channel;
+
+use audit::Audit;
+use http::{Limits, State};
+use listener::Service;
+use metrics::Metrics;
+use policies::{Places, Snapshot, Store};
+use selfmade::SelfMade;
+use tls::{Certificates, Pair};
+
+/// Where certificates come from.
+#[derive(Clone, Debug)]
+pub enum Tls {
+    /// Files that somebody else writes.
+    Files(Pair),
+    /// Made here.
+    SelfMade(SelfMade),
+    /// None: something in front of the server decrypts.
+    Plain,
+}
+
+/// Where decisions are written.
+#[derive(Clone, Debug)]
+pub struct AuditLog {
+    /// The file.
+    pub path: PathBuf,
+    /// It is renamed when it would grow beyond this many bytes.
+    pub largest: u64,
+    /// How many renamed files are kept.
+    pub kept: u32,
+}
+
+/// What a server is told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The address for reviews.
+    pub listen: String,
+    /// The address for metrics and health; `None` = nobody asks.
+    pub operation: Option<String>,
+    /// Policies and data.
+    pub places: Places,
+    /// Certificates.
+    pub tls: Tls,
+    /// The audit stream.
+    pub audit: Option<AuditLog>,
+    /// Limits.
+    pub limits: Limits,
+    /// How many connections there may be.
+    pub connections: usize,
+    /// How long the server goes on, not ready, before it stops to take connections.
+    pub drain: Duration,
+    /// How long requests under way are waited for then.
+    pub grace: Duration,
+    /// Whether `/baseline` allows every review.
+    pub baseline: bool,
+}
+
+/// The addresses in use.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    /// For reviews.
+    pub reviews: SocketAddr,
+    /// For metrics and health.
+    pub operation: Option<SocketAddr>,
+}
+
+/// Runs a server until it is told to end by a signal.
+///
+/// # Errors
+/// An address is in use, or certificates cannot be read.
+pub fn run(settings: Settings, started: impl FnOnce(Addresses, &Snapshot)) -> Result<(), String> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
+    runtime.block_on(async {
+        let (end, ends) = channel::channel(false);
+        tokio::spawn(async move {
+            signalled().await;
+            let _ = end.send(true);
+        });
+        until(settings, ends, started).await
+    })
+}
+
+/// A signal that ends programs.
+async fn signalled() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+/// Runs a server until `ends` says so.
+///
+/// # Errors
+/// As [`run`].
+pub async fn until(
+    settings: Settings,
+    mut ends: channel::Receiver<bool>,
+    started: impl FnOnce(Addresses, &Snapshot),
+) -> Result<(), String> {
+    let certificates = certificates(&settings.tls)?;
+    let audit = match &settings.audit {
+        Some(log) => Some(
+            Audit::open(&log.path, log.largest, log.kept)
+                .map_err(|e| format!("{}: {e}", log.path.display()))?,
+        ),
+        None => None,
+    };
+    let metrics = Metrics::new().map_err(|e| e.to_string())?;
+    let (reviews, address) = listener::bind(&settings.listen).await?;
+    let operation = match &settings.operation {
+        Some(address) => Some(listener::bind(address).await?),
+        None => None,
+    };
+    let places = settings.places.clone();
+    let store = tokio::task::spawn_blocking(|| Store::new(places)).await.map_err(|e| e.to_string())?;
+    let state = Arc::new(State::new(store, metrics, audit, settings.limits.clone(), settings.baseline));
+    let first = state.store.current();
+    state.metrics.loaded(&first);
+    for problem in &first.problems {
+        tracing::error!(problem, "policies");
+    }
+    let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, a)| *a) };
+    started(addresses, &first);
+    let watched = watch::policies(state.clone());
+    let renewed = certificates.clone().map(|c| watch::certificates(c, settings.tls.clone()));
+    let (close, closes) = channel::channel(false);
+    let serve = |listener, router, certificates| {
+        let service =
+            Service { router, certificates, connections: settings.connections, grace: settings.grace };
+        tokio::spawn(listener::serve(listener, service, closes.clone()))
+    };
+    let mut serving = vec![serve(reviews, http::reviews(&state), certificates)];
+    if let Some((listener, _)) = operation {
+        serving.push(serve(listener, http::operation(&state), None));
+    }
+    let _ = ends.wait_for(|ends| *ends).await;
+    tracing::info!("ending");
+    state.draining.store(true, Ordering::Relaxed);
+    tokio::time::sleep(settings.drain).await;
+    let _ = close.send(true);
+    for served in serving {
+        served.await.map_err(|e| e.to_string())??;
+    }
+    watched.abort();
+    if let Some(renewed) = renewed {
+        renewed.abort();
+    }
+    Ok(())
+}
+
+fn certificates(tls: &Tls) -> Result<Option<Arc<Certificates>>, String> {
+    let pair = match tls {
+        Tls::Plain => return Ok(None),
+        Tls::Files(pair) => pair.clone(),
+        Tls::SelfMade(made) => {
+            made.renew(SystemTime::now())?;
+            made.pair()
+        }
+    };
+    Ok(Some(Arc::new(Certificates::open(pair)?)))
+}

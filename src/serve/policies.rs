@@ -1,0 +1,176 @@
+//! Policies and data that are watched.
+//!
+//! In: files and folders. Out: a [`Snapshot`] that decides, swapped as a whole when they change. What is read
+//! anew is compiled beside the one in use. A file that can no longer be used keeps what it last gave.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+
+use crate::admit::{Data, Gate};
+use crate::document::{self, ResourceOptions};
+use crate::load::{self, Policies};
+use crate::sources::files::{self, SourceText};
+use crate::value::Value;
+
+/// What decides at a moment.
+pub struct Snapshot {
+    /// The gate.
+    pub gate: Gate,
+    /// What is wrong with files, a line each.
+    pub problems: Vec<String>,
+    /// How often policies were read before.
+    pub generation: u64,
+    /// Whether every policy that must be evaluated can be.
+    pub complete: bool,
+    /// How many policies there are.
+    pub policies: usize,
+}
+
+/// Where policies and data come from.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// Files and folders with policies, exceptions and bindings.
+    pub policies: Vec<PathBuf>,
+    /// Files and folders with objects that rules ask for.
+    pub data: Vec<PathBuf>,
+}
+
+/// What a file gave last.
+struct Read {
+    text: String,
+    policies: Policies,
+}
+
+/// The policies in use.
+pub struct Store {
+    places: Places,
+    current: ArcSwap<Snapshot>,
+    files: Mutex<HashMap<String, Read>>,
+}
+
+impl Store {
+    /// Reads everything for the first time.
+    pub fn new(places: Places) -> Store {
+        let mut files = HashMap::new();
+        let first = read(&places, &mut files, 0);
+        Store { places, current: ArcSwap::from_pointee(first), files: Mutex::new(files) }
+    }
+
+    /// What decides now.
+    pub fn current(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// The places that are read.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Reads everything again and puts it to use.
+    pub fn reload(&self) -> Arc<Snapshot> {
+        // One at a time: what was read first must not be put to use last.
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let generation = self.current.load().generation + 1;
+        let next = Arc::new(read(&self.places, &mut files, generation));
+        self.current.store(next.clone());
+        next
+    }
+}
+
+fn read(places: &Places, files: &mut HashMap<String, Read>, generation: u64) -> Snapshot {
+    let mut problems = Vec::new();
+    let mut all = Policies::default();
+    let found = texts(&places.policies, &mut problems);
+    let mut kept: HashSet<&str> = HashSet::new();
+    for source in &found.sources {
+        kept.insert(&source.name);
+        all.extend(of_file(source, files, &mut problems));
+    }
+    // What cannot be read at all, or is gone while its folder is, stays as it was.
+    files.retain(|name, last| {
+        let is_there = kept.contains(name.as_str());
+        let stays = !is_there && found.unreadable.iter().any(|place| name.starts_with(place));
+        if stays {
+            all.extend(last.policies.clone());
+        }
+        is_there || stays
+    });
+    let objects = objects(&places.data, &mut problems);
+    all.bind(objects.clone());
+    let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
+    let gate = Gate::new(all, Arc::new(Data::new(objects)));
+    problems.extend(gate.broken().iter().map(ToString::to_string));
+    let complete = gate.broken().iter().all(|b| !b.fail_closed) && found.unreadable.is_empty();
+    Snapshot { gate, problems, generation, complete, policies }
+}
+
+struct Texts {
+    sources: Vec<SourceText>,
+    /// Places that could not be read.
+    unreadable: Vec<String>,
+}
+
+fn texts(places: &[PathBuf], problems: &mut Vec<String>) -> Texts {
+    let arguments: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
+    let loaded = files::policies(&arguments);
+    problems.extend(loaded.notices.iter().map(ToString::to_string));
+    let is_gone = |a: &&String| std::fs::metadata(a).is_err();
+    let mut unreadable: Vec<String> = arguments.iter().filter(is_gone).cloned().collect();
+    unreadable
+        .extend(loaded.notices.into_iter().filter(|n| n.cause == files::Cause::Unreadable).map(|n| n.place));
+    Texts { sources: loaded.sources, unreadable }
+}
+
+/// The policies of a file: as they are now, or as they were when they could be used.
+fn of_file(source: &SourceText, files: &mut HashMap<String, Read>, problems: &mut Vec<String>) -> Policies {
+    if let Some(known) = files.get(&source.name).filter(|known| known.text == source.text) {
+        return known.policies.clone();
+    }
+    let loaded = load::argument(std::slice::from_ref(source));
+    let fatal = loaded.problems.iter().any(|p| p.fatal);
+    let faults: Vec<String> = loaded
+        .problems
+        .iter()
+        .filter(|p| p.fatal)
+        .map(ToString::to_string)
+        .chain(loaded.policies.iter().filter_map(|p| {
+            let why = p.refused.as_ref().or(p.uncompiled.as_ref())?;
+            Some(format!("{}:{}: {}: {why}", p.source, p.line, p.name))
+        }))
+        .collect();
+    match files.get(&source.name) {
+        Some(last) if !faults.is_empty() => {
+            problems.extend(
+                faults.into_iter().map(|f| format!("{f} (the last usable form of the file stays in use)")),
+            );
+            last.policies.clone()
+        }
+        _ => {
+            if fatal {
+                problems.extend(faults);
+                return Policies::default();
+            }
+            let read = Read { text: source.text.clone(), policies: loaded.clone() };
+            files.insert(source.name.clone(), read);
+            loaded
+        }
+    }
+}
+
+fn objects(places: &[PathBuf], problems: &mut Vec<String>) -> Vec<Value> {
+    let mut out = Vec::new();
+    for place in places {
+        let loaded = files::resources(&[place.display().to_string()]);
+        problems.extend(loaded.notices.iter().map(ToString::to_string));
+        for source in &loaded.sources {
+            match document::resources(&source.name, &source.text, ResourceOptions { float_numbers: false }) {
+                Ok(found) => out.extend(found.into_iter().map(|d| d.value)),
+                Err(e) => problems.push(format!("{}: {e:?}", source.name)),
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,103 @@
+//! What is looked at while the server runs: policy files, data, certificates.
+//!
+//! The operating system tells of changes; as not every file system does, everything is looked at from time to
+//! time as well. Many changes in a row are read once, when they pause.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use notify::{RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::Tls;
+use super::http::State;
+use super::tls::Certificates;
+
+/// How long changes must pause.
+const PAUSE: Duration = Duration::from_millis(50);
+/// When changes do not pause, they are read after this time all the same.
+const LONGEST: Duration = Duration::from_millis(500);
+/// How often everything is looked at anyway.
+const AT_LEAST: Duration = Duration::from_secs(30);
+
+/// Tells of changes below some paths, also of those that are not there yet or are replaced.
+fn changes<'p>(
+    paths: impl Iterator<Item = &'p Path>,
+) -> (mpsc::Receiver<()>, Option<notify::RecommendedWatcher>) {
+    let (tell, told) = mpsc::channel(1);
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        if event.is_ok_and(|e| !e.kind.is_access()) {
+            // One that is not yet taken stands for this one too.
+            let _ = tell.try_send(());
+        }
+    });
+    let Ok(mut watcher) = watcher else { return (told, None) };
+    for path in paths {
+        if path.is_dir() {
+            let _ = watcher.watch(path, RecursiveMode::Recursive);
+        }
+        // A file may be replaced, and a folder removed and made again.
+        let above = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let _ = watcher.watch(above, RecursiveMode::NonRecursive);
+    }
+    (told, Some(watcher))
+}
+
+/// Waits for a change and until changes pause.
+async fn next(told: &mut mpsc::Receiver<()>) {
+    if tokio::time::timeout(AT_LEAST, told.recv()).await.is_ok_and(|change| change.is_none()) {
+        // Nobody tells: only the clock does.
+        tokio::time::sleep(AT_LEAST).await;
+    }
+    let latest = tokio::time::Instant::now() + LONGEST;
+    while tokio::time::Instant::now() < latest
+        && matches!(tokio::time::timeout(PAUSE, told.recv()).await, Ok(Some(())))
+    {}
+}
+
+/// Reads policies and data again when they change.
+pub fn policies(state: Arc<State>) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        loop {
+            // The folders may be others than before, so they are watched anew each time.
+            let places = state.store.places().clone();
+            let all = places.policies.iter().chain(&places.data).map(AsRef::as_ref);
+            let (mut told, _watcher) = changes(all);
+            next(&mut told).await;
+            let of = state.clone();
+            let Ok(now) = tokio::task::spawn_blocking(move || of.store.reload()).await else { continue };
+            state.metrics.loaded(&now);
+            for problem in &now.problems {
+                tracing::error!(problem, "policies");
+            }
+            tracing::debug!(policies = now.policies, generation = now.generation, "policies were read");
+        }
+    })
+}
+
+/// Makes certificates again before they expire, and uses them when their files change.
+pub fn certificates(certificates: Arc<Certificates>, tls: Tls) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        loop {
+            let pair = certificates.pair().clone();
+            let (mut told, _watcher) = changes([&*pair.certificate, &*pair.key].into_iter());
+            next(&mut told).await;
+            let (of, tls) = (certificates.clone(), tls.clone());
+            let done = tokio::task::spawn_blocking(move || {
+                if let Tls::SelfMade(made) = &tls {
+                    made.renew(SystemTime::now())?;
+                }
+                of.reload()
+            });
+            match done.await {
+                Ok(Ok(true)) => tracing::info!("other certificates are in use"),
+                Ok(Err(e)) => {
+                    tracing::error!(error = e, "the certificates cannot be used; the former ones stay")
+                }
+                _ => {}
+            }
+        }
+    })
+}

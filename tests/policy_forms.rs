@@ -1,0 +1,80 @@
+//! The policies of this repository in their three forms: all say the same about the same objects.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::{Path, PathBuf};
+
+use ephor::document::{self, ResourceOptions};
+use ephor::engine::Request;
+use ephor::engine::request::Parts;
+use ephor::value::Value;
+use ephor::{Engine, PolicySet, Status};
+
+/// What a policy says about an object, over all of its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    Fail,
+    Error,
+    Nothing,
+}
+
+fn engine(path: &Path) -> Engine {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    Engine::new(PolicySet::from_yaml(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+}
+
+fn verdict(engine: &Engine, object: &Value) -> Verdict {
+    let parts = Parts { object: object.clone(), ..Parts::default() };
+    let request = Request::new(parts, engine.profile(), engine.functions()).unwrap();
+    let outcome = engine.evaluate(&request);
+    let has = |wanted: Status| outcome.results().any(|(_, r)| r.status == wanted);
+    match () {
+        () if has(Status::Error) => Verdict::Error,
+        () if has(Status::Fail) => Verdict::Fail,
+        () if has(Status::Pass) => Verdict::Pass,
+        () => Verdict::Nothing,
+    }
+}
+
+/// The folders of policies below a group's.
+fn folders() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies");
+    let below = |dir: &Path| -> Vec<PathBuf> {
+        let all = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+        all.filter(|p| p.is_dir()).collect()
+    };
+    let mut all: Vec<PathBuf> = below(&root).iter().flat_map(|group| below(group)).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn all_forms_of_a_policy_give_the_same_verdict_on_the_same_objects() {
+    let (mut objects, mut violations) = (0, 0);
+    for folder in folders() {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let classic = engine(&folder.join(format!("{name}.yaml")));
+        let review = engine(&folder.join(".cel/validating-policy.yaml"));
+        let admission = folder.join(".cel/admission-policy.yaml");
+        let kubernetes = engine(&admission);
+        // Kubernetes' own policies have no variants for what makes pods: the pods are checked when they come.
+        let only_pods = std::fs::read_to_string(&admission).unwrap().contains("resources: [pods]\n")
+            && !std::fs::read_to_string(&admission).unwrap().contains("cronjobs");
+        let text = std::fs::read_to_string(folder.join(".kyverno-test/resources.yaml")).unwrap();
+        for found in document::resources(name, &text, ResourceOptions { float_numbers: true }).unwrap() {
+            let object = &found.value;
+            let shown =
+                format!("{name}: {} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
+            let expected = verdict(&classic, object);
+            assert_eq!(verdict(&review, object), expected, "ValidatingPolicy {shown}");
+            if !only_pods || object.text_at(&["kind"]) == "Pod" {
+                assert_eq!(verdict(&kubernetes, object), expected, "ValidatingAdmissionPolicy {shown}");
+            }
+            objects += 1;
+            violations += usize::from(expected == Verdict::Fail);
+        }
+    }
+    // Both kinds of verdict are looked at.
+    assert!(objects > 200 && violations > 80, "{objects} objects, {violations} violations");
+}
