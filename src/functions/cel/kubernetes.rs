@@ -281,6 +281,14 @@ pub fn patch(call: &Call<'_>) -> Given {
 
 /// The text of a URL: without slashes for a host and a path that are not there.
 pub fn url_text(text: &str) -> String {
+    let is_scheme = |s: &str| {
+        s.starts_with(|c: char| c.is_ascii_alphabetic())
+            && s.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    let text = &*match text.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) {
+        Some((scheme, rest)) => format!("{}:{rest}", scheme.to_ascii_lowercase()),
+        None => text.to_string(),
+    };
     let bare = text.split_once("://").filter(|(scheme, rest)| {
         scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
             && (rest.is_empty() || rest.starts_with(['?', '#']))

@@ -3,9 +3,9 @@
 use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
-    authorizer as a, convert, data as d, format, format_plain, image_reference as i, kubernetes as k, lists as l,
-    math as m, named_format as n, network as net, operators as o, optional as opt, outside as w, proxy as p,
-    strings as s, time as t,
+    authorizer as a, convert, data as d, format, format_plain, image_reference as i, kubernetes as k,
+    lists as l, math as m, named_format as n, network as net, operators as o, optional as opt, outside as w,
+    proxy as p, strings as s, time as t,
 };
 use crate::value::Value;
 
