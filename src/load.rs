@@ -58,6 +58,8 @@ pub struct Problem {
     pub text: String,
     /// Whether the whole file fell away with it.
     pub fatal: bool,
+    /// Whether it is about a document that is no policy at all.
+    pub foreign: bool,
 }
 
 impl std::fmt::Display for Problem {
@@ -256,6 +258,7 @@ fn source(name: &str, text: &str) -> Vec<Item> {
             column: None,
             text: e.message,
             fatal: true,
+            foreign: false,
         })],
         Ok(documents) => documents
             .into_iter()
@@ -270,6 +273,7 @@ fn source(name: &str, text: &str) -> Vec<Item> {
                         e.message
                     ),
                     fatal: false,
+                    foreign: false,
                 })],
             })
             .collect(),
@@ -295,13 +299,29 @@ fn list(d: &Document) -> Vec<Item> {
 fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
     let place = if path.is_empty() { None } else { document::locate::locate(&d.text, path) };
     let line = d.line + place.as_ref().map_or(0, |p| p.line.saturating_sub(1));
-    Item::Left(Problem { source: d.source.clone(), line, column: place.map(|p| p.col), text, fatal })
+    Item::Left(Problem {
+        source: d.source.clone(),
+        line,
+        column: place.map(|p| p.col),
+        text,
+        fatal,
+        foreign: false,
+    })
+}
+
+/// A document that is no policy.
+fn passed_over(d: &Document, text: String) -> Item {
+    let foreign = |p: Problem| Problem { foreign: true, ..p };
+    match left(d, &[], text, false) {
+        Item::Left(p) => Item::Left(foreign(p)),
+        item => item,
+    }
 }
 
 fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
     let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
     if api_version.is_empty() || kind.is_empty() {
-        return left(d, &[], "failed to parse document (GVK cannot be empty)".into(), false);
+        return passed_over(d, "failed to parse document (GVK cannot be empty)".into());
     }
     if let Some(item) = admission(d, value) {
         return item;
@@ -423,7 +443,7 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
         return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
     }
     let text = format!("failed to retrieve validator: failed to locate OpenAPI spec for GV: {api_version}");
-    left(d, &[], format!("failed to parse document ({text})"), false)
+    passed_over(d, format!("failed to parse document ({text})"))
 }
 
 /// An object that is an exception, wherever it came from; others and those that are not well-formed give

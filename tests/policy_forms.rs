@@ -1,6 +1,6 @@
 //! The policies of this repository in their three forms: all say the same about the same objects.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 

@@ -5,6 +5,7 @@
 
 use base64::Engine;
 
+use crate::engine::admission::Denial;
 use crate::patch::Operation;
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
@@ -38,6 +39,15 @@ pub struct Refusal {
     pub code: u16,
     /// The reason in a word; empty = none.
     pub reason: Str,
+}
+
+impl From<Denial> for Refusal {
+    /// What an API server would say itself, without what it says about every refusal of a webhook.
+    fn from(denial: Denial) -> Refusal {
+        let bare = !denial.internal && !denial.causes.is_empty();
+        let message = if bare { denial.causes.join("; ") } else { denial.message };
+        Refusal { message, code: denial.code, reason: denial.reason }
+    }
 }
 
 impl Answer {

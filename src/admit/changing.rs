@@ -39,7 +39,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let mut refusal = match policies.last().filter(|_| done.stopped) {
         Some(last) if last.incoming => {
             let told = std::iter::once((&*last.policy, &last.rules[..]));
-            Some(denial::block(&Subject::of(incoming), told))
+            Some(denial::block(&Subject::of(incoming), told, |_, _| true))
         }
         Some(last) => Some(denial::unchanged(&last.policy, &last.rules)),
         None => errors_of_reviews(policies, incoming),
@@ -55,7 +55,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     if refusal.is_none() && route.asks_kubernetes() && !gate.changing().hooks.is_empty() {
         let review = Review::new(Value::Map(incoming.request.clone())).with_object(current.clone());
         let changed = mutate(gate.changing(), &review, &gate.cluster().admission());
-        refusal = changed.denial.map(|d| Refusal { message: d.message, code: d.code, reason: d.reason });
+        refusal = changed.denial.map(Refusal::from);
         patch.extend(diff(current, &changed.object));
     }
     let mut answer = Answer::default();

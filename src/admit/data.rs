@@ -82,6 +82,7 @@ impl Data {
                 types: Some(types),
                 level: CelLevel::V26,
                 namespaces,
+                more_namespaces: true,
                 rbac: Some(Arc::new(Rbac::new(&objects))),
                 objects,
             }),

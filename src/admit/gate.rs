@@ -28,6 +28,7 @@ pub struct Gate {
     asking: Chain,
     cluster: Arc<dyn Cluster>,
     broken: Vec<Finding>,
+    lost: Option<String>,
 }
 
 /// A policy that cannot be evaluated.
@@ -112,7 +113,8 @@ fn sorted(mut policies: Vec<Arc<Policy>>) -> Vec<Arc<Policy>> {
 
 impl Gate {
     /// Makes policies ready. Those that cannot be evaluated are told by [`Gate::broken`].
-    pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>) -> Gate {
+    /// `lost` are places whose policies nobody could read; all requests are refused because of them.
+    pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>, lost: &[String]) -> Gate {
         let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
         let of_kind = |kind: &str| -> Vec<_> {
             let all = loaded.policies.iter().filter(|p| p.document.text_at(&["kind"]) == kind);
@@ -131,7 +133,7 @@ impl Gate {
             .with_profile(Profile::cluster())
             .with_functions(functions)
             .with_sources(cluster.clone());
-        Gate { engine, changing, asking, cluster, broken }
+        Gate { engine, changing, asking, cluster, broken, lost: lost.first().cloned() }
     }
 
     /// The policies that cannot be evaluated.
@@ -171,6 +173,9 @@ impl Gate {
         if let Some(broken) = self.broken.iter().find(|b| b.fail_closed) {
             let text = format!("policy {} cannot be evaluated: {}", broken.policy, broken.text);
             return Decision::of(Answer::denied(text));
+        }
+        if let Some(place) = &self.lost {
+            return Decision::of(Answer::denied(format!("policies of {place} cannot be read")));
         }
         if let Some((namespace, name)) = route.single()
             && !self.engine.set().policies().iter().any(|p| route.asks(p))

@@ -46,9 +46,10 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         !policy.is_review() && rules.iter().any(|r| blocks(policy, r, &request.target))
     };
     if results().any(|r| blocked(&r)) {
-        // All that is told of a refusal are the policies that enforce something.
+        // Policies that only warn are not told of.
         let told = results().filter(|(p, _)| !p.is_review());
-        reasons.push(denial::block(&Subject::of(incoming), told));
+        let enforced = |p: &Policy, r: &RuleOutcome| enforces(action_of(p, r, &request.target));
+        reasons.push(denial::block(&Subject::of(incoming), told, enforced));
     }
     let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
     let of_reviews: Vec<String> = results()
@@ -62,7 +63,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     if route.asks_kubernetes() && !gate.asking().hooks.is_empty() && refusal.is_none() {
         let review = Review::new(Value::Map(incoming.request.clone()));
         let told = validate(gate.asking(), &review, &gate.cluster().admission());
-        refusal = told.denial.map(|d| Refusal { message: d.message, code: d.code, reason: d.reason });
+        refusal = told.denial.map(Refusal::from);
         answer.warnings.extend(told.warnings);
         answer.annotations = told.annotations;
     }
@@ -75,16 +76,20 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     Decision { answer, outcome: done.outcome, request: Some(request) }
 }
 
+/// The failure action of the rule that gave a result.
+fn action_of<'p>(policy: &'p Policy, result: &RuleOutcome, target: &Target) -> &'p str {
+    let rules = policy.rules_for(&target.kind);
+    effective(policy, rules.iter().find(|r| r.name == result.rule).map(AsRef::as_ref), target)
+}
+
 /// Whether the result of a rule refuses the request.
 fn blocks(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
-    let rules = policy.rules_for(&target.kind);
-    let action =
-        || effective(policy, rules.iter().find(|r| r.name == result.rule).map(AsRef::as_ref), target);
-    match result.status {
-        Status::Fail => enforces(action()),
-        Status::Error => policy.fail_closed && enforces(action()),
+    let counts = match result.status {
+        Status::Fail => true,
+        Status::Error => policy.fail_closed,
         _ => false,
-    }
+    };
+    counts && enforces(action_of(policy, result, target))
 }
 
 fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {

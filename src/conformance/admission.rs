@@ -252,6 +252,7 @@ impl Cluster {
                 kinds: Some(Kinds::with(&objects)),
                 types: Some(Types::with(&objects)),
                 level: CelLevel::V26,
+                more_namespaces: false,
                 namespaces: namespaces.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
                 rbac: Some(Arc::new(Rbac::new(&objects))),
                 objects,

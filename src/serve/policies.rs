@@ -55,7 +55,7 @@ impl Store {
     /// Reads everything for the first time.
     pub fn new(places: Places) -> Store {
         let mut files = HashMap::new();
-        let first = read(&places, &mut files, 0);
+        let first = read(&places, &mut files, 0, false);
         Store { places, current: ArcSwap::from_pointee(first), files: Mutex::new(files) }
     }
 
@@ -73,21 +73,29 @@ impl Store {
     pub fn reload(&self) -> Arc<Snapshot> {
         // One at a time: what was read first must not be put to use last.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let generation = self.current.load().generation + 1;
-        let next = Arc::new(read(&self.places, &mut files, generation));
+        let before = self.current.load();
+        let next = read(&self.places, &mut files, before.generation + 1, before.complete);
+        let next = Arc::new(next);
         self.current.store(next.clone());
         next
     }
 }
 
-fn read(places: &Places, files: &mut HashMap<String, Read>, generation: u64) -> Snapshot {
+/// `established`: everything could be used before, so what comes new and cannot be used is left out; else
+/// requests are refused because of it.
+fn read(places: &Places, files: &mut HashMap<String, Read>, generation: u64, established: bool) -> Snapshot {
     let mut problems = Vec::new();
     let mut all = Policies::default();
     let found = texts(&places.policies, &mut problems);
+    let mut lost: Vec<String> = Vec::new();
     let mut kept: HashSet<&str> = HashSet::new();
     for source in &found.sources {
         kept.insert(&source.name);
-        all.extend(of_file(source, files, &mut problems));
+        let (policies, is_whole) = of_file(source, files, &mut problems, established);
+        all.extend(policies);
+        if !is_whole {
+            lost.push(source.name.clone());
+        }
     }
     // What cannot be read at all, or is gone while its folder is, stays as it was.
     files.retain(|name, last| {
@@ -101,10 +109,16 @@ fn read(places: &Places, files: &mut HashMap<String, Read>, generation: u64) -> 
     let objects = objects(&places.data, &mut problems);
     all.bind(objects.clone());
     let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
-    let gate = Gate::new(all, Arc::new(Data::new(objects)));
+    lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
+    let gate = Gate::new(all, Arc::new(Data::new(objects)), &lost);
     problems.extend(gate.broken().iter().map(ToString::to_string));
-    let complete = gate.broken().iter().all(|b| !b.fail_closed) && found.unreadable.is_empty();
+    let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
     Snapshot { gate, problems, generation, complete, policies }
+}
+
+/// Whether policies of a place stay in use.
+fn kept_below(files: &HashMap<String, Read>, place: &str) -> bool {
+    files.keys().any(|name| name.starts_with(place))
 }
 
 struct Texts {
@@ -124,38 +138,40 @@ fn texts(places: &[PathBuf], problems: &mut Vec<String>) -> Texts {
     Texts { sources: loaded.sources, unreadable }
 }
 
-/// The policies of a file: as they are now, or as they were when they could be used.
-fn of_file(source: &SourceText, files: &mut HashMap<String, Read>, problems: &mut Vec<String>) -> Policies {
+/// The policies of a file: as they are now, or as they were when they could be used; whether that is all.
+fn of_file(
+    source: &SourceText,
+    files: &mut HashMap<String, Read>,
+    problems: &mut Vec<String>,
+    established: bool,
+) -> (Policies, bool) {
     if let Some(known) = files.get(&source.name).filter(|known| known.text == source.text) {
-        return known.policies.clone();
+        return (known.policies.clone(), true);
     }
     let loaded = load::argument(std::slice::from_ref(source));
-    let fatal = loaded.problems.iter().any(|p| p.fatal);
-    let faults: Vec<String> = loaded
-        .problems
-        .iter()
-        .filter(|p| p.fatal)
-        .map(ToString::to_string)
-        .chain(loaded.policies.iter().filter_map(|p| {
-            let why = p.refused.as_ref().or(p.uncompiled.as_ref())?;
-            Some(format!("{}:{}: {}: {why}", p.source, p.line, p.name))
-        }))
-        .collect();
+    let refused = loaded.policies.iter().filter_map(|p| {
+        let why = p.refused.as_ref().or(p.uncompiled.as_ref())?;
+        Some(format!("{}:{}: {}: {why}", p.source, p.line, p.name))
+    });
+    let lost: Vec<String> = loaded.problems.iter().filter(|p| !p.foreign).map(ToString::to_string).collect();
     match files.get(&source.name) {
-        Some(last) if !faults.is_empty() => {
-            problems.extend(
-                faults.into_iter().map(|f| format!("{f} (the last usable form of the file stays in use)")),
-            );
-            last.policies.clone()
+        Some(last) if !lost.is_empty() || refused.clone().next().is_some() => {
+            let all = lost.into_iter().chain(refused);
+            problems.extend(all.map(|f| format!("{f} (the last usable form of the file stays in use)")));
+            (last.policies.clone(), true)
+        }
+        None if established && (!lost.is_empty() || refused.clone().next().is_some()) => {
+            problems.extend(lost.into_iter().chain(refused).map(|f| format!("{f} (not in use)")));
+            (Policies::default(), true)
         }
         _ => {
-            if fatal {
-                problems.extend(faults);
-                return Policies::default();
+            let is_whole = lost.is_empty();
+            problems.extend(lost);
+            if is_whole {
+                let read = Read { text: source.text.clone(), policies: loaded.clone() };
+                files.insert(source.name.clone(), read);
             }
-            let read = Read { text: source.text.clone(), policies: loaded.clone() };
-            files.insert(source.name.clone(), read);
-            loaded
+            (loaded, is_whole)
         }
     }
 }

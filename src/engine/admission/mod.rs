@@ -43,6 +43,8 @@ pub struct World {
     pub level: CelLevel,
     /// Namespaces by name.
     pub namespaces: HashMap<Str, Value>,
+    /// Whether there are namespaces that are not among them, of which only the name is known.
+    pub more_namespaces: bool,
     /// Objects that may be parameters.
     pub objects: Vec<Value>,
     /// Who may do what; without it nothing is allowed.

@@ -1,5 +1,6 @@
 //! Policies that ask.
 
+use crate::engine::request::namespace_of_labels;
 use crate::functions::Context;
 use crate::ir::admission::{Admission, AdmissionBody, Annotation, Demand, OnFailure, PolicyBinding};
 use crate::value::print::write_json_string;
@@ -207,6 +208,10 @@ pub fn seen_namespace(review: &Review, world: &World) -> Result<Value, Denial> {
     let Some(name) = review.namespace() else { return Ok(Value::Null) };
     match world.namespaces.get(name) {
         Some(namespace) => Ok(scope::namespace(namespace)),
+        None if world.more_namespaces => {
+            let label = [(Str::from("kubernetes.io/metadata.name"), Value::Str(name.clone()))];
+            Ok(scope::namespace(&namespace_of_labels(name, label.into_iter().collect())))
+        }
         None => Err(Denial {
             code: 404,
             reason: "NotFound".into(),

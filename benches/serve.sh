@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Throughput and latency of the webhook server beside a route that only reads a review and allows it.
+#
+# In: wrk (Debian package `wrk`), the recorded policies in ../shared/conformance or EPHOR_CONFORMANCE.
+# Out: requests a second and the 99th percentile of both routes on kept-alive TLS, their ratios, memory before
+# and after, and the same with 10,000 policies. SECONDS_EACH (10) is the time of one measurement, ROUNDS (3) how often.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+command -v wrk >/dev/null || { echo "wrk is needed (Debian package wrk)"; exit 1; }
+data=${EPHOR_CONFORMANCE:-../shared/conformance}
+ephor=${EPHOR_BIN:-target/release/ephor}
+[ -x "$ephor" ] || cargo build --release --locked
+dir=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
+seconds=${SECONDS_EACH:-10}
+rounds=${ROUNDS:-3}
+
+python3 - "$data" "$dir" <<'PY'
+import json, os, sys
+data, out = sys.argv[1], sys.argv[2]
+os.makedirs(f"{out}/hundred"); os.makedirs(f"{out}/many")
+seen, texts = set(), []
+kinds = ("kind: ClusterPolicy", "kind: ValidatingPolicy", "kind: ValidatingAdmissionPolicy\n", "kind: MutatingPolicy")
+for line in open(f"{data}/verdicts/kyverno-policies.jsonl"):
+    name = json.loads(line)["file"]
+    if name in seen: continue
+    seen.add(name)
+    try: text = open(f"{data}/kyverno-policies/{name}").read()
+    except OSError: continue
+    # Calls to clusters and registries have no answer here.
+    if any(k in text for k in kinds) and "apiCall" not in text and "imageRegistry" not in text: texts.append(text)
+step = max(1, len(texts) // 100)
+for i, text in enumerate(texts[::step][:100]): open(f"{out}/hundred/{i:03}.yaml", "w").write(text)
+for i in range(10000):
+    open(f"{out}/many/{i:05}.yaml", "w").write(f"""apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: rule-{i}}}
+spec:
+  rules:
+  - name: label
+    match: {{any: [{{resources: {{kinds: [example.com/v1/Kind{i}]}}}}]}}
+    validate: {{failureAction: Enforce, message: m, pattern: {{metadata: {{labels: {{a: "?*"}}}}}}}}
+""")
+pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "cart", "namespace": "shop", "labels": {"app.kubernetes.io/name": "cart"}},
+ "spec": {"containers": [{"name": f"c{i}", "image": "registry.acme.io/shop/cart:1.4.2", "ports": [{"containerPort": 8080 + i}],
+  "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+  "env": [{"name": f"KEY_{j}", "value": "value " * 4} for j in range(20)],
+  "securityContext": {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+  "volumeMounts": [{"name": "data", "mountPath": "/data"}]} for i in range(3)], "volumes": [{"name": "data", "emptyDir": {}}]}}
+k, r = {"group": "", "version": "v1", "kind": "Pod"}, {"group": "", "version": "v1", "resource": "pods"}
+review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {"uid": "u", "kind": k, "resource": r,
+ "requestKind": k, "requestResource": r, "name": "cart", "namespace": "shop", "operation": "CREATE",
+ "userInfo": {"username": "anna", "groups": ["system:authenticated"]}, "object": pod, "oldObject": None, "dryRun": False}}
+body = json.dumps(review)
+open(f"{out}/post.lua", "w").write('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nwrk.body = [==[' + body + "]==]\n")
+print(f"{len(os.listdir(out + '/hundred'))} policies, a review of {len(body)} bytes")
+PY
+
+serve() { # POLICIES
+    "$ephor" serve --policies "$1" --tls-self-signed "$dir/tls" --listen 127.0.0.1:0 --metrics-listen none \
+        --drain-period 0s --baseline --log-format json 2> "$dir/log" &
+    pid=$!
+    until grep -q '"serving"' "$dir/log"; do kill -0 $pid; done
+    address=$(grep -o '"reviews":"[^"]*"' "$dir/log" | head -1 | cut -d'"' -f4)
+}
+memory() { awk '/VmRSS/ {print $2 / 1024}' "/proc/$pid/status"; }
+run() { # PATH: requests a second and the 99th percentile in milliseconds
+    wrk -t1 -c8 -d"${seconds}s" --latency -s "$dir/post.lua" "https://$address/$1" |
+        awk '/99%/ {p=$2} /Requests\/sec/ {r=$2} END {v=p+0; if (p ~ /us$/) v/=1000; if (p ~ /[0-9]s$/ && p !~ /[mu]s$/) v*=1000; print r, v}'
+}
+compare() { # NAME POLICIES
+    serve "$2"
+    run baseline > /dev/null
+    before=$(memory)
+    for _ in $(seq "$rounds"); do
+        echo "$(run baseline) $(run validate)"
+    done | sort -k1 -n | awk -v name="$1" '{b[NR]=$1; bp[NR]=$2; v[NR]=$3; vp[NR]=$4; r[NR]=$3/$1; q[NR]=$4/$2}
+        END {n=int((NR+1)/2); printf "%s: baseline %.0f/s p99 %.2f ms, validate %.0f/s p99 %.2f ms, ratio %.2f, p99 ratio %.2f\n", name, b[n], bp[n], v[n], vp[n], v[n]/b[n], vp[n]/bp[n]}'
+    printf '%s: memory %.1f MB before, %.1f MB after\n' "$1" "$before" "$(memory)"
+    kill $pid; wait $pid 2>/dev/null || true
+}
+compare "100 policies" "$dir/hundred"
+compare "10,000 policies of other kinds" "$dir/many"

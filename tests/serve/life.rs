@@ -1,0 +1,222 @@
+//! Reloads, certificates, and the end.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use crate::server::{Client, ask, get, refusing, review, start, start_with, until};
+
+fn write(path: &Path, text: &str) {
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, path).unwrap();
+}
+
+#[test]
+fn changed_policies_are_used_and_broken_ones_leave_the_last_good_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.yaml");
+    std::fs::write(&file, refusing("latest")).unwrap();
+    let server = start(dir.path(), &[]);
+    let refuses =
+        |tag: &str| ask(&server, "/validate", &review("u", &format!("nginx:{tag}")))["allowed"] == false;
+    assert!(refuses("latest") && !refuses("dev"));
+    write(&file, &refusing("dev"));
+    until("the new policy is used", || refuses("dev"), |r| *r);
+    assert!(!refuses("latest"));
+    write(&file, "kind: ClusterPolicy\n  broken: [");
+    let ready = until("the problem is told", || get(&server, "/readyz"), |r| r.body.contains("a.yaml"));
+    assert_eq!(ready.status, 200);
+    assert!(refuses("dev"));
+    let metrics = get(&server, "/metrics").body;
+    assert!(metrics.contains("ephor_policy_problems 1"), "{metrics}");
+    write(&file, &refusing("latest"));
+    until("it is repaired", || refuses("latest"), |r| *r);
+    assert!(!get(&server, "/readyz").body.contains("a.yaml"));
+}
+
+#[test]
+fn a_folder_that_is_gone_leaves_its_policies_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let policies = dir.path().join("policies");
+    std::fs::create_dir(&policies).unwrap();
+    std::fs::write(policies.join("a.yaml"), refusing("latest")).unwrap();
+    let server = start(&policies, &[]);
+    std::fs::remove_dir_all(&policies).unwrap();
+    let ready = until("it is told", || get(&server, "/readyz"), |r| r.body.contains("no such file"));
+    assert!(ready.body.contains("policies 1 "), "{}", ready.body);
+    assert_eq!(ask(&server, "/validate", &review("u", "nginx:latest"))["allowed"], false);
+    std::fs::create_dir(&policies).unwrap();
+    std::fs::write(policies.join("b.yaml"), refusing("dev")).unwrap();
+    until(
+        "the new folder is used",
+        || ask(&server, "/validate", &review("u", "nginx:dev"))["allowed"] == false,
+        |refused| *refused,
+    );
+    assert_eq!(ask(&server, "/validate", &review("u", "nginx:latest"))["allowed"], true);
+}
+
+/// Asks without pause on several connections; how many answers came, and the first wrong one.
+struct Traffic {
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+    threads: Vec<thread::JoinHandle<Result<(), String>>>,
+}
+
+fn traffic(address: &str, clients: usize) -> Traffic {
+    let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let threads = (0..clients)
+        .map(|_| {
+            let (address, stop, answered) = (address.to_string(), stop.clone(), answered.clone());
+            thread::spawn(move || {
+                let mut client = Client::new(&address);
+                let mut fresh = true;
+                while !stop.load(Ordering::Relaxed) {
+                    let image =
+                        if answered.load(Ordering::Relaxed) % 2 == 0 { "nginx:1" } else { "nginx:latest" };
+                    match client.review("/validate", &review("u", image)) {
+                        Ok(reply) => {
+                            fresh = false;
+                            answered.fetch_add(1, Ordering::Relaxed);
+                            let allowed = reply.response()["allowed"] == true;
+                            if allowed != (image == "nginx:1") {
+                                return Err(format!("{image}: {}", reply.body));
+                            }
+                        }
+                        // A connection that was kept may be closed between two requests; a new one may not.
+                        Err(e) if fresh => return Err(e.to_string()),
+                        Err(_) => match Client::try_new(&address) {
+                            Ok(other) => (client, fresh) = (other, true),
+                            Err(_) => return Ok(()),
+                        },
+                    }
+                }
+                Ok(())
+            })
+        })
+        .collect();
+    Traffic { stop, answered, threads }
+}
+
+impl Traffic {
+    fn wait_for(&self, answers: usize) {
+        let wanted = self.answered.load(Ordering::Relaxed) + answers;
+        until("answers", || self.answered.load(Ordering::Relaxed), |n| *n >= wanted);
+    }
+
+    fn end(self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().unwrap().unwrap();
+        }
+        self.answered.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn no_verdict_is_wrong_while_policies_change_all_the_time() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
+    let server = start(dir.path(), &[]);
+    let traffic = traffic(&server.reviews, 4);
+    for i in 0..300 {
+        let other = dir.path().join(format!("other-{}.yaml", i % 7));
+        match i % 3 {
+            0 => write(&other, &refusing("dev")),
+            1 => write(&other, "broken: ["),
+            _ => drop(std::fs::remove_file(&other)),
+        }
+        write(&dir.path().join("a.yaml"), &refusing("latest"));
+        traffic.wait_for(1);
+    }
+    assert!(traffic.end() >= 300);
+}
+
+#[test]
+fn a_server_that_is_told_to_end_answers_what_it_has_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
+    let mut server = start(dir.path(), &["--drain-period", "3s"]);
+    let traffic = traffic(&server.reviews, 8);
+    traffic.wait_for(200);
+    let id = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    // It goes on until those who send requests have seen that it is about to end.
+    until("it is not ready", || get(&server, "/readyz"), |r| r.status == 503);
+    traffic.wait_for(50);
+    assert!(traffic.end() >= 250);
+    assert!(server.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_server_that_was_killed_starts_again_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
+    let log = dir.path().join("audit.jsonl");
+    let flags = ["--audit-log", log.to_str().unwrap()];
+    let mut server = start(&dir.path().join("a.yaml"), &flags);
+    let traffic = traffic(&server.reviews, 4);
+    traffic.wait_for(50);
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    // Its clients see closed connections only.
+    traffic.stop.store(true, Ordering::Relaxed);
+    let answered = traffic.answered.load(Ordering::Relaxed);
+    let written = std::fs::read_to_string(&log).unwrap().lines().filter(|l| l.contains("\"answer\"")).count();
+    assert!(written >= answered, "{written} lines of {answered} answers");
+    let server = start(&dir.path().join("a.yaml"), &flags);
+    assert_eq!(ask(&server, "/validate", &review("u", "nginx:latest"))["allowed"], false);
+    let after = std::fs::read_to_string(&log).unwrap().lines().count();
+    assert!(after > written);
+}
+
+fn agent(authority: &str) -> ureq::Agent {
+    let certificate = ureq::tls::Certificate::from_pem(authority.as_bytes()).unwrap();
+    let roots = ureq::tls::RootCerts::new_with_certs(&[certificate]);
+    let tls = ureq::tls::TlsConfig::builder().root_certs(roots).build();
+    ureq::Agent::config_builder().tls_config(tls).build().into()
+}
+
+#[test]
+fn replaced_certificates_are_used_without_losing_a_connection() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
+    let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+    let make = |folder: &Path| {
+        let names = vec!["127.0.0.1".to_string()];
+        let made = ephor::serve::selfmade::SelfMade { folder: folder.into(), names };
+        made.renew(std::time::SystemTime::now()).unwrap();
+        std::fs::read_to_string(made.bundle()).unwrap()
+    };
+    let (first, second) = (make(&one), make(&other));
+    let flags = [
+        "--tls-cert",
+        &format!("{}/tls.crt", one.display()),
+        "--tls-key",
+        &format!("{}/tls.key", one.display()),
+    ]
+    .map(String::from);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let server = start_with(&dir.path().join("a.yaml"), &flags);
+    let url = format!("https://{}/validate", server.reviews);
+    let ask = |agent: &ureq::Agent| {
+        let body = review("u", "nginx:latest").to_string();
+        let sent = agent.post(&url).header("Content-Type", "application/json").send(&body);
+        sent.ok()
+            .and_then(|mut r| r.body_mut().read_to_string().ok())
+            .is_some_and(|b| b.contains("\"allowed\":false"))
+    };
+    let kept = agent(&first);
+    assert!(ask(&kept));
+    assert!(!ask(&agent(&second)));
+    // The key first: for a moment the pair does not fit together, and the former one stays.
+    for file in ["tls.key", "tls.crt"] {
+        std::fs::copy(other.join(file), one.join(file)).unwrap();
+        assert!(ask(&kept));
+    }
+    until("the new pair is used", || ask(&agent(&second)), |ok| *ok);
+    assert!(ask(&kept), "the connection that was there is kept");
+    assert!(!ask(&agent(&first)));
+}

@@ -1,0 +1,8 @@
+//! The webhook server as its clients meet it: a process of its own, reviews over sockets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod answers;
+mod faults;
+mod life;
+mod server;
