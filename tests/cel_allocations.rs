@@ -1,4 +1,4 @@
-//! What evaluating CEL allocates: nothing, where it only reads.
+//! What evaluating CEL allocates: nothing, where it only reads and compares.
 
 use std::alloc::System;
 
@@ -24,7 +24,7 @@ spec:
 ";
 
 #[test]
-fn reading_fields_allocates_nothing() {
+fn reading_fields_and_comparing_them_allocates_nothing() {
     let mut root = Map::new();
     root.insert("object", read(OBJECT).expect("an object"));
     let root = Value::Map(root);
@@ -47,8 +47,17 @@ fn reading_fields_allocates_nothing() {
         "object.metadata.name",
         "object.metadata.labels['app']",
         "object.spec.containers[1].image",
-        "object.metadata.name in ['shop', 'web']",
+        "object.metadata.name == 'shop'",
+        "object.spec.replicas > 2 && object.spec.replicas <= 5",
+        "object.spec.replicas != 3 || !object.spec.hostNetwork",
+        "has(object.spec.hostNetwork) && !has(object.spec.hostPID)",
         "object.spec.hostNetwork ? object.metadata.name : object.metadata.labels.app",
+        "'app' in object.metadata.labels",
+        "object.metadata.name in ['shop', 'web']",
+        "size(object.spec.containers) == 2",
+        "object.metadata.name.startsWith('sh') && object.metadata.name.contains('ho')",
+        "object.spec.containers.all(c, c.securityContext.privileged == false)",
+        "object.spec.containers.exists(c, c.name == 'b' && c.port >= 443)",
     ] {
         assert_eq!(allocations(text), 0, "{text}");
     }

@@ -439,7 +439,37 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
 
 /// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
 fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: Env<'_, 'a>) -> Evaluated<'a> {
-    let results = results.as_ref();
+    fn slot<'r>(result: &'r Evaluated<'_>) -> Option<&'r Value> {
+        result.as_ref().ok().map(|v| &**v)
+    }
+    const NULL: &Value = &Value::Null;
+    // Most calls have one or two arguments, which need no list on the heap.
+    match results.as_ref() {
+        [one] => {
+            let given = [slot(one)];
+            let args = given.map(|v| Cow::Borrowed(v.unwrap_or(NULL)));
+            run(invoke, results.as_ref(), &given, &args, env)
+        }
+        [one, two] => {
+            let given = [slot(one), slot(two)];
+            let args = given.map(|v| Cow::Borrowed(v.unwrap_or(NULL)));
+            run(invoke, results.as_ref(), &given, &args, env)
+        }
+        more => {
+            let given: Vec<Option<&Value>> = more.iter().map(slot).collect();
+            let args: Vec<Cow<'_, Value>> = given.iter().map(|v| Cow::Borrowed(v.unwrap_or(NULL))).collect();
+            run(invoke, more, &given, &args, env)
+        }
+    }
+}
+
+fn run<'a>(
+    invoke: &'a Invoke,
+    results: &[Evaluated<'a>],
+    given: &[Option<&Value>],
+    args: &[Cow<'_, Value>],
+    env: Env<'_, 'a>,
+) -> Evaluated<'a> {
     if let Some(fault) = results.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
         return Err(fault.clone());
     }
@@ -447,10 +477,8 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
     let outcome = match failed {
         Some(fault) => Err(fault.clone()),
         None => {
-            let args: Vec<Cow<'_, Value>> =
-                results.iter().filter_map(|r| r.as_ref().ok()).map(|v| Cow::Borrowed(&**v)).collect();
-            let call = Call { args: &args, known: invoke.known, cx: env.functions };
-            match invoke.guards.iter().zip(&args).all(|(guard, v)| guard.admits(v)) {
+            let call = Call { args, known: invoke.known, cx: env.functions };
+            match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
                 true => cel::call(invoke.function, &call),
                 false => Err(cel::no_overload(invoke.function.name, &call)),
             }
@@ -460,9 +488,8 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
         return outcome.map(Cow::Owned);
     }
     if env.is_metered() && (failed.is_none() || !invoke.known.prepared) {
-        let args: Vec<Option<&Value>> = results.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
         let level = env.functions.cel_level;
-        let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known, level };
+        let charge = Charge { args: given, result: outcome.as_ref().ok(), known: invoke.known, level };
         if let Some(fault) = cel::upset(invoke.function.name, &charge) {
             return Err(fault);
         }
