@@ -137,6 +137,15 @@ INPUTS = {
         ],
     },
     "bare": {"object": {"spec": {"n": 1, "strs": ["x"]}}, "request": REQUEST},
+    "rich": {
+        "object": {"spec": {"n": 3, "rate": 0.5, "yes": False, "text": "Grüße", "ints": [1, 2], "strs": ["a", "b"],
+                            "ports": [{"port": 80, "protocol": "TCP", "name": "http"}, {"port": 53, "protocol": "UDP"}],
+                            "deep": {"in": "x", "a-b": 2, "list": [[1], [2, 3]]}, "either": "50%", "open": {"a": 1}, "level": "low", "code": "aGFsbG8=",
+                            "day": "2024-02-29", "map": {"a": 1}, "ranks": {"x": ["a", "b"]}, "time": "2024-02-29T12:30:00Z", "span": "90s"},
+                   "metadata": {"name": "web-1"}},
+        "oldObject": {"spec": {"n": 2, "ints": [2, 1], "strs": ["b", "a"], "ports": [{"port": 53, "protocol": "UDP"}, {"port": 80, "protocol": "TCP", "name": "http"}],
+                               "either": 5, "deep": {"list": []}, "map": {"a": 1}}},
+    },
     "typed": {
         "object": {"spec": {k: OBJECT["spec"][k] for k in ["n", "rate", "yes", "text", "ints", "strs", "map", "names", "objs", "time", "span"]},
                    "metadata": {"name": "web-1"}},
@@ -144,7 +153,22 @@ INPUTS = {
     },
 }
 S = {"type": "string"}
+PORT = {"type": "object", "properties": {"port": {"type": "integer"}, "protocol": {"type": "string", "maxLength": 8}, "name": S}}
 SCHEMAS = {
+    "rich": {"root": True, "schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "n": {"type": "integer"}, "rate": {"type": "number"}, "yes": {"type": "boolean"}, "text": S,
+        "ints": {"type": "array", "items": {"type": "integer"}},
+        "strs": {"type": "array", "maxItems": 6, "x-kubernetes-list-type": "set", "items": {"type": "string", "maxLength": 10}},
+        "ports": {"type": "array", "maxItems": 3, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"], "items": PORT},
+        "deep": {"type": "object", "properties": {"in": S, "a-b": {"type": "integer"}, "list": {"type": "array", "maxItems": 4, "items": {
+            "type": "array", "maxItems": 3, "items": {"type": "integer"}}}}},
+        "either": {"x-kubernetes-int-or-string": True}, "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "level": {"type": "string", "enum": ["low", "middle", "high"]}, "code": {"type": "string", "format": "byte"},
+        "day": {"type": "string", "format": "date"}, "maybe": {"type": "string", "nullable": True},
+        "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "ranks": {"type": "object", "maxProperties": 2, "additionalProperties": {"type": "array", "maxItems": 2, "items": {"type": "string", "maxLength": 5}}},
+        "time": {"type": "string", "format": "date-time"}, "span": {"type": "string", "format": "duration"},
+    }}}}},
     "plain": {"root": True, "schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
         "n": {"type": "integer"}, "rate": {"type": "number"}, "yes": {"type": "boolean"}, "text": {"type": "string", "maxLength": 30},
         "ints": {"type": "array", "maxItems": 5, "items": {"type": "integer"}},
@@ -158,6 +182,42 @@ SCHEMAS = {
 TYPED = {INT: ["n"], DOUBLE: ["rate"], BOOL: ["yes"], STRING: ["text"], ("list", INT): ["ints"], ("list", STRING): ["strs"],
          ("map", STRING, INT): ["map"], ("map", STRING, STRING): ["names"], TIMESTAMP: ["time"], DURATION: ["span"]}
 
+RICH = {**{k: v for k, v in TYPED.items() if k != ("map", STRING, STRING)}, STRING: ["text", "level", "deep.__in__", "maybe", "ports[0].name"],
+        BYTES: ["code"], TIMESTAMP: ["time", "day"], INT: ["n", "deep.a__dash__b", "ports[1].port"], DYN: ["either", "ports", "deep", "ranks"],
+        ("list", DYN): ["ports", "strs", "ints"], ("list", ("list", INT)): ["deep.list"], ("list", STRING): ["strs", "ranks.x", "ranks['x']"],
+        ("map", STRING, DYN): ["ranks"]}
+# What only policies see.
+OUTSIDE = {
+    STRING: ["request.operation", "request.name", "request.userInfo.username", "request.kind.kind", "request.resource.group", "namespaceObject.metadata.name",
+             "request.subResource", "namespaceObject.status.phase", "request.requestKind.version", "request.userInfo.uid", "namespaceObject.metadata.generateName"],
+    BOOL: ["request.dryRun"], ("list", STRING): ["request.userInfo.groups", "namespaceObject.metadata.finalizers", "request.userInfo.extra['k']"],
+    ("map", STRING, STRING): ["namespaceObject.metadata.labels", "namespaceObject.metadata.annotations"], INT: ["params.limit", "params.spec.max", "namespaceObject.metadata.generation"],
+    DYN: ["params", "params.names", "request.options", "params.spec", "object.metadata", "object.spec.nested"], TIMESTAMP: ["namespaceObject.metadata.creationTimestamp"],
+    ("list", DYN): ["params.names", "object.spec.nested.list"], ("map", STRING, ("list", STRING)): ["request.userInfo.extra"],
+}
+# Arguments that functions understand.
+QUANTITIES = ["0", "1", "-5", "1Ki", "1.5Gi", "100m", "0.001", "1e3", "2E2", "1E", "500n", "3u", "12345678901234567890", "1.", ".5", "1Kii", "9223372036854775807", "0.5Mi", "-0", "1e-9", "4P"]
+ADDRESSES = ["10.0.0.1", "::1", "fe80::1", "::ffff:1.2.3.4", "1.2.3", "224.0.0.1", "FE80::1", "0.0.0.0", "10.0.0.01", "fe80::1%eth0", "2001:db8::1", "169.254.1.1", "ff02::1"]
+NETWORKS = ["10.0.0.0/8", "10.0.0.1/24", "::1/128", "fe80::/10", "10.0.0.0/33", "10.0.0.0", "2001:db8::/32", "0.0.0.0/0", "::ffff:1.2.3.4/120", "10.0.0.0/08"]
+VERSIONS = ["1.2.3", "v1.2.3", "1.2", "01.2.3", "1.2.3-rc.1", "1.2.3-rc.1+b5", "1.2.3+b", "1", "", "1.2.3.4", "v01.01", "1.0.0-alpha.beta", "99999999999999999999.0.0"]
+LINKS = ["https://h:80/p?k=v&k=w", "http://[::1]:8080/a%20b", "/a/b?x", "ftp://u@h", "https://", "h", "http://h/p#f", "http://h:p", "", "mailto:a@b", "https://h?a=%zz"]
+PATTERNS = ["[a-z]+", "^a.*", "(", "a|b", "\\\\d+", "(?i)A", "x*", "(a)(b)?", "[[:alpha:]]", ".", "\\\\bweb\\\\b", "a{2,3}", "(?P<n>a)", "[^/]+$"]
+ZONES = ["UTC", "+05:30", "-08:00", "America/New_York", "Europe/Berlin", "Nowhere", "", "2:00", "+5:30", "Asia/Kolkata"]
+TIMES = ["2024-02-29T12:30:00Z", "1970-01-01T00:00:00+02:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z", "2024-02-30T00:00:00Z",
+         "2024-01-01T00:00:60Z", "2024-01-01", "2024-06-30T23:59:59.123-07:00"]
+SPANS = ["1s", "-90m", "0s", "1h30m5.25s", "1.5h", "100ns", "3us", "5d", "", "9223372036854775807ns", "-2562047h47m16.854775808s", "1h1h", "+5s", ".5s"]
+FORMATS = ["dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "dns1123LabelPrefix", "dns1123SubdomainPrefix", "dns1035LabelPrefix", "labelValue",
+           "uri", "uuid", "byte", "date", "datetime", "none"]
+FITTING = {"quantity": QUANTITIES, "isQuantity": QUANTITIES, "ip": ADDRESSES, "isIP": ADDRESSES, "ip.isCanonical": ADDRESSES, "containsIP": ADDRESSES,
+           "cidr": NETWORKS, "isCIDR": NETWORKS, "containsCIDR": NETWORKS, "semver": VERSIONS, "isSemver": VERSIONS, "url": LINKS, "isURL": LINKS,
+           "matches": PATTERNS, "find": PATTERNS, "findAll": PATTERNS, "format.named": FORMATS, "timestamp": TIMES, "duration": SPANS,
+           "validate": ["a", "A_b", "a.b", "2024-02-29", "2024-02-29T12:30:00Z", "YQ==", "a-", "https://h", "x" * 70, "", "550e8400-e29b-41d4-a716-446655440000", "a/b", "é"]}
+PRESENT = ["request.name", "request.options", "request.userInfo.extra", "namespaceObject.metadata.labels", "params.limit", "params.none", "object.metadata.labels.app",
+           "request.userInfo.uid", "namespaceObject.status", "object.spec.nested.list", "object.spec.map.a", "object.spec.absent.b", "object.spec.ints.a", "object.spec.if",
+           "object.spec.objs[0].v", "object.?spec.map", "object.spec.map['a'].b", "object.spec.text.a", "optional.of(object).spec"]
+WORDS = ["%s", "%d", "%f", "%e", "%x", "%X", "%o", "%b", "%.2f", "%.3e", "%%", "%", "%5d", "a", " ", "%.0f", "%q"]
+SPELLINGS = [r"r'\n'", "'''a'b'''", '"""a"b"""', r"'\u00e9'", r"'\x41'", r"'\101'", r"'\U0001F30D'", r"'a\nb'", r'R"\d"', "'%s-%d'", r"'\?'"]
+
 STRINGS = ["", "a", "abc", "Grüße", "🌍x", "a,b,c", "10.0.0.1", "::1", "10.0.0.0/8", "1.2.3", "v1.2", "1Gi", "500m", "/a/b", "https://h/p?k=v",
            "[a-z]+", "^a.*", "(", "get", "list", "pods", "/healthz", "web", "2024-01-01T00:00:00Z", "5s", "true", "42", "%d %s", "a=b", "dns1123Label", "-x"]
 
@@ -166,6 +226,7 @@ class Gen:
     def __init__(self, rng, env):
         self.rng = rng
         self.env = env
+        self.rich = False
         self.scope = []
         self.fresh = 0
 
@@ -175,11 +236,15 @@ class Gen:
     def literal(self, t):
         r = self.rng
         if t == INT:
+            if r.random() < 0.1:
+                return r.choice(["253402300799", "253402300800", "-62135596800", "-62135596801", "9223372036", "9223372037", "-0", "0x7FFFFFFFFFFFFFFF", "-0x10"])
             return r.choice(["0", "1", "2", "3", "5", "10", "-1", "-4", "100", "9223372036854775807", "-9223372036854775808", "0x1F"])
         if t == UINT:
             return r.choice(["0u", "1u", "2u", "7u", "18446744073709551615u"])
         if t == DOUBLE:
             return r.choice(["0.0", "1.0", "1.5", "-2.25", "1e10", "3.0", ".5", "1e-3"])
+        if t == STRING and r.random() < 0.1:
+            return r.choice(SPELLINGS)
         if t == STRING:
             return json.dumps(r.choice(STRINGS), ensure_ascii=False) if r.random() < 0.5 else "'" + r.choice(STRINGS) + "'"
         if t == BYTES:
@@ -199,9 +264,12 @@ class Gen:
     def field(self, t):
         r = self.rng
         if self.env == "typed":
-            if t in TYPED:
-                return f"{r.choice(['object', 'object', 'oldObject'])}.spec.{r.choice(TYPED[t])}"
+            fields = RICH if self.rich else TYPED
+            if t in fields:
+                return f"{r.choice(['object', 'object', 'oldObject'])}.spec.{r.choice(fields[t])}"
             return None
+        if t in OUTSIDE and r.random() < 0.2:
+            return r.choice(OUTSIDE[t])
         if t == DYN:
             t = r.choice(list(FIELDS))
         if t not in FIELDS:
@@ -236,9 +304,13 @@ class Gen:
             return v
         if isinstance(t, tuple):
             if t[0] == "list":
+                if r.random() < 0.04:
+                    return f"[?{self.leaf(('optional', t[1]))}, {self.gen(t[1], 0)}]"
                 return "[" + ", ".join(self.gen(t[1], 0) for _ in range(r.randint(0, 3))) + "]"
             if t[0] == "map":
                 keys = r.sample({STRING: ["'a'", "'b'", "'x'"], INT: ["1", "2", "3"]}.get(t[1], ["true", "false"]), r.randint(0, 2))
+                if r.random() < 0.04:
+                    return f"{{?'a': {self.leaf(('optional', t[2]))}}}"
                 return "{" + ", ".join(f"{k}: {self.gen(t[2], 0)}" for k in keys) + "}"
             if t[0] == "optional":
                 return r.choice([f"optional.of({self.gen(t[1], 0)})", "optional.none()", f"optional.ofNonZeroValue({self.gen(t[1], 0)})"])
@@ -278,6 +350,16 @@ class Gen:
             # A long list costs the reference more memory than there is.
             return f"lists.range({r.choice(['0', '1', '3', '-1', '7', 'object.spec.zero', 'dyn(2)', 'size([1, 2])'])})"
         args = [self.arg(fill(p, found, r), depth - 1) for p in params]
+        if name in FITTING and STRING in params and r.random() < 0.6:
+            args[params.index(STRING)] = "'" + r.choice(FITTING[name]) + "'"
+        if name.startswith("get") and receiver == TIMESTAMP and args and r.random() < 0.8:
+            args[0] = "'" + r.choice(ZONES) + "'"
+        if name == "format" and receiver == STRING and r.random() < 0.8:
+            words = [r.choice(WORDS) for _ in range(r.randint(0, 3))]
+            count = sum(w.startswith("%") and w not in ("%%", "%") for w in words) + r.choice([0] * 8 + [1, -1])
+            items = [self.gen(r.choice(SCALARS + [DYN, ("list", INT), ("map", STRING, INT), NULL, ("type", INT)]), r.choice([0, 0, 1])) for _ in range(count)]
+            items = [f"dyn({i})" for i in items] if r.random() < 0.5 else items
+            return f"'{''.join(words)}'.format([{', '.join(items)}])"
         if receiver is None:
             return f"{name}({', '.join(args)})"
         target = self.arg(fill(receiver, found, r), depth - 1)
@@ -310,7 +392,12 @@ class Gen:
         if t == BOOL:
             m = r.choice(["all", "exists", "exists_one", "all2", "exists2", "existsOne", "has"])
             if m == "has":
-                return f"has({r.choice(['object', 'oldObject'])}.spec.{r.choice(['n', 'absent', 'nil', 'map'])})"
+                fields = ["n", "absent", "nil", "map"]
+                if self.env == "typed":
+                    fields = ["text", "strs", "n", "map", "absent"]
+                elif r.random() < 0.3:
+                    return f"has({r.choice(PRESENT)})"
+                return f"has({r.choice(['object', 'oldObject'])}.spec.{r.choice(fields)})"
             if m in ("all2", "exists2"):
                 return f"{source}.{m[:-1]}({one}, {two}, {body(BOOL, pair)})"
             if m == "existsOne":
@@ -370,6 +457,10 @@ class Gen:
                 return f"-{wrap(sub(t))}"
             ops = ["+", "-", "*", "/"] + ([] if t == DOUBLE else ["%"])
             return both(r.choice(ops), t, t)
+        if isinstance(t, tuple) and t[0] == "list" and self.env == "typed":
+            # A list that a schema declares reads what is added by that schema, with accidents (docs/cel.md).
+            left, plain = self.field(t), self.literal(t[1])
+            return f"{left} + [{plain}]" if left and plain and t[1] in (INT, DOUBLE, BOOL, STRING) else None
         if t in (STRING, BYTES) or isinstance(t, tuple) and t[0] == "list":
             return both("+", t, t)
         if t == DURATION:
@@ -430,16 +521,25 @@ def case(seed, i):
     rng = random.Random(f"{seed}-{i}")
     env = rng.choice(["policy"] * 5 + ["policy-authorizer", "typed", "typed", "mutation"])
     gen = Gen(rng, env)
+    gen.rich = env == "typed" and rng.random() < 0.5
     t = rng.choice(RESULTS)
     text = gen.gen(t, rng.choice([1, 2, 2, 3, 3, 4]))
     if env == "mutation" and rng.random() < 0.5:
-        text = (f"Object{{spec: Object.spec{{a: {text}}}}}" if rng.random() < 0.5
-                else f"[JSONPatch{{op: 'add', path: '/spec/' + jsonpatch.escapeKey('a/b'), value: {text}}}]")
+        text = rng.choice([
+            f"Object{{spec: Object.spec{{a: {text}}}}}", f"Object{{spec: Object.spec{{a: {text}}}}}",
+            f"[JSONPatch{{op: 'add', path: '/spec/' + jsonpatch.escapeKey('a/b'), value: {text}}}]",
+            f"[JSONPatch{{op: 'replace', path: '/a', value: {text}}}, JSONPatch{{op: 'copy', from: string(dyn('/b')), path: '/c'}}]",
+            f"Object{{spec: Object.spec{{b: {gen.gen(INT, 1)}, l: [Object.spec.l{{v: {text}}}], c: Object.spec.c{{?d: optional.of({text})}}}}}}",
+            f"Object{{spec: Object.{rng.choice(['spec', 'other'])}{{a: {{'k': {text}}}}}}}",
+            f"has(Object{{spec: {text}}}.spec) ? JSONPatch{{op: 'remove', path: '/a'}}.path : ''",
+        ])
     if rng.random() < 0.125:
         text = damage(text, rng)
     out = {"id": f"{seed}-{i}", "topic": "random", "env": env, "expression": text}
+    if rng.random() < 0.05:
+        out["want"] = "annotation" if t == STRING else "bool"
     if env == "typed":
-        out.update(schema="plain", input="typed")
+        out.update(schema="rich", input="rich") if gen.rich else out.update(schema="plain", input="typed")
     else:
         out["input"] = rng.choice(["full", "full", "full", "bare"])
     return out

@@ -172,7 +172,7 @@ impl Checker<'_> {
             Kind::List { items, optional } => self.list(items, optional),
             Kind::Map(entries) => self.map(entries),
             Kind::Struct { name, fields } => self.message(at, name, fields),
-            Kind::Fold(fold) => self.fold(at, fold),
+            Kind::Fold(fold) => self.fold(fold),
         };
         Typed { at, ty, kind }
     }
@@ -280,8 +280,7 @@ impl Checker<'_> {
                 self.issue(at, format!("unexpected failed resolution of '{name}'"))
             }
             other => {
-                let shown = self.shown(other);
-                self.issue(at, format!("type '{shown}' does not support field selection"));
+                self.issue(at, format!("type '{other}' does not support field selection"));
                 Type::Dyn
             }
         };
@@ -307,12 +306,10 @@ impl Checker<'_> {
         }
         let mut typed: Vec<Typed> = args.iter().map(|a| self.node(a)).collect();
         if matches!(&**function, "_&&_" | "_||_") && target.is_none() {
-            typed.iter().for_each(|side| self.expect(side, &Type::Bool));
+            let misfits = typed.iter().filter(|side| !self.expect(side, &Type::Bool)).count();
+            let ty = if misfits == 0 { Type::Bool } else { Type::Error };
             let function = function.clone();
-            return (
-                Type::Bool,
-                TypedKind::Call { function, args: typed, member: false, overloads: vec![0] },
-            );
+            return (ty, TypedKind::Call { function, args: typed, member: false, overloads: vec![0] });
         }
         let (name, member) = match target {
             None => (self.function_name(function), false),
@@ -382,14 +379,15 @@ impl Checker<'_> {
         if !optional {
             return value.ty.clone();
         }
-        let known = self.known(&value.ty);
-        match known.as_optional() {
+        // As it was written, whatever unknowns in it turned out to be.
+        let own = &value.ty;
+        match own.as_optional() {
             Some(inner) => inner.clone(),
-            None if known.is_dyn_or_error() => known,
+            None if *own == Type::Dyn => Type::Dyn,
             None => {
-                let (wanted, found) = (Type::optional(self.shown(&known)), self.shown(&known));
-                self.issue(value.at, format!("expected type '{wanted}' but found '{found}'"));
-                known
+                let wanted = Type::optional(own.clone());
+                self.issue(value.at, format!("expected type '{wanted}' but found '{own}'"));
+                own.clone()
             }
         }
     }
@@ -432,15 +430,17 @@ impl Checker<'_> {
         (Type::map(key, value), TypedKind::Map(typed))
     }
 
+    fn unknown_message(&mut self, at: Place, name: &Str) -> (Type, TypedKind) {
+        (self.undeclared(at, name), TypedKind::Struct { name: name.clone(), fields: Vec::new() })
+    }
+
     fn message(&mut self, at: Place, name: &Str, fields: &[Entry<Str>]) -> (Type, TypedKind) {
         let looked_up = self.lookup(name);
         let is_type = matches!(looked_up, Some((_, TypedKind::TypeName(..))));
         let mut lost = false;
         let found = match looked_up {
-            None => {
-                self.undeclared(at, name);
-                None
-            }
+            // Nor are the fields looked at then.
+            None => return self.unknown_message(at, name),
             Some((_, TypedKind::TypeName(ty, full))) => match &ty {
                 Type::Struct(full) => Some((ty.clone(), full.clone())),
                 _ if well_known(&full).is_some() => Some((ty, full)),
@@ -449,10 +449,7 @@ impl Checker<'_> {
                     None
                 }
             },
-            Some(_) if self.env.level.is_new() => {
-                self.undeclared(at, name);
-                None
-            }
+            Some(_) if self.env.level.is_new() => return self.unknown_message(at, name),
             Some((ty, _)) => {
                 let shown = self.shown(&ty).formal();
                 self.issue(at, format!("'{shown}' is not a type"));
@@ -498,7 +495,7 @@ impl Checker<'_> {
         (ty, TypedKind::Struct { name, fields: typed })
     }
 
-    fn fold(&mut self, at: Place, fold: &Fold) -> (Type, TypedKind) {
+    fn fold(&mut self, fold: &Fold) -> (Type, TypedKind) {
         let Fold { shape, range, var, var2, init, condition, step, result } = fold;
         let range = self.node(range);
         let init = self.node(init);
@@ -509,7 +506,7 @@ impl Checker<'_> {
             let result = self.node(result);
             self.scopes.truncate(depth);
             let step = init.clone();
-            let ty = result.ty.clone();
+            let ty = self.known(&result.ty);
             let (shape, var, var2) = (*shape, var.clone(), var2.clone());
             return (
                 ty,
@@ -532,8 +529,7 @@ impl Checker<'_> {
         self.scopes.truncate(depth + 1);
         let result = self.node(result);
         self.scopes.truncate(depth);
-        let ty = result.ty.clone();
-        let _ = at;
+        let ty = self.known(&result.ty);
         let (shape, var, var2) = (*shape, var.clone(), var2.clone());
         (ty, TypedKind::Fold(Box::new(TypedFold { shape, range, var, var2, init, step, result })))
     }
@@ -541,8 +537,7 @@ impl Checker<'_> {
     /// The types of a loop's variables: the only one or, of two, the first; and the second.
     fn range_types(&mut self, range: &Typed) -> ((Type, Type), Type) {
         let known = self.known(&range.ty);
-        let inner = known.as_optional().cloned().unwrap_or_else(|| known.clone());
-        match self.known(&inner) {
+        match known.clone() {
             Type::List(item) => (((*item).clone(), Type::Int), (*item).clone()),
             Type::Map(key, value) => (((*key).clone(), (*key).clone()), (*value).clone()),
             Type::Dyn | Type::Error => ((Type::Dyn, Type::Dyn), Type::Dyn),
@@ -551,11 +546,10 @@ impl Checker<'_> {
                 ((Type::Dyn, Type::Dyn), Type::Dyn)
             }
             _ => {
-                let shown = self.shown(&known);
                 self.issue(
                     range.at,
                     format!(
-                        "expression of type '{shown}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                        "expression of type '{known}' cannot be range of a comprehension (must be list, map, or dynamic)"
                     ),
                 );
                 ((Type::Error, Type::Error), Type::Error)
@@ -563,11 +557,19 @@ impl Checker<'_> {
         }
     }
 
-    fn expect(&mut self, found: &Typed, wanted: &Type) {
-        if !self.unknowns.assign(wanted, &found.ty) {
-            let (wanted, own) = (self.shown(wanted), self.known(&found.ty));
+    /// Whether a part has the type it must have; an issue if not.
+    fn expect(&mut self, found: &Typed, wanted: &Type) -> bool {
+        let fits = self.unknowns.assign(wanted, &found.ty);
+        if !fits {
+            // The reference tells both as they were written, whatever unknowns in them turned out to be.
+            let own = match &found.kind {
+                TypedKind::TypeName(Type::List(_), _) => "type(list(A))".into(),
+                TypedKind::TypeName(Type::Map(..), _) => "type(map(A, B))".into(),
+                _ => found.ty.to_string(),
+            };
             self.issue(found.at, format!("expected type '{wanted}' but found '{own}'"));
         }
+        fits
     }
 }
 

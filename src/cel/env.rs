@@ -22,6 +22,17 @@ pub struct Overload {
     pub type_params: Vec<Str>,
 }
 
+impl Overload {
+    /// A form with these parameters and result.
+    pub fn new(params: Vec<Type>, result: Type, member: bool) -> Overload {
+        let mut type_params = Vec::new();
+        for t in params.iter().chain([&result]) {
+            collect_params(t, &mut type_params);
+        }
+        Overload { params, result, member, type_params }
+    }
+}
+
 /// The functions of an environment by name.
 pub type Functions = HashMap<&'static str, Vec<Overload>>;
 
@@ -87,6 +98,8 @@ pub struct Env {
     pub container: Str,
     /// Literals must have items of one type, and their texts must be well-formed.
     pub strict_literals: bool,
+    /// The texts' functions are those of version 4 of their extension, not of 2.
+    pub late_strings: bool,
     /// Whose words and forms of functions apply.
     pub level: CelLevel,
     /// Declared types whose values have known largest sizes, by variable.
@@ -118,12 +131,7 @@ pub fn declare(into: &mut Functions, table: &'static str) {
         let mut all: Vec<Type> = receiver.into_iter().map(types::parse).collect();
         all.extend(types::split(params).into_iter().map(types::parse));
         let result = types::parse(result);
-        let mut type_params = Vec::new();
-        for t in all.iter().chain([&result]) {
-            collect_params(t, &mut type_params);
-        }
-        let overload = Overload { params: all, result, member: receiver.is_some(), type_params };
-        into.entry(name).or_default().push(overload);
+        into.entry(name).or_default().push(Overload::new(all, result, receiver.is_some()));
     }
 }
 

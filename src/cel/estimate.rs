@@ -180,16 +180,18 @@ impl Estimator<'_> {
         };
         self.locals.push(accumulator);
         let is_list = matches!(range.ty(), Type::List(_));
+        // Of scalars the type says enough.
+        let of_type = |at: usize| range.ty().parameters().get(at).and_then(|t| scalar_size(t));
         let key = |name: &Str| Local {
             name: name.clone(),
             path: below(&range.path, if is_list { "@items" } else { "@keys" }),
-            size: range.entries.map(|e| e.key),
+            size: of_type(0).filter(|_| !is_list).or(range.entries.map(|e| e.key)),
             entries: None,
         };
         let value = |name: &Str| Local {
             name: name.clone(),
             path: below(&range.path, if is_list { "@items" } else { "@values" }),
-            size: range.entries.map(|e| e.value),
+            size: of_type(usize::from(!is_list)).or(range.entries.map(|e| e.value)),
             entries: None,
         };
         match &fold.var2 {

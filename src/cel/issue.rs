@@ -27,7 +27,11 @@ const MOST_SHOWN: usize = 100;
 pub fn report(source: &str, issues: &[Issue]) -> String {
     let mut sorted: Vec<&Issue> = issues.iter().collect();
     // Those without a place come first.
-    sorted.sort_by_key(|issue| if issue.at == NOWHERE { 0 } else { u64::from(issue.at) + 1 });
+    sorted.sort_by_key(|issue| match issue.at {
+        NOWHERE => 0,
+        BEFORE => 1,
+        at => u64::from(at) + 2,
+    });
     let mut out = String::new();
     let more = sorted.len().saturating_sub(MOST_SHOWN);
     for (i, issue) in sorted.into_iter().take(MOST_SHOWN).enumerate() {
@@ -52,6 +56,8 @@ pub fn line_and_column(source: &str, at: Place) -> (usize, usize) {
 
 /// The place of an issue that has none.
 pub const NOWHERE: Place = Place::MAX;
+/// The place of what cannot be told from anything: before the first column.
+pub const BEFORE: Place = Place::MAX - 1;
 
 fn write_one(out: &mut String, source: &str, issue: &Issue) {
     if source.is_empty() {
@@ -62,17 +68,16 @@ fn write_one(out: &mut String, source: &str, issue: &Issue) {
         let _ = write!(out, "ERROR: <input>:-1:0: {}", issue.text);
         return;
     }
-    if source.is_empty() {
-        let _ = write!(out, "ERROR: <input>:1:0: {}", issue.text);
-        return;
-    }
-    let (line, column) = line_and_column(source, issue.at);
+    let (line, column) = match issue.at {
+        BEFORE => (1, 0),
+        at => line_and_column(source, at),
+    };
     let _ = write!(out, "ERROR: <input>:{line}:{column}: {}", issue.text);
     let shown = source.split('\n').nth(line - 1).unwrap_or_default().replace('\t', " ");
     let _ = write!(out, "\n | {shown}\n | ");
     // Characters of several bytes are taken for wide ones.
     let mut chars = shown.chars();
-    for c in chars.by_ref().take(column - 1) {
+    for c in chars.by_ref().take(column.saturating_sub(1)) {
         out.push(if c.len_utf8() > 1 { '．' } else { '.' });
     }
     out.push(if chars.next().is_some_and(|c| c.len_utf8() > 1) { '＾' } else { '^' });

@@ -9,13 +9,14 @@ use std::borrow::Cow;
 use crate::functions::cel::{self as library, Call};
 use crate::functions::{Context, regex};
 use crate::ir::Expr;
-use crate::ir::expr::{Access, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
-use crate::ir::strict::map_of;
+use crate::ir::expr::{Access, Guard, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
+use crate::ir::strict::{is_operator, map_of};
 use crate::value::object::is_mutation;
 use crate::value::{Object, Str, Value};
 
 use super::ast::Shape;
 use super::check::{Typed, TypedFold, TypedKind};
+use super::env::{Env, Overload};
 use super::types::Type;
 
 /// What makes an expression impossible to plan.
@@ -27,22 +28,25 @@ type Lowered = Result<Expr, Impossible>;
 ///
 /// # Errors
 /// The text of a constant part's fault.
-pub fn lower(typed: &Typed, cx: &Context) -> Lowered {
-    Lowering { cx, scope: Vec::new() }.node(typed)
+pub fn lower(typed: &Typed, env: &Env, cx: &Context) -> Lowered {
+    Lowering { cx, env, scope: Vec::new(), declared: Vec::new() }.node(typed)
 }
 
 /// Lowers a part of a checked tree that is inside of binders with these names, outermost first.
 ///
 /// # Errors
 /// As [`lower`].
-pub fn lower_in(typed: &Typed, cx: &Context, scope: &[Str]) -> Lowered {
-    Lowering { cx, scope: scope.to_vec() }.node(typed)
+pub fn lower_in(typed: &Typed, env: &Env, cx: &Context, scope: &[Str]) -> Lowered {
+    Lowering { cx, env, scope: scope.to_vec(), declared: Vec::new() }.node(typed)
 }
 
 struct Lowering<'c> {
     cx: &'c Context,
+    env: &'c Env,
     /// The names of enclosing binders, outermost first.
     scope: Vec<Str>,
+    /// Those of them that stand for items of what a schema declares.
+    declared: Vec<usize>,
 }
 
 const CONVERSIONS: [&str; 10] =
@@ -52,6 +56,10 @@ impl Lowering<'_> {
     fn node(&mut self, t: &Typed) -> Lowered {
         match &t.kind {
             TypedKind::Const(v) => Ok(Expr::Const(v.clone())),
+            // What has the type of types is taken for the name of one.
+            TypedKind::Variable(name) if matches!(t.ty, Type::Type(_)) => {
+                Err(format!("reference to undefined type: {name}"))
+            }
             TypedKind::Variable(name) => Ok(walk(self.variable(name), true)),
             TypedKind::TypeName(ty, name) => {
                 if !is_value(ty, name) {
@@ -74,7 +82,7 @@ impl Lowering<'_> {
                 Ok(Expr::Test(Box::new(Test { walk, key: field.clone() })))
             }
             TypedKind::Call { function, args, member, overloads } => {
-                self.call(function, args, *member, overloads.len() == 1)
+                self.call(function, args, *member, overloads)
             }
             TypedKind::List { items, optional } => {
                 let items = self.all(items)?;
@@ -126,8 +134,16 @@ impl Lowering<'_> {
         }
     }
 
-    fn call(&mut self, function: &Str, args: &[Typed], member: bool, one_form: bool) -> Lowered {
+    fn call(&mut self, function: &Str, args: &[Typed], member: bool, overloads: &[usize]) -> Lowered {
         let types = args;
+        let one_form = overloads.len() == 1;
+        let form = self.form(function, overloads);
+        let walked = form.is_some_and(|f| match f.params.get(1) {
+            Some(Type::String) => true,
+            Some(Type::List(_)) => &**function == "@in",
+            _ => false,
+        });
+        let guards = form.map(|form| self.guards(function, form, args)).unwrap_or_default();
         let mut lowered = self.all(args)?.into_iter();
         let mut next = || lowered.next().unwrap_or(Expr::Const(Value::Null));
         match (&**function, member) {
@@ -171,7 +187,18 @@ impl Lowering<'_> {
             return Ok(expr);
         }
         let of_text = types.first().is_some_and(|t| t.ty == Type::String);
-        let function = if &**function == "reverse" && of_text { "@reverseText" } else { &**function };
+        let declared = types.first().is_some_and(|t| self.is_declared(t));
+        let function = match &**function {
+            "reverse" if of_text => "@reverseText",
+            "format" if self.env.late_strings => "@formatPlainly",
+            "indexOf" if self.env.late_strings => "@indexOfWithin",
+            "lastIndexOf" if self.env.late_strings => "@lastIndexOfWithin",
+            // What a schema declares is never empty to it.
+            "optional.ofNonZeroValue" if declared && !is_scalar(types.first()) => "optional.of",
+            "_==_" if declared => "@equalsDeclared",
+            "_!=_" if declared => "@differsFromDeclared",
+            other => other,
+        };
         let Some(function) = library::find(function) else {
             return Err(format!("no such function: {function}"));
         };
@@ -179,7 +206,7 @@ impl Lowering<'_> {
         let by_size = !["_+_", "_<_", "_<=_", "_>_", "_>=_"].contains(&function.name)
             || types.iter().any(|a| matches!(a.ty, Type::String | Type::Bytes));
         let one_form = one_form && by_size;
-        let mut known = Known { one_form, member, prepared: false };
+        let mut known = Known { one_form, member, prepared: false, walked };
         if CONVERSIONS.contains(&function.name)
             && let [Expr::Const(v)] = &args[..]
         {
@@ -201,7 +228,63 @@ impl Lowering<'_> {
             }
             _ => function,
         };
-        Ok(Expr::Invoke(Box::new(Invoke { function, args: args.into(), known })))
+        Ok(Expr::Invoke(Box::new(Invoke { function, args: args.into(), known, guards })))
+    }
+
+    /// The one form of a function that fits.
+    fn form(&self, function: &str, overloads: &[usize]) -> Option<&Overload> {
+        let forms = self.env.functions.get(function)?;
+        let [one] = overloads else { return None };
+        forms.get(*one)
+    }
+
+    /// What the arguments of a form have to be when they are there. Arguments whose types are sure need no
+    /// guards, nor do those of functions that have one form only: these look for themselves.
+    fn guards(&self, function: &str, form: &Overload, args: &[Typed]) -> Box<[Guard]> {
+        let forms = self.env.functions.get(function).map(Vec::as_slice).unwrap_or_default();
+        let is_like = |f: &&Overload| f.member == form.member && f.params.len() == form.params.len();
+        let alone = forms.iter().filter(is_like).count() < 2;
+        let surely = alone || args.iter().all(|a| self.is_sure(a));
+        // A pattern that is known beforehand is looked for by another body.
+        let searches = matches!(function, "find" | "findAll")
+            && !matches!(args.get(1).map(|a| &a.kind), Some(TypedKind::Const(_)));
+        if is_operator(function) || surely && !searches {
+            return Box::default();
+        }
+        let guards: Box<[Guard]> = form.params.iter().map(guard).collect();
+        if guards.iter().all(|g| *g == Guard::Any) { Box::default() } else { guards }
+    }
+
+    /// Whether a part's value comes from a variable whose type a schema declares, as it is.
+    fn is_declared(&self, t: &Typed) -> bool {
+        match &t.kind {
+            TypedKind::Variable(name) => match self.scope.iter().rposition(|n| n == name) {
+                Some(at) => self.declared.contains(&at),
+                None => self.env.declared.iter().any(|(n, _)| n == name),
+            },
+            TypedKind::Select { operand, test: false, .. } => self.is_declared(operand),
+            TypedKind::Call { function, args, .. } if &**function == "_?_:_" => {
+                args.iter().skip(1).all(|a| self.is_declared(a))
+            }
+            TypedKind::Call { function, args, .. } if matches!(&**function, "_[_]" | "_+_" | "dyn") => {
+                args.first().is_some_and(|a| self.is_declared(a))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a part surely has the type that the checker gave it: where a type was found by what an
+    /// unknown met first, it need not.
+    fn is_sure(&self, t: &Typed) -> bool {
+        match &t.kind {
+            TypedKind::Const(_) => true,
+            TypedKind::Call { function, overloads, .. } => {
+                self.form(function, overloads).is_some_and(|form| form.type_params.is_empty())
+            }
+            TypedKind::Select { operand, test, .. } => *test || matches!(operand.ty, Type::Struct(_)),
+            TypedKind::Variable(name) => !self.scope.contains(name),
+            _ => false,
+        }
     }
 
     fn fold(&mut self, fold: &TypedFold) -> Lowered {
@@ -219,8 +302,13 @@ impl Lowering<'_> {
         let range = self.node(&fold.range)?;
         self.scope.push(fold.var.clone());
         self.scope.extend(fold.var2.clone());
+        let known = self.declared.len();
+        if self.is_declared(&fold.range) {
+            self.declared.push(self.scope.len() - 1);
+        }
         let parts = self.parts(fold);
         self.scope.truncate(depth);
+        self.declared.truncate(known);
         let (kind, keep, body, wraps) = parts?;
         Ok(Expr::Loop(Box::new(Loop { kind, range, two: fold.var2.is_some(), keep, body, wraps })))
     }
@@ -259,6 +347,27 @@ impl Lowering<'_> {
     }
 }
 
+/// Whether a part has a type without items or fields.
+fn is_scalar(t: Option<&Typed>) -> bool {
+    !t.is_some_and(|t| matches!(t.ty, Type::List(_) | Type::Map(..) | Type::Struct(_)))
+}
+
+/// What a parameter asks of its argument.
+fn guard(param: &Type) -> Guard {
+    match param {
+        Type::List(item) => Guard::List(Box::new(guard(item))),
+        Type::Map(..) => Guard::Kind("map".into()),
+        Type::Bool | Type::Int | Type::Uint | Type::Double | Type::String | Type::Bytes => {
+            Guard::Kind(param.formal().into())
+        }
+        Type::Timestamp | Type::Duration => Guard::Kind(param.formal().into()),
+        Type::Opaque(name, _) if name.starts_with("kubernetes.") || name.starts_with("net.") => {
+            Guard::Kind(name.clone())
+        }
+        _ => Guard::Any,
+    }
+}
+
 /// Whether a type's name is a value.
 fn is_value(ty: &Type, name: &str) -> bool {
     match ty {
@@ -290,9 +399,12 @@ fn mentions(t: &Typed, name: &Str) -> bool {
 
 /// A value as the host's, read anew.
 fn reread(value: Expr) -> Expr {
-    let known = Known { one_form: true, member: false, prepared: true };
+    let known = Known { one_form: true, member: false, prepared: true, walked: false };
     match library::find("@reread") {
-        Some(function) => Expr::Invoke(Box::new(Invoke { function, args: Box::new([value]), known })),
+        Some(function) => {
+            let guards = Box::default();
+            Expr::Invoke(Box::new(Invoke { function, args: Box::new([value]), known, guards }))
+        }
         None => value,
     }
 }
@@ -436,8 +548,8 @@ fn each(expr: Expr, change: &dyn Fn(&mut Walk)) -> Expr {
         }
         Expr::Decide { all, sides } => Expr::Decide { all, sides: pair(sides) },
         Expr::Invoke(invoke) => {
-            let Invoke { function, args, known } = *invoke;
-            Expr::Invoke(Box::new(Invoke { function, args: all(args), known }))
+            let Invoke { function, args, known, guards } = *invoke;
+            Expr::Invoke(Box::new(Invoke { function, args: all(args), known, guards }))
         }
         Expr::OneOf { value, set } => Expr::OneOf { value: Box::new(go(*value)), set },
         Expr::Make(make) => Expr::Make(Box::new(match *make {

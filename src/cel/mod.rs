@@ -73,7 +73,7 @@ pub fn compile_as(
     if let Some(text) = refused(&typed.ty) {
         return Err(text);
     }
-    let expr = lower::lower(&typed, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
+    let expr = lower::lower(&typed, env, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
     Ok(Program { expr, ty: typed.ty })
 }
 

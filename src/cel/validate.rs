@@ -8,7 +8,7 @@ use super::env::Env;
 use super::issue::Issue;
 use crate::functions::cel::format::{clause, refusal};
 use crate::functions::regex;
-use crate::value::time::Time;
+use crate::value::time::{Time, is_in_calendar};
 use crate::value::{Value, duration};
 
 /// The issues of literals.
@@ -96,18 +96,23 @@ fn arguments(at: Place, function: &str, args: &[Typed], member: bool, out: &mut 
         "duration" => {
             let bad = match args.first().map(|a| (a.at, &a.kind)) {
                 Some((at, TypedKind::Const(Value::Str(s)))) => duration::parse_ok(s).is_none().then_some(at),
-                Some((at, TypedKind::Const(Value::Int(_)))) => Some(at),
+                Some((at, TypedKind::Const(Value::Int(_) | Value::Null))) => Some(at),
                 _ => None,
             };
             out.extend(bad.map(|at| Issue::new(at, "invalid duration argument")));
         }
         "timestamp" => {
-            if let Some((at, _)) = text(0).filter(|(_, s)| Time::parse_rfc3339(s).is_err()) {
-                out.push(Issue::new(at, "invalid timestamp argument"));
-            }
+            let bad = match args.first().map(|a| (a.at, &a.kind)) {
+                Some((at, TypedKind::Const(Value::Str(s)))) => Time::parse_rfc3339(s).is_err().then_some(at),
+                Some((at, TypedKind::Const(Value::Int(n)))) => (!is_in_calendar((*n).into())).then_some(at),
+                Some((at, TypedKind::Const(Value::Null))) => Some(at),
+                _ => None,
+            };
+            out.extend(bad.map(|at| Issue::new(at, "invalid timestamp argument")));
         }
-        "matches" if member => {
-            if let Some((at, _)) = text(1).filter(|(_, s)| regex::compiled(s).is_err()) {
+        // The first argument besides the receiver: of the function it is the text.
+        "matches" => {
+            if let Some((at, _)) = text(usize::from(member)).filter(|(_, s)| regex::compiled(s).is_err()) {
                 out.push(Issue::new(at, "invalid matches argument"));
             }
         }

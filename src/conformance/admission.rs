@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 
-use crate::api::admission::{Refusal, check, defaulted};
+use crate::api::admission::{Refusal, check, check_update, defaulted};
 use crate::document::{Duplicates, yaml};
 use crate::engine::admission::{Chain, Denial, Rbac, Review, World};
 use crate::functions::CelLevel;
@@ -78,6 +78,10 @@ fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
 
 fn one(case: &Value) -> Result<(), Failure> {
     let failed = |expected: Value, got: Value| Failure { id: case.text_at(&["id"]).into(), expected, got };
+    if let Some(old) = case.get("old") {
+        let (expected, got) = updates(case, old);
+        return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
+    }
     let requests = list(case, "expected");
     if requests.is_empty() && case.get("observedStatus").is_none() {
         let (expected, got) = taken(case);
@@ -135,6 +139,31 @@ fn status(setup: &[Value]) -> Value {
         checked.insert("expressionWarnings", Value::list(found.into_iter().map(warning).collect()));
     }
     object([("observedGeneration", Value::Int(1)), ("typeChecking", Value::Map(checked))])
+}
+
+/// What was recorded for changes of a stored object, and what comes out.
+fn updates(case: &Value, old: &Value) -> (Value, Value) {
+    let stored = defaulted(old);
+    let answer = |update: &Value| {
+        let patch = update.get("patch").cloned().unwrap_or_default();
+        let new = defaulted(&merged(old.clone(), &patch));
+        match check_update(&new, &stored, &mut lower::Judge::new(&new)) {
+            Ok(_) => Value::Map(Map::new()),
+            Err(refusal) => {
+                let mut m = Map::new();
+                m.insert("code", Value::Int(refusal.code.into()));
+                m.insert("reason", refusal.reason.into());
+                m.insert("message", Value::from(&*refusal.message));
+                if !refusal.causes.is_empty() {
+                    m.insert("causes", refusal.causes());
+                }
+                Value::Map(m)
+            }
+        }
+    };
+    let all = list(case, "updates");
+    let expected = all.iter().map(|u| u.get("answer").cloned().unwrap_or_default()).collect();
+    (Value::list(expected), Value::list(all.iter().map(answer).collect()))
 }
 
 /// What was recorded for objects that are created alone, and what comes out.

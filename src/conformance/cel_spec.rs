@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::cel::env::Overload;
 use crate::cel::library::general;
 use crate::cel::types::Type;
 use crate::cel::{self};
@@ -49,10 +50,19 @@ fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
 
 fn verdict(test: &Value) -> Result<(), String> {
     let mut env = general(test.text_at(&["container"]));
+    let mut functions = (*env.functions).clone();
     for declared in list(test, "type_env") {
+        if let Some(function) = declared.get("function") {
+            // The names of functions live as long as the program.
+            let name: &'static str = declared.text_at(&["name"]).to_string().leak();
+            let forms = list(function, "overloads").iter().map(overload);
+            functions.entry(name).or_default().extend(forms);
+            continue;
+        }
         let ty = declared.get("ident").and_then(|i| i.get("type")).map_or(Type::Dyn, type_of);
         env.variables.insert(declared.text_at(&["name"]).into(), ty);
     }
+    env.functions = functions.into();
     let mut root = Map::new();
     for (name, bound) in test.get("bindings").and_then(Value::as_map).into_iter().flat_map(|m| m.iter()) {
         root.insert(name.clone(), bound.get("value").map_or(Value::Null, value_of));
@@ -142,6 +152,13 @@ fn message(v: &Value) -> Value {
         Some("Duration") => duration::parse_ok(text).map_or(Value::Null, Value::Duration),
         _ => own,
     }
+}
+
+/// A form of a function as the tests declare it.
+fn overload(v: &Value) -> Overload {
+    let params: Vec<Type> = list(v, "params").iter().map(type_of).collect();
+    let member = v.get("is_instance_function").and_then(Value::as_bool).unwrap_or(false);
+    Overload::new(params, v.get("result_type").map_or(Type::Dyn, type_of), member)
 }
 
 fn type_of(v: &Value) -> Type {

@@ -167,7 +167,7 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
         }
         Err(fault) => drop(out.insert("runtimeError", Value::from(fault.cel_text()))),
     }
-    out.insert("cost", Value::Int(i64::try_from(meter.spent()).unwrap_or(i64::MAX)));
+    out.insert("cost", whole(meter.spent()));
     Value::Map(out)
 }
 

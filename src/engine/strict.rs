@@ -12,7 +12,7 @@ use crate::ir::Expr;
 use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::ir::expressions::Lazy;
 use crate::ir::strict::map_of;
-use crate::value::object::is_mutation;
+use crate::value::object::{is_found_by, is_mutation};
 use crate::value::{Fault, Object, Str, Value};
 
 use super::eval::{Env, Evaluated, eval};
@@ -45,7 +45,8 @@ impl Meter {
     /// # Errors
     /// The limit is exceeded.
     pub fn charge(&self, amount: u64) -> Result<(), Fault> {
-        let now = self.spent.get().saturating_add(amount);
+        // Negative depths of `flatten` are charged as numbers that wrap.
+        let now = self.spent.get().wrapping_add(amount);
         self.spent.set(now);
         if now > self.limit { Err(Fault::Budget) } else { Ok(()) }
     }
@@ -135,7 +136,10 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             Ok(match found {
                 None => Cow::Owned(Value::optional(None)),
                 Some(v) if optional => Cow::Owned(Value::optional(Some(v.into_owned()))),
-                Some(v) => v,
+                Some(v) => {
+                    fits(&v)?;
+                    v
+                }
             })
         }
         Expr::Test(test) => tested(test, env).map(|b| Cow::Owned(Value::Bool(b))),
@@ -167,7 +171,10 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             let left = eval(&sides[0], env)?;
             match left.as_optional() {
                 Some(None) => eval(&sides[1], env),
-                Some(Some(v)) if *unwrap => Ok(Cow::Owned(v.clone())),
+                Some(Some(v)) if *unwrap => {
+                    fits(v)?;
+                    Ok(Cow::Owned(v.clone()))
+                }
                 None if env.functions.cel_level == CelLevel::V30 => Err(overload()),
                 _ => Ok(left),
             }
@@ -215,7 +222,7 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
             Some(v) => Cow::Owned(v.clone()),
         };
     }
-    for step in &walk.steps {
+    for (i, step) in walk.steps.iter().enumerate() {
         let computed;
         let (key, may_miss) = match step {
             Step::Key { key, optional } => (key, *optional),
@@ -227,12 +234,22 @@ fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
                     }
                     result => result?,
                 };
+                if let Some(fault) = unfit_key(index, &computed) {
+                    env.charge(u64::from(!optional && !*may))?;
+                    return Err(fault);
+                }
                 (&*computed, *may)
             }
             Step::Field(name) => {
-                let found = cel::messages::field(&at, name)?;
+                let found = cel::messages::field(&at, name);
                 env.charge(1)?;
-                at = Cow::Owned(found.ok_or_else(|| Fault::NotFound(name.clone()))?);
+                let found = found?.ok_or_else(|| Fault::NotFound(name.clone()))?;
+                // What is read from such a value is charged before its fault is told.
+                if fits(&found).is_err() && i + 1 < walk.steps.len() {
+                    env.charge(1)?;
+                    fits(&found)?;
+                }
+                at = Cow::Owned(found);
                 continue;
             }
         };
@@ -293,11 +310,31 @@ fn shown(key: &Value) -> Str {
 
 const NULL: Value = Value::Null;
 
+/// The fault of a computed key that can be none.
+fn unfit_key(index: &Expr, key: &Value) -> Option<Fault> {
+    if matches!(key, Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Str(_)) {
+        return None;
+    }
+    let kind = match (key, index) {
+        (Value::Null, index) if is_read(index) => "<nil>",
+        (Value::List(_) | Value::Map(_), index) if is_read(index) => cel::native_type(key),
+        (Value::List(_), Expr::Invoke(call)) if call.function.name == "_+_" => "*types.concatList",
+        _ => cel::go_type(key),
+    };
+    Some(Fault::new(format!("invalid qualifier type: {kind}")))
+}
+
+/// Whether an expression gives a value of the host as it is.
+fn is_read(expr: &Expr) -> bool {
+    match expr {
+        Expr::Walk(walk) => matches!(walk.base, Expr::Path { .. }),
+        Expr::Cond(parts) => is_read(&parts[1]) && is_read(&parts[2]),
+        _ => false,
+    }
+}
+
 /// What stands under a key or at a position; `None` when nothing does.
 fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
-    if matches!(key, Value::Null | Value::List(_) | Value::Map(_)) {
-        return Err(Fault::new(format!("invalid qualifier type: {}", cel::go_type(key))));
-    }
     match base {
         Value::Map(_) => Ok(base.cel_entry(key).flatten()),
         Value::List(items) => {
@@ -339,26 +376,36 @@ fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
 const PATCH: [&str; 4] = ["op", "path", "from", "value"];
 
 fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
-    let (found, _) = walked(&test.walk, env)?;
+    let (found, optional) = walked(&test.walk, env)?;
     let Some(v) = found else { return Ok(false) };
-    let inner = match v.as_optional() {
+    let (inner, optional) = match v.as_optional() {
         Some(None) => return Ok(false),
-        Some(Some(inner)) => inner,
-        None => &*v,
+        Some(Some(inner)) => (inner, true),
+        None => (&*v, optional),
     };
-    env.charge(1)?;
-    match inner {
+    let is_set = has_key(inner, &test.key);
+    // What an optional value does not have is not charged.
+    if !optional || !matches!(is_set, Ok(false)) {
+        env.charge(1)?;
+    }
+    is_set
+}
+
+fn has_key(v: &Value, key: &Str) -> Result<bool, Fault> {
+    fits(v)?;
+    match v {
+        Value::Map(m) => m.get(key).map_or(Ok(false), |found| fits(found).map(|()| true)),
         Value::Object(o) => match &**o {
-            Object::Struct(name, _) if &**name == "JSONPatch" && !PATCH.contains(&&*test.key) => {
-                Err(Fault::new(format!("unsupported field: {}", test.key)))
+            Object::Struct(name, _) if &**name == "JSONPatch" && !PATCH.contains(&&**key) => {
+                Err(Fault::new(format!("unsupported field: {key}")))
             }
-            Object::Struct(_, fields) => Ok(fields.contains_key(&test.key)),
-            _ => Ok(read(inner, &Value::Str(test.key.clone()))?.is_some()),
+            Object::Struct(name, fields) => {
+                let is_set = fields.contains_key(key);
+                Ok(is_set && (!is_mutation(name) || cel::messages::field(v, key).is_ok()))
+            }
+            _ => Ok(read(v, &Value::Str(key.clone()))?.is_some()),
         },
-        _ => match read(inner, &Value::Str(test.key.clone()))? {
-            Some(found) => fits(found).map(|()| true),
-            None => Ok(false),
-        },
+        _ => Ok(read(v, &Value::Str(key.clone()))?.is_some()),
     }
 }
 
@@ -392,7 +439,37 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
 
 /// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
 fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: Env<'_, 'a>) -> Evaluated<'a> {
-    let results = results.as_ref();
+    fn slot<'r>(result: &'r Evaluated<'_>) -> Option<&'r Value> {
+        result.as_ref().ok().map(|v| &**v)
+    }
+    const NULL: &Value = &Value::Null;
+    // Most calls have one or two arguments, which need no list on the heap.
+    match results.as_ref() {
+        [one] => {
+            let given = [slot(one)];
+            let args = given.map(|v| Cow::Borrowed(v.unwrap_or(NULL)));
+            run(invoke, results.as_ref(), &given, &args, env)
+        }
+        [one, two] => {
+            let given = [slot(one), slot(two)];
+            let args = given.map(|v| Cow::Borrowed(v.unwrap_or(NULL)));
+            run(invoke, results.as_ref(), &given, &args, env)
+        }
+        more => {
+            let given: Vec<Option<&Value>> = more.iter().map(slot).collect();
+            let args: Vec<Cow<'_, Value>> = given.iter().map(|v| Cow::Borrowed(v.unwrap_or(NULL))).collect();
+            run(invoke, more, &given, &args, env)
+        }
+    }
+}
+
+fn run<'a>(
+    invoke: &'a Invoke,
+    results: &[Evaluated<'a>],
+    given: &[Option<&Value>],
+    args: &[Cow<'_, Value>],
+    env: Env<'_, 'a>,
+) -> Evaluated<'a> {
     if let Some(fault) = results.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
         return Err(fault.clone());
     }
@@ -400,21 +477,27 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: En
     let outcome = match failed {
         Some(fault) => Err(fault.clone()),
         None => {
-            let args: Vec<Cow<'_, Value>> =
-                results.iter().filter_map(|r| r.as_ref().ok()).map(|v| Cow::Borrowed(&**v)).collect();
-            cel::call(invoke.function, &Call { args: &args, known: invoke.known, cx: env.functions })
+            let call = Call { args, known: invoke.known, cx: env.functions };
+            match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
+                true => cel::call(invoke.function, &call),
+                false => Err(cel::no_overload(invoke.function.name, &call)),
+            }
         }
     };
+    if outcome.as_ref().is_err_and(Fault::ends) {
+        return outcome.map(Cow::Owned);
+    }
     if env.is_metered() && (failed.is_none() || !invoke.known.prepared) {
-        let args: Vec<Option<&Value>> = results.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
         let level = env.functions.cel_level;
-        let charge = Charge { args: &args, result: outcome.as_ref().ok(), known: invoke.known, level };
+        let charge = Charge { args: given, result: outcome.as_ref().ok(), known: invoke.known, level };
         if let Some(fault) = cel::upset(invoke.function.name, &charge) {
             return Err(fault);
         }
         env.charge((invoke.function.cost)(&charge))?;
     }
-    outcome.map(Cow::Owned)
+    let v = outcome?;
+    fits(&v)?;
+    Ok(Cow::Owned(v))
 }
 
 const LIST_COST: u64 = 10;
@@ -463,6 +546,9 @@ fn map(entries: &[(Expr, Expr, bool)], env: Env<'_, '_>) -> Result<Value, Fault>
         let key = eval(key, env)?.into_owned();
         let v = eval(value, env)?.into_owned();
         if let Some(v) = part(v, *optional, &format!("entry '{}'", shown(&key)))? {
+            if let Some(end) = cel::unhashable(&key) {
+                return Err(end);
+            }
             out.push((key, v));
         }
     }
@@ -664,7 +750,7 @@ fn collect(state: &mut State, key: &Value, v: Value) {
 }
 
 fn insert(state: &mut State, key: Value, v: Value) {
-    if state.entries.iter().any(|(known, _)| known.cel_eq(&key)) {
+    if state.entries.iter().any(|(known, _)| is_found_by(known, &key)) {
         keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&key))));
         return;
     }

@@ -7,7 +7,7 @@
 use crate::functions::{Function, Higher};
 use crate::value::{Str, Value};
 
-pub use super::strict::{Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
+pub use super::strict::{Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
 
 /// What reading a key or an index does when there is nothing to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

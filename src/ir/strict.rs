@@ -58,15 +58,45 @@ pub struct Invoke {
     pub args: Box<[Expr]>,
     /// What the checker knows, which decides about the charge.
     pub known: Known,
+    /// What the arguments must be, where the checker chose one of several forms without knowing it.
+    pub guards: Box<[Guard]>,
 }
 
 impl Invoke {
     /// Whether a fault of the receiver ends the call at once, at every level of the runtime.
     pub fn is_lazy(&self) -> bool {
         match self.function.name {
-            "format" => true,
-            "indexOf" | "lastIndexOf" => !self.known.one_form,
-            _ => false,
+            "format" | "@formatPlainly" => true,
+            // Operators have one body for all of their forms.
+            name => !self.known.one_form && !is_operator(name),
+        }
+    }
+}
+
+/// Whether a function's name is that of an operator, or of one of the functions that look at their
+/// arguments as operators do: they have one body for all of their forms.
+pub fn is_operator(name: &str) -> bool {
+    name.starts_with('_') || matches!(name, "@in" | "!_" | "-_" | "size" | "sort" | "@sortByAssociatedKeys")
+}
+
+/// What an argument must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// Anything.
+    Any,
+    /// A value of this type.
+    Kind(Str),
+    /// A list, of such items as far as its first one tells.
+    List(Box<Guard>),
+}
+
+impl Guard {
+    /// Whether a value is what it must be.
+    pub fn admits(&self, v: &Value) -> bool {
+        match self {
+            Guard::Any => true,
+            Guard::Kind(name) => v.cel_type() == &**name,
+            Guard::List(item) => v.as_list().is_some_and(|l| l.first().is_none_or(|v| item.admits(v))),
         }
     }
 }
@@ -80,6 +110,8 @@ pub struct Known {
     pub member: bool,
     /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
     pub prepared: bool,
+    /// The one form that fits walks its second argument: a text that is parsed, or the list of `in`.
+    pub walked: bool,
 }
 
 /// A literal with computed parts.

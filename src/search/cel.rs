@@ -112,6 +112,7 @@ impl Environment {
 pub struct Expression {
     source: String,
     typed: Typed,
+    env: cel::env::Env,
     program: Program,
     estimate: Range,
     context: Context,
@@ -157,7 +158,7 @@ impl Expression {
         let program = cel::compile(source, &env, &context)?;
         let typed = cel::typed(source, &env)?;
         let estimate = cel::estimated(&typed, &env);
-        Ok(Expression { source: source.into(), typed, program, estimate, context })
+        Ok(Expression { source: source.into(), typed, env, program, estimate, context })
     }
 
     /// The name of its type.
@@ -181,7 +182,8 @@ impl Expression {
     /// What its parts give, the whole first; of loops the first rounds.
     pub fn trace(&self, data: &Value) -> Vec<Step> {
         let spans = Spans::of(&self.source);
-        let mut tracer = Tracer { data, context: &self.context, spans, bound: Vec::new(), steps: Vec::new() };
+        let (env, context) = (&self.env, &self.context);
+        let mut tracer = Tracer { data, env, context, spans, bound: Vec::new(), steps: Vec::new() };
         tracer.part(&self.typed, 0);
         tracer.steps
     }
@@ -189,6 +191,7 @@ impl Expression {
 
 struct Tracer<'t> {
     data: &'t Value,
+    env: &'t cel::env::Env,
     context: &'t Context,
     spans: Spans<'t>,
     /// Names of loops and their values, the innermost last.
@@ -199,7 +202,7 @@ struct Tracer<'t> {
 impl Tracer<'_> {
     fn value(&self, part: &Typed) -> Result<Value, String> {
         let names: Vec<Str> = self.bound.iter().map(|(name, _)| name.clone()).collect();
-        let mut expr = cel::lower::lower_in(part, self.context, &names)?;
+        let mut expr = cel::lower::lower_in(part, self.env, self.context, &names)?;
         for (_, value) in self.bound.iter().rev() {
             expr = Expr::Bind(Box::new([Expr::Const(value.clone()), expr]));
         }

@@ -222,18 +222,26 @@ impl Value {
         }
     }
 
-    /// The entry of a map under a key of any kind; numbers are found by value. `None` when this is no map.
+    /// The entry of a map under a key of any kind. Numbers are found by value, but no whole one finds a
+    /// double. `None` when this is no map.
     pub fn cel_entry(&self, key: &Value) -> Option<Option<&Value>> {
         match (self, key) {
             (Value::Map(m), Value::Str(k)) => Some(m.get(k)),
             (Value::Map(_), _) => Some(None),
             (Value::Object(o), key) => match &**o {
-                Object::Keyed(entries) => Some(entries.iter().find(|(k, _)| k.cel_eq(key)).map(|(_, v)| v)),
+                Object::Keyed(entries) => {
+                    Some(entries.iter().find(|(k, _)| is_found_by(k, key)).map(|(_, v)| v))
+                }
                 _ => None,
             },
             _ => None,
         }
     }
+}
+
+/// Whether the entry of a map's key is found by another key.
+pub fn is_found_by(known: &Value, key: &Value) -> bool {
+    !matches!((known, key), (Value::Float(_), Value::Int(_) | Value::UInt(_))) && known.cel_eq(key)
 }
 
 fn lists_equal(a: &List, b: &List) -> bool {
@@ -304,7 +312,10 @@ fn objects_equal(a: &Object, b: &Object) -> bool {
             _ => false,
         },
         (Object::Type(a), Object::Type(b)) | (Object::Url(a), Object::Url(b)) => a == b,
-        (Object::Keyed(a), Object::Keyed(_)) => keyed_equals(a, &Value::object(b.clone())),
+        (Object::Keyed(a), Object::Keyed(b)) => {
+            a.len() == b.len()
+                && a.iter().all(|(k, v)| b.iter().any(|(l, w)| is_found_by(l, k) && v.inner_eq(w)))
+        }
         (Object::Quantity(a), Object::Quantity(b)) => a.cmp(b).is_eq(),
         (Object::Ip(a), Object::Ip(b)) => a == b,
         (Object::Cidr(a, p), Object::Cidr(b, q)) => a == b && p == q,

@@ -46,6 +46,12 @@ pub struct Civil {
     pub weekday: u32,
 }
 
+/// Whether a second since 1970 is in the years 1 to 9999.
+pub fn is_in_calendar(second: i128) -> bool {
+    const LAST: i128 = 253_402_300_799;
+    (-YEAR_ONE..=LAST).contains(&second)
+}
+
 impl Time {
     /// The instant `nanos` nanoseconds after 1970 in UTC; out of range saturates.
     pub fn from_unix_nanos(nanos: i128) -> Time {
@@ -97,6 +103,11 @@ impl Time {
     /// The same instant shown `offset` seconds east of UTC.
     pub fn with_offset(self, offset: i32) -> Time {
         Time { offset, ..self }
+    }
+
+    /// How many seconds east of UTC it is shown.
+    pub fn offset(&self) -> i32 {
+        self.offset
     }
 
     /// The instant `ns` nanoseconds later.

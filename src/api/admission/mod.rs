@@ -87,6 +87,27 @@ pub fn readable(document: &Value) -> Result<(), String> {
 /// # Errors
 /// The API refuses it.
 pub fn check(document: &Value, expressions: &mut dyn Expressions) -> Result<Vec<String>, Refusal> {
+    checked(document, None, expressions)
+}
+
+/// As [`check`] for an object that takes the place of a stored one: match conditions that stay as they are,
+/// with the kind of the parameters, are not asked about again.
+///
+/// # Errors
+/// The API refuses the change.
+pub fn check_update(
+    document: &Value,
+    stored: &Value,
+    expressions: &mut dyn Expressions,
+) -> Result<Vec<String>, Refusal> {
+    checked(document, Some(stored), expressions)
+}
+
+fn checked(
+    document: &Value,
+    stored: Option<&Value>,
+    expressions: &mut dyn Expressions,
+) -> Result<Vec<String>, Refusal> {
     let kind = document.text_at(&["kind"]);
     let types = Types::built_in();
     let api_version = document.text_at(&["apiVersion"]);
@@ -107,7 +128,7 @@ pub fn check(document: &Value, expressions: &mut dyn Expressions) -> Result<Vec<
     }
     match kind {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
-            policy::policy(document, expressions, &mut errors);
+            policy::policy(document, stored, expressions, &mut errors);
         }
         "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
             binding::binding(document, &mut errors);

@@ -13,8 +13,13 @@ const MAX_CONDITIONS: usize = 64;
 const MAX_ANNOTATIONS: usize = 20;
 const MAX_VALUE: usize = 5 << 10;
 
-/// Checks a policy.
-pub fn policy(document: &Value, expressions: &mut dyn Expressions, errors: &mut Errors) {
+/// Checks a policy that is new, or takes the place of a stored one.
+pub fn policy(
+    document: &Value,
+    stored: Option<&Value>,
+    expressions: &mut dyn Expressions,
+    errors: &mut Errors,
+) {
     let spec = part(document, "spec").cloned().unwrap_or_default();
     let at = Field::new("spec");
     let mutating = text(document, "kind") == "MutatingAdmissionPolicy";
@@ -39,7 +44,13 @@ pub fn policy(document: &Value, expressions: &mut dyn Expressions, errors: &mut 
             }
         }
     }
-    conditions(list(&spec, "matchConditions"), &at.key("matchConditions"), expressions, errors);
+    let same = |key: &str| {
+        let of = |document: &Value| document.at(&["spec", key]).cloned().unwrap_or_default();
+        stored.is_some_and(|stored| of(stored).json_eq(&of(document)))
+    };
+    if !(same("matchConditions") && same("paramKind")) {
+        conditions(list(&spec, "matchConditions"), &at.key("matchConditions"), expressions, errors);
+    }
     variables(list(&spec, "variables"), &at.key("variables"), expressions, errors);
     if mutating {
         mutations(&spec, &at, expressions, errors);

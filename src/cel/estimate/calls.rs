@@ -78,10 +78,7 @@ impl Estimator<'_> {
                 ("_[_]", Some(Type::List(_))) => path = below(&at(0).path, "@items"),
                 ("_[_]", Some(Type::Map(..))) => path = below(&at(0).path, "@values"),
                 ("_+_", Some(Type::List(_))) => {
-                    entries = match (at(0).entries, at(1).entries) {
-                        (Some(a), Some(b)) => Some(a.union(b)),
-                        (a, b) => a.or(b),
-                    }
+                    entries = at(0).entries.zip(at(1).entries).map(|(a, b)| a.union(b));
                 }
                 _ => {}
             }
@@ -214,7 +211,8 @@ impl Estimator<'_> {
                     Some(TypedKind::Const(Value::Int(n))) => u64::try_from(*n).unwrap_or(0),
                     Some(_) => u64::MAX,
                 };
-                made(size(0).multiply(Range::fixed(depth)))
+                let walked = size(0).times(depth as f64);
+                Charge::sized(walked.plus(Range::fixed(11)), size(0))
             }
             "distinct" | "sort" | "@sortByAssociatedKeys" => {
                 let pairs = size(0).multiply(size(0));

@@ -101,6 +101,7 @@ pub fn admission(choice: Admission) -> Env {
         messages,
         container: "".into(),
         strict_literals: true,
+        late_strings: false,
         declared: Vec::new(),
         level: choice.level,
     }
@@ -117,6 +118,7 @@ pub fn general(container: &str) -> Env {
     env.messages = Messages::default();
     env.container = container.into();
     env.strict_literals = false;
+    env.late_strings = true;
     env.syntax.bind = true;
     env.syntax.block = true;
     env

@@ -85,7 +85,7 @@ impl Args {
         if self.0.is_empty() { Node::constant(0, Value::Null) } else { self.0.remove(0) }
     }
 
-    /// The variable of a macro with one.
+    /// The variable of `map` and `filter`.
     fn variable(&mut self) -> Result<Str, Issue> {
         let arg = self.take();
         match arg.as_ident() {
@@ -115,7 +115,7 @@ impl Args {
 
     /// One or two variables, as many as there are arguments besides the last.
     fn loop_variables(&mut self) -> Result<(Str, Option<Str>), Issue> {
-        if self.len() > 2 { self.variables() } else { Ok((self.variable()?, None)) }
+        if self.len() > 2 { self.variables() } else { Ok((self.simple()?, None)) }
     }
 }
 

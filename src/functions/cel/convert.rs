@@ -142,7 +142,7 @@ pub fn double_text(f: f64) -> String {
 
 /// A point in time in RFC 3339.
 pub fn timestamp_text(t: &Time) -> String {
-    t.utc().rfc3339_nano()
+    t.rfc3339_nano()
 }
 
 /// A duration in seconds.

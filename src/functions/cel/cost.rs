@@ -98,12 +98,9 @@ fn prefix_bytes(c: &Charge<'_>) -> u64 {
     }
 }
 
-/// Compares an address with a network; an argument that is known to be a text is parsed first.
+/// Compares an address with a network; a text is parsed first.
 pub fn contains_ip(c: &Charge<'_>) -> u64 {
-    let failed = |at: usize| c.args.get(at).is_some_and(Option::is_none);
-    let text = failed(1) || is_text(c.args.get(1).copied().flatten());
-    let is_text = c.known.one_form && text || failed(0);
-    let parsed = if is_text { c.text_traversal(1) } else { 0 };
+    let parsed = if c.known.walked { c.text_traversal(1) } else { 0 };
     prefix_bytes(c).div_ceil(5) + parsed
 }
 
@@ -163,8 +160,7 @@ pub fn addition(c: &Charge<'_>) -> u64 {
 
 /// Looks for a value in a list or map.
 pub fn membership(c: &Charge<'_>) -> u64 {
-    let is_list = matches!(c.args.get(1), Some(Some(Value::List(_))));
-    if c.known.one_form && is_list { c.size(1) } else { 1 }
+    if c.known.walked { c.size(1) } else { 1 }
 }
 
 /// Walks a list, truncating what a text costs.
@@ -221,19 +217,29 @@ pub fn made_list(c: &Charge<'_>) -> u64 {
 pub fn flatten(c: &Charge<'_>) -> u64 {
     match c.args.get(1) {
         Some(Some(Value::Int(n))) if *n < 0 && c.level.is_new() => LIST + 1 + c.size(0),
-        // A negative depth is charged as the reference's arithmetic has it.
+        // The reference computes with doubles; a negative one wraps, one that is too low is the least integer.
         Some(Some(Value::Int(n))) if *n < 0 => {
-            (LIST + 1).wrapping_sub(c.size(0).saturating_mul(n.unsigned_abs()))
+            let walked = c.size(0) as f64 * *n as f64;
+            (LIST + 1).wrapping_add((walked as i64).cast_unsigned())
         }
-        Some(Some(Value::Int(n))) => (LIST + 1).saturating_add(c.size(0).saturating_mul(n.unsigned_abs())),
+        Some(Some(Value::Int(n))) => {
+            const TOO_LARGE: f64 = 18_446_744_073_709_551_616.0;
+            let walked = c.size(0) as f64 * *n as f64;
+            LIST + 1 + if walked < TOO_LARGE { walked as u64 } else { 1 << 63 }
+        }
         _ => LIST + 1 + c.size(0),
     }
 }
 
 /// Compares the items of a list with each other.
 pub fn distinct(c: &Charge<'_>) -> u64 {
+    pairwise(c, 0)
+}
+
+/// Compares the items of the list at a position with each other.
+fn pairwise(c: &Charge<'_>, compared: usize) -> u64 {
     let pairs = c.size(0).saturating_mul(c.size(0));
-    let of_texts = match c.args.first() {
+    let of_texts = match c.args.get(compared) {
         Some(Some(Value::List(l))) => is_text(l.iter().next()),
         _ => false,
     };
@@ -244,6 +250,11 @@ pub fn distinct(c: &Charge<'_>) -> u64 {
 /// As [`distinct`] for a list of a known type.
 pub fn sort(c: &Charge<'_>) -> u64 {
     if c.known.one_form { distinct(c) } else { 1 }
+}
+
+/// As [`sort`], comparing the keys.
+pub fn sort_by(c: &Charge<'_>) -> u64 {
+    if c.known.one_form { pairwise(c, 1) } else { 1 }
 }
 
 /// Compares the items of two lists.

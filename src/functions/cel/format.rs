@@ -19,18 +19,18 @@ pub fn plain(v: &Value) -> String {
     }
 }
 
-type Text = Result<String, String>;
+pub type Text = Result<String, String>;
 
 pub fn format(call: &Call<'_>) -> Given {
     let (pattern, args) = (call.text(0)?, call.arg(1).as_list()?);
-    match formatted(pattern, args) {
+    match filled(pattern, args, written) {
         Ok(text) => given(text),
         Err(e) => fault(e),
     }
 }
 
-/// The text of a pattern and its arguments.
-fn formatted(pattern: &str, args: &[Value]) -> Text {
+/// The text of a pattern and its arguments, which `write` writes.
+pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text) -> Text {
     let mut out = String::new();
     let mut at = 0;
     let mut used = 0;
@@ -50,7 +50,7 @@ fn formatted(pattern: &str, args: &[Value]) -> Text {
         used += 1;
         let (len, clause) = clause(rest).map_err(|e| format!("could not parse formatting clause: {e}"))?;
         at += len;
-        out.push_str(&written(&clause, arg).map_err(|e| format!("error during formatting: {e}"))?);
+        out.push_str(&write(&clause, arg).map_err(|e| format!("error during formatting: {e}"))?);
     }
     out.push_str(pattern.get(at..).unwrap_or_default());
     Ok(out)
@@ -63,6 +63,16 @@ pub struct Clause {
 }
 
 impl Clause {
+    /// Its letter.
+    pub fn verb(&self) -> char {
+        self.verb
+    }
+
+    /// How many places it asks for.
+    pub fn places(&self) -> Option<usize> {
+        self.precision
+    }
+
     /// Whether it is for doubles.
     pub fn takes_doubles(&self) -> bool {
         matches!(self.verb, 'f' | 'e')
@@ -135,7 +145,8 @@ pub fn refusal(clause: &Clause, type_name: &str) -> Option<String> {
     (!fits.contains(&type_name)).then(|| format!("{text}, was given {type_name}"))
 }
 
-fn written(clause: &Clause, v: &Value) -> Text {
+/// An argument as a clause wants it.
+pub fn written(clause: &Clause, v: &Value) -> Text {
     // Texts stand for the doubles that no literal writes.
     let special = match (clause.verb, v) {
         ('f' | 'e', Value::Str(s)) => match &**s {

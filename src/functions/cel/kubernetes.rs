@@ -37,8 +37,14 @@ pub fn url(call: &Call<'_>) -> Given {
     }
 }
 
+/// There is no fragment to it: what follows a query belongs to the query, which may have any escapes.
 pub fn is_url(call: &Call<'_>) -> Given {
-    given(url_problem(call.text(0)?).is_none())
+    let text = call.text(0)?;
+    let asked = match text.split_once('#') {
+        Some((head, _)) if head.contains('?') => head,
+        _ => text,
+    };
+    given(!text.bytes().any(|b| b.is_ascii_control()) && url_problem(asked).is_none())
 }
 
 fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> Given {
@@ -128,8 +134,8 @@ fn quantity_problem(text: &str) -> &'static str {
 }
 
 pub fn quantity(call: &Call<'_>) -> Given {
-    let text = call.text(0)?;
-    match Quantity::parse(text) {
+    let Value::Str(text) = call.arg(0) else { return None };
+    match Quantity::written(text) {
         Some(q) => Some(Ok(Value::object(Object::Quantity(q)))),
         None => fault(quantity_problem(text)),
     }
@@ -180,7 +186,7 @@ pub fn is_integer(call: &Call<'_>) -> Given {
 fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>) -> Given {
     let left = quantity_arg(call, 0)?;
     let right = match call.arg(1) {
-        Value::Int(n) => Quantity::parse(&n.to_string())?,
+        Value::Int(n) => left.with_value(*n),
         _ => quantity_arg(call, 1)?.clone(),
     };
     match with(left, &right) {
@@ -194,7 +200,9 @@ pub fn add(call: &Call<'_>) -> Given {
 }
 
 pub fn sub(call: &Call<'_>) -> Given {
-    combined(call, Quantity::sub)
+    // The least integer is its own negative.
+    let least = matches!(call.arg(1), Value::Int(i64::MIN));
+    combined(call, if least { Quantity::add } else { Quantity::sub })
 }
 
 fn version_arg<'a>(call: &Call<'a>, at: usize) -> Option<&'a Version> {
@@ -273,6 +281,14 @@ pub fn patch(call: &Call<'_>) -> Given {
 
 /// The text of a URL: without slashes for a host and a path that are not there.
 pub fn url_text(text: &str) -> String {
+    let is_scheme = |s: &str| {
+        s.starts_with(|c: char| c.is_ascii_alphabetic())
+            && s.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    let text = &*match text.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) {
+        Some((scheme, rest)) => format!("{}:{rest}", scheme.to_ascii_lowercase()),
+        None => text.to_string(),
+    };
     let bare = text.split_once("://").filter(|(scheme, rest)| {
         scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
             && (rest.is_empty() || rest.starts_with(['?', '#']))

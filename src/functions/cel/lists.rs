@@ -126,7 +126,8 @@ pub fn flatten(call: &Call<'_>) -> Given {
     let Some(items) = items(call, 0) else {
         let shown =
             if matches!(call.arg(0), Value::Map(_)) { "map(dyn, dyn)" } else { call.arg(0).cel_type() };
-        return fault(format!("no such overload: {shown}.flatten()"));
+        let depth = call.args.get(1).map_or("", |v| v.cel_type());
+        return fault(format!("no such overload: {shown}.flatten({depth})"));
     };
     let depth = match (call.args.len(), call.arg(1)) {
         (1, _) => 1,
@@ -170,12 +171,12 @@ pub fn go_type(v: &Value) -> &'static str {
             crate::value::Object::Optional(_) => "*types.Optional",
             crate::value::Object::Type(_) => "*types.Type",
             crate::value::Object::Keyed(_) => "*types.baseMap",
-            crate::value::Object::Quantity(_) => "library.Quantity",
-            crate::value::Object::Url(_) => "types.URL",
-            crate::value::Object::Ip(_) => "types.IP",
-            crate::value::Object::Cidr(..) => "types.CIDR",
-            crate::value::Object::Semver(_) => "types.Semver",
-            crate::value::Object::Format(_) => "*types.Format",
+            crate::value::Object::Quantity(_) => "cel.Quantity",
+            crate::value::Object::Url(_) => "cel.URL",
+            crate::value::Object::Ip(_) => "cel.IP",
+            crate::value::Object::Cidr(..) => "cel.CIDR",
+            crate::value::Object::Semver(_) => "cel.Semver",
+            crate::value::Object::Format(_) => "cel.Format",
             crate::value::Object::Struct(name, _) if crate::value::object::is_mutation(name) => {
                 "*dynamic.ObjectVal"
             }

@@ -142,7 +142,8 @@ pub fn field(message: &Value, key: &str) -> Result<Option<Value>, Fault> {
 }
 
 /// The value that a field's one stands for in the object: messages are maps, optional values what they
-/// hold, types their names. Lists and maps are looked into, those inside of them are not.
+/// hold, types their names. Lists and maps are looked into, those inside of them are not. Where a message
+/// has a field without such a value, reading it is a fault.
 ///
 /// # Errors
 /// The text about a map's key that is none.
@@ -155,6 +156,7 @@ pub fn native(v: &Value) -> Result<Value, String> {
                 let bad = entries.iter().map(|(k, _)| k).find(|k| k.as_str().is_none());
                 Err(bad.map(key_problem).unwrap_or_default())
             }
+            Object::Optional(Some(inner)) => native(inner),
             _ => Ok(scalar(v)),
         },
         _ => Ok(v.clone()),
@@ -166,6 +168,11 @@ fn key_problem(key: &Value) -> String {
     let shown = match key {
         Value::Int(n) => quoted(code(u32::try_from(*n).ok())),
         Value::UInt(n) => quoted(code(u32::try_from(*n).ok())),
+        Value::Null => quoted('\0'),
+        Value::Timestamp(t) => {
+            format!("\"{}\"", t.utc().rfc3339_nano().replace('T', " ").replace('Z', " +0000 UTC"))
+        }
+        Value::Duration(d) => format!("\"{}\"", super::convert::duration_text(*d)),
         Value::Bool(b) => format!("%!q(types.Bool={b})"),
         Value::Float(f) => format!("%!q(types.Double={})", crate::value::number::float_v(*f)),
         _ => String::new(),
@@ -195,7 +202,12 @@ fn scalar(v: &Value) -> Value {
         Object::Optional(inner) => inner.clone().unwrap_or_default(),
         Object::Type(name) => Value::Str(name.clone()),
         Object::Struct(name, fields) if is_mutation(name) && &**name != "JSONPatch" => {
-            Value::Map(fields.iter().map(|(k, v)| (k.clone(), native(v).unwrap_or_default())).collect())
+            let one = |(k, v): (&Str, &Value)| match native(v) {
+                Ok(v) => Ok((k.clone(), v)),
+                Err(e) => Err(format!("fail to convert field \"{k}\": {e}")),
+            };
+            let fields: Result<Map, String> = fields.iter().map(one).collect();
+            fields.map_or_else(|e| Value::object(Object::Invalid(e.into())), Value::Map)
         }
         _ => v.clone(),
     }

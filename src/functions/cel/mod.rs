@@ -10,6 +10,7 @@ mod cost;
 pub mod data;
 pub mod evidence;
 pub mod format;
+mod format_plain;
 pub mod image_reference;
 pub mod kubernetes;
 mod lists;
@@ -37,7 +38,7 @@ use crate::value::{Fault, Value};
 
 pub use cost::{Charge, upset};
 pub use lists::go_type;
-pub use operators::order;
+pub use operators::{order, unhashable};
 pub use table::sum_of;
 
 /// What a function gives; `None` when no form of it takes such arguments.
@@ -104,7 +105,7 @@ pub fn call(function: &'static Function, call: &Call<'_>) -> Result<Value, Fault
 }
 
 /// `no such overload: f(int, string)`.
-fn no_overload(name: &str, call: &Call<'_>) -> Fault {
+pub fn no_overload(name: &str, call: &Call<'_>) -> Fault {
     let types: Vec<&str> = call.args.iter().map(|a| a.cel_type()).collect();
     Fault::new(format!("no such overload: {name}({})", types.join(", ")))
 }

@@ -159,10 +159,10 @@ pub fn validate(call: &Call<'_>) -> Given {
 
 /// Looks for the format's pattern in the text.
 pub fn cost(c: &Charge<'_>) -> u64 {
-    let pattern = c.args.first().copied().flatten().and_then(of).map_or(1, |f| f.pattern);
+    let Some(format) = c.args.first().copied().flatten().and_then(of) else { return 1 };
     let len = match c.args.get(1) {
         Some(Some(Value::Str(s))) => s.chars().count(),
         _ => 1,
     };
-    (u64::try_from(len).unwrap_or(u64::MAX).saturating_add(1)).div_ceil(10).saturating_mul(pattern)
+    (u64::try_from(len).unwrap_or(u64::MAX).saturating_add(1)).div_ceil(10).saturating_mul(format.pattern)
 }

@@ -213,7 +213,7 @@ fn read_prefix(text: &str) -> Result<(IpAddr, u8), (String, Option<String>)> {
     if is_mapped(&ip) {
         let mapped =
             |shown: &str| format!("{WHAT}: IPv4-mapped IPv6 address {} is not allowed", quote(shown));
-        return Err((mapped(head), Some(mapped(text))));
+        return Err((mapped(text), None));
     }
     Ok((ip, u8::try_from(bits).unwrap_or(0)))
 }

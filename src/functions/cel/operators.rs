@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Call, Given, fault, given};
 use crate::value::object::{list_sum, number_order};
-use crate::value::time::Time;
+use crate::value::time::{Time, is_in_calendar};
 use crate::value::{Fault, Object, Str, Value};
 
 const OVERLOAD: &str = "no such overload";
@@ -37,11 +37,18 @@ fn duration(v: Option<i64>) -> Given {
     Some(v.map(Value::Duration).ok_or_else(|| Fault::new(OVERFLOW)))
 }
 
+/// A point in time later than another one, in its time zone.
+fn moved(t: &Time, by: i128) -> Given {
+    let moved = timestamp(t.unix_nanos() + by)?;
+    Some(moved.map(|v| match v {
+        Value::Timestamp(later) => Value::Timestamp(later.with_offset(t.offset())),
+        other => other,
+    }))
+}
+
 /// A point in time in the years 1 to 9999.
 pub fn timestamp(nanos: i128) -> Given {
-    const FIRST: i128 = -62_135_596_800;
-    const LAST: i128 = 253_402_300_799;
-    if (FIRST..=LAST).contains(&nanos.div_euclid(1_000_000_000)) {
+    if is_in_calendar(nanos.div_euclid(1_000_000_000)) {
         return Some(Ok(Value::Timestamp(Time::from_unix_nanos(nanos))));
     }
     fault("timestamp overflow")
@@ -57,7 +64,7 @@ pub fn add(call: &Call<'_>) -> Given {
         (Value::List(a), Value::List(b)) => Some(Ok(Value::List(list_sum(a, b)))),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
         (Value::Timestamp(t), Value::Duration(d)) | (Value::Duration(d), Value::Timestamp(t)) => {
-            timestamp(t.unix_nanos() + i128::from(*d))
+            moved(t, i128::from(*d))
         }
         _ => refused(call, "_+_", |v| {
             is_number(v)
@@ -79,7 +86,7 @@ pub fn subtract(call: &Call<'_>) -> Given {
         (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_sub(*b)),
         (Value::Float(a), Value::Float(b)) => given(a - b),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(*b)),
-        (Value::Timestamp(t), Value::Duration(d)) => timestamp(t.unix_nanos() - i128::from(*d)),
+        (Value::Timestamp(t), Value::Duration(d)) => moved(t, -i128::from(*d)),
         (Value::Timestamp(a), Value::Timestamp(b)) => {
             duration(i64::try_from(a.unix_nanos() - b.unix_nanos()).ok())
         }
@@ -122,7 +129,7 @@ pub fn negate(call: &Call<'_>) -> Given {
         Value::Int(a) => whole(a.checked_neg()),
         Value::Float(a) => given(-a),
         Value::Duration(a) => duration(a.checked_neg()),
-        _ => refused(call, "-_", |v| matches!(v, Value::UInt(_))),
+        _ => refused(call, "-_", |v| matches!(v, Value::Bool(_))),
     }
 }
 
@@ -140,8 +147,42 @@ pub fn equal(call: &Call<'_>) -> Given {
     call.arg(0).cel_equal(call.arg(1)).map_or_else(|| fault(OVERLOAD), given)
 }
 
+/// Equality of what a schema declares: a list can only be compared with lists, a map with maps.
+pub fn equals_declared(call: &Call<'_>) -> Given {
+    if comparable(call) { equal(call) } else { fault(OVERLOAD) }
+}
+
+/// The contrary: what cannot be compared differs.
+pub fn differs_from_declared(call: &Call<'_>) -> Given {
+    if comparable(call) { unequal(call) } else { given(true) }
+}
+
+fn comparable(call: &Call<'_>) -> bool {
+    let is_map = |v: &Value| match v {
+        Value::Map(_) => true,
+        Value::Object(o) => matches!(**o, Object::Keyed(_)),
+        _ => false,
+    };
+    match (call.arg(0), call.arg(1)) {
+        (_, Value::Null) => true,
+        (Value::List(_), other) => matches!(other, Value::List(_)),
+        (Value::Map(_), other) => is_map(other),
+        _ => true,
+    }
+}
+
 /// What does not fit its schema and is met when lists of objects are compared.
 fn unreadable(a: &Value, b: &Value) -> Option<Str> {
+    let broken = |v: &Value| match v.as_optional().flatten() {
+        Some(Value::Object(o)) => match &**o {
+            Object::Invalid(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let (Some(Some(_)), Some(Some(_))) = (a.as_optional(), b.as_optional()) {
+        return broken(a).or_else(|| broken(b));
+    }
     let (Value::List(a), Value::List(b)) = (a, b) else { return None };
     if a.len() != b.len() {
         return None;
@@ -212,9 +253,23 @@ pub fn greater_or_equal(call: &Call<'_>) -> Given {
     compare(call, "_>=_", Ordering::is_ge)
 }
 
+/// The end of an evaluation that looks for, or makes, an entry under a key that the reference's maps cannot
+/// have.
+pub fn unhashable(key: &Value) -> Option<Fault> {
+    let kind = match key {
+        Value::Bytes(_) => super::go_type(key),
+        Value::Object(o) if matches!(**o, Object::Semver(_) | Object::Format(_)) => super::go_type(key),
+        _ => return None,
+    };
+    Some(Fault::Abort(format!("internal error: runtime error: hash of unhashable type {kind}").into()))
+}
+
 pub fn contains(call: &Call<'_>) -> Given {
     match call.arg(1) {
         Value::List(l) => given(l.iter().any(|v| v.cel_eq(call.arg(0)))),
+        Value::Object(o) if matches!(**o, Object::Keyed(_)) && unhashable(call.arg(0)).is_some() => {
+            unhashable(call.arg(0)).map(Err)
+        }
         map => match map.cel_entry(call.arg(0)) {
             Some(found) => given(found.is_some()),
             None => fault(OVERLOAD),

@@ -77,10 +77,15 @@ pub fn or_value(call: &Call<'_>) -> Given {
 /// What an optional value holds, when the host reads it anew.
 pub fn reread_inside(call: &Call<'_>) -> Given {
     match call.arg(0).as_optional() {
-        Some(Some(v)) => Some(reread(v).map(|v| Value::optional(Some(v)))),
+        Some(Some(v)) => {
+            let v = reread(v).unwrap_or_else(|f| Value::object(Object::Invalid(f.cel_text().into())));
+            Some(Ok(Value::optional(Some(v))))
+        }
         _ => Some(Ok(call.arg(0).clone())),
     }
 }
+
+const UNSUPPORTED: &str = "unsupported conversion to ref.Val: ";
 
 /// A value as the host's, read anew: an optional one loses its wrapping, a type becomes its name, and
 /// values of some libraries are not understood any more.
@@ -89,9 +94,7 @@ pub fn reread_inside(call: &Call<'_>) -> Given {
 /// `unsupported conversion to ref.Val: …`.
 pub fn reread(value: &Value) -> Result<Value, Fault> {
     let Value::Object(o) = value else { return Ok(value.clone()) };
-    let unknown = |kind: &str, text: String| {
-        Err(Fault::new(format!("unsupported conversion to ref.Val: ({kind}){text}")))
-    };
+    let unknown = |kind: &str, text: String| Err(Fault::new(format!("{UNSUPPORTED}({kind}){text}")));
     match &**o {
         Object::Optional(None) => Ok(Value::Null),
         Object::Optional(Some(v)) => reread(v),
@@ -101,6 +104,9 @@ pub fn reread(value: &Value) -> Result<Value, Fault> {
         Object::Ip(ip) => unknown("netip.Addr", ip.to_string()),
         Object::Cidr(ip, bits) => unknown("netip.Prefix", format!("{ip}/{bits}")),
         Object::Semver(v) => unknown("semver.Version", v.to_string()),
+        Object::Invalid(text) if text.starts_with(UNSUPPORTED) => {
+            unknown("*errors.errorString", text.to_string())
+        }
         Object::Check(_) | Object::Decision(_) => {
             Ok(Value::object(Object::Invalid("no such overload".into())))
         }

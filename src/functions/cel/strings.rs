@@ -70,6 +70,22 @@ pub fn index_of(call: &Call<'_>) -> Given {
     position(text.windows(wanted.len()).skip(from).position(|w| w == wanted).map(|n| n + from))
 }
 
+/// As [`index_of`], of lists too, where a start behind the end is a fault.
+pub fn index_of_within(call: &Call<'_>) -> Given {
+    starts_within(call).unwrap_or_else(|| super::lists::index_of(call))
+}
+
+/// As [`last_index_of`], of lists too, where a start behind the end is a fault.
+pub fn last_index_of_within(call: &Call<'_>) -> Given {
+    starts_within(call).unwrap_or_else(|| super::lists::last_index_of(call))
+}
+
+fn starts_within(call: &Call<'_>) -> Option<Given> {
+    let (text, start) = (call.text(0)?, call.int(2)?);
+    let len = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+    (start > len).then(|| out_of_range(start))
+}
+
 pub fn last_index_of(call: &Call<'_>) -> Given {
     let (text, wanted) = (chars(call.text(0)?), chars(call.text(1)?));
     if call.args.len() > 2 {
@@ -226,7 +242,8 @@ pub fn find(call: &Call<'_>) -> Given {
 
 pub fn find_all(call: &Call<'_>) -> Given {
     let text = call.text(0).unwrap_or_default();
-    let limit = limit(call, 2)?.unwrap_or(usize::MAX);
+    let Some(limit) = limit(call, 2) else { return fault("no such overload") };
+    let limit = limit.unwrap_or(usize::MAX);
     match searched(call)? {
         Ok(compiled) => {
             let found = compiled.regex.find_iter(text).take(limit).map(|m| Value::from(m.as_str()));

@@ -3,9 +3,9 @@
 use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
-    authorizer as a, convert, data as d, evidence as e, format, image_reference as i, kubernetes as k,
-    lists as l, math as m, mcp, named_format as n, network as net, operators as o, optional as opt,
-    outside as w, proxy as p, strings as s, time as t,
+    authorizer as a, convert, data as d, evidence as e, format, format_plain, image_reference as i,
+    kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net, operators as o,
+    optional as opt, outside as w, proxy as p, strings as s, time as t,
 };
 use crate::value::Value;
 
@@ -41,6 +41,7 @@ pub static TABLE: &[Function] = &[
     f("_+_", o::add, c::addition), f("_-_", o::subtract, c::one), f("_*_", o::multiply, c::one),
     f("_/_", o::divide, c::one), f("_%_", o::remainder, c::one), f("-_", o::negate, c::one),
     f("!_", o::not, c::one), f("_==_", o::equal, c::equality), f("_!=_", o::unequal, c::equality),
+    f("@equalsDeclared", o::equals_declared, c::equality), f("@differsFromDeclared", o::differs_from_declared, c::equality),
     f("_<_", o::less, c::ordering), f("_<=_", o::less_or_equal, c::ordering),
     f("_>_", o::greater, c::ordering), f("_>=_", o::greater_or_equal, c::ordering),
     f("@in", o::contains, c::membership), f("size", o::size, c::one),
@@ -58,6 +59,8 @@ pub static TABLE: &[Function] = &[
     f("upperAscii", s::upper_ascii, c::walk), f("replace", s::replace, c::walk_twice),
     f("split", s::split, c::walk_twice), f("substring", s::substring, c::walk),
     f("trim", s::trim, c::walk), f("join", s::join, c::join), f("format", format::format, c::walk),
+    f("@formatPlainly", format_plain::format, c::walk), f("@indexOfWithin", s::index_of_within, c::traversal),
+    f("@lastIndexOfWithin", s::last_index_of_within, c::traversal),
     f("strings.quote", s::quote, c::walk), f("find", s::find, c::regex), f("findAll", s::find_all, c::regex),
 
     f("getFullYear", t::full_year, c::one), f("getMonth", t::month, c::one),
@@ -69,7 +72,7 @@ pub static TABLE: &[Function] = &[
     f("isSorted", l::is_sorted, c::traversal), f("sum", l::sum, c::traversal),
     f("min", l::min, c::traversal), f("max", l::max, c::traversal),
     f("slice", l::slice, c::made_list), f("flatten", l::flatten, c::flatten),
-    f("sort", l::sort, c::sort), f("@sortByAssociatedKeys", l::sort_by_keys, c::sort),
+    f("sort", l::sort, c::sort), f("@sortByAssociatedKeys", l::sort_by_keys, c::sort_by),
     f("distinct", l::distinct, c::distinct), f("reverse", l::reverse, c::made_list), f("@reverseText", m::reverse, c::walk),
     f("lists.range", l::range, c::made_list), f("first", l::first, c::one), f("last", l::last, c::one),
     f("sets.contains", l::sets_contains, c::sets), f("sets.equivalent", l::sets_equivalent, c::sets_twice),

@@ -21,6 +21,8 @@ use std::fmt;
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
 
+use crate::value::Str;
+
 use decimal::{Amount, Dec, NANO_PLACES, pow10, round_up_to_nano, small_amount, ten_to, text_as_f64};
 
 /// Longest digit run that is read as a quantity.
@@ -52,6 +54,8 @@ pub struct Quantity {
     format: Format,
     /// Whether the reference keeps it as a 64-bit number with a power of ten.
     small: bool,
+    /// Its text, where the reference keeps that instead of making one.
+    written: Option<Str>,
 }
 
 impl Quantity {
@@ -95,7 +99,32 @@ impl Quantity {
         if parts.negative {
             amount = amount.negated();
         }
-        Some(Quantity { amount, places, format, small })
+        Some(Quantity { amount, places, format, small, written: None })
+    }
+
+    /// As [`Quantity::parse`], and remembers the text as far as the reference does: of small numbers that
+    /// look as if they were written in the canonical way.
+    pub fn written(text: &Str) -> Option<Quantity> {
+        let mut made = Quantity::parse(text)?;
+        let parts = Parts::of(text)?;
+        let digits = || parts.int.bytes().chain(parts.frac.bytes());
+        let looks_canonical = match made.format {
+            Format::BinarySi => {
+                digits().last().is_some() && {
+                    let value =
+                        digits().fold(0u64, |n, b| n.wrapping_mul(10).wrapping_add(u64::from(b - b'0')));
+                    value & 7 != 0
+                }
+            }
+            _ => {
+                let zeros = digits().rev().take_while(|b| *b == b'0').count();
+                made.places % 3 == 0 && zeros < 3 && digits().next().is_some_and(|b| b != b'0')
+            }
+        };
+        if made.small && looks_canonical {
+            made.written = Some(text.clone());
+        }
+        Some(made)
     }
 
     /// The format class of the text or of the operand that a result took it from.
@@ -125,18 +154,19 @@ impl Quantity {
             && let Some(sum) = a.checked_add(*b)
         {
             let small = self.small && other.small;
-            return Some(Quantity { amount: Amount::Nanos(sum), places, format, small });
+            return Some(Quantity { amount: Amount::Nanos(sum), places, format, small, written: None });
         }
         if self.is_zero() {
-            return Some(Quantity { format, ..other.clone() });
+            return Some(Quantity { format, written: None, ..other.clone() });
         }
         if other.is_zero() {
-            return Some(self.clone());
+            return Some(Quantity { written: None, ..self.clone() });
         }
         let (a, b) = (self.amount.to_dec(), other.amount.to_dec());
         let exp = a.exp.min(b.exp);
         let mantissa = a.shifted_to(exp)? + b.shifted_to(exp)?;
-        Some(Quantity { amount: Dec { mantissa, exp }.into_amount(), places, format, small: false })
+        let amount = Dec { mantissa, exp }.into_amount();
+        Some(Quantity { amount, places, format, small: false, written: None })
     }
 
     /// The exact difference; format and failure as for [`Quantity::add`].
@@ -151,7 +181,7 @@ impl Quantity {
         i32::try_from(exp).ok()?;
         let amount = Dec { mantissa: a.mantissa * b.mantissa, exp }.into_amount();
         let places = self.places.saturating_add(other.places);
-        Some(Quantity { amount, places, format: self.format, small: false })
+        Some(Quantity { amount, places, format: self.format, small: false, written: None })
     }
 
     /// The quotient rounded toward zero to the larger number of decimal places of the operands, in
@@ -171,7 +201,7 @@ impl Quantity {
             a.mantissa / (b.mantissa * ten_to(-shift)?)
         };
         let amount = Dec { mantissa, exp: -i64::from(places) }.into_amount();
-        Some(Quantity { amount, places, format: self.format, small: false })
+        Some(Quantity { amount, places, format: self.format, small: false, written: None })
     }
 
     /// The value as a double: the stored mantissa as a double times a double power of ten, which may
@@ -204,7 +234,7 @@ impl Quantity {
     /// A quantity with this whole value, in the format of `self`.
     pub fn with_value(&self, value: i64) -> Quantity {
         let amount = Amount::Nanos(i128::from(value) * NANOS);
-        Quantity { amount, places: 0, format: self.format, small: true }
+        Quantity { amount, places: 0, format: self.format, small: true, written: None }
     }
 
     /// The value where the reference takes it for a whole number: of quantities that it keeps as small
@@ -248,6 +278,9 @@ impl Ord for Quantity {
 
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(text) = &self.written {
+            return f.write_str(text);
+        }
         if self.is_zero() {
             return f.write_str("0");
         }

@@ -5,7 +5,7 @@
 
 use super::{Item, Rule, Tree};
 use crate::cel::ast::{Entry, Kind, Node, Place};
-use crate::cel::issue::{Issue, NOWHERE};
+use crate::cel::issue::{BEFORE, Issue, NOWHERE};
 use crate::cel::syntax::lexer::{Tok, Token};
 use crate::cel::syntax::parser::{Options, Parser, operator};
 use crate::cel::syntax::{literal, macros};
@@ -245,7 +245,8 @@ impl Visitor<'_> {
                 Node::new(at, Kind::Map(entries))
             }
             "message" => self.message(tree, lead),
-            _ => missing(),
+            // No form of it fits.
+            _ => Node::constant(BEFORE, Value::Null),
         }
     }
 

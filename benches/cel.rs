@@ -1,0 +1,182 @@
+//! Expressions as admission policies have them on a Pod of 20 kB, beside the reference's CEL in the same run.
+//!
+//! `benches/cel.sh` builds the program that runs the reference (`benches/cel-go`) and names it in `CEL_GO`. For
+//! each expression of `benches/cel-expressions.json`: nanoseconds of compiling (parse, check, estimate, lower)
+//! and of an evaluation with its charges, here and there, and how many times faster `ephor` is. The results are
+//! compared first. Exit code 1 when something is not as many times faster as promised.
+
+#![allow(clippy::expect_used)]
+
+use std::hint::black_box;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ephor::cel::library::{Admission, admission};
+use ephor::cel::types::Type;
+use ephor::cel::{self, env::Env as Declared, lower::with_lazies};
+use ephor::engine::eval::{Env, eval};
+use ephor::engine::strict::{Lazies, Meter};
+use ephor::functions::Context;
+use ephor::ir::Expr;
+use ephor::ir::expressions::Lazy;
+use ephor::search::{json, read};
+use ephor::value::{Map, Str, Value};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How many times faster compiling and evaluating have to be.
+const PROMISED: [f64; 2] = [2.0, 3.0];
+/// What one expression may cost.
+const PER_CALL: u64 = 1_000_000;
+
+/// An expression and the variables of its policy.
+struct Case {
+    text: String,
+    variables: Vec<(Str, String)>,
+}
+
+/// What is run.
+struct Compiled {
+    expr: Expr,
+    lazies: Vec<Lazy>,
+}
+
+fn main() {
+    let document = read(&pod()).expect("a Pod");
+    let given = include_str!("cel-expressions.json");
+    let cases = cases(&read(given).expect("expressions"));
+    let env = declared();
+    let context = Context::default();
+    let mut root = Map::new();
+    root.insert("object", document.clone());
+    let root = Value::Map(root);
+    println!("a Pod of {} bytes as JSON", json(&document).expect("JSON").len());
+    let theirs = reference(&document, given);
+    let mut slow = 0;
+    for (i, case) in cases.iter().enumerate() {
+        let compiled = case.compile(&env, &context);
+        let result = compiled.run(&root, &context);
+        let times = [
+            best(|| black_box(case.compile(&env, &context)).lazies.len() == case.variables.len()),
+            best(|| !matches!(black_box(compiled.run(black_box(&root), &context)), Value::Null)),
+        ];
+        let shown = case.text.chars().take(90).collect::<String>();
+        let Some(theirs) = &theirs else {
+            println!("compile {:>7.0} ns   eval {:>7.0} ns   {shown}", times[0], times[1]);
+            continue;
+        };
+        let line = theirs.get(i).expect("a line for each expression");
+        let same = line.get("result").is_some_and(|r| r.json_eq(&result));
+        assert!(same, "{}: {:?}", case.text, line.get("result"));
+        let number = |key: &str| match line.get(key) {
+            Some(Value::Float(f)) => *f,
+            Some(Value::Int(n)) => *n as f64,
+            _ => f64::NAN,
+        };
+        let faster = [number("compile") / times[0], number("eval") / times[1]];
+        slow += faster.iter().zip(PROMISED).filter(|(f, p)| *f < p).count();
+        println!(
+            "compile {:>7.0} ns {:>8.0} ns {:>6.1}×   eval {:>7.0} ns {:>8.0} ns {:>6.1}×   {shown}",
+            times[0],
+            number("compile"),
+            faster[0],
+            times[1],
+            number("eval"),
+            faster[1],
+        );
+    }
+    if slow > 0 {
+        println!("{slow} times are not {PROMISED:?} times shorter");
+        std::process::exit(1);
+    }
+}
+
+fn cases(given: &Value) -> Vec<Case> {
+    let text = |v: &Value| v.as_str().expect("a text").to_string();
+    let pair = |v: &Value| {
+        let pair = v.as_list().expect("a pair");
+        (Str::from(text(&pair[0])), text(&pair[1]))
+    };
+    let case = |v: &Value| Case {
+        text: text(v.get("expression").expect("an expression")),
+        variables: v.get("variables").and_then(Value::as_list).unwrap_or_default().iter().map(pair).collect(),
+    };
+    given.as_list().expect("a list").iter().map(case).collect()
+}
+
+/// The environment of admission policies, with their variables.
+fn declared() -> Declared {
+    let mut env = admission(Admission::default());
+    env.variables.insert("variables".into(), Type::Dyn);
+    env
+}
+
+impl Case {
+    fn compile(&self, env: &Declared, context: &Context) -> Compiled {
+        let compile = |text: &str| cel::compile(text, env, context).expect(text).expr;
+        let names: Vec<Str> = self.variables.iter().map(|(name, _)| name.clone()).collect();
+        let lazy = |(name, text): &(Str, String)| Lazy {
+            name: name.clone(),
+            program: Ok(with_lazies(compile(text), &names)),
+        };
+        let lazies = self.variables.iter().map(lazy).collect();
+        Compiled { expr: with_lazies(compile(&self.text), &names), lazies }
+    }
+}
+
+impl Compiled {
+    fn run(&self, root: &Value, context: &Context) -> Value {
+        let meter = Meter::new(PER_CALL);
+        let lazies = Lazies::new(&self.lazies);
+        let env = Env::new(root, context).with_meter(&meter).with_lazies(&lazies);
+        eval(&self.expr, env).expect("a value").into_owned()
+    }
+}
+
+/// What the reference says; none when it was not built.
+fn reference(document: &Value, expressions: &str) -> Option<Vec<Value>> {
+    let program = std::env::var_os("CEL_GO")?;
+    let mut running = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the reference starts");
+    let object = json(document).expect("JSON");
+    let asked = format!("{{\"object\": {object}, \"expressions\": {expressions}}}");
+    running.stdin.take().expect("a pipe").write_all(asked.as_bytes()).expect("it reads");
+    let output = running.wait_with_output().expect("it ends");
+    let text = String::from_utf8(output.stdout).expect("text");
+    Some(text.lines().map(|line| read(line).expect("JSON")).collect())
+}
+
+/// Nanoseconds of one call, the best of several rounds.
+fn best(f: impl Fn() -> bool) -> f64 {
+    let time = |n: u32| {
+        let start = Instant::now();
+        for _ in 0..n {
+            assert!(f());
+        }
+        start.elapsed()
+    };
+    let mut n = 1;
+    while time(n) < Duration::from_millis(10) {
+        n *= 2;
+    }
+    (0..15).map(|_| time(n).as_secs_f64() * 1e9 / f64::from(n)).fold(f64::INFINITY, f64::min)
+}
+/// A Pod with as many containers as make 20 kB.
+fn pod() -> String {
+    let mut text = String::from(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: shop\n  namespace: web\n  labels: {app.kubernetes.io/name: shop, tier: front}\n  annotations: {checksum/config: abc, team: web}\nspec:\n  serviceAccountName: shop\n  hostNetwork: false\n  volumes:\n  - {name: tmp, emptyDir: {}}\n  - {name: config, configMap: {name: shop}}\n  containers:\n",
+    );
+    for i in 0..23 {
+        text += &format!(
+            "  - name: app-{i}\n    image: registry.example.com/team/service-{i}:1.{i}.0\n    imagePullPolicy: IfNotPresent\n    args: [--listen=0.0.0.0:{port}, --log-level=info, --config=/etc/shop/config.yaml]\n    ports: [{{name: http, containerPort: {port}, protocol: TCP}}, {{name: metrics, containerPort: {metrics}, protocol: TCP}}]\n    env: [{{name: LEVEL, value: info}}, {{name: SECRET, value: none}}, {{name: REGION, value: eu-central-1}}]\n    resources: {{requests: {{cpu: 100m, memory: 128Mi}}, limits: {{cpu: 500m, memory: 256Mi}}}}\n    securityContext: {{privileged: false, runAsNonRoot: true, allowPrivilegeEscalation: false, capabilities: {{drop: [ALL]}}}}\n    livenessProbe: {{httpGet: {{path: /healthz, port: {port}}}, periodSeconds: 10, timeoutSeconds: 2}}\n    volumeMounts: [{{name: tmp, mountPath: /tmp}}, {{name: config, mountPath: /etc/shop, readOnly: true}}]\n",
+            port = 8000 + i,
+            metrics = 9000 + i,
+        );
+    }
+    text
+}
