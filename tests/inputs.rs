@@ -176,10 +176,7 @@ fn without_a_cluster_there_are_no_resources() {
     assert_eq!(error(&["--kubeconfig", "gone"]), "Error: stat gone: no such file or directory\n");
     assert_eq!(error(&["--context", "gone"]), "Error: context \"gone\" does not exist\n");
     // A cluster that may be there is not taken for an empty one.
-    assert_eq!(
-        error(&["--kubeconfig", "r.yaml"]),
-        "Error: --cluster is not supported yet: pass resource files with -r\n"
-    );
+    assert_eq!(error(&["--kubeconfig", "r.yaml"]), "Error: failed to determine current context\n");
     if std::net::TcpStream::connect("127.0.0.1:8080").is_ok() {
         return;
     }

@@ -78,7 +78,7 @@ impl World {
 pub struct Answer {
     /// Why it does not pass.
     pub denial: Option<Denial>,
-    /// Told to the client.
+    /// Told to the client, within the limits of [`warnings`].
     pub warnings: Vec<String>,
     /// Told to the audit log, by key.
     pub annotations: Map,

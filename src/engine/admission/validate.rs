@@ -12,7 +12,6 @@ use super::convert::converted;
 use super::hooks::{Chain, Run, Step, steps};
 use super::listing::{Admitted, Listing, OUT_OF_BUDGET, OutOfBudget, admitted};
 use super::scope::{self, Seen};
-use super::warnings::Warnings;
 use super::{Answer, Denial, Review, World};
 
 /// What the demands of an evaluation with their messages may cost, and its annotations.
@@ -28,7 +27,7 @@ const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure
 
 /// Asks all policies about a request.
 pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
-    let mut state = State { review, first: None, warnings: Warnings::default(), annotations: Map::new() };
+    let mut state = State { review, first: None, warnings: Vec::new(), annotations: Map::new() };
     if review.is_exempt() {
         return Answer::default();
     }
@@ -94,7 +93,7 @@ impl Outcome {
 struct State<'r> {
     review: &'r Review,
     first: Option<Denial>,
-    warnings: Warnings,
+    warnings: Vec<String>,
     annotations: Map,
 }
 
@@ -134,7 +133,7 @@ impl State<'_> {
             for action in &binding.actions {
                 match &**action {
                     "Deny" => self.deny(policy, Some(binding), text, reason),
-                    "Warn" => self.warnings.add(format!(
+                    "Warn" => self.warnings.push(format!(
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}",
                         policy.name, binding.name
                     )),
@@ -153,7 +152,7 @@ impl State<'_> {
     }
 
     fn answer(self) -> Answer {
-        Answer { denial: self.first, warnings: self.warnings.into_texts(), annotations: self.annotations }
+        Answer { denial: self.first, warnings: self.warnings, annotations: self.annotations }
     }
 }
 

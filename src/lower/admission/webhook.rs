@@ -91,14 +91,14 @@ mod tests {
     fn a_service_is_called_at_its_name_in_the_cluster_and_the_usual_port() {
         let configuration = crate::document::yaml_value(
             "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: c}, \
-             webhooks: [{name: a.b.c, clientConfig: {service: {name: s, namespace: n, path: /x}}}, \
+             webhooks: [{name: a.b.c, clientConfig: {service: {name: s, namespace: ns, path: /x}}}, \
              {name: d.e.f, clientConfig: {url: 'https://h/y'}, reinvocationPolicy: IfNeeded, failurePolicy: Ignore}]}",
         )
         .unwrap();
         let found = webhooks(&defaulted(&configuration));
         assert_eq!(
             found.iter().map(|w| &*w.url).collect::<Vec<_>>(),
-            ["https://s.n.svc:443/x", "https://h/y"]
+            ["https://s.ns.svc:443/x", "https://h/y"]
         );
         assert_eq!(
             found.iter().map(|w| (w.ignore, w.again)).collect::<Vec<_>>(),
