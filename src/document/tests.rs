@@ -279,6 +279,16 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
+#[test]
+fn a_key_that_looks_like_a_merge_is_printed_as_text() {
+    let v = Value::Map([("<<".into(), Value::Null)].into_iter().collect::<Map>());
+    for style in [Style::Report, Style::Object] {
+        let text = to_string(&v, style);
+        assert_eq!(text, "\"<<\": null\n");
+        assert!(yaml_value(&text).unwrap().json_eq(&v));
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_printed_as_yaml_reads_back_the_same(v in values()) {

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use super::prune::inside;
 use super::schema::{Leaf, Type, TypeDef, Types, constant};
 use crate::value::quantity::Quantity;
 use crate::value::{Map, Str, Value};
@@ -74,17 +75,10 @@ fn value(v: &Value, ty: &Type, types: &Types, depth: usize) -> Value {
         (Type::Leaf(Leaf::Quantity), v) => quantity(v),
         // Below a map a null is the empty text.
         (Type::Leaf(Leaf::String), Value::Null) => Value::from(""),
-        (Type::Named(name, _), Value::Map(m)) => match types.named(name) {
-            Some(def) if def.leaf.is_none() => Value::Map(fields(m, def, types, depth)),
-            _ => v.clone(),
-        },
-        (Type::List(_, item), Value::List(items)) => {
-            Value::list(items.iter().map(|v| value(v, item, types, depth + 1)).collect())
+        _ => {
+            let of = |m: &Map, def: &TypeDef| fields(m, def, types, depth);
+            inside(v, ty, types, &of, &|v, ty| value(v, ty, types, depth + 1))
         }
-        (Type::Map(inner, _), Value::Map(m)) => {
-            Value::Map(m.iter().map(|(k, v)| (k.clone(), value(v, inner, types, depth + 1))).collect())
-        }
-        _ => v.clone(),
     }
 }
 

@@ -26,16 +26,27 @@ fn value(v: &Value, ty: &Type, types: &Types, depth: usize) -> Value {
     if depth > MAX_DEPTH {
         return v.clone();
     }
+    inside(v, ty, types, &|m, def| fields(m, def, types, depth), &|v, ty| value(v, ty, types, depth + 1))
+}
+
+/// A value made anew of its parts: the fields of a named type, the items of a list, the values of a map.
+pub(super) fn inside(
+    v: &Value,
+    ty: &Type,
+    types: &Types,
+    fields: &dyn Fn(&Map, &TypeDef) -> Map,
+    part: &dyn Fn(&Value, &Type) -> Value,
+) -> Value {
     match (ty, v) {
         (Type::Named(name, _), Value::Map(m)) => match types.named(name) {
-            Some(def) if def.leaf.is_none() => Value::Map(fields(m, def, types, depth)),
+            Some(def) if def.leaf.is_none() => Value::Map(fields(m, def)),
             _ => v.clone(),
         },
         (Type::List(_, item), Value::List(items)) => {
-            Value::list(items.iter().map(|v| value(v, item, types, depth + 1)).collect())
+            Value::list(items.iter().map(|v| part(v, item)).collect())
         }
         (Type::Map(inner, _), Value::Map(m)) => {
-            Value::Map(m.iter().map(|(k, v)| (k.clone(), value(v, inner, types, depth + 1))).collect())
+            Value::Map(m.iter().map(|(k, v)| (k.clone(), part(v, inner))).collect())
         }
         _ => v.clone(),
     }

@@ -52,7 +52,8 @@ pub(super) fn notation(text: &str, style: Style, simple_key: bool) -> Notation {
         let block_allowed = !(marks.trailing_space || marks.space_break || marks.unprintable || unreadable);
         return if block_allowed && !simple_key { Notation::Literal } else { Notation::Double };
     }
-    if !reads_as_text(text) {
+    // As a key it would mean that other entries are taken in.
+    if text == "<<" || !reads_as_text(text) {
         return Notation::Double;
     }
     let plain_allowed = !(marks.indicators
