@@ -177,6 +177,16 @@ fn unknown(name: &str) -> String {
     format!("unknown command \"{name}\" for \"{program}\"{suggestion}\nRun '{program} --help' for usage.")
 }
 
+/// Prints the help of a command when its flags ask for it.
+fn helped(parsed: &flags::Parsed, page: &Page) -> bool {
+    let wanted = parsed.on("help");
+    if wanted {
+        let Page { name, arguments, about, flags, examples } = *page;
+        print(&command_help(name, arguments, about, flags, examples));
+    }
+    wanted
+}
+
 /// Tells something on standard error that changes no result.
 fn warn(text: &str) {
     eprintln!("warning: {text}");

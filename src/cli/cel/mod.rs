@@ -15,6 +15,7 @@ use crate::value::Value;
 
 use super::Page;
 use super::flags::{Flag, Parsed, Takes, flag};
+use super::helped;
 
 const ABOUT: &str = "Evaluates, checks and explains CEL expressions.";
 
@@ -54,16 +55,6 @@ pub fn run(args: &[String]) -> Result<i32, String> {
 /// The pages of the commands under `cel`.
 pub(super) fn pages() -> [Page; 3] {
     PAGES
-}
-
-/// Prints the help of a command when its flags ask for it.
-fn helped(parsed: &Parsed, page: &Page) -> bool {
-    let wanted = parsed.on("help");
-    if wanted {
-        let Page { name, arguments, about, flags, examples } = *page;
-        super::print(&super::command_help(name, arguments, about, flags, examples));
-    }
-    wanted
 }
 
 /// The environment and the variables that the flags name.

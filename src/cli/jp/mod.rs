@@ -20,7 +20,8 @@ use crate::search::{self, Problem};
 use crate::value::Value;
 
 use super::Page;
-use super::flags::{self, Parsed};
+use super::flags;
+use super::helped;
 
 const ABOUT: &str = "Evaluates and explains JMESPath expressions, with Kyverno's functions.";
 
@@ -81,16 +82,6 @@ fn help() -> Result<i32, String> {
 /// The pages of the commands under `jp`.
 pub(super) fn pages() -> [Page; 4] {
     [function::PAGE, parse::PAGE, query::PAGE, repl::PAGE]
-}
-
-/// Prints the help of a command when its flags ask for it.
-fn helped(parsed: &Parsed, page: &Page) -> bool {
-    let wanted = parsed.on("help");
-    if wanted {
-        let Page { name, arguments, about, flags, examples } = *page;
-        super::print(&super::command_help(name, arguments, about, flags, examples));
-    }
-    wanted
 }
 
 /// A result as the flags want it.
