@@ -28,14 +28,31 @@ pub(super) fn parse_yaml(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> 
 /// The reference's text, for example `invalid character 'x' after top-level value`, `unexpected end of
 /// JSON input`, or `json: cannot unmarshal number 1e400 into Go value of type float64`.
 pub fn decode_json(text: &str) -> Result<Value, String> {
-    let mut decoder = Decoder { text, at: 0, range_error: None };
+    let mut decoder = Decoder { text, at: 0, more: false, range_error: None };
     let value = decoder.document()?;
     decoder.range_error.map_or(Ok(value), Err)
+}
+
+/// Decodes the first JSON text of a stream; `None` while more of the stream has to be known.
+///
+/// # Errors
+/// As [`decode_json`], for what is wrong whatever follows.
+pub fn decode_first_json(stream: &str) -> Result<Option<Value>, String> {
+    let mut decoder = Decoder { text: stream, at: 0, more: true, range_error: None };
+    match decoder.document() {
+        // The next digit of a number may be missing.
+        Ok(Value::Float(_)) if decoder.at == stream.len() => Ok(None),
+        Ok(value) => decoder.range_error.map_or(Ok(Some(value)), Err),
+        Err(_) if decoder.peek().is_none() => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 struct Decoder<'a> {
     text: &'a str,
     at: usize,
+    /// Whether anything may follow the value.
+    more: bool,
     /// A number out of range counts only when the syntax is right to the end.
     range_error: Option<String>,
 }
@@ -62,6 +79,7 @@ impl<'a> Decoder<'a> {
                     None => {
                         return match next {
                             None => Ok(done),
+                            Some(_) if self.more => Ok(done),
                             Some(_) => Err(self.bad("after top-level value")),
                         };
                     }
@@ -299,5 +317,29 @@ impl<'a> Decoder<'a> {
             self.at += 1;
         }
         Ok(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_value_of_a_stream_is_read_as_soon_as_it_is_complete() {
+        for whole in ["{\"a\": [1, {\"b\": \"x\\u00e9\"}]}", "[]", "\"text\"", "null", "[1.5e3]"] {
+            for end in 0..whole.len() {
+                assert_eq!(
+                    decode_first_json(whole.get(..end).unwrap_or_default()),
+                    Ok(None),
+                    "{whole} to {end}"
+                );
+            }
+            assert!(matches!(decode_first_json(&format!("{whole} and more")), Ok(Some(_))), "{whole}");
+        }
+        assert_eq!(decode_first_json("12"), Ok(None));
+        assert_eq!(decode_first_json("12 "), Ok(None));
+        assert_eq!(decode_first_json("12 3"), Ok(Some(Value::Float(12.0))));
+        assert!(decode_first_json("aaa").is_err());
+        assert!(decode_first_json("[1 2").is_err());
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::operators::order;
+use super::pattern_sort::sorted_positions;
 use super::{Call, Given, fault, given};
 use crate::functions::CelLevel;
 use crate::value::{List, Value};
@@ -194,11 +195,11 @@ fn sorted_by(keys: &[Value], items: &[Value]) -> Given {
             return fault("list elements must have the same type");
         }
     }
-    let mut at: Vec<usize> = (0..items.len().min(keys.len())).collect();
-    at.sort_by(|a, b| match (keys.get(*a), keys.get(*b)) {
-        (Some(a), Some(b)) => order(a, b).unwrap_or(Ordering::Equal),
-        _ => Ordering::Equal,
-    });
+    let less = |a: usize, b: usize| match (keys.get(a), keys.get(b)) {
+        (Some(a), Some(b)) => order(a, b) == Ok(Ordering::Less),
+        _ => false,
+    };
+    let at = sorted_positions(items.len().min(keys.len()), less);
     Some(Ok(Value::List(at.into_iter().filter_map(|i| items.get(i).cloned()).collect::<List>())))
 }
 
