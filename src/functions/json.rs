@@ -323,23 +323,28 @@ impl<'a> Decoder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::print;
+
+    /// What the first value is, as JSON; `-` while it is not complete.
+    fn first(stream: &str) -> Result<String, String> {
+        decode_first_json(stream).map(|v| v.map_or("-".into(), |v| print::json(&v)))
+    }
 
     #[test]
     fn the_first_value_of_a_stream_is_read_as_soon_as_it_is_complete() {
-        for whole in ["{\"a\": [1, {\"b\": \"x\\u00e9\"}]}", "[]", "\"text\"", "null", "[1.5e3]"] {
+        for whole in ["{\"a\":[1,{\"b\":\"x\"}]}", "[]", "\"text\"", "null", "[1.5]"] {
             for end in 0..whole.len() {
                 assert_eq!(
-                    decode_first_json(whole.get(..end).unwrap_or_default()),
-                    Ok(None),
+                    first(whole.get(..end).unwrap_or_default()).as_deref(),
+                    Ok("-"),
                     "{whole} to {end}"
                 );
             }
-            assert!(matches!(decode_first_json(&format!("{whole} and more")), Ok(Some(_))), "{whole}");
+            assert_eq!(first(&format!("{whole} and more")).as_deref(), Ok(whole));
         }
-        assert_eq!(decode_first_json("12"), Ok(None));
-        assert_eq!(decode_first_json("12 "), Ok(None));
-        assert_eq!(decode_first_json("12 3"), Ok(Some(Value::Float(12.0))));
-        assert!(decode_first_json("aaa").is_err());
-        assert!(decode_first_json("[1 2").is_err());
+        assert_eq!(first("12").as_deref(), Ok("-"));
+        assert_eq!(first("12 3").as_deref(), Ok("12"));
+        assert!(first("aaa").is_err());
+        assert!(first("[1 2").is_err());
     }
 }
