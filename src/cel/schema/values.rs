@@ -31,8 +31,11 @@ pub fn typed(declared: &Declared, data: &Value) -> Value {
         }
         (Kind::Object(fields), Value::Map(m)) => {
             let mut out = Map::new();
-            for (property, v) in m.iter().filter(|(_, v)| !v.is_null()) {
+            for (property, v) in m.iter() {
                 let field = fields.iter().find(|f| f.property == *property);
+                if v.is_null() && field.is_some() {
+                    continue;
+                }
                 let name: Str = field.and_then(|f| f.name.clone()).unwrap_or_else(|| property.clone());
                 let value = match field.map(|f| &f.declared) {
                     Some(Some(d)) => typed(d, v),

@@ -430,3 +430,80 @@ fn point(curve: &str, x: &[u8], y: &[u8]) -> Result<Material, String> {
         false => Err(format!("jwk.ECDSAPublicKey: invalid ECDSA public key: {shown} point not on curve")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::functions::cel::token::{Keys, decode};
+
+    /// A key of each kind.
+    const SET: &str = r#"{"keys":[{"kty":"RSA","kid":"r","alg":"RS256","n":"t_bWRkGhSIbghDDQnEMpSYK1kEn-XSGu-6ajW_kFthbxFvSGyeipiMO7Z40jsFG8UUwULzGCidEjMW9O-iRW1Z2Jg2H-emJHiDJWh2iMaM4_6_s83jPM7MGyeJzBuxuXQGl7WZ9MDAKr_tjB8JMHYvNdMfUYEQYOr1ieOyrH33VvGAqG7V2azou1jeu8fyHKzxAnp1QZz6gITzMBEMR0KE9BydqCQjJ7Sa6gtZ60E4knzKbUz--EuuwvmwPSRF6S4R2EKNwx17JwbB86MJPqzHsJCBoC8MjM7FnPx5kqN74m2ML-1vlHVEGXvfU7nNykPKUjUGWc7fRNglTxt0C3vQ","e":"AQAB"},{"kty":"EC","kid":"e","alg":"ES256","crv":"P-256","x":"SFMMTcruqSsCqJ2nvHrrtGyqF5oLZWEE7rfZCcKHX5I","y":"QbW-xVeG3jpdh6cj_gtCPZWHoBrwNSxN1VFDUxHA4O0"},{"kty":"EC","kid":"e3","alg":"ES384","crv":"P-384","x":"Ke8llYpeSQ8pogB3995EhBkKIkdidbC3mlcNBEM5Vbvq7jdsqQXv7jIGIaw69Phl","y":"vvAGW-lUR0gvPgKYNNUQ61KdkaS4zbKZJYvqO7s7xCHhUgb37QPLWNoKmD9F8lye"},{"kty":"OKP","kid":"d","alg":"EdDSA","crv":"Ed25519","x":"xoGL0wfrhtGhpwtIux5tDMSaISLUccddfW3Hr9lekt4"},{"kty":"oct","kid":"o","alg":"HS256","k":"c2VjcmV0"}]}"#;
+    /// A token for each of them.
+    const TOKENS: [&str; 5] = [
+        "eyJhbGciOiAiUlMyNTYiLCAidHlwIjogIkpXVCIsICJraWQiOiAiciJ9.eyJyb2xlIjogImFkbWluIiwgImF1ZCI6ICJhIn0.Bu5dLwLVrnBuugrWwfuzPukZsUva3N1DaBWntsCfGymN_YE99gEaDU71wRBfbw7rKH0-rRGt3w8CgDK7E2ac-9W9EqyXX_RQjc8S60WVznnxvWJX4yh3OtOSH1JaAOg9Sr3l7KSoiREVQbd5n7H9PGweDfGBgbIrAjJZwjrB0XpbIHRk12Bh_YoffhLTSfvHhBhKkzjn0-qofMUw1oWhMbzNfZgEzH8i5_FICxHv6t2TWmjT8TB5GarbCPLGQV22knivK-SMV0n0--0FwSkr-bgCnaU5aiWOreud5F9xn7oPiqZUKrTf3PTTIY3uFCPc-2qjFzi3PSrVp2PSNAG4mg",
+        "eyJhbGciOiAiRVMyNTYiLCAidHlwIjogIkpXVCIsICJraWQiOiAiZSJ9.eyJyb2xlIjogImFkbWluIiwgImF1ZCI6ICJhIn0.DE6qV0M0LAETytRpqhKRl3Ekl3iIY2x3bxAbWEyAURFBfsErPOQIcmJOFIlNmrIvWnMdBwu3XqgwRrjInzM_gA",
+        "eyJhbGciOiAiRVMzODQiLCAidHlwIjogIkpXVCIsICJraWQiOiAiZTMifQ.eyJyb2xlIjogImFkbWluIiwgImF1ZCI6ICJhIn0.N5KN10c7zcHzZCwtYPt-14ofTa3O6MFceSZg96ksahaflLnQxagaZXxvNiPLWPJtvyRdYUaH-b4vllaRijnjhKNYadWRT16RlNAVimit7r4QB7A6Bu4w9mxs1zrx5aHN",
+        "eyJhbGciOiAiRWREU0EiLCAidHlwIjogIkpXVCIsICJraWQiOiAiZCJ9.eyJyb2xlIjogImFkbWluIiwgImF1ZCI6ICJhIn0.rY99VfV5cO1LdcULufCDEj-NKlzIjLDm1s-Tw5W6V7NwpeZmiFsBL-4oQ8L8QqaFoModQ2M4nditrZz-NN_wBQ",
+        "eyJhbGciOiAiSFMyNTYiLCAidHlwIjogIkpXVCIsICJraWQiOiAibyJ9.eyJyb2xlIjogImFkbWluIiwgImF1ZCI6ICJhIn0.6mHc5GlFXZ4h3DNUvs6Rbh-3ymQwZ6litsJUxFpLWg0",
+    ];
+
+    fn keys(text: &str) -> Result<Vec<Key>, String> {
+        Ok(Key::all_of(&[(Str::from("keys"), Value::list(read(text)?))].into_iter().collect()))
+    }
+
+    fn claims(token: &str, set: &str) -> Result<Map, String> {
+        decode(token, Keys::Set(keys(set)?), 0).map(|(_, claims)| claims)
+    }
+
+    #[test]
+    fn a_token_is_read_with_the_key_that_it_names() {
+        for token in TOKENS {
+            let claims = claims(token, SET).unwrap_or_default();
+            assert_eq!(claims.get("role").and_then(Value::as_str), Some("admin"), "{token}");
+            assert!(claims.get("aud").and_then(Value::as_list).is_some(), "{token}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_was_changed_is_refused() {
+        for token in TOKENS {
+            let (text, signature) = token.rsplit_once('.').unwrap_or_default();
+            let changed = format!("{text}.{}AAAA{}", &signature[..8], &signature[12..]);
+            let told = claims(&changed, SET).map(drop).unwrap_err();
+            assert!(told.contains("failed to verify signature #1 with key *jwk."), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_key_without_algorithm_takes_the_one_of_the_token_if_it_fits() {
+        let sole = r#"{"kty":"RSA","n":"t_bWRkGhSIbghDDQnEMpSYK1kEn-XSGu-6ajW_kFthbxFvSGyeipiMO7Z40jsFG8UUwULzGCidEjMW9O-iRW1Z2Jg2H-emJHiDJWh2iMaM4_6_s83jPM7MGyeJzBuxuXQGl7WZ9MDAKr_tjB8JMHYvNdMfUYEQYOr1ieOyrH33VvGAqG7V2azou1jeu8fyHKzxAnp1QZz6gITzMBEMR0KE9BydqCQjJ7Sa6gtZ60E4knzKbUz--EuuwvmwPSRF6S4R2EKNwx17JwbB86MJPqzHsJCBoC8MjM7FnPx5kqN74m2ML-1vlHVEGXvfU7nNykPKUjUGWc7fRNglTxt0C3vQ","e":"AQAB"}"#;
+        let by_pss = "eyJhbGciOiAiUFM1MTIiLCAidHlwIjogIkpXVCJ9.eyJuIjogMX0.GqdWt_xSEufBNempxqIJ_7QkZR7fF78IdyHQR2kxT6keV4k6nS8GRk1mYJVuT7qMSnW4LhEaVkHgWKVZKmvq3oQE-xCPlHhn-74Nf8NaKExNWJ5_MAtcETLmE2X2_pQzf6Zr7u7bmlDPjcEeWHKcBblgJEeRCL6T09DJwjW7oMcsC93ds_Ucsve65ZPCyw7Svwen51HC9s10PCtQqdM-6c6f6kGr_D_65a5SXMZWOsXCtkhcvxR_SLBUrEvE-tLCVaT2lZseaCeHYSV4Sxa9bt8X0O4oi618YCtELvicA3gVZi-HFBjduK-Z4pHVLoMBEoJcEIZY5vT7Jl19v3woqA";
+        assert!(claims(by_pss, sole).is_ok());
+        let told = claims(TOKENS[1], sole).map(drop).unwrap_err();
+        assert!(told.contains("failed to find key with key ID \"e\" in key set"), "{told}");
+        let told = claims(by_pss, SET).map(drop).unwrap_err();
+        assert!(
+            told.contains("no key ID (\"kid\") specified in token but multiple keys available"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn sets_that_are_none_are_told_in_the_words_of_the_reference() {
+        let told = |text: &str| read(text).map(drop).unwrap_err();
+        let sole = "failed to parse sole key: jwk.ParseKey: ";
+        assert_eq!(told("{}"), format!("{sole}invalid key type from JSON ()"));
+        let probe = format!("{sole}jwk.Parse: failed to probe data: probe: failed to unmarshal data: ");
+        assert_eq!(told(""), format!("{probe}EOF"));
+        assert_eq!(told("{\"keys\":["), format!("{probe}unexpected EOF"));
+        let set = "failed to unmarshal JWK set: failed to decode ";
+        assert_eq!(told(r#"{"keys":null}"#), format!("{set}\"keys\": expected '[' but got <nil>"));
+        assert_eq!(
+            told(r#"{"keys":[{"kty":"oct"}]}"#),
+            format!(
+                "{set}key #0 in \"keys\": jwk.ParseKey: failed to unmarshal JSON into key (*jwk.symmetricKey): failed to unmarshal JSON into key (*jwk.symmetricKey): required field k is missing"
+            )
+        );
+        assert!(told(r#"{"kty":"EC","crv":"P-256","x":"AQ","y":"AQ"}"#).ends_with("P256 point not on curve"));
+    }
+}

@@ -260,3 +260,70 @@ impl<F: Fn(usize, usize) -> bool> Sort<F> {
         i
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(keys: &[u32]) -> Vec<usize> {
+        sorted_positions(keys.len(), |a, b| keys[a] < keys[b])
+    }
+
+    /// Keys of many patterns and lengths, a few of them different.
+    fn patterns() -> Vec<Vec<u32>> {
+        let mut all = Vec::new();
+        for len in [0, 1, 2, 12, 13, 14, 49, 50, 51, 100, 257, 1000] {
+            for few in [1, 2, 3, 7, 100] {
+                all.push((0..len).map(|i| i % few).collect());
+                all.push((0..len).map(|i| i / few).collect());
+                all.push((0..len).map(|i| (len - i) / few).collect());
+                all.push((0..len).map(|i| i.min(len - i) % few).collect());
+                all.push((0..len).map(|i| (i * 7919 + 13) % 104_729 % few).collect());
+            }
+        }
+        all
+    }
+
+    fn assert_sorted(keys: &[u32], at: &[usize]) {
+        assert!(at.windows(2).all(|w| keys[w[0]] <= keys[w[1]]), "{keys:?} {at:?}");
+        let mut all = at.to_vec();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..keys.len()), "each position once");
+    }
+
+    #[test]
+    fn equal_keys_have_the_order_that_the_reference_gives_them() {
+        assert_eq!(
+            sorted(&[1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 1]),
+            [9, 10, 2, 7, 6, 5, 1, 12, 8, 0, 4, 11, 3, 13]
+        );
+        assert_eq!(sorted(&[2, 1, 2, 1, 1]), [1, 3, 4, 0, 2], "short lists keep it");
+    }
+
+    #[test]
+    fn every_pattern_is_sorted() {
+        for keys in patterns() {
+            assert_sorted(&keys, &sorted(&keys));
+        }
+    }
+
+    #[test]
+    fn a_heap_sorts_after_too_many_bad_pivots() {
+        for keys in patterns() {
+            let mut sort =
+                Sort { at: (0..keys.len()).collect(), less: |a: usize, b: usize| keys[a] < keys[b] };
+            sort.range(0, keys.len(), 0);
+            assert_sorted(&keys, &sort.at);
+        }
+    }
+
+    #[test]
+    fn an_inconsistent_comparison_loses_nothing() {
+        for keys in patterns() {
+            let at = sorted_positions(keys.len(), |a, b| (keys[a] ^ keys[b]) % 3 == 1 || a > b);
+            let mut all = at.clone();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..keys.len()));
+        }
+    }
+}
