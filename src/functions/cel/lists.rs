@@ -125,8 +125,11 @@ pub fn slice(call: &Call<'_>) -> Given {
 
 pub fn flatten(call: &Call<'_>) -> Given {
     let Some(items) = items(call, 0) else {
-        let shown =
-            if matches!(call.arg(0), Value::Map(_)) { "map(dyn, dyn)" } else { call.arg(0).cel_type() };
+        let shown = match call.arg(0).cel_type() {
+            "map" => "map(dyn, dyn)",
+            "optional_type" if call.cx.cel_level.is_new() => "optional_type(dyn)",
+            other => other,
+        };
         let depth = call.args.get(1).map_or("", |v| v.cel_type());
         return fault(format!("no such overload: {shown}.flatten({depth})"));
     };
