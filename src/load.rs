@@ -432,6 +432,15 @@ fn admission(d: &Document, value: &Value) -> Option<Item> {
     }
 }
 
+/// Why a document is of no kind that is read where only Kyverno's own are; `None` when it is of such a kind.
+pub fn unserved(document: &Value) -> Option<String> {
+    let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
+    if schema::is_served(api_version, kind) {
+        return None;
+    }
+    schema::check(document).err().map(|e| e.to_string())
+}
+
 /// A document of another kind: a known kind that is no policy makes the file fall away.
 fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     const OTHER_POLICIES: [&str; 2] = ["policies.kyverno.io", "admissionregistration.k8s.io"];

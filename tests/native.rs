@@ -158,6 +158,35 @@ metadata: {name: e}
 spec:
   exceptions: [{policyName: p, ruleNames: [excepted, other]}]
   match: {any: [{resources: {kinds: [ConfigMap]}}]}
+---
+apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: f}
+spec:
+  exceptions: [{policyName: p, ruleNames: [conditional]}]
+  match: {any: [{resources: {kinds: [ConfigMap]}}]}
+  conditions: {any: [{key: a, operator: Equals, value: a}]}
+---
+apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: g}
+spec:
+  exceptions: [{policyName: p, ruleNames: [both]}]
+  match: {all: [{resources: {kinds: [ConfigMap]}}, {resources: {names: [a]}}]}
+---
+apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: h}
+spec:
+  exceptions: [{policyName: p, ruleNames: [within]}]
+  match: {any: [{resources: {kinds: [ConfigMap], namespaces: [a]}}]}
+---
+apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: i}
+spec:
+  exceptions: [{policyName: p, ruleNames: [labelled]}]
+  match: {any: [{resources: {kinds: [ConfigMap], selector: {matchLabels: {a: b}}}}]}
 ",
     );
     let known = Known { exceptions: &exceptions, kinds: Kinds::built_in(), now: Time::from_unix(0) };
@@ -205,6 +234,43 @@ fn what_kubernetes_cannot_say_is_refused_with_the_reason() {
             ": multiple 'all' in the match block is not applicable.",
         ),
         (
+            "  - name: r\n",
+            "  - name: q\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {cel: {generate: true, expressions: [{expression: 'true'}]}}\n  - name: r\n",
+            ": multiple rules are not applicable.",
+        ),
+        (
+            "spec:\n",
+            "spec:\n  validationFailureActionOverrides: [{action: Audit}, {action: Enforce}]\n",
+            ": multiple validationFailureActionOverrides are not applicable.",
+        ),
+        (
+            "    validate: {",
+            "    validate: {failureActionOverrides: [{action: Audit, namespaces: [a]}], ",
+            ": Namespaces in validationFailureActionOverrides is not applicable.",
+        ),
+        (
+            "    validate:",
+            "    exclude: {all: [{resources: {kinds: [Secret]}}, {resources: {names: [a]}}]}\n    validate:",
+            ": multiple 'all' in the exclude block is not applicable.",
+        ),
+        (
+            "    validate:",
+            "    exclude: {any: [{clusterRoles: [a]}]}\n    validate:",
+            ": Roles / ClusterRoles / Subjects in `any/all` is not applicable.",
+        ),
+        ("name: r\n", "name: conditional\n", ": Conditions in PolicyException is not applicable."),
+        (
+            "name: r\n",
+            "name: both\n",
+            ": multiple 'all' in the PolicyException's match block is not applicable.",
+        ),
+        ("name: r\n", "name: within\n", ": excluding a resource within a namespace is not applicable."),
+        (
+            "name: r\n",
+            "name: labelled\n",
+            ": NamespaceSelector / ObjectSelector in the exclude block is not applicable.",
+        ),
+        (
             "    validate:",
             "    exclude: {any: [{resources: {kinds: [Secret], namespaces: [a]}}]}\n    validate:",
             ": excluding a resource within a namespace is not applicable.",
@@ -226,6 +292,76 @@ fn what_kubernetes_cannot_say_is_refused_with_the_reason() {
     }
     assert_eq!(with("[ConfigMap]", "[Gadget]"), "no unique match for kind Gadget");
     assert!(with("x", "x").contains("\"configmaps\""));
+}
+
+/// What becomes of a policy, as JSON, or why nothing does.
+fn made(text: &str, exceptions: &str) -> String {
+    let known =
+        Known { exceptions: &documents(exceptions), kinds: Kinds::built_in(), now: Time::from_unix(0) };
+    native(&documents(text).remove(0), &known).map_or_else(|text| text, |made| json(&made.policy))
+}
+
+#[test]
+fn a_mutating_policy_is_refused_where_the_server_would_do_something_else() {
+    let policy = |autogen: &str, more: &str| {
+        format!(
+            "\
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {{name: p}}
+spec:
+  autogen: {{{autogen}}}
+  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}
+  variables: [{{name: x, expression: '1'}}]
+  mutations: [{{patchType: JSONPatch, jsonPatch: {{expression: '[JSONPatch{{op: \"test\", path: \"/a\"}}]'}}}}]
+{more}"
+        )
+    };
+    let enabled = "mutatingAdmissionPolicy: {enabled: true}, podControllers: {controllers: []}";
+    let refused = |autogen, more| made(&policy(autogen, more), "[]");
+    assert!(refused(enabled, "").contains("\"reinvocationPolicy\":\"Never\""));
+    assert_eq!(refused("", ""), "skip generating MutatingAdmissionPolicy: not enabled.");
+    assert_eq!(
+        refused("mutatingAdmissionPolicy: {enabled: true}", ""),
+        "skip generating MutatingAdmissionPolicy: pod controllers autogen is enabled."
+    );
+    assert_eq!(
+        refused(enabled, "  evaluation: {useServerSideApply: true}"),
+        "skip generating MutatingAdmissionPolicy: useServerSideApply is enabled, which mutates atomic fields that a native MutatingAdmissionPolicy rejects."
+    );
+    let mentioned = "spec.matchConditions[0].expression: Forbidden: variables cannot be referenced in matchConditions when spec.autogen.mutatingAdmissionPolicy.enabled is true; native MutatingAdmissionPolicy evaluates match conditions before variables, so inline the expression instead";
+    for expression in ["variables.x == 1", "has(variables.x)", "[1].exists(variables, variables == 1)"] {
+        let conditions = format!("  matchConditions: [{{name: c, expression: \"{expression}\"}}]");
+        assert_eq!(refused(enabled, &conditions), mentioned, "{expression}");
+    }
+    for expression in ["object.variables == 1", "'variables' == 'a'", "{'variables': 1}.size() == 1"] {
+        let conditions = format!("  matchConditions: [{{name: c, expression: \"{expression}\"}}]");
+        assert!(refused(enabled, &conditions).starts_with('{'), "{expression}");
+    }
+}
+
+#[test]
+fn exceptions_in_force_become_conditions_and_variables_of_a_validating_policy() {
+    let policy = "\
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: p}
+spec:
+  autogen: {validatingAdmissionPolicy: {enabled: true}}
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: \"object.metadata.name in exceptions.allowedValues\"}]
+";
+    let exception = |ends: &str| {
+        format!(
+            "{{apiVersion: policies.kyverno.io/v1, kind: PolicyException, metadata: {{name: e}}, spec: {{policyRefs: [{{name: p, kind: Other}}], allowedValues: [a, b], {ends} matchConditions: [{{name: c, expression: 'object.a'}}]}}}}"
+        )
+    };
+    let with = made(policy, &exception(""));
+    assert!(with.contains("\"matchConditions\":[{\"expression\":\"!(object.a)\",\"name\":\"c\"}]"), "{with}");
+    assert!(with.contains("object.metadata.name in variables.allowedValues"), "{with}");
+    assert!(with.contains("['a', 'b']"), "{with}");
+    let over = made(policy, &exception("expiresAt: '1969-01-01T00:00:00Z',"));
+    assert!(over.contains("exceptions.allowedValues") && !over.contains("matchConditions"), "{over}");
 }
 
 fn documents(text: &str) -> Vec<Value> {

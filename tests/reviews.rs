@@ -393,6 +393,10 @@ fn functions_that_decode_tell_what_is_wrong_with_their_text() {
         ),
         ("yaml.parse('*x')", "error: error converting YAML to JSON: yaml: unknown anchor 'x' referenced"),
         ("x509.decode('zz')", "error: failed to decode PEM block"),
+        (
+            "x509.decode('-----BEGIN CERTIFICATE REQUEST-----\\nMAUwA8IBAA==\\n-----END CERTIFICATE REQUEST-----')",
+            "error: asn1: structure error: tags don't match (2 vs {class:3 tag:2 length:1 isCompound:false}) {optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false} int @2",
+        ),
         ("gzip.decompress(b'')", "error: EOF"),
         ("image('A b')", "error: could not parse reference: A b"),
         ("lists.range(99999999)", "error: lists.range: size 99999999 exceeds maximum allowed (1000000)"),
@@ -423,6 +427,58 @@ fn calls_that_are_not_allowed_or_not_possible_are_faults() {
     ] {
         assert_eq!(fault_of(expression), text, "{expression}");
     }
+}
+
+#[test]
+fn policies_on_check_requests_have_functions_of_their_own() {
+    let says = |expression: &str| {
+        let spec = format!(
+            "evaluation: {{mode: HTTP}}\n  variables: [{{name: r, expression: \"{expression}\"}}]\n  validations: [{{expression: 'http.Denied(string(variables.r)).Response()'}}]"
+        );
+        let files = [
+            ("p.yaml", &*policy("ValidatingPolicy", "p", &spec)),
+            ("q.json", r#"{"attributes": {"method": "GET", "host": "h"}}"#),
+        ];
+        let ran = apply(&files, &["--http-payload", "q.json", "-p"]);
+        if ran.err.is_empty() { first_message(&ran) } else { ran.err }
+    };
+    let denied = |reason: &str| format!("request denied, reason: {reason}");
+    assert_eq!(says("math.greatest(1, 2)"), denied("2"));
+    assert_eq!(says("base64.encode(b'ab') + 'a'.reverse() + '%.1e'.format([1.0])"), denied("YWI=a1.0e+00"));
+    assert_eq!(
+        says("jwt.Decode('a', jwks.Fetch('http://127.0.0.1:1/')).Valid"),
+        "jwk.Fetch: request failed: Get \"http://127.0.0.1:1/\": connection to 127.0.0.1:1 blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8"
+    );
+    assert_eq!(
+        says("jwt.Decode('a', 'b').Valid"),
+        "jwt.Parse: failed to parse token: unknown payload type (payload is not JWT?)"
+    );
+    for missing in
+        ["[1].all(i, v, true)", "json.Marshal(1)", "sha256('a')", "authorizer.path('a').check('get')"]
+    {
+        assert!(says(missing).contains("undeclared reference"), "{missing}: {}", says(missing));
+    }
+}
+
+#[test]
+fn a_policy_that_becomes_one_of_the_server_asks_its_conditions_without_variables() {
+    let spec = |enabled: bool| {
+        format!(
+            "{MAPS}\n  autogen: {{mutatingAdmissionPolicy: {{enabled: {enabled}}}}}\n  variables: [{{name: x, expression: '1'}}]\n  matchConditions: [{{name: c, expression: 'variables.x == 1'}}]\n  mutations: [{{patchType: ApplyConfiguration, applyConfiguration: {{expression: 'Object{{metadata: Object.metadata{{labels: {{\"a\": \"b\"}}}}}}'}}}}]"
+        )
+    };
+    let ran = |enabled| {
+        let files = [("p.yaml", &*policy("MutatingPolicy", "p", &spec(enabled))), ("r.yaml", &*map("a", ""))];
+        apply(&files, &["-r", "r.yaml"])
+    };
+    assert!(ran(false).out.contains("a: b"), "{:?}", ran(false));
+    let refused = ran(true).err;
+    assert!(
+        refused.contains(
+            "spec.matchConditions[0].expression: Forbidden: variables cannot be referenced in matchConditions"
+        ),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -215,6 +215,10 @@ impl World for Data {
     fn http(&self, call: &HttpCall<'_>) -> Result<Value, String> {
         self.context.http(call)
     }
+
+    fn keys(&self, url: &str) -> Result<String, String> {
+        self.context.keys(url)
+    }
 }
 
 #[cfg(test)]

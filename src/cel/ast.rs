@@ -144,6 +144,23 @@ impl Node {
         Node { at, kind: Kind::Call { function: function.into(), target: Some(Box::new(target)), args } }
     }
 
+    /// Whether a name stands for a value somewhere in the tree.
+    pub fn mentions(&self, name: &str) -> bool {
+        let any = |nodes: &[Node]| nodes.iter().any(|n| n.mentions(name));
+        match &self.kind {
+            Kind::Const(_) => false,
+            Kind::Ident(own) => own.trim_start_matches('.') == name,
+            Kind::Select { operand, .. } => operand.mentions(name),
+            Kind::Call { target, args, .. } => target.as_ref().is_some_and(|t| t.mentions(name)) || any(args),
+            Kind::List { items, .. } => any(items),
+            Kind::Map(entries) => entries.iter().any(|e| e.key.mentions(name) || e.value.mentions(name)),
+            Kind::Struct { fields, .. } => fields.iter().any(|e| e.value.mentions(name)),
+            Kind::Fold(fold) => [&fold.range, &fold.init, &fold.condition, &fold.step, &fold.result]
+                .iter()
+                .any(|n| n.mentions(name)),
+        }
+    }
+
     /// The name that the node is, if it is one.
     pub fn as_ident(&self) -> Option<&Str> {
         match &self.kind {

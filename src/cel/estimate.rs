@@ -180,11 +180,17 @@ impl Estimator<'_> {
         };
         self.locals.push(accumulator);
         let is_list = matches!(range.ty(), Type::List(_));
+        // Beside a second variable a key is estimated as if it were its value (the reference's behaviour).
+        let key_step = match (is_list, &fold.var2) {
+            (true, _) => "@items",
+            (false, None) => "@keys",
+            (false, Some(_)) => "@values",
+        };
         // Of scalars the type says enough.
         let of_type = |at: usize| range.ty().parameters().get(at).and_then(|t| scalar_size(t));
         let key = |name: &Str| Local {
             name: name.clone(),
-            path: below(&range.path, if is_list { "@items" } else { "@keys" }),
+            path: below(&range.path, key_step),
             size: of_type(0).filter(|_| !is_list).or(range.entries.map(|e| e.key)),
             entries: None,
         };

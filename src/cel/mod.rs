@@ -51,6 +51,11 @@ pub fn typed(source: &str, env: &Env) -> Result<check::Typed, String> {
     if issues.is_empty() { Ok(typed) } else { Err(failed(issues)) }
 }
 
+/// Whether a name stands for a value somewhere in an expression; in none that cannot be parsed.
+pub fn mentions(source: &str, env: &Env, name: &str) -> bool {
+    syntax::parse(source, env.syntax).is_ok_and(|tree| tree.mentions(name))
+}
+
 /// Compiles an expression.
 ///
 /// # Errors

@@ -35,9 +35,9 @@ pub enum Kind {
     /// Neither of the following.
     Scalar(Scalar),
     /// A list.
-    List(Box<Declared>, ListKind),
+    List(Arc<Declared>, ListKind),
     /// A map with string keys.
-    Map(Box<Declared>),
+    Map(Arc<Declared>),
     /// An object with fields.
     Object(Vec<Field>),
 }
@@ -209,7 +209,7 @@ fn list(schema: &Value, name: &str, depth: usize) -> Option<Declared> {
         _ => ListKind::Plain,
     };
     let ty = Type::list(item.ty.clone());
-    Some(Declared { ty, kind: Kind::List(Box::new(item), kind), nullable: false, most, fewest: 2 })
+    Some(Declared { ty, kind: Kind::List(Arc::new(item), kind), nullable: false, most, fewest: 2 })
 }
 
 fn map(schema: &Value, values: &Value, name: &str, depth: usize) -> Option<Declared> {
@@ -217,7 +217,7 @@ fn map(schema: &Value, values: &Value, name: &str, depth: usize) -> Option<Decla
     let value = declared(values, embedded, &format!("{name}.@elem"), depth + 1)?;
     let most = limit(schema, "maxProperties").unwrap_or(LONGEST / (value.fewest + 6));
     let ty = Type::map(Type::String, value.ty.clone());
-    Some(Declared { ty, kind: Kind::Map(Box::new(value)), nullable: false, most, fewest: 2 })
+    Some(Declared { ty, kind: Kind::Map(Arc::new(value)), nullable: false, most, fewest: 2 })
 }
 
 fn object(schema: &Value, resource: bool, name: &str, depth: usize) -> Declared {

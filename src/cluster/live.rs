@@ -128,6 +128,10 @@ impl World for Live {
         self.world.http(call)
     }
 
+    fn keys(&self, url: &str) -> Result<String, String> {
+        self.world.keys(url)
+    }
+
     fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), String> {
         self.world.generate(namespace, objects)
     }

@@ -28,14 +28,31 @@ pub(super) fn parse_yaml(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> 
 /// The reference's text, for example `invalid character 'x' after top-level value`, `unexpected end of
 /// JSON input`, or `json: cannot unmarshal number 1e400 into Go value of type float64`.
 pub fn decode_json(text: &str) -> Result<Value, String> {
-    let mut decoder = Decoder { text, at: 0, range_error: None };
+    let mut decoder = Decoder { text, at: 0, more: false, range_error: None };
     let value = decoder.document()?;
     decoder.range_error.map_or(Ok(value), Err)
+}
+
+/// Decodes the first JSON text of a stream; `None` while more of the stream has to be known.
+///
+/// # Errors
+/// As [`decode_json`], for what is wrong whatever follows.
+pub fn decode_first_json(stream: &str) -> Result<Option<Value>, String> {
+    let mut decoder = Decoder { text: stream, at: 0, more: true, range_error: None };
+    match decoder.document() {
+        // The next digit of a number may be missing.
+        Ok(Value::Float(_)) if decoder.at == stream.len() => Ok(None),
+        Ok(value) => decoder.range_error.map_or(Ok(Some(value)), Err),
+        Err(_) if decoder.peek().is_none() => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 struct Decoder<'a> {
     text: &'a str,
     at: usize,
+    /// Whether anything may follow the value.
+    more: bool,
     /// A number out of range counts only when the syntax is right to the end.
     range_error: Option<String>,
 }
@@ -62,6 +79,7 @@ impl<'a> Decoder<'a> {
                     None => {
                         return match next {
                             None => Ok(done),
+                            Some(_) if self.more => Ok(done),
                             Some(_) => Err(self.bad("after top-level value")),
                         };
                     }
@@ -299,5 +317,34 @@ impl<'a> Decoder<'a> {
             self.at += 1;
         }
         Ok(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::print;
+
+    /// What the first value is, as JSON; `-` while it is not complete.
+    fn first(stream: &str) -> Result<String, String> {
+        decode_first_json(stream).map(|v| v.map_or("-".into(), |v| print::json(&v)))
+    }
+
+    #[test]
+    fn the_first_value_of_a_stream_is_read_as_soon_as_it_is_complete() {
+        for whole in ["{\"a\":[1,{\"b\":\"x\"}]}", "[]", "\"text\"", "null", "[1.5]"] {
+            for end in 0..whole.len() {
+                assert_eq!(
+                    first(whole.get(..end).unwrap_or_default()).as_deref(),
+                    Ok("-"),
+                    "{whole} to {end}"
+                );
+            }
+            assert_eq!(first(&format!("{whole} and more")).as_deref(), Ok(whole));
+        }
+        assert_eq!(first("12").as_deref(), Ok("-"));
+        assert_eq!(first("12 3").as_deref(), Ok("12"));
+        assert!(first("aaa").is_err());
+        assert!(first("[1 2").is_err());
     }
 }

@@ -31,7 +31,7 @@ use std::borrow::Cow;
 
 use crate::value::{Fault, Value, print};
 
-pub use json::decode_json;
+pub use json::{decode_first_json, decode_json};
 pub use limits::BOUNDED;
 pub use regex::go_regex;
 

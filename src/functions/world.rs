@@ -118,6 +118,17 @@ pub trait World: Send + Sync {
         Err("no network".into())
     }
 
+    /// The text of a set of keys.
+    ///
+    /// # Errors
+    /// The text of the failure.
+    fn keys(&self, url: &str) -> Result<String, String> {
+        if let Some(inner) = self.inner() {
+            return inner.keys(url);
+        }
+        Err("no network".into())
+    }
+
     /// Who tells who signed images, for the policies that may ask.
     fn evidence(&self) -> Option<&dyn Evidence> {
         None

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::document;
 use crate::ir::review::Exemption;
 use crate::ir::{Exception, Policy};
 use crate::load;
@@ -59,8 +60,18 @@ pub fn read(path: &str) -> Result<Exceptions, String> {
     let wrap = |cause: String| format!("failed to load exceptions ({cause})");
     let text = super::read(path).map_err(|cause| wrap(format!("unable to read yaml ({cause})")))?;
     let source = SourceText { name: path.to_string(), text };
-    let loaded = load::argument(std::slice::from_ref(&source));
     let refused = |text: String| wrap(format!("unable to load exceptions ({text})"));
+    let documents = document::parse_stream(path, &source.text, document::Duplicates::LastWins);
+    if let Some(text) = documents
+        .iter()
+        .flatten()
+        .flatten()
+        .filter(|d| !d.value.is_null())
+        .find_map(|d| load::unserved(&d.value))
+    {
+        return Err(refused(text));
+    }
+    let loaded = load::argument(std::slice::from_ref(&source));
     if let Some(p) = loaded.problems.first() {
         return Err(refused(p.text.clone()));
     }

@@ -102,10 +102,8 @@ impl Values {
             );
             return Err(Refused { notice: Some(notice), text, hint: None });
         }
-        for namespace in doc.get("namespaces").and_then(Value::as_list).unwrap_or_default() {
-            decoded(namespace).map_err(wrap)?;
-        }
-        Ok(Values::of(&doc)?)
+        let namespaces = namespaces(&doc).map_err(wrap)?;
+        Ok(Values::with_namespaces(&doc, namespaces)?)
     }
 
     /// What a document says that has been checked.
@@ -113,6 +111,10 @@ impl Values {
     /// # Errors
     /// An operation that there is not.
     pub fn of(doc: &Value) -> Result<Values, String> {
+        Values::with_namespaces(doc, namespaces(doc)?)
+    }
+
+    fn with_namespaces(doc: &Value, namespaces: Vec<Value>) -> Result<Values, String> {
         let mut values = Values { global: placed(doc.get("globalValues")), ..Values::default() };
         let list = |v: &Value, key: &str| {
             v.get(key).and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default()
@@ -140,8 +142,8 @@ impl Values {
             let (name, labels) = (ns.text_at(&["name"]), labels(&ns, &["labels"]));
             values.namespaces.insert(name.into(), namespace_of_labels(name, labels));
         }
-        for ns in list(doc, "namespaces") {
-            values.namespaces.insert(ns.text_at(&["metadata", "name"]).into(), decoded(&ns)?);
+        for ns in namespaces {
+            values.namespaces.insert(ns.text_at(&["metadata", "name"]).into(), ns);
         }
         for s in list(doc, "subresources") {
             let name = s.text_at(&["subresource", "name"]);
@@ -183,6 +185,11 @@ impl Values {
         }
         left
     }
+}
+
+/// The namespaces of a document.
+fn namespaces(doc: &Value) -> Result<Vec<Value>, String> {
+    doc.get("namespaces").and_then(Value::as_list).unwrap_or_default().iter().map(decoded).collect()
 }
 
 /// A namespace as the reference's types hold it.

@@ -1,7 +1,7 @@
 //! ValidatingPolicies and MutatingPolicies.
 
 use crate::api::read::listed;
-use crate::lower::review::has_variants;
+use crate::lower::review::{asks_in_time, has_variants};
 use crate::value::time::Time;
 use crate::value::{Map, Value};
 
@@ -47,6 +47,7 @@ pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
 pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
     let kind = "MutatingAdmissionPolicy";
     let spec = asked_for(policy, "mutatingAdmissionPolicy", kind)?;
+    asks_in_time(spec)?;
     let exceptions = exceptions(policy, known);
     let mut out = Map::new();
     copy(spec, &mut out, &[("failurePolicy", "failurePolicy")]);
@@ -74,7 +75,7 @@ fn asked_for<'p>(policy: &'p Value, key: &str, kind: &str) -> Result<&'p Value, 
         return refused("not enabled");
     };
     if kind.starts_with("Mutating")
-        && policy.at(&["spec", "useServerSideApply"]).and_then(Value::as_bool) == Some(true)
+        && policy.at(&["spec", "evaluation", "useServerSideApply"]).and_then(Value::as_bool) == Some(true)
     {
         return refused(
             "useServerSideApply is enabled, which mutates atomic fields that a native MutatingAdmissionPolicy rejects",

@@ -12,8 +12,9 @@ use crate::kubernetes::Kinds;
 use crate::kubernetes::kinds::guessed_plural;
 use crate::value::{Map, Str, Value};
 
-use super::guarded;
+use super::guarded::Guard;
 use super::registry::{Registry, facts};
+use super::service;
 
 /// See the module page.
 #[derive(Clone, Default)]
@@ -156,6 +157,10 @@ impl World for Context {
             let entries = [("body", answer.body.clone()), ("statusCode", Value::Int(status))];
             return Ok(Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect()));
         }
-        guarded::call(call, &guarded::Guard::default())
+        service::call(call, &Guard::default())
+    }
+
+    fn keys(&self, url: &str) -> Result<String, String> {
+        service::key_set(url, &Guard::default())
     }
 }

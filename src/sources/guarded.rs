@@ -1,24 +1,12 @@
-//! Calls of services by expressions, kept away from the machine itself and from metadata services.
+//! Addresses that expressions may not call: the machine itself and metadata services.
 //!
-//! In: a call and a [`Guard`]. Out: the answer as a value, or the reference's text. Every address that a name
-//! resolves to is checked, for every redirect again. Size and time are limited. Semantics:
-//! `docs/cel-policies.md`, "http".
+//! In: a host or an address and a [`Guard`]. Out: the range that it falls in; a resolver that refuses such addresses. Every
+//! address that a name resolves to is checked. Semantics: `docs/cel-policies.md`, "http".
 
-use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
 
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
-use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-
-use crate::functions::decode_json;
-use crate::functions::world::HttpCall;
-use crate::value::{Map, Str, Value, print};
-
-/// The largest answer.
-const LARGEST: u64 = 10_000_000;
-/// How long a call may take.
-const LONGEST: Duration = Duration::from_secs(30);
+use ureq::unversioned::transport::NextTimeout;
 
 /// Which addresses may not be called.
 #[derive(Clone, Debug)]
@@ -45,6 +33,12 @@ impl Default for Guard {
 }
 
 impl Guard {
+    /// A guard that lets everything pass.
+    #[cfg(test)]
+    pub(super) fn open() -> Guard {
+        Guard { ranges: Vec::new(), hosts: Vec::new() }
+    }
+
     /// The range that an address falls in, also the one that is embedded in it.
     fn range_of(&self, ip: IpAddr) -> Option<String> {
         let candidates = [Some(ip), embedded(ip)];
@@ -54,7 +48,8 @@ impl Guard {
         })
     }
 
-    fn blocks_host(&self, host: &str) -> bool {
+    /// Whether a host is refused by its name.
+    pub(super) fn blocks_host(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_lowercase();
         self.hosts.contains(&host)
     }
@@ -85,7 +80,7 @@ fn embedded(ip: IpAddr) -> Option<IpAddr> {
 
 /// A resolver that refuses guarded addresses.
 #[derive(Debug)]
-struct Guarded(Guard);
+pub(super) struct Guarded(pub(super) Guard);
 
 fn refused(text: String) -> ureq::Error {
     ureq::Error::Other(text.into())
@@ -113,7 +108,8 @@ impl Resolver for Guarded {
     }
 }
 
-fn blocked_host(url: &str, host: &str) -> String {
+/// The text for a host that is refused by its name.
+pub(super) fn blocked_host(url: &str, host: &str) -> String {
     format!("URL \"{url}\" is blocked: hostname \"{host}\" is on the blocklist")
 }
 
@@ -129,95 +125,6 @@ fn blocked_address(host: &str, port: u16, address: &SocketAddr, range: &str) -> 
             address.ip()
         ),
     }
-}
-
-/// Calls a service. An answer that is a JSON object gets the key `statusCode`; any other is put under
-/// `body`, or null there when it is no JSON.
-///
-/// # Errors
-/// The reference's text; no status is an error.
-pub fn call(call: &HttpCall<'_>, guard: &Guard) -> Result<Value, String> {
-    let verb = if call.method == "POST" { "Post" } else { "Get" };
-    let failed = |text: String| format!("request failed: {verb} \"{}\": {text}", call.url);
-    let scheme = call.url.split_once("://").map_or("", |(scheme, _)| scheme);
-    if !matches!(scheme, "http" | "https") {
-        return Err(failed(format!("unsupported protocol scheme \"{scheme}\"")));
-    }
-    if let Some(escape) = bad_escape(call.url) {
-        return Err(format!("invalid URL: parse \"{}\": invalid URL escape \"{escape}\"", call.url));
-    }
-    let host = host_of(call.url);
-    if guard.blocks_host(host) {
-        return Err(blocked_host(call.url, host));
-    }
-    let cause = |e: ureq::Error| match e {
-        ureq::Error::Other(text) => failed(text.to_string()),
-        ureq::Error::TooManyRedirects => failed("stopped after 10 redirects".into()),
-        e => failed(super::download::cause(call.url, &e)),
-    };
-    let agent = agent(call, guard)?;
-    let headers = |mut request: ureq::http::request::Builder| {
-        for (k, v) in &call.headers {
-            request = request.header(k, v);
-        }
-        request.uri(call.url)
-    };
-    let invalid = |e: ureq::http::Error| failed(e.to_string());
-    let answer = match &call.body {
-        None => agent.run(headers(ureq::http::Request::builder().method("GET")).body(()).map_err(invalid)?),
-        Some(body) => {
-            let text = format!("{}\n", print::json(body));
-            agent.run(headers(ureq::http::Request::builder().method("POST")).body(text).map_err(invalid)?)
-        }
-    };
-    let answer = answer.map_err(cause)?;
-    let status = Value::Int(i64::from(answer.status().as_u16()));
-    let mut bytes = Vec::new();
-    let mut reader = answer.into_body().into_reader().take(LARGEST + 1);
-    reader.read_to_end(&mut bytes).map_err(|e| format!("failed to read response: {e}"))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("response length must be less than max allowed response length of {LARGEST}"));
-    }
-    let decoded = std::str::from_utf8(&bytes).ok().and_then(|text| decode_json(text).ok());
-    let mut m = match decoded {
-        Some(Value::Map(m)) => m,
-        other => [(Str::from("body"), other.unwrap_or_default())].into_iter().collect::<Map>(),
-    };
-    m.insert("statusCode", status);
-    Ok(Value::Map(m))
-}
-
-/// The first escape of a URL that is not two hexadecimal digits.
-fn bad_escape(url: &str) -> Option<String> {
-    let hex = |c: char| c.is_ascii_hexdigit();
-    url.split('%').skip(1).find_map(|rest| {
-        let digits: String = rest.chars().take(2).collect();
-        let is_good = digits.len() == 2 && digits.chars().all(hex);
-        (!is_good).then(|| format!("%{digits}"))
-    })
-}
-
-/// The host of a URL, without user and port.
-fn host_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() }
-}
-
-fn agent(call: &HttpCall<'_>, guard: &Guard) -> Result<ureq::Agent, String> {
-    let mut config = ureq::Agent::config_builder()
-        .timeout_global(Some(LONGEST))
-        .http_status_as_error(false)
-        .max_redirects(10)
-        .proxy(None);
-    if !call.ca_bundle.is_empty() {
-        let unusable = |_| "failed to parse PEM CA bundle for APICall".to_string();
-        let roots = ureq::tls::Certificate::from_pem(call.ca_bundle.as_bytes()).map_err(unusable)?;
-        let roots = ureq::tls::RootCerts::new_with_certs(&[roots]);
-        config = config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots).build());
-    }
-    Ok(ureq::Agent::with_parts(config.build(), DefaultConnector::default(), Guarded(guard.clone())))
 }
 
 #[cfg(test)]
@@ -242,22 +149,5 @@ mod tests {
         for hidden in ["::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1"] {
             assert_eq!(range(hidden).as_deref(), Some("127.0.0.0/8"), "{hidden}");
         }
-    }
-
-    #[test]
-    fn guarded_calls_fail_with_the_words_of_the_reference() {
-        let get = |url| {
-            let wanted = HttpCall { method: "GET", url, body: None, headers: Vec::new(), ca_bundle: "" };
-            call(&wanted, &Guard::default()).expect_err("guarded")
-        };
-        assert_eq!(
-            get("http://127.0.0.1:1/"),
-            "request failed: Get \"http://127.0.0.1:1/\": connection to 127.0.0.1:1 blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8"
-        );
-        assert_eq!(
-            get("http://metadata.google.internal/"),
-            "URL \"http://metadata.google.internal/\" is blocked: hostname \"metadata.google.internal\" is on the blocklist"
-        );
-        assert_eq!(get("zzz"), "request failed: Get \"zzz\": unsupported protocol scheme \"\"");
     }
 }

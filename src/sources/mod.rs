@@ -11,6 +11,7 @@ pub mod guarded;
 pub mod offline;
 pub mod payload;
 pub mod registry;
+mod service;
 
 use std::sync::Arc;
 

@@ -21,6 +21,13 @@ pub struct List {
 struct Items {
     values: Vec<Value>,
     order: Order,
+    reader: Option<Arc<dyn Reader>>,
+}
+
+/// What items are declared to be: it reads those that are added to them.
+pub trait Reader: Send + Sync + std::fmt::Debug {
+    /// An item as it is declared; what does not fit is a value that fails when it is read.
+    fn read(&self, item: &Value) -> Value;
 }
 
 /// How the items of a list are known.
@@ -36,7 +43,7 @@ pub enum Order {
 }
 
 fn plain(values: Vec<Value>) -> Arc<Items> {
-    Arc::new(Items { values, order: Order::Positions })
+    Arc::new(Items { values, order: Order::Positions, reader: None })
 }
 
 impl List {
@@ -57,13 +64,28 @@ impl List {
 
     /// Other items in a list of the same kind.
     pub fn with_items(&self, values: Vec<Value>) -> List {
-        let order = self.items.order.clone();
-        List { items: Arc::new(Items { values, order }), opaque: self.opaque }
+        let (order, reader) = (self.items.order.clone(), self.items.reader.clone());
+        List { items: Arc::new(Items { values, order, reader }), opaque: self.opaque }
     }
 
     /// A list whose items are known otherwise than by their positions.
     pub fn ordered(values: Vec<Value>, order: Order) -> List {
-        List { items: Arc::new(Items { values, order }), opaque: false }
+        List { items: Arc::new(Items { values, order, reader: None }), opaque: false }
+    }
+
+    /// A list whose items are declared.
+    pub fn declared(values: Vec<Value>, order: Order, reader: Arc<dyn Reader>) -> List {
+        List { items: Arc::new(Items { values, order, reader: Some(reader) }), opaque: false }
+    }
+
+    /// Whether its items are declared.
+    pub fn is_declared(&self) -> bool {
+        self.items.reader.is_some()
+    }
+
+    /// An item as it is when it is added.
+    pub fn read(&self, item: &Value) -> Value {
+        self.items.reader.as_ref().map_or_else(|| item.clone(), |reader| reader.read(item))
     }
 
     /// How its items are known.

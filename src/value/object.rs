@@ -265,15 +265,15 @@ fn same_item<'l>(list: &'l [Value], keys: &[Str], item: &Value) -> Option<&'l Va
 }
 
 /// CEL's sum of two lists: the order of the left one decides whether items of the right one replace or
-/// repeat those that are there.
+/// repeat those that are there, and what it is declared to hold decides how they are read.
 pub fn list_sum(a: &List, b: &List) -> List {
     let mut out: Vec<Value> = a.to_vec();
     match a.order() {
-        Order::Positions => out.extend(b.iter().cloned()),
+        Order::Positions => out.extend(b.iter().map(|item| a.read(item))),
         Order::Values => {
             for item in b {
                 if !a.iter().any(|x| x.cel_eq(item)) {
-                    out.push(item.clone());
+                    out.push(a.read(item));
                 }
             }
         }
@@ -282,8 +282,8 @@ pub fn list_sum(a: &List, b: &List) -> List {
                 let at =
                     out.iter().position(|one| same_item(std::slice::from_ref(one), keys, item).is_some());
                 match at.and_then(|at| out.get_mut(at)) {
-                    Some(slot) => *slot = item.clone(),
-                    None => out.push(item.clone()),
+                    Some(slot) => *slot = a.read(item),
+                    None => out.push(a.read(item)),
                 }
             }
         }

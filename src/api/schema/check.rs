@@ -7,6 +7,7 @@ use super::Problem;
 use super::decode;
 use super::shape::{Field, Kind, Literal, Object, Rule};
 use crate::value::place::{Path, PathPart, dotted};
+use crate::value::time::Time;
 use crate::value::{List, Map, Str, Value, print};
 
 /// The state of one walk.
@@ -93,6 +94,7 @@ impl Walk {
         let fits = match kind {
             Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops => true,
             Kind::Text | Kind::Short(_) | Kind::Choice(_) => matches!(value, Value::Str(_)),
+            Kind::DateTime => return self.moment(value),
             Kind::Flag | Kind::Switch => matches!(value, Value::Bool(_)),
             Kind::Int32 | Kind::Whole(_) => return self.integer(kind, value),
             Kind::Open | Kind::TextMap | Kind::ListMap(_) | Kind::Object(_) => {
@@ -200,6 +202,21 @@ impl Walk {
         value.clone()
     }
 
+    fn moment(&mut self, value: &Value) -> Value {
+        let found = match value {
+            Value::Str(text) if Time::parse_rfc3339(text).is_ok() => return value.clone(),
+            Value::Str(text) => text.to_string(),
+            Value::Int(_) | Value::UInt(_) => "int64".into(),
+            Value::Float(_) => "float64".into(),
+            _ => String::new(),
+        };
+        let place = dotted(&self.path);
+        self.refuse(format!(
+            "Invalid value: \"{found}\": {place} in body must be of type date-time: \"{found}\""
+        ));
+        value.clone()
+    }
+
     fn wrong_format(&mut self, format: &str) {
         let place = dotted(&self.path);
         self.refuse_whole(format!(
@@ -279,7 +296,7 @@ fn default_of(field: &Field) -> Option<Value> {
 
 fn expected_type(kind: &Kind) -> &'static str {
     match kind {
-        Kind::Text | Kind::Short(_) | Kind::Choice(_) => "string",
+        Kind::Text | Kind::Short(_) | Kind::DateTime | Kind::Choice(_) => "string",
         Kind::Flag | Kind::Switch => "boolean",
         Kind::Int32 | Kind::Whole(_) => "integer",
         Kind::List(_) | Kind::Set(_) | Kind::Named(_) => "array",

@@ -64,7 +64,7 @@ static STATUS_CONDITION: Object = object(&[
     text("type").required(),
     field("status", Choice(&["True", "False", "Unknown"])).required(),
     field("observedGeneration", Any),
-    text("lastTransitionTime").required(),
+    field("lastTransitionTime", DateTime).required(),
     text("reason").required(),
     text("message").required(),
 ]);

@@ -260,7 +260,7 @@ static EXCEPTION: Object = object(&[
     texts("images"),
     texts("allowedValues"),
     field("reportResult", Choice(&["skip", "pass"])),
-    text("expiresAt"),
+    field("expiresAt", DateTime),
     field("properties", TextMap),
     text("evaluationMode"),
 ]);

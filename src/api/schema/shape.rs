@@ -34,6 +34,8 @@ pub enum Kind {
     Text,
     /// A text of at most so many bytes.
     Short(usize),
+    /// A moment.
+    DateTime,
     /// One of these texts.
     Choice(&'static [&'static str]),
     /// A boolean whose `false` means the same as its absence.

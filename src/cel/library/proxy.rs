@@ -12,6 +12,11 @@ use crate::ir::review::Proxy;
 pub fn proxy(of: Proxy) -> Env {
     let mut env = admission(Admission { backticks: true, ..Default::default() });
     let mut all = (*env.functions).clone();
+    // Nobody is asked for rights there.
+    let is_right = |ty: &Type| ty.to_string().starts_with("kubernetes.authorization.");
+    all.values_mut().for_each(|forms| forms.retain(|form| !form.params.first().is_some_and(is_right)));
+    all.retain(|_, forms| !forms.is_empty());
+    declare(&mut all, include_str!("general.txt"));
     declare(&mut all, SHARED);
     declare(&mut all, include_str!("proxy.txt"));
     declare(&mut all, include_str!("kyverno_cluster.txt"));
@@ -22,6 +27,8 @@ pub fn proxy(of: Proxy) -> Env {
     declare(&mut all, own);
     env.functions = Arc::new(all);
     env.syntax.bind = true;
+    env.syntax.two_variables = false;
+    env.late_strings = true;
     env.variables.clear();
     env.variables.insert("object".into(), Type::Struct(of.request().into()));
     for (name, ty) in [

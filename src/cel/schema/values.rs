@@ -6,7 +6,7 @@
 use super::{Declared, Kind, ListKind, Scalar};
 use crate::functions::cel::native_type;
 use crate::functions::encode::decode_base64;
-use crate::value::list::Order;
+use crate::value::list::{Order, Reader};
 use crate::value::time::Time;
 use crate::value::{List, Map, Object, Str, Value, duration};
 
@@ -18,22 +18,24 @@ pub fn typed(declared: &Declared, data: &Value) -> Value {
         (Kind::Scalar(scalar), data) => scalar_of(*scalar, data).unwrap_or_else(|text| invalid(&text)),
         (Kind::List(item, kind), Value::List(items)) => {
             let items: Vec<Value> = items.iter().map(|v| typed(item, v)).collect();
-            match kind {
-                ListKind::Plain => Value::list(items),
-                ListKind::Set => Value::List(List::ordered(items, Order::Values)),
-                ListKind::Map(keys) => Value::List(List::ordered(items, Order::Members(keys.clone().into()))),
-            }
+            let order = match kind {
+                ListKind::Plain => Order::Positions,
+                ListKind::Set => Order::Values,
+                ListKind::Map(keys) => Order::Members(keys.clone().into()),
+            };
+            Value::List(List::declared(items, order, item.clone()))
         }
-        (Kind::List(..), _) => {
-            invalid("invalid data, expected an array for the provided schema with type=array")
-        }
+        (Kind::List(..), _) => invalid(NO_LIST),
         (Kind::Map(value), Value::Map(m)) => {
             Value::Map(m.iter().map(|(k, v)| (k.clone(), typed(value, v))).collect())
         }
         (Kind::Object(fields), Value::Map(m)) => {
             let mut out = Map::new();
-            for (property, v) in m.iter().filter(|(_, v)| !v.is_null()) {
+            for (property, v) in m.iter() {
                 let field = fields.iter().find(|f| f.property == *property);
+                if v.is_null() && field.is_some() {
+                    continue;
+                }
                 let name: Str = field.and_then(|f| f.name.clone()).unwrap_or_else(|| property.clone());
                 let value = match field.map(|f| &f.declared) {
                     Some(Some(d)) => typed(d, v),
@@ -44,8 +46,24 @@ pub fn typed(declared: &Declared, data: &Value) -> Value {
             }
             Value::Map(out)
         }
-        (Kind::Map(_) | Kind::Object(_), _) => {
-            invalid("invalid data, expected a map for the provided schema with type=object")
+        (Kind::Map(_) | Kind::Object(_), _) => invalid(NO_MAP),
+    }
+}
+
+const NO_LIST: &str = "invalid data, expected an array for the provided schema with type=array";
+const NO_MAP: &str = "invalid data, expected a map for the provided schema with type=object";
+
+impl Reader for Declared {
+    /// The reference reads what is added to a list as if it were data. Lists that an expression makes are none, nor are moments and
+    /// spans, although the same would be in the list already.
+    fn read(&self, item: &Value) -> Value {
+        match (&self.kind, item) {
+            (_, Value::Object(o)) if matches!(**o, Object::Invalid(_)) => item.clone(),
+            (Kind::List(..), Value::List(l)) if l.is_declared() => item.clone(),
+            (Kind::List(..), _) => invalid(NO_LIST),
+            (Kind::Map(_) | Kind::Object(_), Value::Map(_)) => item.clone(),
+            (Kind::Map(_) | Kind::Object(_), _) => invalid(NO_MAP),
+            (Kind::Scalar(scalar), item) => scalar_of(*scalar, item).unwrap_or_else(|text| invalid(&text)),
         }
     }
 }
@@ -57,7 +75,13 @@ fn invalid(text: &str) -> Value {
 }
 
 fn scalar_of(scalar: Scalar, data: &Value) -> Result<Value, String> {
-    let wrong = |wanted: &str| Err(format!("invalid data, expected {wanted}, got {}", native_type(data)));
+    let found = match data {
+        Value::Duration(_) => "time.Duration",
+        Value::Timestamp(_) => "time.Time",
+        Value::Null => "structpb.NullValue",
+        _ => native_type(data),
+    };
+    let wrong = |wanted: &str| Err(format!("invalid data, expected {wanted}, got {found}"));
     match (scalar, data) {
         (Scalar::Bool, Value::Bool(_)) | (Scalar::Int, Value::Int(_)) | (Scalar::Double, Value::Float(_)) => {
             Ok(data.clone())

@@ -33,8 +33,41 @@ pub fn md5(call: &Call<'_>) -> Given {
     shared(encode::md5, call, 0)
 }
 
+///
+/// What expressions see of a certificate is less than what JMESPath sees, and of its serial number the low 64 bits.
 pub fn certificate(call: &Call<'_>) -> Given {
-    shared(x509::x509_decode, call, 0)
+    const UNSEEN: [&str; 15] = [
+        "InhibitAnyPolicy",
+        "InhibitAnyPolicyZero",
+        "InhibitPolicyMapping",
+        "InhibitPolicyMappingZero",
+        "Policies",
+        "PolicyMappings",
+        "RequireExplicitPolicy",
+        "RequireExplicitPolicyZero",
+        "SignatureAlgorithm",
+        "Subject",
+        "SubjectKeyId",
+        "URIs",
+        "UnhandledCriticalExtensions",
+        "UnknownExtKeyUsage",
+        "Version",
+    ];
+    let seen = |v: Value| match v {
+        Value::Map(m) if m.contains_key("RawIssuer") => {
+            let mut m: Map = m
+                .iter()
+                .filter(|(k, _)| !UNSEEN.contains(&&***k))
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect();
+            if let Some(low) = call.text(0).and_then(x509::low_serial) {
+                m.insert("SerialNumber", Value::Float(low as f64));
+            }
+            Value::Map(m)
+        }
+        other => other,
+    };
+    Some(shared(x509::x509_decode, call, 0)?.map(seen))
 }
 
 /// `random`: eight letters and digits, or a text that matches a pattern.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::operators::order;
+use super::pattern_sort::sorted_positions;
 use super::{Call, Given, fault, given};
 use crate::functions::CelLevel;
 use crate::value::{List, Value};
@@ -124,8 +125,11 @@ pub fn slice(call: &Call<'_>) -> Given {
 
 pub fn flatten(call: &Call<'_>) -> Given {
     let Some(items) = items(call, 0) else {
-        let shown =
-            if matches!(call.arg(0), Value::Map(_)) { "map(dyn, dyn)" } else { call.arg(0).cel_type() };
+        let shown = match call.arg(0).cel_type() {
+            "map" => "map(dyn, dyn)",
+            "optional_type" if call.cx.cel_level.is_new() => "optional_type(dyn)",
+            other => other,
+        };
         let depth = call.args.get(1).map_or("", |v| v.cel_type());
         return fault(format!("no such overload: {shown}.flatten({depth})"));
     };
@@ -194,11 +198,11 @@ fn sorted_by(keys: &[Value], items: &[Value]) -> Given {
             return fault("list elements must have the same type");
         }
     }
-    let mut at: Vec<usize> = (0..items.len().min(keys.len())).collect();
-    at.sort_by(|a, b| match (keys.get(*a), keys.get(*b)) {
-        (Some(a), Some(b)) => order(a, b).unwrap_or(Ordering::Equal),
-        _ => Ordering::Equal,
-    });
+    let less = |a: usize, b: usize| match (keys.get(a), keys.get(b)) {
+        (Some(a), Some(b)) => order(a, b) == Ok(Ordering::Less),
+        _ => false,
+    };
+    let at = sorted_positions(items.len().min(keys.len()), less);
     Some(Ok(Value::List(at.into_iter().filter_map(|i| items.get(i).cloned()).collect::<List>())))
 }
 

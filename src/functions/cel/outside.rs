@@ -45,7 +45,8 @@ fn text<'v>(fields: &'v Map, key: &str) -> &'v str {
     fields.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn world<'c>(call: &Call<'c>) -> &'c dyn World {
+/// Who answers a call's questions.
+pub(super) fn world<'c>(call: &Call<'c>) -> &'c dyn World {
     call.cx.world.as_deref().unwrap_or(&Nobody)
 }
 

@@ -2,7 +2,9 @@
 //!
 //! In: messages of [`super::proxy_types`]. Out: messages. Semantics: `docs/cel-policies.md`, "Check requests".
 
+use super::key_set::{KEY_SET, Key};
 use super::proxy_types::message;
+use super::token::Keys;
 use super::{Call, Given, fault, given};
 use crate::value::{Map, Object, Str, Value};
 
@@ -228,7 +230,11 @@ pub fn with_metadata(call: &Call<'_>) -> Given {
 }
 
 pub fn decode_token(call: &Call<'_>) -> Given {
-    match super::token::decode(call.text(0)?, call.text(1)?, super::data::clock(call)) {
+    let keys = match super::outside::fields(call.arg(1), KEY_SET) {
+        Some(set) => Keys::Set(Key::all_of(set)),
+        None => Keys::Secret(call.text(1)?),
+    };
+    match super::token::decode(call.text(0)?, keys, super::data::clock(call)) {
         Ok((valid, claims)) => {
             given(made("jwt.Token", [("Valid", Value::Bool(valid)), ("Claims", Value::Map(claims))]))
         }

@@ -4,8 +4,8 @@ use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
     authorizer as a, convert, data as d, evidence as e, format, format_plain, image_reference as i,
-    kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net, operators as o,
-    optional as opt, outside as w, proxy as p, strings as s, time as t,
+    key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net,
+    operators as o, optional as opt, outside as w, proxy as p, strings as s, time as t,
 };
 use crate::value::Value;
 
@@ -157,7 +157,7 @@ pub static TABLE: &[Function] = &[
     f("WithoutHeader", p::without_header, c::one), f("WithResponseHeader", p::with_response_header, c::one),
     f("WithQueryParam", p::with_query, c::one), f("WithoutQueryParam", p::without_query, c::one),
     f("WithBody", p::with_body, c::one), f("WithMessage", p::with_message, c::one),
-    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", p::decode_token, c::one),
+    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", p::decode_token, c::one), f("jwks.Fetch", j::fetch, c::one),
     f("Parse", mcp::parse, c::one), f("GetStringArgument", mcp::text, c::one),
     f("GetIntArgument", mcp::int, c::one), f("GetFloatArgument", mcp::float, c::one),
     f("GetBoolArgument", mcp::bool, c::one), f("GetStringSliceArgument", mcp::texts, c::one),

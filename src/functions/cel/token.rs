@@ -1,52 +1,63 @@
-//! Signed tokens (RFC 7519) with keys that both sides know.
+//! Signed tokens (RFC 7519).
 //!
-//! In: a token and the key. Out: its claims, and whether it is in force now; or the reference's text where
+//! In: a token and who may have signed it. Out: its claims, and whether it is in force now; or the reference's text where
 //! the signature is not right.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::{Sha256, Sha384, Sha512};
 
+use super::key_set::Key;
 use crate::functions::json::decode_json;
 use crate::value::quote::quote;
 use crate::value::{Map, Value};
 
 const NO_TOKEN: &str = "unknown payload type (payload is not JWT?)";
 
+/// Who may have signed a token.
+pub enum Keys<'a> {
+    /// Who knows the secret.
+    Secret(&'a str),
+    /// The owner of that key of a set which the token names.
+    Set(Vec<Key>),
+}
+
 /// See the module page; `now` counts nanoseconds since 1970.
 ///
 /// # Errors
 /// It is no token, or nobody who has the key signed it.
-pub fn decode(token: &str, key: &str, now: i128) -> Result<(bool, Map), String> {
+pub fn decode(token: &str, keys: Keys<'_>, now: i128) -> Result<(bool, Map), String> {
+    let is_set = matches!(keys, Keys::Set(_));
     let (valid, claims) =
-        parsed(token, key, now).map_err(|e| format!("jwt.Parse: failed to parse token: {e}"))?;
-    if claims.contains_key("aud") {
+        parsed(token, keys, now).map_err(|e| format!("jwt.Parse: failed to parse token: {e}"))?;
+    if claims.values().any(|v| matches!(v, Value::Null)) {
+        return Err(
+            "failed to assign value to dst: source value is invalid (<nil>): invalid value (probably an untyped nil)"
+                .into(),
+        );
+    }
+    if claims.contains_key("aud") && !is_set {
         // The reference cannot hand a list of texts to an expression.
         return Err("proto: invalid type: []string".into());
     }
     Ok((valid, claims))
 }
 
-fn parsed(token: &str, key: &str, now: i128) -> Result<(bool, Map), String> {
+fn parsed(token: &str, keys: Keys<'_>, now: i128) -> Result<(bool, Map), String> {
     let parts: Vec<&str> = token.split('.').collect();
     let [head, body, signature] = parts[..] else { return Err(NO_TOKEN.into()) };
     let parse = "jws.Verify: failed to parse jws: jws.Parse: failed to parse compact format";
     let head = decoded(head, &format!("{parse}: failed to decode protected headers"))?;
     let signature_bytes = decoded(signature, &format!("{parse}: failed to decode signature"))?;
     let head = json(&head).ok_or_else(|| format!("{parse}: failed to decode protected headers"))?;
-    let signed = token.get(..token.len() - signature.len() - 1).unwrap_or_default();
-    let right = match head.text_at(&["alg"]) {
-        "HS256" => signs::<Hmac<Sha256>>(key, signed, &signature_bytes),
-        "HS384" => signs::<Hmac<Sha384>>(key, signed, &signature_bytes),
-        "HS512" => signs::<Hmac<Sha512>>(key, signed, &signature_bytes),
-        _ => {
-            return Err("jws.Verify: could not verify message using any of the signatures or keys: jws.Verify: signature #1: key provider 0 failed: algorithm in the message does not match any of the inferred algorithms\njws.Verify: signature #1: no matching keys were provided by any key provider".into());
-        }
-    };
-    if !right {
-        return Err("jws.Verify: could not verify message using any of the signatures or keys: jws.Verify: failed to verify signature #1 with key *jwk.symmetricKey: invalid HMAC signature\njws.Verify: signature #1: tried 1 key(s) but none verified successfully".into());
+    if head.get("kid").is_some_and(|name| name.as_str().is_none()) {
+        return Err(format!(
+            "{parse}: failed to parse JOSE headers: failed to decode value for key kid: error reading next value: json: cannot unmarshal number into Go value of type string"
+        ));
     }
+    let signed = token.get(..token.len() - signature.len() - 1).unwrap_or_default();
+    verified(&head, keys, signed.as_bytes(), &signature_bytes).map_err(|e| {
+        format!("jws.Verify: could not verify message using any of the signatures or keys: jws.Verify: {e}")
+    })?;
     let body = decoded(body, "failed to parse token")?;
     let Some(Value::Map(claims)) = json(&body) else {
         return Err("failed to parse token: the claims are no object".into());
@@ -64,13 +75,46 @@ fn parsed(token: &str, key: &str, now: i128) -> Result<(bool, Map), String> {
     let (ends, begins, made) = (seconds("exp")?, seconds("nbf")?, seconds("iat")?);
     let valid =
         ends.is_none_or(|t| now < t) && begins.is_none_or(|t| now >= t) && made.is_none_or(|t| now >= t);
-    Ok((valid, claims.iter().map(|(k, v)| (k.clone(), v.with_float_numbers())).collect()))
+    let claims = claims.iter().map(|(k, v)| Ok((k.clone(), claim(k, v)?)));
+    Ok((valid, claims.collect::<Result<Map, String>>()?))
 }
 
-fn signs<M: Mac + KeyInit>(key: &str, text: &str, signature: &[u8]) -> bool {
-    let Ok(mut mac) = <M as KeyInit>::new_from_slice(key.as_bytes()) else { return false };
-    mac.update(text.as_bytes());
-    mac.verify_slice(signature).is_ok()
+/// A claim as expressions see it.
+fn claim(name: &str, v: &Value) -> Result<Value, String> {
+    let broken = |e: &str| format!("failed to parse token: failed to decode value for key {name}: {e}");
+    Ok(match (name, v) {
+        ("exp" | "nbf" | "iat", Value::Float(f)) => Value::Float(f.trunc()),
+        ("aud", Value::Str(_)) => Value::list(vec![v.clone()]),
+        ("aud", Value::Int(_) | Value::Float(_)) => return Err(broken("invalid type: float64")),
+        ("iss" | "sub" | "jti", Value::Int(_) | Value::Float(_)) => {
+            return Err(broken(
+                "error reading next value: json: cannot unmarshal number into Go value of type string",
+            ));
+        }
+        _ => v.with_float_numbers(),
+    })
+}
+
+/// Whether one of the keys signed a text, as the token's head says.
+fn verified(head: &Value, keys: Keys<'_>, signed: &[u8], signature: &[u8]) -> Result<(), String> {
+    let unprovided = |e: &str| {
+        format!(
+            "signature #1: key provider 0 failed: {e}\njws.Verify: signature #1: no matching keys were provided by any key provider"
+        )
+    };
+    let keys = match keys {
+        // A set of one key without a name.
+        Keys::Secret(secret) => vec![Key::secret(secret.as_bytes())],
+        Keys::Set(keys) => keys,
+    };
+    let key = Key::chosen(keys, head.text_at(&["kid"])).map_err(|e| unprovided(&e))?;
+    let algorithm = key.algorithm(head.text_at(&["alg"])).map_err(|e| unprovided(&e))?;
+    key.verify(&algorithm, signed, signature).map_err(|e| {
+        let key = key.type_name();
+        format!(
+            "failed to verify signature #1 with key {key}: {e}\njws.Verify: signature #1: tried 1 key(s) but none verified successfully"
+        )
+    })
 }
 
 fn decoded(part: &str, what: &str) -> Result<Vec<u8>, String> {
@@ -92,17 +136,17 @@ mod tests {
 
     #[test]
     fn a_token_is_in_force_between_its_ends_only() {
-        let valid = |now: i128| decode(ADMIN, "secret", now * SECOND).map(|(valid, _)| valid);
+        let valid = |now: i128| decode(ADMIN, Keys::Secret("secret"), now * SECOND).map(|(valid, _)| valid);
         assert_eq!(valid(1_514_851_138), Ok(false));
         assert_eq!(valid(1_514_851_139), Ok(true));
         assert_eq!(valid(2_241_081_539), Ok(false));
-        let (_, claims) = decode(ADMIN, "secret", 0).unwrap_or_default();
+        let (_, claims) = decode(ADMIN, Keys::Secret("secret"), 0).unwrap_or_default();
         assert_eq!(claims.get("role").and_then(Value::as_str), Some("admin"));
     }
 
     #[test]
     fn nobody_else_signs_a_token() {
-        let told = |token: &str, key: &str| decode(token, key, 0).unwrap_err();
+        let told = |token: &str, key: &str| decode(token, Keys::Secret(key), 0).unwrap_err();
         assert!(told(ADMIN, "other").contains("invalid HMAC signature"));
         assert!(told(&ADMIN.replace("eyJleHA", "eyJleHB"), "secret").contains("invalid HMAC signature"));
         assert!(told("a", "b").ends_with(NO_TOKEN));

@@ -14,9 +14,6 @@ const EXTENSIONS: u8 = 0xa3;
 pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let mut outer = Reader(der_bytes);
     let whole = outer.tagged(der::SEQUENCE).ok_or("x509: malformed certificate")?;
-    if !outer.is_empty() {
-        return Err("x509: trailing data".into());
-    }
     let mut parts = whole.inside();
     let signed = parts.tagged(der::SEQUENCE).ok_or("x509: malformed tbs certificate")?;
     let mut r = signed.inside();
@@ -55,6 +52,9 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let found = read_extensions(&mut r, version)?;
     let fields = extensions::fields(&found)?;
     let (signature, _) = signature.ok_or("x509: malformed signature")?;
+    if !outer.is_empty() {
+        return Err("x509: trailing data".into());
+    }
 
     let mut out = Map::new();
     out.insert("Raw", bytes(whole.raw));
@@ -78,6 +78,16 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
         out.insert(key.clone(), value.clone());
     }
     Ok(out)
+}
+
+/// The low 64 bits of the serial number.
+pub(super) fn low_serial(der_bytes: &[u8]) -> Option<i64> {
+    let whole = Reader(der_bytes).tagged(der::SEQUENCE)?;
+    let mut r = whole.inside().tagged(der::SEQUENCE)?.inside();
+    r.optional(VERSION)?;
+    let number = r.tagged(der::INTEGER)?.body;
+    let low = number.get(number.len().saturating_sub(8)..)?;
+    Some(low.iter().fold(0, |n, b| n << 8 | i64::from(*b)))
 }
 
 fn read_extensions<'a>(r: &mut Reader<'a>, version: i64) -> Parsed<Vec<Extension<'a>>> {

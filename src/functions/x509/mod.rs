@@ -30,6 +30,11 @@ pub(super) fn x509_decode(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault>
     fields.map(Value::Map).map_err(Fault::new)
 }
 
+/// The low 64 bits of a certificate's serial number.
+pub(super) fn low_serial(text: &str) -> Option<i64> {
+    certificate::low_serial(&pem::first_block(text)?.bytes)
+}
+
 fn bytes(b: &[u8]) -> Value {
     base64_text(b).into()
 }

@@ -15,14 +15,14 @@ const ATTRIBUTES: u8 = 0xa0;
 /// Decodes one certificate request.
 pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let mut outer = Reader(der_bytes);
-    let whole = outer.tagged(der::SEQUENCE).ok_or(TRUNCATED)?;
+    let whole = wanted(&mut outer, der::SEQUENCE, "certificateRequest")?;
     if !outer.is_empty() {
         return Err("asn1: syntax error: trailing data".into());
     }
     let mut parts = whole.inside();
-    let signed = parts.tagged(der::SEQUENCE).ok_or(TRUNCATED)?;
+    let signed = wanted(&mut parts, der::SEQUENCE, "tbsCertificateRequest")?;
     let mut r = signed.inside();
-    let version = r.tagged(der::INTEGER).and_then(|e| der::small(e.body)).ok_or(TRUNCATED)?;
+    let version = der::small(wanted(&mut r, der::INTEGER, "int")?.body).ok_or(TRUNCATED)?;
     let subject = r.tagged(der::SEQUENCE).ok_or(TRUNCATED)?;
     let info = r.tagged(der::SEQUENCE).ok_or(TRUNCATED)?;
     let attributes = r.optional(ATTRIBUTES).ok_or(TRUNCATED)?;
@@ -61,6 +61,20 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
         out.insert(key.clone(), value.clone());
     }
     Ok(out)
+}
+
+/// The next element, which must have this tag.
+fn wanted<'a>(r: &mut Reader<'a>, tag: u8, name: &str) -> Parsed<Element<'a>> {
+    let found = r.any().ok_or(TRUNCATED)?;
+    if found.tag == tag {
+        return Ok(found);
+    }
+    let (class, own, length) = (found.tag >> 6, found.tag & 0x1f, found.body.len());
+    let (compound, at) = (found.tag & 0x20 != 0, found.raw.len() - length);
+    Err(format!(
+        "asn1: structure error: tags don't match ({} vs {{class:{class} tag:{own} length:{length} isCompound:{compound}}}) {{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}} {name} @{at}",
+        tag & 0x1f
+    ))
 }
 
 fn attribute_parts(attribute: Element<'_>) -> Option<(Vec<u64>, Reader<'_>)> {

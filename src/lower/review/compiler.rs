@@ -26,10 +26,15 @@ pub struct FieldError {
     pub source: String,
     /// What is wrong with it.
     pub detail: String,
+    /// It may not stand there, though it would compile.
+    pub is_forbidden: bool,
 }
 
 impl std::fmt::Display for FieldError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_forbidden {
+            return write!(f, "{}: Forbidden: {}", self.field, self.detail);
+        }
         write!(f, "{}: Invalid value: {}: {}", self.field, quote(&self.source), self.detail)
     }
 }
@@ -86,7 +91,7 @@ fn at(section: &str, i: usize, field: &str) -> String {
 }
 
 fn invalid(path: &str, text: &str, detail: &str) -> FieldError {
-    FieldError { field: path.into(), source: text.into(), detail: detail.into() }
+    FieldError { field: path.into(), source: text.into(), detail: detail.into(), is_forbidden: false }
 }
 
 impl Compiler {
@@ -155,6 +160,23 @@ impl Compiler {
             Ok(Source { text: text.into(), program })
         });
         gathered(all)
+    }
+
+    /// Conditions that the API server could not ask: it asks them before there are values under names.
+    ///
+    /// # Errors
+    /// There are some.
+    pub fn no_variables(&self, section: Option<&Value>, name: &str) -> Result<(), Failed> {
+        let mentioned = list(section).iter().enumerate().filter_map(|(i, c)| {
+            let text = c.text_at(&["expression"]);
+            let detail = "variables cannot be referenced in matchConditions when spec.autogen.mutatingAdmissionPolicy.enabled is true; native MutatingAdmissionPolicy evaluates match conditions before variables, so inline the expression instead";
+            let wrong = FieldError { is_forbidden: true, ..invalid(&at(name, i, "expression"), text, detail) };
+            cel::mentions(text, &self.env, "variables").then_some(wrong)
+        });
+        match mentioned.collect::<Vec<FieldError>>() {
+            none if none.is_empty() => Ok(()),
+            some => Err(Failed(some)),
+        }
     }
 
     /// Values under names, each of which sees the earlier ones; all errors are told.

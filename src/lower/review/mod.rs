@@ -165,8 +165,27 @@ fn rule_of(kind: RuleKind, when: Matcher, review: Review) -> Rule {
     }
 }
 
+/// Whether a policy that changes objects shall become one of the API server.
+fn is_handed_over(spec: &Value) -> bool {
+    spec.at(&["autogen", "mutatingAdmissionPolicy", "enabled"]).and_then(Value::as_bool) == Some(true)
+}
+
+/// Why a policy that changes objects cannot become one of the API server, whatever else is right with it.
+///
+/// # Errors
+/// The reference's text.
+pub fn asks_in_time(spec: &Value) -> Result<(), String> {
+    let compiler = Compiler::new(KyvernoKind::Mutating, false, View::Request);
+    compiler
+        .no_variables(spec.get("matchConditions"), "matchConditions")
+        .map_err(|failed| failed.told(KyvernoKind::Mutating, ""))
+}
+
 fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
     let mut compiler = Compiler::new(kind, namespaced, view);
+    if is_handed_over(spec) {
+        compiler.no_variables(spec.get("matchConditions"), "matchConditions")?;
+    }
     let lazies = compiler.variables(spec.get("variables"))?;
     let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
     compiler.target_expression(spec.at(&["targetMatchConstraints", "expression"]))?;
