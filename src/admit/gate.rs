@@ -13,7 +13,7 @@ use crate::functions::Context;
 use crate::ir::Policy;
 use crate::load::{LoadedPolicy, Policies};
 use crate::lower::admission as lower;
-use crate::policy_set::{Engine, Outcome, PolicySet};
+use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
 
 use super::answer::{Answer, Refusal};
 use super::data::Cluster;
@@ -134,6 +134,12 @@ impl Gate {
             .with_functions(functions)
             .with_sources(cluster.clone());
         Gate { engine, changing, asking, cluster, broken, lost: lost.first().cloned() }
+    }
+
+    /// The same gate with values that rules get in place of their data.
+    pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Gate {
+        self.engine = self.engine.with_values(values);
+        self
     }
 
     /// The policies that cannot be evaluated.

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 
 use crate::admit::{Data, Gate};
 use crate::document::{self, ResourceOptions};
-use crate::load::{self, Policies};
+use crate::load::{self, Policies, Reader};
 use crate::sources::files::{self, SourceText};
 use crate::value::Value;
 
@@ -151,7 +151,7 @@ fn of_file(
     if let Some(known) = files.get(&source.name).filter(|known| known.text == source.text) {
         return (known.policies.clone(), true);
     }
-    let loaded = load::argument(std::slice::from_ref(source));
+    let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server);
     let refused = loaded.policies.iter().filter_map(|p| {
         let why = p.refused.as_ref().or(p.uncompiled.as_ref())?;
         Some(format!("{}:{}: {}: {why}", p.source, p.line, p.name))

@@ -5,4 +5,5 @@
 mod answers;
 mod faults;
 mod life;
+mod recorded;
 mod server;
