@@ -74,16 +74,25 @@ impl Deadline {
 
     /// What follows for policies that there was no time for.
     pub(super) fn refusal(&self, left: &[Arc<Policy>]) -> Option<Refusal> {
-        let closed: Vec<&str> = left.iter().filter(|p| p.fail_closed).map(|p| &*p.name).collect();
-        (!closed.is_empty()).then(|| Refusal {
-            message: format!(
-                "there was no time to evaluate policies that must not be left out: {}",
-                closed.join(", ")
-            ),
-            code: 504,
-            reason: "Timeout".into(),
-        })
+        out_of_time(left.iter().map(AsRef::as_ref))
     }
+}
+
+/// How many policies a text names.
+const NAMED: usize = 10;
+
+/// Policies that there was no time for refuse the request when they fail closed.
+fn out_of_time<'p>(left: impl Iterator<Item = &'p Policy>) -> Option<Refusal> {
+    let closed: Vec<&str> = left.filter(|p| p.fail_closed).map(|p| &*p.name).collect();
+    let more = if closed.len() > NAMED { " and others" } else { "" };
+    (!closed.is_empty()).then(|| Refusal {
+        message: format!(
+            "there was no time to evaluate policies that must not be left out: {}{more}",
+            closed.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ")
+        ),
+        code: 504,
+        reason: "Timeout".into(),
+    })
 }
 
 /// An answer and what led to it.
@@ -196,6 +205,13 @@ impl Gate {
             Phase::Validate => super::verdict::decide(self, route, incoming, deadline),
             Phase::Mutate => super::changing::decide(self, route, incoming, deadline),
         }
+    }
+
+    /// What is answered when time ran out before the policies of a path were ready.
+    pub fn late(&self, route: &Route) -> Decision {
+        let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
+        let denial = out_of_time(asked.map(AsRef::as_ref));
+        Decision::of(Answer { denial, ..Answer::default() })
     }
 
     /// Whether there may be rules that only audit, and that a path asks about a request.

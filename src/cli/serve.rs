@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
+use crate::cluster::Choice;
 use crate::serve::http::Limits;
 use crate::serve::policies::Places;
 use crate::serve::selfmade::SelfMade;
@@ -21,6 +22,14 @@ const FLAGS: &[Flag] = &[
         Takes::List,
         "files and folders with objects that rules ask for: namespaces, ConfigMaps, roles, parameters",
     ),
+    flag(
+        "cluster",
+        Takes::Switch,
+        "take data of rules from the cluster: that of the pod's account, or of KUBECONFIG",
+    ),
+    flag("kubeconfig", Takes::Text, "take data of rules from the cluster of this file"),
+    flag("context", Takes::Text, "context of that file"),
+    flag("registry", Takes::Switch, "ask registries of images for what rules want to know"),
     flag("listen", Takes::Text, "address for reviews").default("0.0.0.0:9443"),
     flag("metrics-listen", Takes::Text, "address for metrics and health, `none` for no such")
         .default("0.0.0.0:8000"),
@@ -115,6 +124,8 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         listen: parsed.text("listen").into(),
         operation: Some(parsed.text("metrics-listen").to_string()).filter(|a| a != "none"),
         places: Places { policies, data: paths("data").collect() },
+        cluster: cluster(parsed),
+        registry: parsed.on("registry"),
         tls: tls(parsed)?,
         audit,
         limits: Limits {
@@ -128,6 +139,14 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         grace: time("grace-period")?,
         baseline: parsed.on("baseline"),
     })
+}
+
+/// The cluster that is asked for, if any.
+fn cluster(parsed: &Parsed) -> Option<Choice> {
+    let choice =
+        Choice { kubeconfig: parsed.text("kubeconfig").into(), context: parsed.text("context").into() };
+    let is_asked = parsed.on("cluster") || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
+    is_asked.then_some(choice)
 }
 
 /// The largest count that makes sense anywhere.

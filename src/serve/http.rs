@@ -18,7 +18,7 @@ use axum::routing::{any, get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::Semaphore;
 
-use crate::admit::answer::{Answer, Refusal};
+use crate::admit::answer::Answer;
 use crate::admit::incoming::{Incoming, decode};
 use crate::admit::route::Phase;
 use crate::admit::{Deadline, Decision, Route, Undecodable};
@@ -269,25 +269,13 @@ async fn decision(
             Ok(Err(e)) => return failed(&e.to_string()),
             Err(_) => {
                 state.metrics.late.inc();
-                return late(&snapshot.gate, route);
+                return snapshot.gate.late(route);
             }
         }
     } else {
         work()
     };
     done.unwrap_or_else(|_| failed("the evaluation ended in a fault of the program"))
-}
-
-/// What is answered when time ran out: policies that must not be left out refuse the request.
-fn late(gate: &crate::admit::Gate, route: &Route) -> Decision {
-    let closed = gate.engine().set().policies().iter().any(|p| p.fail_closed && route.asks(p));
-    let refusal = Refusal {
-        message: "the policies did not finish in time".into(),
-        code: 504,
-        reason: "Timeout".into(),
-    };
-    let answer = Answer { denial: closed.then_some(refusal), ..Answer::default() };
-    Decision { answer, ..Decision::default() }
 }
 
 /// Results that no answer waits for. When too many wait for theirs, they are left out and counted.
@@ -309,7 +297,7 @@ fn later(
     tokio::task::spawn_blocking(move || {
         let deadline = Deadline::at(Instant::now() + LATER);
         let outcome = snapshot.gate.audit(&route, &request, &deadline);
-        state.metrics.results(&incoming, &outcome);
+        state.metrics.results(&incoming, &request.target, &outcome);
         if let Some(audit) = state.audit.as_ref().filter(|_| !outcome.policies.is_empty()) {
             note(&state, audit, &audit::later(&now(), &path, &incoming, &outcome));
         }

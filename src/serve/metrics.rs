@@ -7,8 +7,9 @@ use prometheus::{
 
 use crate::admit::{Decision, Incoming};
 use crate::engine::RuleOutcome;
-use crate::engine::action::{effective, enforces};
+use crate::engine::action::{enforces, of_result};
 use crate::ir::Policy;
+use crate::matching::Target;
 use crate::policy_set::Outcome;
 
 use super::policies::Snapshot;
@@ -153,16 +154,14 @@ impl Metrics {
             [incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]), &operation, allowed, webhook];
         self.requests.with_label_values(&labels).inc();
         self.durations.with_label_values(&labels).observe(seconds);
-        self.results(incoming, &decision.outcome);
+        if let Some(request) = &decision.request {
+            self.results(incoming, &request.target, &decision.outcome);
+        }
     }
 
-    /// Counts results.
-    pub fn results(&self, incoming: &Incoming, outcome: &Outcome) {
+    /// Counts results about an object.
+    pub fn results(&self, incoming: &Incoming, target: &Target, outcome: &Outcome) {
         let operation = incoming.text(&["operation"]).to_lowercase();
-        let target = crate::matching::Target {
-            namespace: incoming.text(&["namespace"]).into(),
-            ..crate::matching::Target::default()
-        };
         for (policy, rule) in outcome.results() {
             let namespace = policy.namespace.as_deref().unwrap_or("-");
             let background = if policy.background { "true" } else { "false" };
@@ -184,8 +183,7 @@ impl Metrics {
                 self.reviews.with_label_values(&labels).inc();
                 continue;
             }
-            let written = policy.rules.iter().find(|r| r.name == rule.rule).map(AsRef::as_ref);
-            let mode = if enforces(effective(policy, written, &target)) { "enforce" } else { "audit" };
+            let mode = if enforces(of_result(policy, rule, target)) { "enforce" } else { "audit" };
             let labels = [
                 mode,
                 policy_type(policy),

@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod http;
 pub mod listener;
+pub mod live;
 pub mod metrics;
 pub mod policies;
 pub mod selfmade;
@@ -20,13 +21,20 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch as channel;
 
+use crate::cluster::Choice;
+use crate::sources::registry::client::renewed;
+
 use audit::Audit;
 use http::{Limits, State};
 use listener::Service;
+use live::Link;
 use metrics::Metrics;
-use policies::{Places, Snapshot, Store};
+use policies::{Around, Places, Snapshot, Store};
 use selfmade::SelfMade;
 use tls::{Certificates, Pair};
+
+/// How long answers of registries are kept: tags move.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// Where certificates come from.
 #[derive(Clone, Debug)]
@@ -59,6 +67,10 @@ pub struct Settings {
     pub operation: Option<String>,
     /// Policies and data.
     pub places: Places,
+    /// The cluster that data of rules comes from; `None` = from files alone.
+    pub cluster: Option<Choice>,
+    /// Whether registries of images may be asked.
+    pub registry: bool,
     /// Certificates.
     pub tls: Tls,
     /// The audit stream.
@@ -145,8 +157,13 @@ pub async fn until(
         Some(address) => Some(listener::bind(address).await?),
         None => None,
     };
-    let places = settings.places.clone();
-    let store = tokio::task::spawn_blocking(|| Store::new(places)).await.map_err(|e| e.to_string())?;
+    let (places, choice) = (settings.places.clone(), settings.cluster.clone());
+    let registry = settings.registry.then(|| renewed(FORGOTTEN));
+    let read = move || {
+        let link = choice.as_ref().map(Link::open).transpose()?.map(Arc::new);
+        Ok::<_, String>(Store::new(places, Around { link, registry }))
+    };
+    let store = tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())??;
     let state = Arc::new(State::new(store, metrics, audit, settings.limits.clone(), settings.baseline));
     let first = state.store.current();
     state.metrics.loaded(&first);

@@ -65,7 +65,14 @@ pub fn policies(state: Arc<State>) -> JoinHandle<()> {
             let places = state.store.places().clone();
             let all = places.policies.iter().chain(&places.data).map(AsRef::as_ref);
             let (mut told, _watcher) = changes(all);
-            next(&mut told).await;
+            match &state.store.around().link {
+                None => next(&mut told).await,
+                // Kinds and global entries of the cluster count like files.
+                Some(link) => tokio::select! {
+                    () = next(&mut told) => {}
+                    () = link.changed.notified() => tokio::time::sleep(LONGEST).await,
+                },
+            }
             let of = state.clone();
             let Ok(now) = tokio::task::spawn_blocking(move || of.store.reload()).await else { continue };
             state.metrics.loaded(&now);

@@ -35,6 +35,8 @@ fn policy_directories_are_walked_in_name_order_without_dot_entries() {
     ]);
     let loaded = policies(&[root.path().to_str().unwrap()]);
     assert_eq!(names(&loaded, root.path()), ["a/z.yml", "b.yaml"]);
+    let served = served_policies(&[root.path().to_str().unwrap()]);
+    assert_eq!(names(&served, root.path()), ["a/z.yml", "b.yaml", "c.json"]);
     assert_eq!(causes(&loaded), [Cause::Extension]);
 }
 
