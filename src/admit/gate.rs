@@ -14,12 +14,14 @@ use crate::ir::Policy;
 use crate::load::{LoadedPolicy, Policies};
 use crate::lower::admission as lower;
 use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
+use crate::settings::{Asking, Settings};
 
 use super::answer::{Answer, Refusal};
 use super::data::Cluster;
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
 use super::subject;
+use crate::value::Value;
 
 /// Policies that are ready to decide.
 pub struct Gate {
@@ -29,6 +31,7 @@ pub struct Gate {
     cluster: Arc<dyn Cluster>,
     broken: Vec<Finding>,
     lost: Option<String>,
+    settings: Option<Arc<Settings>>,
 }
 
 /// A policy that cannot be evaluated.
@@ -142,13 +145,49 @@ impl Gate {
             .with_profile(Profile::cluster())
             .with_functions(functions)
             .with_sources(cluster.clone());
-        Gate { engine, changing, asking, cluster, broken, lost: lost.first().cloned() }
+        Gate { engine, changing, asking, cluster, broken, lost: lost.first().cloned(), settings: None }
     }
 
     /// The same gate with values that rules get in place of their data.
     pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Gate {
         self.engine = self.engine.with_values(values);
         self
+    }
+
+    /// The same gate with what operators set.
+    pub fn with_settings(mut self, settings: Arc<Settings>) -> Gate {
+        let mut functions = self.engine.functions().clone();
+        if let Some(registry) = &settings.default_registry {
+            functions.default_registry = registry.clone();
+        }
+        functions.mutate_registry = settings.mutate_registry.unwrap_or(functions.mutate_registry);
+        self.engine = self.engine.with_functions(functions);
+        self.settings = Some(settings);
+        self
+    }
+
+    /// What operators set, if anything.
+    pub fn settings(&self) -> Option<&Settings> {
+        self.settings.as_deref()
+    }
+
+    /// Whether policies are not asked about a request, by what operators set.
+    fn is_left_out(&self, settings: &Settings, incoming: &Incoming) -> bool {
+        let user = incoming.object("userInfo");
+        let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
+        let namespace = incoming.text(&["namespace"]);
+        let (roles, cluster_roles) = match settings.asks_for_roles() {
+            true => self.cluster.roles(&user, namespace),
+            false => Default::default(),
+        };
+        let who = Asking {
+            user: user.text_at(&["username"]),
+            groups: groups.iter().filter_map(Value::as_str).collect(),
+            roles,
+            cluster_roles,
+        };
+        let kinds = self.cluster.kinds();
+        settings.excludes(&who, &subject::filtered(incoming, &kinds))
     }
 
     /// The policies that cannot be evaluated.
@@ -185,6 +224,10 @@ impl Gate {
 
     /// Answers a review.
     pub fn answer(&self, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
+        let settings = self.settings.as_deref().filter(|s| s.leaves_out());
+        if settings.is_some_and(|settings| self.is_left_out(settings, incoming)) {
+            return Decision::default();
+        }
         if let Some(broken) = self.broken.iter().find(|b| b.fail_closed) {
             let text = format!("policy {} cannot be evaluated: {}", broken.policy, broken.text);
             return Decision::of(Answer::denied(text));

@@ -4,6 +4,8 @@
 //! watch that breaks is taken up again, with growing pauses; what was known stays.
 
 use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -91,8 +93,21 @@ impl Cache {
         let events = watcher(api, watcher::Config::default()).default_backoff();
         let changes = Arc::new(AtomicU64::new(0));
         let (count, told, kind) = (changes.clone(), self.told.clone(), resource.clone());
+        let listed = store.clone();
+        let mut seen: Option<u64> = None;
         let stream = reflector::reflector(writer, events).for_each(move |event| {
-            let is_change = matches!(event, Ok(Event::Apply(_) | Event::Delete(_) | Event::InitDone));
+            let is_change = match event {
+                Ok(Event::Apply(_) | Event::Delete(_)) => {
+                    seen = None;
+                    true
+                }
+                // A list that is made again because a watch broke often has nothing new.
+                Ok(Event::InitDone) => {
+                    let now = fingerprint(&listed);
+                    seen.replace(now) != Some(now)
+                }
+                _ => false,
+            };
             if is_change {
                 count.fetch_add(1, Ordering::Release);
                 if let Some(told) = &told {
@@ -152,6 +167,16 @@ impl Cache {
         };
         self.of(group, kind, sorted).unwrap_or_default()
     }
+}
+
+/// Tells lists apart, whatever their order.
+fn fingerprint(store: &Store<DynamicObject>) -> u64 {
+    let one = |o: &Arc<DynamicObject>| {
+        let mut hasher = DefaultHasher::new();
+        (&o.metadata.uid, &o.metadata.resource_version).hash(&mut hasher);
+        hasher.finish()
+    };
+    store.state().iter().fold(0, |all, o| all.wrapping_add(one(o)))
 }
 
 /// An object as rules see it.

@@ -332,10 +332,10 @@ fn compare(
     if *expected != got {
         return Err((as_value(expected), as_value(&got)));
     }
-    if let Some(left) = left.filter(|left| !left.is_null() && !request.object.is_null()) {
-        if !left.json_eq(&said.object) {
-            return Err((left.clone(), said.object.clone()));
-        }
+    if let Some(left) = left.filter(|left| !left.is_null() && !request.object.is_null())
+        && !left.json_eq(&said.object)
+    {
+        return Err((left.clone(), said.object.clone()));
     }
     answers(gate, &request.target, expected, &said)
 }

@@ -53,8 +53,14 @@ pub struct Link {
     unwatched: Mutex<HashMap<String, String>>,
     /// Told when kinds or global entries have changed, so that policies have to be read again.
     pub changed: Arc<Notify>,
+    /// Told when ConfigMaps have changed.
+    pub configured: Arc<Notify>,
     /// Whether the kinds of the cluster have changed since they were asked for.
     renew: Arc<AtomicBool>,
+    /// Namespace and name of the ConfigMap of operators.
+    place: (String, String),
+    /// Its version when it was last looked at.
+    version: Mutex<Option<String>>,
 }
 
 impl Link {
@@ -62,13 +68,17 @@ impl Link {
     ///
     /// # Errors
     /// There is no cluster, or it does not say what it serves.
-    pub fn open(choice: &Choice) -> Result<Link, String> {
+    pub fn open(choice: &Choice, settings: &(String, String)) -> Result<Link, String> {
         let cluster = Arc::new(connect(choice).map_err(|e| e.text)?);
         let kinds = cluster.kinds().map_err(|e| e.text)?;
         let changed = Arc::new(Notify::new());
         let renew = Arc::new(AtomicBool::new(false));
-        let (tell, outdated) = (changed.clone(), renew.clone());
+        let configured = Arc::new(Notify::new());
+        let (tell, outdated, maps) = (changed.clone(), renew.clone(), configured.clone());
         let cache = Cache::telling(Arc::new(move |group, kind| {
+            if (group, kind) == ("", "ConfigMap") {
+                maps.notify_one();
+            }
             let is_definition = (group, kind) == DEFINITIONS;
             if is_definition {
                 outdated.store(true, Ordering::Release);
@@ -77,7 +87,16 @@ impl Link {
                 tell.notify_one();
             }
         }));
-        let link = Link { cluster, cache: Arc::new(cache), unwatched: Mutex::default(), changed, renew };
+        let link = Link {
+            cluster,
+            cache: Arc::new(cache),
+            unwatched: Mutex::default(),
+            changed,
+            configured,
+            renew,
+            place: settings.clone(),
+            version: Mutex::default(),
+        };
         for (group, version, plural) in WATCHED {
             if let Some(resource) = kinds.resource(group, version, plural) {
                 link.watch(resource);
@@ -86,6 +105,7 @@ impl Link {
         if let Some(resource) = kinds.named(GLOBALS.1).find(|r| *r.group == *GLOBALS.0) {
             link.watch(resource);
         }
+        link.has_new_settings();
         Ok(link)
     }
 
@@ -99,6 +119,22 @@ impl Link {
             Ok(()) => drop(unwatched.remove(&name)),
             Err(e) => drop(unwatched.insert(name, e.text)),
         }
+    }
+
+    /// The ConfigMap of operators, if there is one.
+    pub fn settings(&self) -> Option<Value> {
+        let (namespace, name) = &self.place;
+        if self.cache.has("", "ConfigMap") {
+            return self.cache.get("", "ConfigMap", namespace, name);
+        }
+        self.cluster.get(&format!("/api/v1/namespaces/{namespace}/configmaps/{name}")).ok()
+    }
+
+    /// Whether that ConfigMap is another one than the last time this was asked.
+    pub fn has_new_settings(&self) -> bool {
+        let now = self.settings().map(|s| s.text_at(&["metadata", "resourceVersion"]).to_string());
+        let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *known, now.clone()) != now
     }
 
     /// What cannot be watched, a line each.

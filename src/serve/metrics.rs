@@ -13,6 +13,7 @@ use crate::matching::Target;
 use crate::policy_set::Outcome;
 
 use super::policies::Snapshot;
+use super::reports::Counters;
 
 const BUCKETS: [f64; 15] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
@@ -66,10 +67,15 @@ pub struct Metrics {
     pub running: IntGauge,
     /// Audit lines that could not be written.
     pub audit_lost: IntCounter,
+    /// Reports and events that were not written.
+    pub reporting: Counters,
+    /// Spans that were not sent.
+    pub spans_dropped: IntCounter,
     reloads: IntCounterVec,
     problems: IntGauge,
     policies: IntGaugeVec,
     rules: IntGaugeVec,
+    not_run: IntGaugeVec,
 }
 
 impl Metrics {
@@ -126,12 +132,26 @@ impl Metrics {
                 "ephor_audit_lost_total",
                 "Lines of the audit stream that could not be written.",
             )?,
+            reporting: Counters {
+                dropped: counter(
+                    "ephor_reports_dropped_total",
+                    "Decisions whose reports and events there was no room for.",
+                )?,
+                lost_events: counter("kyverno_events_dropped_total", "Events that could not be written.")?,
+                lost_reports: counter("ephor_reports_lost_total", "Reports that could not be written.")?,
+            },
+            spans_dropped: counter("ephor_spans_dropped_total", "Spans that could not be sent.")?,
             reloads: counters("ephor_policy_reloads_total", "Times policies were read again.", &["result"])?,
             problems: gauge(
                 "ephor_policy_problems",
                 "Policies and files that cannot be used as they are now.",
             )?,
             policies: gauges("ephor_policies", "Policies in use.", &["kind"])?,
+            not_run: gauges(
+                "ephor_rules_not_run",
+                "Rules that are work for later, which this server does not do.",
+                &["policy_namespace", "policy_name", "rule_name", "rule_type"],
+            )?,
             rules: gauges(
                 "kyverno_policy_rule_info_total",
                 "Rules in use.",
@@ -210,8 +230,14 @@ impl Metrics {
         self.problems.set(i64::try_from(snapshot.problems.len()).unwrap_or(i64::MAX));
         self.policies.reset();
         self.rules.reset();
+        self.not_run.reset();
         for policy in snapshot.gate.engine().set().policies() {
             self.policies.with_label_values(&[&*policy.kind]).inc();
+            for rule in policy.rules.iter().filter(|rule| is_for_later(rule)) {
+                let namespace = policy.namespace.as_deref().unwrap_or("-");
+                let labels = [namespace, &policy.name, &rule.name, name_of(rule.kind)];
+                self.not_run.with_label_values(&labels).set(1);
+            }
             for rule in &policy.rule_names {
                 let kind = policy.rules.first().map_or("-", |r| name_of(r.kind));
                 let namespace = policy.namespace.as_deref().unwrap_or("-");
@@ -230,6 +256,11 @@ impl Metrics {
             Err(e) => format!("# {e}\n"),
         }
     }
+}
+
+/// Whether a rule generates objects.
+pub(super) fn is_for_later(rule: &crate::ir::Rule) -> bool {
+    rule.kind == crate::ir::rule::RuleKind::Generation
 }
 
 fn policy_type(policy: &Policy) -> &'static str {

@@ -14,6 +14,7 @@ use crate::admit::data::Cluster;
 use crate::admit::{Data, Gate, Known};
 use crate::document::{self, ResourceOptions};
 use crate::load::{self, Policies, Reader};
+use crate::settings::Settings;
 use crate::sources::files::{self, SourceText};
 use crate::sources::registry::Registry;
 use crate::value::Value;
@@ -43,6 +44,8 @@ pub struct Places {
     pub policies: Vec<PathBuf>,
     /// Files and folders with objects that rules ask for.
     pub data: Vec<PathBuf>,
+    /// A file with what operators set.
+    pub settings: Option<PathBuf>,
 }
 
 /// What a file gave last.
@@ -150,10 +153,54 @@ fn read(
     };
     let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
     lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
-    let gate = Gate::new(all, cluster, &lost);
+    let slow = all.policies.iter().any(|p| reaches_out(&p.document, around));
+    let mut gate = Gate::new(all, cluster, &lost);
+    if let Some(settings) = settings(places, around, &mut problems) {
+        gate = gate.with_settings(Arc::new(settings));
+    }
     problems.extend(gate.broken().iter().map(ToString::to_string));
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
-    Snapshot { gate, problems, generation, complete, policies, slow: AtomicBool::new(false) }
+    Snapshot { gate, problems, generation, complete, policies, slow: AtomicBool::new(slow) }
+}
+
+/// What operators set: in a file, else in the cluster.
+fn settings(places: &Places, around: &Around, problems: &mut Vec<String>) -> Option<Settings> {
+    let document = match &places.settings {
+        None => around.link.as_ref()?.settings()?,
+        Some(path) => {
+            let read = std::fs::read_to_string(path).map_err(|e| e.to_string());
+            match read.and_then(|text| document::yaml_value(&text)) {
+                Ok(document) => document,
+                Err(e) => {
+                    problems.push(format!("{}: {e}", path.display()));
+                    return None;
+                }
+            }
+        }
+    };
+    let settings = Settings::of(&document);
+    problems.extend(settings.problems.iter().cloned());
+    Some(settings)
+}
+
+/// Whether a policy may wait for somebody else: its decisions are not made where requests are read.
+fn reaches_out(document: &Value, around: &Around) -> bool {
+    const SERVICES: [&str; 3] = ["\"service\":", "http.Get(", "http.Post("];
+    const CLUSTER: [&str; 6] = [
+        "\"apiCall\":",
+        "resource.Get(",
+        "resource.List(",
+        "resource.Post(",
+        "authorizer.",
+        "\"globalReference\":",
+    ];
+    const REGISTRY: [&str; 4] =
+        ["\"imageRegistry\":", "\"verifyImages\":", "image.GetMetadata(", "ImageValidatingPolicy"];
+    let text = crate::value::print::json(document);
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    has(&SERVICES)
+        || (around.link.is_some() && has(&CLUSTER))
+        || (around.registry.is_some() && has(&REGISTRY))
 }
 
 /// Whether policies of a place stay in use.
@@ -220,7 +267,10 @@ fn objects(places: &[PathBuf], problems: &mut Vec<String>) -> Vec<Value> {
     let mut out = Vec::new();
     for place in places {
         let loaded = files::served_data(&place.display().to_string());
-        problems.extend(loaded.notices.iter().map(ToString::to_string));
+        // A folder may be empty.
+        let told =
+            loaded.notices.iter().filter(|n| !matches!(n.cause, files::Cause::NoMatch | files::Cause::Empty));
+        problems.extend(told.map(ToString::to_string));
         for source in &loaded.sources {
             match document::resources(&source.name, &source.text, ResourceOptions { float_numbers: false }) {
                 Ok(found) => out.extend(found.into_iter().map(|d| d.value)),

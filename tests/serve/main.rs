@@ -7,3 +7,5 @@ mod faults;
 mod life;
 mod recorded;
 mod server;
+mod settings;
+mod traces;

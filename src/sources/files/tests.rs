@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Cause, Loaded, policies, resources};
+use super::{Cause, Loaded, policies, resources, served_policies};
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
