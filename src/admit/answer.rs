@@ -87,7 +87,9 @@ impl Answer {
             response.insert("warnings", Value::list(warnings.into_iter().map(Value::from).collect()));
         }
         if !self.annotations.is_empty() {
-            response.insert("auditAnnotations", Value::Map(self.annotations.clone()));
+            // An API server puts the name of the webhook and a slash in front, and takes one slash only.
+            let keyed = self.annotations.iter().map(|(k, v)| (Str::from(k.replace('/', ".")), v.clone()));
+            response.insert("auditAnnotations", Value::Map(keyed.collect()));
         }
         let mut review = Map::new();
         review.insert("kind", Value::Str(of.kind.clone()));

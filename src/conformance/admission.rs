@@ -424,9 +424,15 @@ fn expected(wanted: &Value) -> Value {
             m.insert(key, v.clone());
         }
     }
-    for key in ["warnings", "auditAnnotations", "object", "webhookCalls"] {
+    recorded(wanted, &["warnings", "auditAnnotations", "object", "webhookCalls"], &mut m);
+    Value::Map(m)
+}
+
+/// Takes over what was recorded under some keys.
+pub(super) fn recorded(wanted: &Value, keys: &[&str], m: &mut Map) {
+    for key in keys {
         if let Some(v) = wanted.get(key) {
-            m.insert(key, v.clone());
+            m.insert(*key, v.clone());
         }
     }
     // The class of a pod is computed when it is stored; the recording keeps it where the object decides it.
@@ -435,7 +441,6 @@ fn expected(wanted: &Value) -> Value {
     {
         status.remove("qosClass");
     }
-    Value::Map(m)
 }
 
 fn shown(denial: Option<&Denial>, warnings: &[String], annotations: &Map) -> Map {

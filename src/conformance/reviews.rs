@@ -17,7 +17,7 @@ use crate::sources::files::SourceText;
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
-use super::admission::{list, merged, stored_objects, with_doubles, with_tolerations, yaml_files};
+use super::admission::{list, merged, recorded, stored_objects, with_doubles, with_tolerations, yaml_files};
 use super::{Failure, Report, object};
 
 /// Topics that are about something else than one decision of policies, and why.
@@ -184,15 +184,11 @@ fn expected(wanted: &Value) -> Value {
     if !of_policies.is_empty() {
         m.insert("warnings", Value::list(of_policies));
     }
-    for key in ["auditAnnotations", "object"] {
-        if let Some(v) = wanted.get(key) {
-            m.insert(key, v.clone());
-        }
-    }
-    if let Some(Value::Map(object)) = m.get_mut("object")
-        && let Some(Value::Map(status)) = object.get_mut("status")
-    {
-        status.remove("qosClass");
+    recorded(wanted, &["auditAnnotations", "object"], &mut m);
+    if let Some(Value::Map(annotations)) = m.get_mut("auditAnnotations") {
+        // Those of webhooks have one slash, behind the webhook's name.
+        let keyed = annotations.iter().map(|(k, v)| (k.replace('/', ".").into(), v.clone()));
+        *annotations = keyed.collect();
     }
     Value::Map(m)
 }
