@@ -282,7 +282,7 @@ impl Engine {
             return self.evaluate_phases(request, &|_, _| None);
         }
         let slots = self.set.index.candidates(&request.target);
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome { policies: Vec::with_capacity(slots.len()), object: None };
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
             self.evaluate_group(group, request, &mut outcome);
         }
@@ -309,7 +309,8 @@ impl Engine {
         }
         let slots: Vec<Vec<Slot>> = requests.iter().map(|r| self.set.index.candidates(&r.target)).collect();
         let mut left: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
-        let mut outcomes: Vec<Outcome> = requests.iter().map(|_| Outcome::default()).collect();
+        let room = |slots: &Vec<Slot>| Outcome { policies: Vec::with_capacity(slots.len()), object: None };
+        let mut outcomes: Vec<Outcome> = slots.iter().map(room).collect();
         while let Some(next) = left.iter().filter_map(|s| Some(s.first()?.0)).min() {
             for ((left, request), outcome) in left.iter_mut().zip(requests).zip(&mut outcomes) {
                 let own = left.iter().take_while(|(p, _)| *p == next).count();

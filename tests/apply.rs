@@ -137,6 +137,19 @@ fn an_exception_skips_the_rule_and_failures_can_become_exceptions() {
 }
 
 #[test]
+fn exceptions_for_failures_name_empty_namespaces_and_controls_and_can_be_json() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  background: false\n  rules:\n  - name: label\n    match: {any: [{resources: {kinds: [Namespace]}}]}\n    validate: {message: m, pattern: {metadata: {labels: {team: \"?*\"}}}}\n  - name: ps\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {podSecurity: {level: baseline, version: latest}}\n";
+    let resources = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: x}\nspec: {containers: [{name: c, image: \"nginx:1\", securityContext: {privileged: true}}]}\n";
+    let files = Files::new(&[("p.yaml", policy), ("r.yaml", resources)]);
+    let all = ["apply", "p.yaml", "-r", "r.yaml", "--generate-exceptions", "--output-format", "json"];
+    let ran = files.run(&all);
+    let of_namespace = r#"{"kind":"PolicyException","apiVersion":"kyverno.io/v2beta1","metadata":{"name":"p-label--a","labels":{"cleanup.kyverno.io/ttl":"720h0m0s"}},"spec":{"match":{"all":[{"resources":{"kinds":["Namespace"],"names":["a"],"namespaces":[""]}}]},"exceptions":[{"policyName":"p","ruleNames":["label"]}]}}"#;
+    let of_pod = r#"{"kind":"PolicyException","apiVersion":"kyverno.io/v2beta1","metadata":{"name":"p-ps-x-p","labels":{"cleanup.kyverno.io/ttl":"720h0m0s"}},"spec":{"match":{"all":[{"resources":{"kinds":["Pod"],"names":["p"],"namespaces":["x"]}}]},"exceptions":[{"policyName":"p","ruleNames":["ps"]}],"podSecurity":[{"controlName":"Privileged Containers","images":["docker.io/nginx*"]}]}}"#;
+    assert_eq!(ran.out, format!("---\n{of_namespace}\n---\n{of_pod}\n"));
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
 fn flags_are_refused_in_the_reference_words() {
     let error = |args: &[&str]| files().run(args).err;
     assert_eq!(error(&["apply"]), "Error: require policy\n");

@@ -75,8 +75,12 @@ fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {
 
 fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
     super::reached::note(c);
-    let key =
-        data.fill(&c.key).map_err(|e| format!("failed to substitute variables in condition key: {e}"))?;
+    if let (Some(op), Some(right)) = (c.operator, &c.prepared)
+        && let Some(key) = data.seen(&c.key).map_err(key_failed)?
+    {
+        return Ok(operator::holds(op, &key, right));
+    }
+    let key = data.fill(&c.key).map_err(key_failed)?;
     let late;
     let right = match &c.prepared {
         Some(prepared) => prepared,
@@ -91,6 +95,10 @@ fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
     };
     let Some(op) = c.operator else { return Err(UNKNOWN_OPERATOR.into()) };
     Ok(operator::holds(op, &key, right))
+}
+
+fn key_failed(why: String) -> String {
+    format!("failed to substitute variables in condition key: {why}")
 }
 
 const UNKNOWN_OPERATOR: &str = "failed to create handler for condition operator: %!w(<nil>)";

@@ -5,6 +5,7 @@
 //! takes a snapshot and goes back to it before every element. The semantics' source is
 //! `docs/variables.md`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::functions;
@@ -210,6 +211,14 @@ impl<'r> Data<'r> {
     /// # Errors
     /// See [`Trouble`].
     pub fn query(&mut self, query: &Query) -> Result<Value, Trouble> {
+        self.look(query).map(Cow::into_owned)
+    }
+
+    /// As [`Data::query`], without a copy of what stands in the data.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub fn look<'q>(&'q mut self, query: &'q Query) -> Result<Cow<'q, Value>, Trouble> {
         let query = match &query.on_delete {
             Some(other) if self.world.deleting => other,
             _ => query,
@@ -220,14 +229,14 @@ impl<'r> Data<'r> {
         let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
         let env = Env::new(self.root, self.world.functions).with_overlay(&self.overlay);
         let env = self.sorting(query, env);
-        eval(expr, env).map(std::borrow::Cow::into_owned).map_err(Trouble::Eval)
+        eval(expr, env).map_err(Trouble::Eval)
     }
 
     /// Runs a query on a value instead of the data; its failure is told without introduction.
     fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
         let expr = query.expr.as_ref().map_err(ToString::to_string)?;
         let env = self.sorting(query, Env::new(input, self.world.functions));
-        eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|fault| fault.to_string())
+        eval(expr, env).map(Cow::into_owned).map_err(|fault| fault.to_string())
     }
 
     /// Has an expression see lists that were sorted, and others those that it sorts.

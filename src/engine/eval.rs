@@ -7,18 +7,19 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use crate::functions::{self, Arg, Higher};
-use crate::ir::expr::{Access, Expr, Faults, Over};
-use crate::ir::ops::{compare, flatten, flatten_into, item, slice, truth, truthy, walk};
+use crate::functions::{self, Arg};
+use crate::ir::expr::{Access, Expr, Faults};
+use crate::ir::ops::{compare, item, slice, truth, walk};
 use crate::value::{Fault, List, Map, Str, Value};
 
+use super::lists::{self, higher};
 use super::sorted::Sorted;
 use super::strict::{Lazies, Meter, strict};
 
 /// The result of an expression.
 pub type Evaluated<'a> = Result<Cow<'a, Value>, Fault>;
 
-const NULL: Value = Value::Null;
+pub(super) const NULL: Value = Value::Null;
 const TRUE: Value = Value::Bool(true);
 const FALSE: Value = Value::Bool(false);
 
@@ -104,6 +105,18 @@ impl<'f, 'a> Env<'f, 'a> {
     pub fn sorting(mut self, sorted: &'f Sorted) -> Self {
         self.sorted = Some(sorted);
         self
+    }
+
+    /// Whether it is noted which lists get sorted.
+    pub(super) fn is_sorting(&self) -> bool {
+        self.sorted.is_some()
+    }
+
+    /// Notes that a list was sorted, where that is of interest.
+    pub(super) fn note_sorted(&self, from: &List, to: &List) {
+        if let Some(table) = self.sorted {
+            table.note(from, to);
+        }
     }
 
     /// A value that was held while others were evaluated, as it is by now.
@@ -288,25 +301,7 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             let left = value(&sides[0], env)?;
             if truth(&left, *rule)? { value(&sides[1], env) } else { Ok(left) }
         }
-        Expr::Project { over, source, keep, body } => {
-            let source = value(source, env)?;
-            project(*over, source, keep.as_deref(), body.as_deref(), env)
-        }
-        Expr::Flatten(source) if matches!(**source, Expr::List(_)) && env.sorted.is_none() => {
-            let Expr::List(items) = &**source else { return Ok(Cow::Borrowed(&NULL)) };
-            let mut out = Vec::new();
-            for e in items {
-                flatten_into(&mut out, value(e, env)?);
-            }
-            Ok(Cow::Owned(Value::list(out)))
-        }
-        Expr::Flatten(source) => {
-            let source = value(source, env)?;
-            Ok(match source.as_list() {
-                Some(items) => Cow::Owned(flatten(items)),
-                None => Cow::Borrowed(&NULL),
-            })
-        }
+        Expr::Project { .. } | Expr::Flatten(_) => lists::made(expr, env),
         Expr::List(items) => {
             let values: Result<Vec<Value>, Fault> =
                 items.iter().map(|e| Ok(value(e, env)?.into_owned())).collect();
@@ -394,161 +389,4 @@ fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], access: Access) -> Evalu
         Cow::Borrowed(v) => walk(v, keys, access).map(|v| Cow::Borrowed(v.unwrap_or(&NULL))),
         Cow::Owned(v) => walk(&v, keys, access).map(|v| Cow::Owned(v.cloned().unwrap_or_default())),
     }
-}
-
-fn project<'a>(
-    over: Over,
-    source: Cow<'a, Value>,
-    keep: Option<&'a Expr>,
-    body: Option<&'a Expr>,
-    env: &Env<'_, 'a>,
-) -> Evaluated<'a> {
-    match (over, &source) {
-        // Where lists are sorted, a projection is another list than its source.
-        (Over::Items, _) if keep.is_none() && body.is_none() && env.sorted.is_none() && is_full(&source) => {
-            Ok(source)
-        }
-        (Over::Items, Cow::Borrowed(Value::List(l))) => {
-            project_items(l.iter(), keep, body, env).map(Cow::Owned)
-        }
-        (Over::Items, Cow::Owned(Value::List(l))) => project_items(l.iter(), keep, body, env).map(Cow::Owned),
-        (Over::Values, Cow::Borrowed(Value::Map(m))) => project_values(m, keep, body, env).map(Cow::Owned),
-        (Over::Values, Cow::Owned(Value::Map(m))) => project_values(m, keep, body, env).map(Cow::Owned),
-        _ => Ok(Cow::Borrowed(&NULL)),
-    }
-}
-
-/// A plain list without nulls: what a projection that does nothing else leaves as it is.
-fn is_full(source: &Value) -> bool {
-    matches!(source, Value::List(l) if !l.is_opaque() && l.iter().all(|v| !v.is_null()))
-}
-
-fn project_values<'b>(
-    map: &'b Map,
-    keep: Option<&'b Expr>,
-    body: Option<&'b Expr>,
-    env: &Env<'_, 'b>,
-) -> Result<Value, Fault> {
-    let nulls = map.iter().map(|_| &NULL);
-    let values = map.sorted().into_iter().map(|(_, v)| v);
-    project_items(nulls.chain(values), keep, body, env)
-}
-
-fn project_items<'b>(
-    items: impl Iterator<Item = &'b Value>,
-    keep: Option<&'b Expr>,
-    body: Option<&'b Expr>,
-    env: &Env<'_, 'b>,
-) -> Result<Value, Fault> {
-    let mut out = Vec::with_capacity(if keep.is_none() { items.size_hint().0 } else { 0 });
-    for v in items {
-        if let Some(keep) = keep {
-            match env.bind(v, keep) {
-                Ok(kept) if truthy(&kept) => {}
-                Ok(_) | Err(Fault::NotFound(_)) => continue,
-                Err(other) => return Err(other),
-            }
-        }
-        let made = match body {
-            None => Cow::Borrowed(v),
-            Some(body) => match env.bind(v, body) {
-                Ok(made) => made,
-                Err(Fault::NotFound(_)) => continue,
-                Err(other) => return Err(other),
-            },
-        };
-        if !made.is_null() {
-            out.push(made.into_owned());
-        }
-    }
-    Ok(Value::list(out))
-}
-
-fn higher<'a>(kind: Higher, list: Cow<'a, Value>, body: &'a Expr, env: &Env<'_, 'a>) -> Result<Value, Fault> {
-    let Value::List(items) = list.into_owned() else { return Ok(Value::Null) };
-    let run = |v: &Value| match env.bind_short(v, body) {
-        Err(Fault::NotFound(_)) if kind != Higher::SortBy => Ok(Value::Null),
-        result => result,
-    };
-    match kind {
-        Higher::Map => Ok(Value::List(items.iter().map(run).collect::<Result<List, Fault>>()?)),
-        Higher::SortBy => {
-            let sorted = sort_by(&items, run)?;
-            if let Some(table) = env.sorted {
-                table.note(&items, &sorted);
-            }
-            Ok(Value::List(sorted))
-        }
-        Higher::MaxBy => best_by(&items, run, std::cmp::Ordering::Greater),
-        Higher::MinBy => best_by(&items, run, std::cmp::Ordering::Less),
-    }
-}
-
-const BAD_KEY: &str = "invalid type, must be number of string";
-
-fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result<List, Fault> {
-    let as_it_is = || if items.is_opaque() { items.iter().cloned().collect() } else { items.clone() };
-    if items.len() < 2 {
-        return Ok(as_it_is());
-    }
-    let mut keyed = Vec::with_capacity(items.len());
-    for (i, v) in items.iter().enumerate() {
-        let key = match run(v) {
-            // Only the first key is computed on its own; the others fail inside the comparison.
-            Err(Fault::NotFound(_)) if i == 0 => Value::Null,
-            Err(other) if i == 0 => return Err(other),
-            Err(_) => return Err(Fault::new("error in sort_by comparison")),
-            Ok(key) => key,
-        };
-        let fits = match (&key, keyed.first().map(|(k, _): &(Value, Value)| k)) {
-            (Value::Float(_) | Value::Str(_), None) => true,
-            (_, None) => return Err(Fault::new(BAD_KEY)),
-            (Value::Float(_), Some(Value::Float(_))) | (Value::Str(_), Some(Value::Str(_))) => true,
-            _ => false,
-        };
-        if !fits {
-            return Err(Fault::new("error in sort_by comparison"));
-        }
-        keyed.push((key, v.clone()));
-    }
-    if keyed.is_sorted_by(|(a, _), (b, _)| order(a, b).is_le()) {
-        return Ok(as_it_is());
-    }
-    keyed.sort_by(|(a, _), (b, _)| order(a, b));
-    Ok(keyed.into_iter().map(|(_, v)| v).collect())
-}
-
-fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
-    match (a, b) {
-        (Value::Float(x), Value::Float(y)) => x.partial_cmp(y).unwrap_or(std::cmp::Ordering::Equal),
-        (Value::Str(x), Value::Str(y)) => x.cmp(y),
-        _ => std::cmp::Ordering::Equal,
-    }
-}
-
-fn best_by(
-    items: &List,
-    run: impl Fn(&Value) -> Result<Value, Fault>,
-    wanted: std::cmp::Ordering,
-) -> Result<Value, Fault> {
-    let [first, rest @ ..] = &**items else { return Ok(Value::Null) };
-    if rest.is_empty() {
-        return Ok(first.clone());
-    }
-    let (mut best, mut best_key) = (first, run(first)?);
-    let expected = match &best_key {
-        Value::Float(_) => "invalid type, must be number",
-        Value::Str(_) => "invalid type, must be string",
-        _ => return Err(Fault::new(BAD_KEY)),
-    };
-    for v in rest {
-        let key = run(v)?;
-        if std::mem::discriminant(&key) != std::mem::discriminant(&best_key) {
-            return Err(Fault::new(expected));
-        }
-        if order(&key, &best_key) == wanted {
-            (best, best_key) = (v, key);
-        }
-    }
-    Ok(best.clone())
 }

@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
@@ -16,7 +17,7 @@ use crate::value::print::json;
 use crate::value::variables::{expression, find_variables};
 use crate::value::{Map, Str, Value};
 
-use super::data::Data;
+use super::data::{Data, Trouble};
 
 /// A text that has not come to rest after this many rounds feeds on itself.
 const MAX_ROUNDS: usize = 64;
@@ -54,6 +55,23 @@ impl Data<'_> {
         }
     }
 
+    /// What a template stands for, where that need not be put together; `None` = [`Data::fill`] does that.
+    ///
+    /// # Errors
+    /// As [`Data::fill`].
+    pub fn seen<'t>(&'t mut self, template: &'t Template) -> Result<Option<Cow<'t, Value>>, String> {
+        match template {
+            Template::Const(v) => Ok(Some(Cow::Borrowed(v))),
+            Template::Whole(hole) => {
+                let deleting = self.world.deleting;
+                let found = self.look(&hole.query);
+                let found = found.map_err(|t| unresolved(&hole.query, deleting, &hole.rounds.path, &t))?;
+                Ok((!brings_variables(&found)).then_some(found))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// A key must become a string; null leaves it as it was.
     fn key(&mut self, key: &Template) -> Result<Str, String> {
         let source = match key {
@@ -70,22 +88,14 @@ impl Data<'_> {
     }
 
     fn resolve(&mut self, query: &Query, path: &str) -> Result<Value, String> {
-        self.query(query).map_err(|trouble| {
-            let shown = match &query.on_delete {
-                Some(other) if self.world.deleting => &other.text,
-                _ => &query.text,
-            };
-            format!("failed to resolve {shown} at path {path}: {trouble}")
-        })
+        self.query(query).map_err(|trouble| unresolved(query, self.world.deleting, path, &trouble))
     }
 
     fn whole(&mut self, hole: &Hole) -> Result<Value, String> {
         let value = self.resolve(&hole.query, &hole.rounds.path)?;
-        match &value {
-            Value::List(_) | Value::Map(_) if value.any_text(&holds_braces) => {
-                self.revisit(&value, &hole.rounds, &hole.rounds.path, 1)
-            }
-            _ => Ok(value),
+        match brings_variables(&value) {
+            true => self.revisit(&value, &hole.rounds, &hole.rounds.path, 1),
+            false => Ok(value),
         }
     }
 
@@ -264,6 +274,19 @@ fn round(rounds: &Rounds, text: &str) -> Arc<[Found]> {
         texts.insert(text.into(), new.clone());
     });
     new
+}
+
+fn unresolved(query: &Query, deleting: bool, path: &str, trouble: &Trouble) -> String {
+    let shown = match &query.on_delete {
+        Some(other) if deleting => &other.text,
+        _ => &query.text,
+    };
+    format!("failed to resolve {shown} at path {path}: {trouble}")
+}
+
+/// Whether data that replaced a variable has variables inside.
+fn brings_variables(value: &Value) -> bool {
+    matches!(value, Value::List(_) | Value::Map(_)) && value.any_text(&holds_braces)
 }
 
 /// Whether a text holds `{{`; most texts have no brace at all.

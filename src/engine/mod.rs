@@ -15,6 +15,7 @@ pub mod fill;
 pub mod generate;
 pub mod images;
 pub mod leaf;
+mod lists;
 mod manifests;
 pub mod mutate;
 pub mod outcome;

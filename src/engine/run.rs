@@ -91,10 +91,8 @@ pub fn applies(rule: &Rule, request: &Request) -> bool {
     target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
 }
 
-/// A rule that matches and whose preconditions hold, ready for its body.
+/// What is known of a rule that matches and whose preconditions hold before its body runs.
 pub(super) struct Entered<'d> {
-    /// Its data.
-    pub data: Data<'d>,
     /// Its properties for reports.
     pub properties: Vec<(Str, Str)>,
     /// The exceptions that apply.
@@ -120,32 +118,31 @@ pub(super) fn world<'d, 'r: 'd>(
     }
 }
 
-/// Does what comes before the body of a rule that matches; a result where that ends the rule.
-pub(super) fn enter<'d, 'r: 'd>(
-    policy: &'d Policy,
+/// Does what comes before the body of a rule that matches, on the rule's new data; a result where that
+/// ends the rule.
+pub(super) fn enter<'r>(
+    policy: &Policy,
     rule: &Rule,
-    request: &'d Request,
-    root: &'d Value,
+    request: &Request,
     around: Surroundings<'r>,
-    sorted: Option<&'d Sorted>,
-) -> Result<Entered<'d>, Box<RuleOutcome>> {
+    data: &mut Data<'_>,
+) -> Result<Entered<'r>, Box<RuleOutcome>> {
     let outcome =
         |status, message: Str| Err(Box::new(RuleOutcome::new(&rule.name, rule.kind, status, message)));
     if let Some(why) = &rule.broken {
         return outcome(Status::Error, why.clone());
     }
-    let mut data = Data::new(root, world(policy, rule, request, around, sorted));
     data.register(&rule.bindings);
     if let Some(admit) = &rule.admit {
-        match condition::evaluate(admit, &mut data) {
+        match condition::evaluate(admit, data) {
             Ok(v) if v.holds => {}
             Ok(v) => return outcome(Status::Skip, not_met(&v.message)),
             Err(e) => return outcome(Status::Error, format!("failed to evaluate preconditions: {e}").into()),
         }
     }
-    let properties = validate::properties(rule.properties.as_ref(), &mut data);
-    let exceptions = applying(policy, rule, request, around.exceptions, &mut data);
-    Ok(Entered { data, properties, exceptions })
+    let properties = validate::properties(rule.properties.as_ref(), data);
+    let exceptions = applying(policy, rule, request, around.exceptions, data);
+    Ok(Entered { properties, exceptions })
 }
 
 /// The result of a rule that is excepted.
@@ -160,7 +157,10 @@ pub(super) fn excepted(rule: &Rule, exceptions: &[&Exception]) -> RuleOutcome {
 
 /// A result with the rule's properties in front of its own.
 pub(super) fn reported(mut result: RuleOutcome, properties: Vec<(Str, Str)>) -> RuleOutcome {
-    result.properties = properties.into_iter().chain(result.properties).collect();
+    if !properties.is_empty() {
+        let own = std::mem::replace(&mut result.properties, properties);
+        result.properties.extend(own);
+    }
     result
 }
 
@@ -179,8 +179,8 @@ fn one(
     if let Body::Admission(bound) = &rule.body {
         return super::admission::offline::verdict(bound, rule, request);
     }
-    let entered = enter(policy, rule, request, root, around, sorted);
-    let Entered { mut data, properties, exceptions } = match entered {
+    let mut data = Data::new(root, world(policy, rule, request, around, sorted));
+    let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
         Ok(entered) => entered,
         Err(result) => return Some(*result),
     };

@@ -3,7 +3,9 @@
 //! Patterns are Go's; [`super::go_syntax`] translates them. Compiled patterns are kept in a bounded
 //! cache, because a policy asks the same few patterns for every resource.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::{Arc, LazyLock, RwLock};
 
 use regex::{Captures, Regex, RegexBuilder};
@@ -34,11 +36,32 @@ pub struct Compiled {
 
 static CACHE: LazyLock<RwLock<HashMap<Box<str>, Arc<Compiled>>>> = LazyLock::new(RwLock::default);
 
+thread_local! {
+    /// What this thread used: a matcher that threads share makes them wait for each other.
+    static OWN: RefCell<foldhash::HashMap<Box<str>, Rc<Compiled>>> = RefCell::default();
+}
+
 /// Compiles a Go pattern, or takes it from the cache.
 ///
 /// # Errors
 /// ``error parsing regexp: <code>: `<fragment>` ``.
-pub fn compiled(pattern: &str) -> Result<Arc<Compiled>, String> {
+pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, String> {
+    if let Some(found) = OWN.with_borrow(|own| own.get(pattern).cloned()) {
+        return Ok(found);
+    }
+    let shared = shared(pattern)?;
+    let own = Rc::new(Compiled { regex: shared.regex.clone(), names: shared.names.clone() });
+    OWN.with_borrow_mut(|all| {
+        if all.len() >= CACHE_SIZE {
+            all.clear();
+        }
+        all.insert(pattern.into(), own.clone());
+    });
+    Ok(own)
+}
+
+/// The same for all threads.
+fn shared(pattern: &str) -> Result<Arc<Compiled>, String> {
     if let Some(found) = CACHE.read().ok().and_then(|cache| cache.get(pattern).cloned()) {
         return Ok(found);
     }

@@ -1,9 +1,13 @@
 //! Exceptions for failures, as `--generate-exceptions` prints them.
 
 use crate::report::yaml::{self, Style};
+use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
 use super::results::Record;
+
+const KIND: &str = "PolicyException";
+const VERSION: &str = "kyverno.io/v2beta1";
 
 fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>())
@@ -13,8 +17,8 @@ fn strings(items: Vec<String>) -> Value {
     Value::list(items.into_iter().map(Value::from).collect())
 }
 
-/// An exception that lets one failed result pass, as a YAML document.
-pub fn for_failure(r: &Record, resource: &Value, ttl: Option<&str>) -> String {
+/// An exception that lets one failed result pass, as a document in YAML or JSON.
+pub fn for_failure(r: &Record, resource: &Value, ttl: Option<&str>, as_json: bool) -> String {
     let (kind, name) = (resource.text_at(&["kind"]), resource.text_at(&["metadata", "name"]));
     let namespace = resource.text_at(&["metadata", "namespace"]);
     let (mut kinds, mut names, mut rules) =
@@ -28,28 +32,45 @@ pub fn for_failure(r: &Record, resource: &Value, ttl: Option<&str>) -> String {
         rules.push(base.to_string());
         names.push(format!("{name}-*"));
     }
-    let mut resources = Map::new();
-    resources.insert("kinds", strings(kinds));
-    resources.insert("names", strings(names));
-    if !namespace.is_empty() {
-        resources.insert("namespaces", strings(vec![namespace.to_string()]));
+    let resources = map([
+        ("kinds", strings(kinds)),
+        ("names", strings(names)),
+        // The reference also writes the empty namespace of objects that are in none.
+        ("namespaces", strings(vec![namespace.to_string()])),
+    ]);
+    let covered = map([("policyName", Value::from(&*r.policy)), ("ruleNames", strings(rules))]);
+    let exceptions = Value::list(vec![covered]);
+    let filter = map([("resources", resources)]);
+    let matched = map([("all", Value::list(vec![filter]))]);
+    let controls = r.controls.as_deref().map(pod_security);
+    let own_name = Value::from(format!("{}-{}-{namespace}-{name}", r.policy, r.rule));
+    let labels = ttl.map(|ttl| map([("cleanup.kyverno.io/ttl", Value::from(ttl))]));
+    if as_json {
+        let member =
+            |key: &str, v: Option<&Value>| v.map_or(String::new(), |v| format!(",\"{key}\":{}", json(v)));
+        return format!(
+            "---\n{{\"kind\":\"{KIND}\",\"apiVersion\":\"{VERSION}\",\"metadata\":{{\"name\":{}{}}},\"spec\":{{\"match\":{}{}{}}}}}\n",
+            json(&own_name),
+            member("labels", labels.as_ref()),
+            json(&matched),
+            member("exceptions", Some(&exceptions)),
+            member("podSecurity", controls.as_ref()),
+        );
     }
     let mut metadata = Map::new();
-    if let Some(ttl) = ttl {
-        metadata.insert("labels", map([("cleanup.kyverno.io/ttl", Value::from(ttl))]));
+    if let Some(labels) = labels {
+        metadata.insert("labels", labels);
     }
-    metadata.insert("name", Value::from(format!("{}-{}-{namespace}-{name}", r.policy, r.rule)));
+    metadata.insert("name", own_name);
     let mut spec = Map::new();
-    let covered = map([("policyName", Value::from(&*r.policy)), ("ruleNames", strings(rules))]);
-    spec.insert("exceptions", Value::list(vec![covered]));
-    let filter = map([("resources", Value::Map(resources))]);
-    spec.insert("match", map([("all", Value::list(vec![filter]))]));
-    if let Some(controls) = &r.controls {
-        spec.insert("podSecurity", pod_security(controls));
+    spec.insert("exceptions", exceptions);
+    spec.insert("match", matched);
+    if let Some(controls) = controls {
+        spec.insert("podSecurity", controls);
     }
     let exception = map([
-        ("apiVersion", Value::from("kyverno.io/v2beta1")),
-        ("kind", Value::from("PolicyException")),
+        ("apiVersion", Value::from(VERSION)),
+        ("kind", Value::from(KIND)),
         ("metadata", Value::Map(metadata)),
         ("spec", Value::Map(spec)),
     ]);

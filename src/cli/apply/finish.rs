@@ -143,11 +143,12 @@ impl Run<'_> {
         let ttl = self.parsed.text("generated-exception-ttl");
         let ttl =
             crate::value::duration::parse(ttl).ok().filter(|ns| *ns > 0).map(crate::value::duration::format);
+        let as_json = self.parsed.text("output-format") == "json";
         let failed = records.iter().filter(|r| r.status == Status::Fail && !r.policy.contains('/'));
         failed
             .map(|r| {
                 let resource = self.resources.get(r.index).map(|d| &d.value).unwrap_or(&Value::Null);
-                exceptions::for_failure(r, resource, ttl.as_deref())
+                exceptions::for_failure(r, resource, ttl.as_deref(), as_json)
             })
             .collect()
     }

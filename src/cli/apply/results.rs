@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use crate::engine::Status;
 use crate::engine::action::{enforces, of_policy};
+use crate::engine::pod_security::report::properties;
 use crate::ir::Policy;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
@@ -113,15 +114,18 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
                 report(&mut out, p, facts, resource, audit_warns, style);
             }
             Output::Exceptions | Output::Other => {
-                out.records.extend(p.rules.iter().map(|r| Record {
-                    policy: facts.key.clone(),
-                    rule: r.rule.to_string(),
-                    status: shown_status(r.status, facts, audit_warns),
-                    message: shown_message(r).to_string(),
-                    resource: path(resource),
-                    index,
-                    controls:
-                        r.properties.iter().find(|(k, _)| &**k == "controlsJSON").map(|(_, v)| v.to_string()),
+                out.records.extend(p.rules.iter().map(|r| {
+                    Record {
+                        policy: facts.key.clone(),
+                        rule: r.rule.to_string(),
+                        status: shown_status(r.status, facts, audit_warns),
+                        message: shown_message(r).to_string(),
+                        resource: path(resource),
+                        index,
+                        controls: (r.pod_security.as_ref())
+                            .and_then(|_| properties(r).into_iter().find(|(k, _)| &**k == "controlsJSON"))
+                            .map(|(_, v)| v.to_string()),
+                    }
                 }));
             }
         }
@@ -226,7 +230,11 @@ fn rows(
         let mut row = vec![
             String::new(),
             name(&facts.key),
-            if p.policy.rules.is_empty() || p.policy.is_admission() || !p.policy.answers_requests() {
+            if p.policy.rules.is_empty()
+                || p.policy.is_admission()
+                || p.policy.is_review()
+                || !p.policy.answers_requests()
+            {
                 String::new()
             } else {
                 name(&r.rule)

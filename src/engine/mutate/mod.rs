@@ -16,7 +16,7 @@ use crate::value::{Str, Value};
 
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Entered, Surroundings, applies, concerns, enter, excepted, reported};
+use super::run::{Entered, Surroundings, applies, concerns, enter, excepted, reported, world};
 use super::{Request, review};
 use crate::ir::review::Deed;
 
@@ -93,8 +93,8 @@ fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Su
         let left = object.map_or(Left::Same, Left::Changed);
         return Ran { results: result.into_iter().collect(), left };
     }
-    let Entered { mut data, properties, exceptions } = match enter(policy, rule, request, root, around, None)
-    {
+    let mut data = Data::new(root, world(policy, rule, request, around, None));
+    let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
         Ok(entered) => entered,
         Err(result) => return unchanged(*result),
     };

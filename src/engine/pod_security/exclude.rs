@@ -37,6 +37,9 @@ pub fn apply<'f>(
             break;
         }
         let Entry { control, images, field, values } = Entry::new(entry);
+        if findings.iter().all(|f| f.finding.control != control) {
+            continue;
+        }
         let by_image = !images.is_empty();
         for found in part(pod, images, control, standard) {
             let Some(original) = findings.iter_mut().find(|f| f.finding.id == found.id) else { continue };

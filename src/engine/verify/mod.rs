@@ -79,14 +79,14 @@ pub fn policy<'p>(
         if !applies(rule, request) || !concerns(checks, &images) {
             continue;
         }
-        let Entered { mut data, properties, exceptions } =
-            match enter(policy, rule, request, &request.root, around, None) {
-                Ok(entered) => entered,
-                Err(result) => {
-                    out.rules.push(*result);
-                    continue;
-                }
-            };
+        let mut data = Data::new(&request.root, run::world(policy, rule, request, around, None));
+        let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
+            Ok(entered) => entered,
+            Err(result) => {
+                out.rules.push(*result);
+                continue;
+            }
+        };
         if !exceptions.is_empty() {
             out.rules.push(reported(excepted(rule, &exceptions), properties));
             continue;

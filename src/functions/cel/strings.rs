@@ -221,7 +221,7 @@ pub fn quote(call: &Call<'_>) -> Given {
 }
 
 /// `find`, `findAll`
-fn searched(call: &Call<'_>) -> Option<Result<std::sync::Arc<regex::Compiled>, crate::value::Fault>> {
+fn searched(call: &Call<'_>) -> Option<Result<std::rc::Rc<regex::Compiled>, crate::value::Fault>> {
     let pattern = match two(call) {
         Ok((_, pattern)) => pattern,
         Err(_) => return fault("no such overload"),
