@@ -15,7 +15,7 @@ use crate::server::{Client, start};
 const POLICIES: [&str; 4] = [
     "best-practices/disallow-latest-tag/disallow-latest-tag.yaml",
     "best-practices/require-probes/require-probes.yaml",
-    "pod-security/baseline/disallow-host-namespaces/disallow-host-namespaces.yaml",
+    "best-practices/require-labels/require-labels.yaml",
     "other/add-default-resources/add-default-resources.yaml",
 ];
 /// How many objects are sent to each.
