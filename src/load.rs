@@ -469,8 +469,21 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
         let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
         return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
     }
-    let text = format!("failed to retrieve validator: failed to locate OpenAPI spec for GV: {api_version}");
-    passed_over(d, format!("failed to parse document ({text})"))
+    let unsupported = || left(d, &[], format!("policy type not supported {api_version}, Kind={kind}"), true);
+    let name = d.value.text_at(&["metadata", "name"]);
+    let text = match (api_version, kind) {
+        ("cli.kyverno.io/v1alpha1", "Test" | "Values" | "UserInfo") => return unsupported(),
+        ("cli.kyverno.io/v1alpha1", "Context" | "ClusterResource") => {
+            if d.value.get("spec").is_some_and(|s| !s.is_null()) {
+                return unsupported();
+            }
+            let text = format!("{kind}.cli.kyverno.io \"{name}\" is invalid: spec: Required value");
+            return passed_over(d, format!("failed to validate resource ({text})"));
+        }
+        ("cli.kyverno.io/v1alpha1", _) => format!("kind {kind} not found in {api_version} groupversion"),
+        _ => format!("failed to locate OpenAPI spec for GV: {api_version}"),
+    };
+    passed_over(d, format!("failed to parse document (failed to retrieve validator: {text})"))
 }
 
 /// An object that is an exception, wherever it came from; others and those that are not well-formed give

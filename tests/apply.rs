@@ -145,7 +145,9 @@ fn exceptions_for_failures_name_empty_namespaces_and_controls_and_can_be_json() 
     let ran = files.run(&all);
     let of_namespace = r#"{"kind":"PolicyException","apiVersion":"kyverno.io/v2beta1","metadata":{"name":"p-label--a","labels":{"cleanup.kyverno.io/ttl":"720h0m0s"}},"spec":{"match":{"all":[{"resources":{"kinds":["Namespace"],"names":["a"],"namespaces":[""]}}]},"exceptions":[{"policyName":"p","ruleNames":["label"]}]}}"#;
     let of_pod = r#"{"kind":"PolicyException","apiVersion":"kyverno.io/v2beta1","metadata":{"name":"p-ps-x-p","labels":{"cleanup.kyverno.io/ttl":"720h0m0s"}},"spec":{"match":{"all":[{"resources":{"kinds":["Pod"],"names":["p"],"namespaces":["x"]}}]},"exceptions":[{"policyName":"p","ruleNames":["ps"]}],"podSecurity":[{"controlName":"Privileged Containers","images":["docker.io/nginx*"]}]}}"#;
-    assert_eq!(ran.out, format!("---\n{of_namespace}\n---\n{of_pod}\n"));
+    let (deprecation, rest) = ran.out.split_once('\n').unwrap_or_default();
+    assert!(deprecation.starts_with("Warning: "), "{deprecation}");
+    assert_eq!(rest, format!("---\n{of_namespace}\n---\n{of_pod}\n"));
     assert_eq!(ran.code, Some(1));
 }
 

@@ -468,3 +468,56 @@ fn failures_alone_in_a_format_stand_between_blank_lines() {
         "\nTest Summary: 1 out of 1 tests failed\n\n\n| ID | POLICY | RULE | RESOURCE | RESULT | REASON | \n|----|----|----|----|----|----|\n| 1 | need-team | team | v1/ConfigMap/web/good | Fail | Want fail, got pass |\n\n\n"
     );
 }
+
+#[test]
+fn scalars_become_texts_in_fields_of_the_document_but_not_of_embedded_types() {
+    let told = |more: &str| folder(more).run(&["test", "t"]).out;
+    let wrong = |path: &str, found: &str| {
+        format!(
+            "Error: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go struct field {path}\n"
+        )
+    };
+    let of_result = |field: &str| format!("results:\n- {{policy: need-team, rule: team, {field}}}\n");
+    let policy = told("results:\n- {policy: 1.5, rule: team, resources: [good], result: pass}\n");
+    assert!(policy.ends_with(&wrong("TestResult.results.TestResultBase.policy of type string", "number")));
+    let resources = told(&of_result("result: pass, resources: [-3]"));
+    assert!(
+        resources.ends_with(&wrong("TestResult.results.TestResultData.resources of type string", "number"))
+    );
+    let result = told(&of_result("resources: [good], result: [pass]"));
+    assert!(
+        result.ends_with(&wrong("TestResult.results.TestResultBase.result of type v1alpha1.Result", "array"))
+    );
+    assert!(told(&format!("variables: 5\n{GOOD}")).contains("Loading test"), "a path is a text");
+}
+
+#[test]
+fn a_context_file_that_cannot_be_read_ends_a_run_of_policies_that_could_read_it() {
+    let review = "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {name: v}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n  validations: [{expression: 'true', message: m}]\n";
+    let more = format!("context: none.yaml\n{GOOD}");
+    let without = folder(&more).run(&["test", "t"]);
+    assert_eq!(without.code, Some(0), "{}", without.out);
+    let files = Files::new(&[
+        ("t/p.yaml", review),
+        ("t/r.yaml", RESOURCES),
+        ("t/kyverno-test.yaml", &format!("{HEAD}{more}")),
+    ]);
+    let with = files.run(&["test", "t"]);
+    assert_eq!(with.code, Some(1));
+    let cause = "(open t/none.yaml: no such file or directory))\n";
+    assert!(
+        with.err.contains("Error: failed to run test (failed to apply policies on resource "),
+        "{}",
+        with.err
+    );
+    assert!(with.err.ends_with(cause), "{}", with.err);
+}
+
+#[test]
+fn a_document_of_the_command_line_is_no_policy() {
+    let more = format!("resources: [r.yaml]\npolicies: [kyverno-test.yaml]\n{GOOD}");
+    let head = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\n";
+    let files = Files::new(&[("t/r.yaml", RESOURCES), ("t/kyverno-test.yaml", &format!("{head}{more}"))]);
+    let ran = files.run(&["test", "t"]);
+    assert!(ran.err.ends_with("Error: failed to run test (error: failed to load policies (failed to load file t/kyverno-test.yaml: policy type not supported cli.kyverno.io/v1alpha1, Kind=Test))\n"), "{}", ran.err);
+}

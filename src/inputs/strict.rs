@@ -2,7 +2,8 @@
 //!
 //! In: a document and a table of what it may hold. Out: the document with the names and scalar types
 //! of the table, or the first thing wrong with it. As in the reference, keys are looked at in
-//! alphabetical order, names match in any case, and a scalar is taken for a text where one is wanted.
+//! alphabetical order, names match in any case, and a scalar is taken for a text where one is wanted –
+//! but not in fields of embedded types, of which the reference's YAML reader does not know.
 
 use crate::document::locate;
 use crate::report::diagnostic::did_you_mean;
@@ -16,6 +17,8 @@ pub enum Shape {
     Any,
     /// A text.
     Text,
+    /// A text of a type of this name.
+    Word(&'static str),
     /// `true` or `false`.
     Flag,
     /// A whole number.
@@ -24,6 +27,8 @@ pub enum Shape {
     Map,
     /// An object of texts.
     Texts,
+    /// An object of lists of texts, of a type of this name.
+    Lists(&'static str),
     /// A list.
     List(&'static Shape),
     /// An object of these fields.
@@ -59,6 +64,11 @@ impl Field {
         self
     }
 }
+
+/// `apiVersion` and `kind`.
+pub const API_VERSION: Field = field("apiVersion", Shape::Text).part_of("TypeMeta");
+/// See [`API_VERSION`].
+pub const KIND: Field = field("kind", Shape::Text).part_of("TypeMeta");
 
 /// The metadata of any object.
 pub const METADATA: Shape = Shape::Object(&Object {
@@ -131,7 +141,8 @@ pub fn in_json(fault: &Fault) -> String {
 /// # Errors
 /// The first fault: an unknown field or a value of another type.
 pub fn decode(value: &Value, object: &'static Object) -> Result<Value, Fault> {
-    let mut walk = Walk { owner: object.name, names: Vec::new(), path: Vec::new(), first: None };
+    let mut walk =
+        Walk { owner: object.name, names: Vec::new(), path: Vec::new(), embedded: false, first: None };
     let decoded = match value {
         Value::Map(_) => walk.object(value, object),
         Value::Null => Value::Map(Map::new()),
@@ -161,6 +172,8 @@ struct Walk {
     /// The names of the fields down to here, embedded types included.
     names: Vec<&'static str>,
     path: Vec<PathPart>,
+    /// Whether this is inside of a field of an embedded type.
+    embedded: bool,
     first: Option<Fault>,
 }
 
@@ -176,14 +189,16 @@ impl Walk {
             let exact = object.fields.iter().find(|f| f.name == &**key);
             match exact.or_else(|| object.fields.iter().find(|f| f.name.eq_ignore_ascii_case(key))) {
                 Some(field) => {
-                    let depth = self.names.len();
+                    let (depth, embedded) = (self.names.len(), self.embedded);
                     if !field.part_of.is_empty() {
                         self.names.push(field.part_of);
+                        self.embedded = true;
                     }
                     self.names.push(field.name);
                     let decoded = self.value(value, &field.shape);
                     out.insert(field.name, decoded);
                     self.names.truncate(depth);
+                    self.embedded = embedded;
                 }
                 None => {
                     let known: Vec<&str> = object.fields.iter().map(|f| f.name).collect();
@@ -200,19 +215,32 @@ impl Walk {
     fn value(&mut self, value: &Value, shape: &Shape) -> Value {
         match (shape, value) {
             (_, Value::Null) | (Shape::Any, _) => value.clone(),
-            (Shape::Text, Value::Str(_))
+            (Shape::Text | Shape::Word(_), Value::Str(_))
             | (Shape::Flag, Value::Bool(_))
             | (Shape::Whole, Value::Int(_) | Value::UInt(_))
             | (Shape::Map, Value::Map(_)) => value.clone(),
-            (Shape::Text, Value::Bool(b)) => Value::from(if *b { "true" } else { "false" }),
-            (Shape::Text, Value::Int(i)) => Value::from(i.to_string()),
-            (Shape::Text, Value::UInt(u)) => Value::from(u.to_string()),
-            (Shape::Text, Value::Float(f)) => Value::from(number::float_v(*f)),
+            (Shape::Text, Value::Bool(b)) if !self.embedded => Value::from(if *b { "true" } else { "false" }),
+            (Shape::Text, Value::Int(i)) if !self.embedded => Value::from(i.to_string()),
+            (Shape::Text, Value::UInt(u)) if !self.embedded => Value::from(u.to_string()),
+            (Shape::Text, Value::Float(f)) if !self.embedded => Value::from(number::float_v(*f)),
             (Shape::Texts, Value::Map(entries)) => {
                 let mut out = Map::new();
                 for (key, value) in entries.iter() {
                     self.path.push(PathPart::Key(key.clone()));
                     out.insert(key.clone(), self.value(value, &Shape::Text));
+                    self.path.pop();
+                }
+                Value::Map(out)
+            }
+            (Shape::Lists(name), Value::Map(entries)) => {
+                let mut out = Map::new();
+                for (key, value) in entries.iter() {
+                    self.path.push(PathPart::Key(key.clone()));
+                    let list = match value {
+                        Value::List(_) | Value::Null => self.value(value, &Shape::List(&Shape::Text)),
+                        other => self.wrong_type(other, name),
+                    };
+                    out.insert(key.clone(), list);
                     self.path.pop();
                 }
                 Value::Map(out)
@@ -227,18 +255,17 @@ impl Walk {
                 Value::list(out)
             }
             (Shape::Object(object), Value::Map(_)) => self.object(value, object),
-            _ => {
-                let text = format!(
-                    "cannot unmarshal {} into Go struct field {}.{} of type {}",
-                    value.json_type(),
-                    self.owner,
-                    self.names.join("."),
-                    go_type(shape)
-                );
-                self.fault(text, None);
-                Value::Null
-            }
+            _ => self.wrong_type(value, &go_type(shape)),
         }
+    }
+
+    fn wrong_type(&mut self, value: &Value, wanted: &str) -> Value {
+        let (found, owner, names) = (value.json_type(), self.owner, self.names.join("."));
+        self.fault(
+            format!("cannot unmarshal {found} into Go struct field {owner}.{names} of type {wanted}"),
+            None,
+        );
+        Value::Null
     }
 
     fn fault(&mut self, text: String, meant: Option<String>) {
@@ -252,12 +279,16 @@ fn go_type(shape: &Shape) -> String {
     match shape {
         Shape::Any => "interface {}".into(),
         Shape::Text => "string".into(),
+        Shape::Word(name) => (*name).into(),
         Shape::Flag => "bool".into(),
         Shape::Whole => "int".into(),
         Shape::Map => "map[string]interface {}".into(),
         Shape::Texts => "map[string]string".into(),
+        Shape::Lists(name) => format!("map[string]{name}"),
         Shape::List(item) => format!("[]{}", go_type(item)),
-        Shape::Object(object) if object.name == "ObjectMeta" => "v1.ObjectMeta".into(),
+        Shape::Object(object) if matches!(object.name, "ObjectMeta" | "UserInfo") => {
+            format!("v1.{}", object.name)
+        }
         Shape::Object(object) => format!("v1alpha1.{}", object.name),
     }
 }

@@ -4,29 +4,34 @@ use crate::engine::request::UserParts;
 use crate::value::Value;
 
 use super::Refused;
-use super::strict::{self, METADATA, Object, Shape, field};
+use super::strict::{self, API_VERSION, Field, KIND, METADATA, Object, Shape, field};
+
+const fn part(name: &'static str, shape: Shape) -> Field {
+    field(name, shape).part_of("RequestInfo")
+}
 
 /// A user information file.
 pub const FILE: Object = Object {
     name: "UserInfo",
     fields: &[
-        field("apiVersion", Shape::Text),
-        field("kind", Shape::Text),
+        API_VERSION,
+        KIND,
         field("metadata", METADATA),
-        field("roles", Shape::List(&Shape::Text)),
-        field("clusterRoles", Shape::List(&Shape::Text)),
-        field("userInfo", Shape::Object(&ACCOUNT)),
-        field("synchronize", Shape::Flag),
+        part("roles", Shape::List(&Shape::Text)),
+        part("clusterRoles", Shape::List(&Shape::Text)),
+        part("userInfo", Shape::Object(&ACCOUNT)),
+        part("synchronize", Shape::Flag),
     ],
 };
 
 const ACCOUNT: Object = Object {
+    // That of Kubernetes, unlike the file.
     name: "UserInfo",
     fields: &[
         field("username", Shape::Text),
         field("uid", Shape::Text),
         field("groups", Shape::List(&Shape::Text)),
-        field("extra", Shape::Map),
+        field("extra", Shape::Lists("v1.ExtraValue")),
     ],
 };
 

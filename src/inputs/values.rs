@@ -14,7 +14,7 @@ use crate::value::path::dotted;
 use crate::value::{Map, Str, Value};
 
 use super::Refused;
-use super::strict::{self, Field, METADATA, Object, Shape, field};
+use super::strict::{self, API_VERSION, Field, KIND, METADATA, Object, Shape, field};
 
 /// A value and the path at which it is put in.
 pub type Placed = (Vec<Str>, Value);
@@ -268,13 +268,13 @@ pub const SPEC: Object =
 pub const FILE: Object = Object {
     name: "Values",
     fields: &[
-        field("apiVersion", Shape::Text),
-        field("kind", Shape::Text),
+        API_VERSION,
+        KIND,
         field("metadata", METADATA),
-        GLOBAL,
-        POLICIES,
-        SELECTOR,
-        NAMESPACES,
-        SUBRESOURCES,
+        GLOBAL.part_of("ValuesSpec"),
+        POLICIES.part_of("ValuesSpec"),
+        SELECTOR.part_of("ValuesSpec"),
+        NAMESPACES.part_of("ValuesSpec"),
+        SUBRESOURCES.part_of("ValuesSpec"),
     ],
 };

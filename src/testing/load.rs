@@ -52,6 +52,8 @@ pub(super) struct Loaded {
     pub payloads: Vec<Payload>,
     pub requests: Requests,
     pub world: World,
+    /// Why the context file could not be read.
+    pub lost: Option<String>,
 }
 
 /// Whether deprecated kinds end the run.
@@ -106,7 +108,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let params = objects(&test.params, "parameter resources", profile, log)?;
     policies.bind(params.iter().map(|d| d.value.clone()).collect());
     let payloads = payloads(test, log)?;
-    let mut context = context(test, log)?;
+    let (mut context, lost) = context(test, log);
     let mut exist: Vec<Value> =
         [&kept, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();
     let mut types = None;
@@ -139,20 +141,21 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         context,
     };
     let requests = Requests { values: Arc::new(values), user, profile, details: false, operation: None };
-    Ok(Loaded { policies, resources: kept, targets, exceptions: all, payloads, requests, world })
+    Ok(Loaded { policies, resources: kept, targets, exceptions: all, payloads, requests, world, lost })
 }
 
-/// The context file; one that cannot be read has no effect, as in the reference.
-fn context(test: &Test, log: &mut Log) -> Result<Context, String> {
-    let Some(path) = &test.context else { return Ok(Context::default()) };
-    let read = crate::inputs::read(path).and_then(|text| crate::document::yaml_value_strict(&text));
+/// The context file, or why there is none. Only policies that could read it care, as in the reference.
+fn context(test: &Test, log: &mut Log) -> (Context, Option<String>) {
+    let Some(path) = &test.context else { return Default::default() };
+    let in_yaml = |e| format!("error converting YAML to JSON: {e}");
+    let read = crate::inputs::read(path)
+        .and_then(|text| crate::document::yaml_value_strict(&text).map_err(in_yaml))
+        .and_then(|document| Context::of(&document));
     match read {
-        Ok(document) => {
-            Context::of(&document).map_err(|e| format!("error: failed to load context file ({e})"))
-        }
+        Ok(context) => (context, None),
         Err(e) => {
             log.hints.push(format!("{}: context: {e}", test.path));
-            Ok(Context::default())
+            (Context::default(), Some(e))
         }
     }
 }

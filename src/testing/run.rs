@@ -123,7 +123,7 @@ type Said = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
 
 fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let log = &mut ran.log;
-    let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world } =
+    let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world, lost } =
         load::load(test, options.strictness, log)?;
     let asked = policies.policies.iter().filter(|p| !matches!(p.asked(), Asked::Check(_))).count();
     log.line(&format!(
@@ -138,9 +138,12 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let refused: HashMap<String, String> =
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
     world.clone_sources = clone_sources(test, log);
+    let reads_context =
+        |p: &&LoadedPolicy| p.document.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/");
+    let lost = lost.filter(|_| policies.policies.iter().any(reads_context));
     if let (Some(first), Some(text)) = (
         resources.first(),
-        policies.uncompiled(Asked::Request).or_else(|| policies.uncompiled(Asked::Deletion)),
+        lost.or_else(|| policies.uncompiled(Asked::Request)).or_else(|| policies.uncompiled(Asked::Deletion)),
     ) {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));

@@ -1,6 +1,6 @@
 //! What a test file may hold.
 
-use crate::inputs::strict::{Field, METADATA, Object, Shape, field};
+use crate::inputs::strict::{API_VERSION, Field, KIND, METADATA, Object, Shape, field};
 use crate::inputs::values;
 
 const TEXTS: Shape = Shape::List(&Shape::Text);
@@ -28,7 +28,7 @@ const RESULT: Object = Object {
     fields: &[
         base("policy", Shape::Text),
         base("rule", Shape::Text),
-        base("result", Shape::Text),
+        base("result", Shape::Word("v1alpha1.Result")),
         base("kind", Shape::Text),
         base("operation", Shape::Text),
         base("patchedResources", Shape::Text),
@@ -86,8 +86,8 @@ const GLOBAL_ENTRY: Object = Object {
 pub const TEST: Object = Object {
     name: "Test",
     fields: &[
-        field("apiVersion", Shape::Text),
-        field("kind", Shape::Text),
+        API_VERSION,
+        KIND,
         field("metadata", METADATA),
         field("name", Shape::Text),
         field("policies", TEXTS),
@@ -114,8 +114,8 @@ pub const TEST: Object = Object {
 pub const CLUSTER: Object = Object {
     name: "ClusterResource",
     fields: &[
-        field("apiVersion", Shape::Text),
-        field("kind", Shape::Text),
+        API_VERSION,
+        KIND,
         field("metadata", METADATA),
         field(
             "spec",

@@ -69,7 +69,9 @@ impl Walk {
                     self.in_key(key, |walk| walk.unknown_fields(kind, value));
                 }
             }
-            (Kind::List(kind) | Kind::Set(kind), Value::List(items)) => self.unknown_in_items(kind, items),
+            (Kind::List(kind) | Kind::Set(kind) | Kind::Named(kind), Value::List(items)) => {
+                self.unknown_in_items(kind, items);
+            }
             (_, Value::Map(fields)) => fields.keys().for_each(|key| self.unknown(key)),
             _ => {}
         }
@@ -96,7 +98,7 @@ impl Walk {
             Kind::Open | Kind::TextMap | Kind::ListMap(_) | Kind::Object(_) => {
                 matches!(value, Value::Map(_))
             }
-            Kind::List(_) | Kind::Set(_) => matches!(value, Value::List(_)),
+            Kind::List(_) | Kind::Set(_) | Kind::Named(_) => matches!(value, Value::List(_)),
         };
         if let Kind::Choice(choices) = kind
             && !value.as_str().is_some_and(|text| choices.contains(&text))
@@ -123,7 +125,14 @@ impl Walk {
             (Kind::Object(table), Value::Map(fields)) => Value::Map(self.object(table, fields)),
             (Kind::List(kind), Value::List(items)) => Value::List(self.items(kind, items)),
             (Kind::Set(kind), Value::List(items)) => {
-                self.repeated(items);
+                self.repeated(items.iter().map(print::json));
+                Value::List(self.items(kind, items))
+            }
+            (Kind::Named(kind), Value::List(items)) => {
+                let name = |item: &Value| {
+                    format!("{{\"name\":{}}}", print::json(item.get("name").unwrap_or(&Value::Null)))
+                };
+                self.repeated(items.iter().map(name));
                 Value::List(self.items(kind, items))
             }
             (Kind::TextMap, Value::Map(fields)) => self.members(&Kind::Text, fields),
@@ -133,10 +142,9 @@ impl Walk {
     }
 
     /// Refuses items that were there before.
-    fn repeated(&mut self, items: &[Value]) {
+    fn repeated(&mut self, items: impl Iterator<Item = String>) {
         let mut seen: Vec<String> = Vec::new();
-        for (index, item) in items.iter().enumerate() {
-            let text = print::json(item);
+        for (index, text) in items.enumerate() {
             if seen.contains(&text) {
                 self.in_item(index, |walk| walk.refuse(format!("Duplicate value: {text}")));
             } else {
@@ -274,7 +282,7 @@ fn expected_type(kind: &Kind) -> &'static str {
         Kind::Text | Kind::Short(_) | Kind::Choice(_) => "string",
         Kind::Flag | Kind::Switch => "boolean",
         Kind::Int32 | Kind::Whole(_) => "integer",
-        Kind::List(_) | Kind::Set(_) => "array",
+        Kind::List(_) | Kind::Set(_) | Kind::Named(_) => "array",
         _ => "object",
     }
 }

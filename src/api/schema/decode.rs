@@ -23,13 +23,8 @@ pub fn conditions(walk: &mut Walk, value: &Value) -> Value {
 }
 
 fn any_all(fields: &Map) -> Option<Map> {
-    with_proper_names(fields, &["any", "all"])
-        .iter()
-        .map(|(key, value)| match &**key {
-            "any" | "all" => condition_list(value).map(|list| (key.clone(), list)),
-            _ => Some((key.clone(), value.clone())),
-        })
-        .collect()
+    let known = known(fields, &["any", "all"]);
+    known.iter().map(|(key, value)| Some((key.clone(), condition_list(value)?))).collect()
 }
 
 fn condition_list(value: &Value) -> Option<Value> {
@@ -44,19 +39,20 @@ fn condition_list(value: &Value) -> Option<Value> {
 fn condition(value: &Value) -> Option<Value> {
     let fields = match value {
         Value::Null => return Some(Value::Map(Map::new())),
-        Value::Map(fields) => with_proper_names(fields, &["key", "operator", "value", "message"]),
+        Value::Map(fields) => known(fields, &["key", "operator", "value", "message"]),
         _ => return None,
     };
     let is_text = |name| fields.get(name).is_none_or(|v| matches!(v, Value::Str(_) | Value::Null));
     (is_text("operator") && is_text("message")).then_some(Value::Map(fields))
 }
 
-fn with_proper_names(fields: &Map, names: &[&str]) -> Map {
+/// The fields of these names, in proper case.
+fn known(fields: &Map, names: &[&str]) -> Map {
     let proper = |key: &Str| match names.iter().find(|name| key.eq_ignore_ascii_case(name)) {
-        Some(name) if **key != **name => Str::from(*name),
-        _ => key.clone(),
+        Some(name) if **key != **name => Some(Str::from(*name)),
+        found => found.map(|_| key.clone()),
     };
-    fields.iter().map(|(key, value)| (proper(key), value.clone())).collect()
+    fields.iter().filter_map(|(key, value)| Some((proper(key)?, value.clone()))).collect()
 }
 
 /// Decodes nested loops: types only, neither choices nor requirements.
@@ -87,6 +83,9 @@ fn one_loop(walk: &mut Walk, table: &Object, type_of: &str, fields: &Map) -> Map
     fields
         .filter(|(_, _, value)| !value.is_null())
         .map(|(key, field, value)| {
+            if let ("preconditions", Some(decoded)) = (&**key, value.as_map().and_then(any_all)) {
+                return (key.clone(), Value::Map(decoded));
+            }
             let mut inner = Walk { path: walk.path.clone(), ..Walk::default() };
             let decoded = inner.in_key(key, |inner| inner.value(&field.kind, value));
             walk.late.append(&mut inner.late);

@@ -52,7 +52,10 @@ static ENABLED: Object = object(&[field("enabled", Switch)]);
 static CONTROLLERS: Object = object(&[texts("controllers")]);
 
 const MATCHING: Field = field("matchConstraints", Object(&MATCH));
-const NAMED_LIST: Kind = List(&Object(&NAMED));
+const NAMED_LIST: Kind = Named(&Object(&NAMED));
+/// Some kinds let names come twice.
+const LOOSE_LIST: Kind = List(&Object(&NAMED));
+const LOOSE_CONDITIONS: Field = field("matchConditions", LOOSE_LIST);
 const VALIDATION_LIST: Kind = List(&Object(&VALIDATION));
 const ANNOTATION_LIST: Kind = List(&Object(&ANNOTATION));
 const CONDITIONS: Field = field("matchConditions", NAMED_LIST);
@@ -116,7 +119,7 @@ static MUTATING: Object = object(&[
     ANNOTATIONS,
     FAILURE,
     field("targetMatchConstraints", Object(&TARGETS)),
-    field("targetMatchConditions", List(&Object(&NAMED))),
+    field("targetMatchConditions", NAMED_LIST),
     text("reinvocationPolicy"),
     field("autogen", Object(&MUTATING_AUTOGEN)),
     WEBHOOKS,
@@ -151,7 +154,7 @@ static GENERATING: Object = object(&[
 
 static DELETING: Object = object(&[
     MATCHING,
-    field("conditions", List(&Object(&NAMED))),
+    field("conditions", NAMED_LIST),
     VARIABLES,
     text("schedule").required(),
     field("deletionPropagationPolicy", Choice(&["Foreground", "Background", "Orphan"])),
@@ -232,14 +235,14 @@ static IMAGE_CONFIGURATION: Object =
 
 static IMAGE_VALIDATING: Object = object(&[
     MATCHING,
-    CONDITIONS,
-    VARIABLES,
+    LOOSE_CONDITIONS,
+    field("variables", LOOSE_LIST),
     VALIDATIONS.required(),
     ANNOTATIONS,
     FAILURE,
     ACTIONS,
     field("matchImageReferences", List(&Object(&IMAGE_REFERENCE))),
-    field("images", List(&Object(&NAMED))),
+    field("images", LOOSE_LIST),
     field("attestors", List(&Object(&ATTESTOR))).required(),
     field("attestations", List(&Object(&ATTESTATION))),
     field("credentials", Object(&CREDENTIALS)),
@@ -253,7 +256,7 @@ static REFERENCE: Object = object(&[text("name").required(), text("kind").requir
 
 static EXCEPTION: Object = object(&[
     field("policyRefs", List(&Object(&REFERENCE))).required(),
-    CONDITIONS,
+    LOOSE_CONDITIONS,
     texts("images"),
     texts("allowedValues"),
     field("reportResult", Choice(&["skip", "pass"])),

@@ -62,6 +62,8 @@ pub enum Kind {
     List(&'static Kind),
     /// A list of different items.
     Set(&'static Kind),
+    /// A list of objects with different names.
+    Named(&'static Kind),
     /// An object.
     Object(&'static Object),
 }

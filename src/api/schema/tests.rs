@@ -90,6 +90,45 @@ fn conditions_that_cannot_be_decoded_are_fatal() {
 }
 
 #[test]
+fn conditions_keep_only_the_fields_that_they_have() {
+    let odd = r#"{"key":"a","operator":"Equals","value":"b","foo":"{{nope}}"}"#;
+    let inner = format!(r#"{{"list":"x","preconditions":{{"all":[{odd}],"foo":1}}}}"#);
+    let rule = format!(
+        r#"{{"name":"r","match":{{}},"preconditions":{{"any":[{odd}],"foo":"{{{{nope}}}}"}},"validate":{{"foreach":[{{"list":"x","foreach":[{inner}]}}]}}}}"#
+    );
+    let checked = check(&policy(&rule)).unwrap();
+    assert!(!crate::value::print::json(&checked).contains("foo"));
+    let known = r#"{"all":[{"key":"a","operator":"Equals","value":"b"}]}"#;
+    assert!(crate::value::print::json(&checked).contains(known), "also in nested loops");
+}
+
+#[test]
+fn names_of_variables_and_conditions_come_once_in_most_kinds() {
+    let named =
+        r#"[{"name":"a","expression":"true"},{"name":"b","expression":"1"},{"name":"a","expression":"2"}]"#;
+    let told = |kind: &str, field: &str, more: &str| {
+        let text = format!(
+            r#"{{"apiVersion":"policies.kyverno.io/v1","kind":"{kind}","metadata":{{"name":"p"}},"spec":{{"{field}":{named}{more}}}}}"#
+        );
+        check(&corpus::parse(&text)).err().map(|e| e.to_string())
+    };
+    for (kind, field, more) in [
+        ("ValidatingPolicy", "variables", ""),
+        ("ValidatingPolicy", "matchConditions", ""),
+        ("MutatingPolicy", "targetMatchConditions", ""),
+        ("GeneratingPolicy", "variables", r#","generate":[{"expression":"x"}]"#),
+        ("DeletingPolicy", "conditions", r#","schedule":"* * * * *""#),
+    ] {
+        let text = format!(
+            "failed to validate resource ({kind}.policies.kyverno.io \"p\" is invalid: spec.{field}[2]: Duplicate value: {{\"name\":\"a\"}})"
+        );
+        assert_eq!(told(kind, field, more), Some(text));
+    }
+    let rest = r#","attestors":[],"validations":[]"#;
+    assert_eq!(told("ImageValidatingPolicy", "variables", rest), None);
+}
+
+#[test]
 fn defaults_come_last_in_their_object() {
     let checked = check(&policy(r#"{"validate":{"cel":{}},"match":{},"name":"r"}"#)).unwrap();
     let rule = &checked.at(&["spec", "rules"]).unwrap().as_list().unwrap()[0];
