@@ -139,7 +139,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
     world.clone_sources = clone_sources(test, log);
     let reads_context =
-        |p: &&LoadedPolicy| p.document.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/");
+        |p: &LoadedPolicy| p.document.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/");
     let lost = lost.filter(|_| policies.policies.iter().any(reads_context));
     if let (Some(first), Some(text)) = (
         resources.first(),
