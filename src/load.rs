@@ -5,6 +5,7 @@
 //! check, or are no policies. Which of these make a whole file fall away follows the reference
 //! (`docs/policies.md`, "Loading").
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -16,6 +17,7 @@ use crate::ir::admission::PolicyBinding;
 use crate::ir::policy::Cleanup;
 use crate::ir::review::{Exemption, Proxy};
 use crate::ir::{Exception, Policy};
+use crate::kubernetes::Kinds;
 use crate::lower;
 use crate::sources::files::SourceText;
 use crate::value::place::PathPart;
@@ -336,8 +338,12 @@ fn passed_over(d: &Document, text: String) -> Item {
 }
 
 fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item {
-    let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
-    if api_version.is_empty() || kind.is_empty() {
+    let (api_version, kind) = match (type_field(value, "apiVersion"), type_field(value, "kind")) {
+        (Ok(api_version), Ok(kind)) => (api_version, kind),
+        (Err(e), _) | (_, Err(e)) => return passed_over(d, format!("failed to parse document ({e})")),
+    };
+    let (api_version, kind) = (&*api_version, &*kind);
+    if api_version.is_empty() && kind.is_empty() {
         return passed_over(d, "failed to parse document (GVK cannot be empty)".into());
     }
     if let Some(item) = admission(d, value, reader) {
@@ -467,6 +473,22 @@ pub fn unserved(document: &Value) -> Option<String> {
     schema::check(document).err().map(|e| e.to_string())
 }
 
+/// `apiVersion` or `kind` as text; scalars are taken for what they print.
+///
+/// # Errors
+/// It is a list or an object.
+fn type_field<'v>(value: &'v Value, name: &str) -> Result<Cow<'v, str>, String> {
+    match value.get(name) {
+        None | Some(Value::Null) => Ok(Cow::Borrowed("")),
+        Some(Value::Str(text)) => Ok(Cow::Borrowed(text)),
+        Some(v @ (Value::List(_) | Value::Map(_))) => Err(format!(
+            "failed to parse yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go struct field TypeMeta.{name} of type string",
+            v.json_type()
+        )),
+        Some(scalar) => Ok(Cow::Owned(crate::value::print::display(scalar))),
+    }
+}
+
 /// A document of another kind: a known kind that is no policy makes the file fall away.
 fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     const OTHER_POLICIES: [&str; 2] = ["policies.kyverno.io", "admissionregistration.k8s.io"];
@@ -474,10 +496,12 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     if OTHER_POLICIES.contains(&group) {
         return left(d, &[], format!("{kind} of {api_version} is not supported yet"), false);
     }
-    if document::scope::is_built_in_group(group) {
-        let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
+    let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
+    let is_known = |kind: &str| Kinds::built_in().kind(group, version, kind).is_some();
+    if is_known(kind) || kind.strip_suffix("List").is_some_and(is_known) {
         return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
     }
+    let has_version = Kinds::built_in().all().iter().any(|r| &*r.group == group && &*r.version == version);
     let unsupported = || left(d, &[], format!("policy type not supported {api_version}, Kind={kind}"), true);
     let name = d.value.text_at(&["metadata", "name"]);
     let text = match (api_version, kind) {
@@ -489,8 +513,11 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
             let text = format!("{kind}.cli.kyverno.io \"{name}\" is invalid: spec: Required value");
             return passed_over(d, format!("failed to validate resource ({text})"));
         }
+        // A version with two slashes is none.
+        _ if version.contains('/') => "failed to locate OpenAPI spec for GV: ".to_string(),
+        _ if has_version => format!("kind {kind} not found in {api_version} groupversion"),
         ("cli.kyverno.io/v1alpha1", _) => format!("kind {kind} not found in {api_version} groupversion"),
-        _ => format!("failed to locate OpenAPI spec for GV: {api_version}"),
+        _ => schema::unknown_kind(api_version, kind),
     };
     passed_over(d, format!("failed to parse document (failed to retrieve validator: {text})"))
 }

@@ -41,17 +41,3 @@ pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
 pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
-
-/// Whether a kind belongs to an API group that Kubernetes itself brings.
-pub fn is_built_in_group(group: &str) -> bool {
-    matches!(
-        group,
-        "" | "apps"
-            | "batch"
-            | "autoscaling"
-            | "policy"
-            | "events.k8s.io"
-            | "coordination.k8s.io"
-            | "discovery.k8s.io"
-    ) || CLUSTER_SCOPED.iter().any(|(g, _)| *g == group)
-}

@@ -25,10 +25,12 @@ pub enum Shape {
     Whole,
     /// An object of any content.
     Map,
+    /// An object of a type of this name, of any content as far as this module knows.
+    Kind(&'static str),
     /// An object of texts.
     Texts,
-    /// An object of lists of texts, of a type of this name.
-    Lists(&'static str),
+    /// An object of lists, of a type of this name, of such items.
+    Lists(&'static str, &'static Shape),
     /// A list.
     List(&'static Shape),
     /// An object of these fields.
@@ -218,7 +220,7 @@ impl Walk {
             (Shape::Text | Shape::Word(_), Value::Str(_))
             | (Shape::Flag, Value::Bool(_))
             | (Shape::Whole, Value::Int(_) | Value::UInt(_))
-            | (Shape::Map, Value::Map(_)) => value.clone(),
+            | (Shape::Map | Shape::Kind(_), Value::Map(_)) => value.clone(),
             (Shape::Text, Value::Bool(b)) if !self.embedded => Value::from(if *b { "true" } else { "false" }),
             (Shape::Text, Value::Int(i)) if !self.embedded => Value::from(i.to_string()),
             (Shape::Text, Value::UInt(u)) if !self.embedded => Value::from(u.to_string()),
@@ -232,12 +234,12 @@ impl Walk {
                 }
                 Value::Map(out)
             }
-            (Shape::Lists(name), Value::Map(entries)) => {
+            (Shape::Lists(name, item), Value::Map(entries)) => {
                 let mut out = Map::new();
                 for (key, value) in entries.iter() {
                     self.path.push(PathPart::Key(key.clone()));
                     let list = match value {
-                        Value::List(_) | Value::Null => self.value(value, &Shape::List(&Shape::Text)),
+                        Value::List(_) | Value::Null => self.value(value, &Shape::List(item)),
                         other => self.wrong_type(other, name),
                     };
                     out.insert(key.clone(), list);
@@ -279,12 +281,12 @@ fn go_type(shape: &Shape) -> String {
     match shape {
         Shape::Any => "interface {}".into(),
         Shape::Text => "string".into(),
-        Shape::Word(name) => (*name).into(),
+        Shape::Word(name) | Shape::Kind(name) => (*name).into(),
         Shape::Flag => "bool".into(),
         Shape::Whole => "int".into(),
         Shape::Map => "map[string]interface {}".into(),
         Shape::Texts => "map[string]string".into(),
-        Shape::Lists(name) => format!("map[string]{name}"),
+        Shape::Lists(name, _) => format!("map[string]{name}"),
         Shape::List(item) => format!("[]{}", go_type(item)),
         Shape::Object(object) if matches!(object.name, "ObjectMeta" | "UserInfo") => {
             format!("v1.{}", object.name)

@@ -31,7 +31,7 @@ const ACCOUNT: Object = Object {
         field("username", Shape::Text),
         field("uid", Shape::Text),
         field("groups", Shape::List(&Shape::Text)),
-        field("extra", Shape::Lists("v1.ExtraValue")),
+        field("extra", Shape::Lists("v1.ExtraValue", &Shape::Text)),
     ],
 };
 

@@ -102,7 +102,7 @@ impl Values {
             );
             return Err(Refused { notice: Some(notice), text, hint: None });
         }
-        let namespaces = namespaces(&doc).map_err(wrap)?;
+        let namespaces = namespaces(&doc, "ValuesSpec.namespaces").map_err(wrap)?;
         Ok(Values::with_namespaces(&doc, namespaces)?)
     }
 
@@ -111,7 +111,7 @@ impl Values {
     /// # Errors
     /// An operation that there is not.
     pub fn of(doc: &Value) -> Result<Values, String> {
-        Values::with_namespaces(doc, namespaces(doc)?)
+        Values::with_namespaces(doc, namespaces(doc, "values.namespaces")?)
     }
 
     fn with_namespaces(doc: &Value, namespaces: Vec<Value>) -> Result<Values, String> {
@@ -187,20 +187,31 @@ impl Values {
     }
 }
 
-/// The namespaces of a document.
-fn namespaces(doc: &Value) -> Result<Vec<Value>, String> {
-    doc.get("namespaces").and_then(Value::as_list).unwrap_or_default().iter().map(decoded).collect()
+/// The namespaces of a document; `place` is where errors say that they are.
+fn namespaces(doc: &Value, place: &str) -> Result<Vec<Value>, String> {
+    let all = doc.get("namespaces").and_then(Value::as_list).unwrap_or_default();
+    all.iter().map(|ns| decoded(ns, place)).collect()
+}
+
+/// The text of a wrong type in a namespace, with the fields around it.
+fn at_place(text: &str, place: &str) -> String {
+    const FIELD: &str = "Go struct field ";
+    let parts = text.split_once(FIELD).and_then(|(head, rest)| Some((head, rest.split_once('.')?)));
+    let Some((head, (holder, path))) = parts else { return text.into() };
+    let is_type = holder == "Namespace" && (path.starts_with("apiVersion ") || path.starts_with("kind "));
+    let embedded = if is_type { "TypeMeta." } else { "" };
+    format!("{head}{FIELD}{holder}.{place}.{embedded}{path}")
 }
 
 /// A namespace as the reference's types hold it.
-fn decoded(given: &Value) -> Result<Value, String> {
+fn decoded(given: &Value, place: &str) -> Result<Value, String> {
     let types = Types::built_in();
     let Some(def) = types.of_kind(&["".into(), "v1".into(), "Namespace".into()]) else {
         return Ok(given.clone());
     };
     let problems = problems(given, def, types);
     let text = match (problems.wrong, problems.unknown.first()) {
-        (Some(wrong), _) => wrong,
+        (Some(wrong), _) => at_place(&wrong, place),
         (None, Some(path)) => {
             let name = path.rsplit('.').next().unwrap_or_default();
             format!("json: unknown field \"{name}\"")
@@ -223,7 +234,11 @@ const RESOURCE: Object =
 
 const RULE: Object = Object {
     name: "Rule",
-    fields: &[field("name", Shape::Text), field("values", Shape::Map), field("foreachValues", Shape::Map)],
+    fields: &[
+        field("name", Shape::Text),
+        field("values", Shape::Map),
+        field("foreachValues", Shape::Lists("[]interface {}", &Shape::Any)),
+    ],
 };
 
 const POLICY: Object = Object {
@@ -264,7 +279,7 @@ const SUBRESOURCE: Object = Object {
 const GLOBAL: Field = field("globalValues", Shape::Map);
 const POLICIES: Field = field("policies", Shape::List(&Shape::Object(&POLICY)));
 const SELECTOR: Field = field("namespaceSelector", Shape::List(&Shape::Object(&NAMESPACE_SELECTOR)));
-const NAMESPACES: Field = field("namespaces", Shape::List(&Shape::Map));
+const NAMESPACES: Field = field("namespaces", Shape::List(&Shape::Kind("v1.Namespace")));
 const SUBRESOURCES: Field = field("subresources", Shape::List(&Shape::Object(&SUBRESOURCE)));
 
 /// Values as they stand in a test.

@@ -52,8 +52,12 @@ impl Walk {
     /// Collects the fields of `value` that its table does not know.
     pub fn unknown_fields(&mut self, kind: &Kind, value: &Value) {
         match (kind, value) {
-            (Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops | Kind::Open, _)
-            | (Kind::TextMap, Value::Map(_)) => {}
+            (Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops | Kind::Open, _) => {}
+            (Kind::TextMap, Value::Map(fields)) => {
+                for (key, value) in fields.iter() {
+                    self.in_key(key, |walk| walk.unknown_fields(&Kind::Text, value));
+                }
+            }
             (Kind::Object(table), Value::Map(fields)) => {
                 let is_strict = !matches!(table.rule, Rule::LateUnknown);
                 for key in fields.keys().filter(|key| is_strict && table.field(key).is_none()) {
@@ -74,6 +78,8 @@ impl Walk {
                 self.unknown_in_items(kind, items);
             }
             (_, Value::Map(fields)) => fields.keys().for_each(|key| self.unknown(key)),
+            // Where no list belongs, nothing is known of its items.
+            (_, Value::List(items)) => self.unknown_in_items(&Kind::Text, items),
             _ => {}
         }
     }

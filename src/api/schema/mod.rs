@@ -171,7 +171,8 @@ pub fn check(document: &Value) -> Result<Value, SchemaError> {
     Ok(Value::Map(out))
 }
 
-fn unknown_kind(api_version: &str, kind: &str) -> String {
+/// Why a kind has no schema.
+pub fn unknown_kind(api_version: &str, kind: &str) -> String {
     let known = SERVED.iter().any(|s| {
         let version = api_version.strip_prefix(s.group).and_then(|rest| rest.strip_prefix('/'));
         s.versions.iter().any(|(served, _)| version == Some(served))
