@@ -14,6 +14,7 @@ use crate::policy_set::Outcome;
 
 use super::policies::Snapshot;
 use super::reports::Counters;
+use super::tally::Tally;
 
 const BUCKETS: [f64; 15] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
@@ -59,6 +60,8 @@ pub struct Metrics {
     http: IntCounterVec,
     results: IntCounterVec,
     reviews: IntCounterVec,
+    /// Counters of the two above.
+    tally: Tally,
     /// Requests that were refused because too many were under way.
     pub shed: IntCounter,
     /// Requests that were not answered in time.
@@ -157,6 +160,7 @@ impl Metrics {
                 "Rules in use.",
                 &["policy_type", "policy_namespace", "policy_name", "rule_name", "rule_type", "status_ready"],
             )?,
+            tally: Tally::default(),
             registry,
         })
     }
@@ -181,45 +185,47 @@ impl Metrics {
 
     /// Counts results about an object.
     pub fn results(&self, incoming: &Incoming, target: &Target, outcome: &Outcome) {
+        if outcome.policies.is_empty() {
+            return;
+        }
         let operation = incoming.text(&["operation"]).to_lowercase();
-        for (policy, rule) in outcome.results() {
+        let (kind, of) = (incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]));
+        let dry = incoming.dry_run();
+        let book = self.tally.book((kind, of, &operation, dry));
+        for p in &outcome.policies {
+            let policy = &p.policy;
             let namespace = policy.namespace.as_deref().unwrap_or("-");
             let background = if policy.background { "true" } else { "false" };
-            let (kind, of) = (incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]));
-            if policy.is_review() {
-                let mode = if policy.follows.denies { "Deny" } else { "Audit" };
+            let cause = "admission_request";
+            let enforced = |rule: &RuleOutcome| match policy.is_review() {
+                true => policy.follows.denies,
+                false => enforces(of_result(policy, rule, target)),
+            };
+            book.count(policy, &p.rules, enforced, |rule, enforced| {
                 let result = rule.status.name();
+                if policy.is_review() {
+                    let mode = if enforced { "Deny" } else { "Audit" };
+                    let labels =
+                        [mode, background, &policy.name, namespace, kind, of, &operation, cause, result];
+                    return self.reviews.with_label_values(&labels);
+                }
                 let labels = [
-                    mode,
+                    if enforced { "enforce" } else { "audit" },
+                    policy_type(policy),
                     background,
-                    &policy.name,
                     namespace,
+                    &policy.name,
                     kind,
                     of,
                     &operation,
-                    "admission_request",
+                    &rule.rule,
                     result,
+                    rule_type(rule),
+                    cause,
+                    if dry { "true" } else { "false" },
                 ];
-                self.reviews.with_label_values(&labels).inc();
-                continue;
-            }
-            let mode = if enforces(of_result(policy, rule, target)) { "enforce" } else { "audit" };
-            let labels = [
-                mode,
-                policy_type(policy),
-                background,
-                namespace,
-                &policy.name,
-                kind,
-                of,
-                &operation,
-                &rule.rule,
-                rule.status.name(),
-                rule_type(rule),
-                "admission_request",
-                if incoming.dry_run() { "true" } else { "false" },
-            ];
-            self.results.with_label_values(&labels).inc();
+                self.results.with_label_values(&labels)
+            });
         }
     }
 
@@ -228,6 +234,7 @@ impl Metrics {
         let result = if snapshot.problems.is_empty() { "ok" } else { "problems" };
         self.reloads.with_label_values(&[result]).inc();
         self.problems.set(i64::try_from(snapshot.problems.len()).unwrap_or(i64::MAX));
+        self.tally.forget();
         self.policies.reset();
         self.rules.reset();
         self.not_run.reset();

@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod policies;
 pub mod reports;
 pub mod selfmade;
+mod tally;
 pub mod tls;
 pub mod traces;
 mod watch;
