@@ -50,6 +50,7 @@ pub mod report;
 pub mod scan;
 pub mod search;
 pub mod serve;
+pub mod settings;
 pub mod sources;
 pub mod testing;
 pub mod value;

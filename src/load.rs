@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::api::admission::defaulted;
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
@@ -185,9 +186,24 @@ enum Item {
     Left(Problem),
 }
 
+/// Who reads policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// A command that applies policies: admission policies of Kubernetes in the versions that the reference's
+    /// commands read.
+    Command,
+    /// A server, which takes all versions that an API server takes.
+    Server,
+}
+
 /// Loads the texts of one argument; a fatal problem in one of them empties it whole.
 pub fn argument(sources: &[SourceText]) -> Policies {
-    let loaded: Vec<Vec<Item>> = sources.par_iter().map(|s| source(&s.name, &s.text)).collect();
+    argument_for(sources, Reader::Command)
+}
+
+/// Loads the texts of one argument for a reader.
+pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
+    let loaded: Vec<Vec<Item>> = sources.par_iter().map(|s| source(&s.name, &s.text, reader)).collect();
     let mut out = Policies::default();
     let items: Vec<Item> = loaded.into_iter().flatten().collect();
     let fatal = items.iter().any(|i| matches!(i, Item::Left(p) if p.fatal));
@@ -250,7 +266,7 @@ impl Policies {
     }
 }
 
-fn source(name: &str, text: &str) -> Vec<Item> {
+fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
     let name: Arc<str> = name.into();
     match document::parse_stream(&name, text, Duplicates::Error) {
         Err(e) => vec![Item::Left(Problem {
@@ -264,7 +280,7 @@ fn source(name: &str, text: &str) -> Vec<Item> {
         Ok(documents) => documents
             .into_iter()
             .flat_map(|d| match d {
-                Ok(d) => one(&d),
+                Ok(d) => one(&d, reader),
                 Err(e) => vec![Item::Left(Problem {
                     source: e.source,
                     line: e.line,
@@ -281,20 +297,20 @@ fn source(name: &str, text: &str) -> Vec<Item> {
     }
 }
 
-fn one(d: &Document) -> Vec<Item> {
+fn one(d: &Document, reader: Reader) -> Vec<Item> {
     if d.value.is_null() {
         return Vec::new();
     }
     if d.value.text_at(&["apiVersion"]) == "v1" && d.value.text_at(&["kind"]) == "List" {
-        return list(d);
+        return list(d, reader);
     }
-    vec![item(d, &d.value, true)]
+    vec![item(d, &d.value, true, reader)]
 }
 
 /// The items of a `v1 List` are read without schema and defaults.
-fn list(d: &Document) -> Vec<Item> {
+fn list(d: &Document, reader: Reader) -> Vec<Item> {
     let items = d.value.get("items").and_then(Value::as_list).unwrap_or_default();
-    items.iter().map(|v| item(d, v, false)).collect()
+    items.iter().map(|v| item(d, v, false, reader)).collect()
 }
 
 fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
@@ -319,12 +335,12 @@ fn passed_over(d: &Document, text: String) -> Item {
     }
 }
 
-fn item(d: &Document, value: &Value, with_schema: bool) -> Item {
+fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item {
     let (api_version, kind) = (value.text_at(&["apiVersion"]), value.text_at(&["kind"]));
     if api_version.is_empty() || kind.is_empty() {
         return passed_over(d, "failed to parse document (GVK cannot be empty)".into());
     }
-    if let Some(item) = admission(d, value) {
+    if let Some(item) = admission(d, value, reader) {
         return item;
     }
     if !schema::is_served(api_version, kind) {
@@ -398,12 +414,19 @@ fn review(d: &Document, value: &Value) -> Option<Item> {
     Some(Item::Policy(Box::new(loaded), String::new()))
 }
 
-/// An admission policy of Kubernetes or its binding, in the versions that the reference reads.
-fn admission(d: &Document, value: &Value) -> Option<Item> {
+/// An admission policy of Kubernetes or its binding, in the versions that the reader takes.
+fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
     let refused = || crate::api::admission::readable(value).err();
-    match (value.text_at(&["apiVersion"]), value.text_at(&["kind"])) {
-        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy")
-        | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicy") => {
+    let version = value.text_at(&["apiVersion"]).strip_prefix("admissionregistration.k8s.io/")?;
+    let kind = value.text_at(&["kind"]);
+    let takes = match reader {
+        Reader::Server => matches!(version, "v1" | "v1beta1" | "v1alpha1"),
+        Reader::Command if kind.starts_with("Mutating") => version == "v1alpha1",
+        Reader::Command => version == "v1",
+    };
+    match kind {
+        _ if !takes => None,
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
             if let Some(text) = refused() {
                 return Some(left(d, &[], text, false));
             }
@@ -421,12 +444,15 @@ fn admission(d: &Document, value: &Value) -> Option<Item> {
             };
             Some(Item::Policy(Box::new(loaded), String::new()))
         }
-        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding")
-        | ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBinding") => {
+        "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
             if let Some(text) = refused() {
                 return Some(left(d, &[], text, false));
             }
-            Some(Item::Binding(Box::new(lower::admission::offline::binding(value))))
+            let (kind, mut binding) = lower::admission::offline::binding(value);
+            if reader == Reader::Server {
+                binding = lower::admission::binding(&defaulted(value));
+            }
+            Some(Item::Binding(Box::new((kind, binding))))
         }
         _ => None,
     }

@@ -30,6 +30,10 @@ fn options() -> Options {
         excluded_namespaces: Vec::new(),
         ignore_failures: false,
         exclude_bootstrap: false,
+        selectors: [None, None],
+        conditions: Vec::new(),
+        labels: Default::default(),
+        annotations: Default::default(),
     }
 }
 

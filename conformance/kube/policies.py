@@ -57,6 +57,9 @@ _POLICIES = [
                                 validate={"message": "no exec", "deny": {}})),
     cluster_policy("add-label", rule("add", written(["ConfigMap"], selector={"matchLabels": {"mutate": "?*"}}), mutate={
         "patchStrategicMerge": {"metadata": {"labels": {"+(added)": "by-policy"}}}})),
+    cluster_policy("see-second", rule("see", written(["ConfigMap"], selector={"matchLabels": {"again": "yes"}}), preconditions={
+        "all": [{"key": "{{ request.object.data.second || '' }}", "operator": "NotEquals", "value": ""}]}, mutate={
+            "patchStrategicMerge": {"metadata": {"labels": {"seen": "{{ request.object.data.second }}"}}}})),
     cluster_policy("add-deny", rule("add", written(["ConfigMap"], selector={"matchLabels": {"mutate": "deny"}}), mutate={
         "patchStrategicMerge": {"metadata": {"labels": {"deny": "yes"}}}})),
     validating("no-forbidden", without("forbidden"), "key forbidden"),
@@ -71,4 +74,60 @@ _POLICIES = [
                        "applyConfiguration": {"expression": "Object{data: {\"cel\": \"yes\"}}"}}]}},
 ]
 
-POLICIES = {policy["metadata"]["name"]: policy for policy in _POLICIES}
+# Put to use while the tests run, with the address of a service that is slow to answer.
+SLOW = cluster_policy("slow", rule("slow", {"kinds": ["Secret"], "operations": ["CREATE"]}, context=[
+    {"name": "answer", "apiCall": {"service": {"url": ""}}}],
+    validate={"message": "the answer came", "deny": {"conditions": {"any": [
+        {"key": "{{ answer }}", "operator": "Equals", "value": {}}]}}}), webhookConfiguration={"timeoutSeconds": 3})
+
+
+def by_name(policies):
+    return {policy["metadata"]["name"]: policy for policy in policies}
+
+
+POLICIES = by_name(_POLICIES)
+
+
+def _in(place, name, message, context, condition, **resources):
+    """A rule on ConfigMaps with the label `live: NAME`, with data from the cluster."""
+    return cluster_policy(place, rule(place, written(["ConfigMap"], selector={"matchLabels": {"live": name}}, **resources),
+                                      context=context, validate={"message": message, "deny": {"conditions": {"any": [condition]}}}))
+
+
+# What `run.py live` registers: policies that need data from the cluster.
+LIVE = by_name([
+    cluster_policy("deny-label", rule("deny", written(["ConfigMap"]), validate=deny("label deny is set", "deny"))),
+    cluster_policy("only-prod", rule("prod", written(["ConfigMap"], namespaceSelector={"matchLabels": {"env": "prod"}}),
+                                     validate=deny("not in prod", "only-prod"))),
+    cluster_policy("audit-label", rule("audit", written(["ConfigMap"]), validate=deny("label audit is set", "audit")),
+                   validationFailureAction="Audit", background=True),
+    _in("teams", "teams", "unknown team", [{"name": "known", "configMap": {"name": "teams", "namespace": "shop"}}],
+        {"key": "{{ request.object.data.team }}", "operator": "AnyNotIn", "value": "{{ known.data.all || '' }}"}),
+    _in("few-services", "services", "too many services", [
+        {"name": "count", "apiCall": {"urlPath": "/api/v1/namespaces/{{ request.namespace }}/services", "jmesPath": "length(items)"}}],
+        {"key": "{{ count }}", "operator": "GreaterThan", "value": 1}),
+    _in("few-secrets", "secrets", "too many secrets", [
+        {"name": "count", "globalReference": {"name": "secrets", "jmesPath": "length(@)"}}],
+        {"key": "{{ count }}", "operator": "GreaterThan", "value": 1}),
+    cluster_policy("no-interns", {"name": "none", "match": {"all": [{
+        "resources": written(["ConfigMap"], selector={"matchLabels": {"live": "roles"}}), "clusterRoles": ["intern"]}]},
+        "validate": {"message": "not for interns", "deny": {}}}),
+    validating("limits", "!has(object.data) || !('size' in object.data) || int(object.data.size) <= "
+               "int(resource.Get('v1', 'configmaps', 'shop', 'limits').data.most)", "too large"),
+    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "params"}, "spec": {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [
+            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]},
+        "matchConditions": [{"name": "mine", "expression": "'live' in object.metadata.?labels.orValue({}) "
+                             "&& object.metadata.labels.live == 'params'"}],
+        "validations": [
+            {"expression": "object.data.color == params.data.color", "messageExpression": "'not ' + params.data.color"},
+            {"expression": "authorizer.group('').resource('secrets').namespace('shop').check('create').allowed()",
+             "message": "may not create secrets"}]}},
+])
+LIVE_BINDING = {
+    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "params"},
+    "spec": {"policyName": "params", "validationActions": ["Deny"],
+             "paramRef": {"name": "colors", "namespace": "shop", "parameterNotFoundAction": "Deny"}}}
+GLOBAL_ENTRY = {"apiVersion": "kyverno.io/v2beta1", "kind": "GlobalContextEntry", "metadata": {"name": "secrets"},
+                "spec": {"kubernetesResource": {"group": "", "version": "v1", "resource": "secrets", "namespace": "shop"}}}

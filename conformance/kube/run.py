@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Webhooks in front of a real API server.
 
-usage: run.py EPHOR BIN_DIR [fixed|simulator|deploy|serve]...
+usage: run.py EPHOR BIN_DIR [fixed|simulator|deploy|serve|live]...
 
 `fixed` sends requests to a server with fixed answers, which tests the harness itself; `simulator` compares
 `ephor webhook-config --simulate` with the API server on random configurations; `deploy` hands it the manifests of `deploy/`; `serve` registers `ephor serve` with
-`ephor webhook-config --apply` and sends requests that its policies decide. Without a name all are run; `serve` is left
+`ephor webhook-config --apply` and sends requests that its policies decide; `live` has a server that takes data of rules from
+the cluster and writes to it. Without a name all are run; `serve` is left
 out, with a line that says so, by a program that has no such command.
 """
 
 import copy
-import json
 import os
 import subprocess
 import sys
@@ -21,56 +21,11 @@ import traceback
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import simulator  # noqa: E402
-from cluster import Cluster, free_ports  # noqa: E402
-from hooks import Hooks, certificates  # noqa: E402
-from policies import POLICIES  # noqa: E402
-
-
-def config_map(name, namespace="shop", labels=None, data=None, **more):
-    meta = {"name": name, "namespace": namespace, **more}
-    if labels:
-        meta["labels"] = labels
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "1"} if data is None else data}
-
-
-def deployment(name, replicas=1, image="registry.test/app:v1", labels=None):
-    return {
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "shop", "labels": labels or {"team": "a"}},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": {
-            "metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": image}]}}},
-    }
-
-
-def pod(name, image="registry.test/app:v1", labels=None, namespace="shop"):
-    return {"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": name, "namespace": namespace, "labels": labels or {"team": "a"}},
-            "spec": {"containers": [{"name": "c", "image": image}]}}
-
-
-class Checks:
-    """Counts what was checked, and goes on after what is wrong."""
-
-    def __init__(self):
-        self.requests = 0
-        self.failed = []
-
-    def that(self, what, condition, told=""):
-        self.requests += 1
-        if not condition:
-            self.failed.append(f"{what}: {told}")
-            print(f"  WRONG {what}: {told}", flush=True)
-
-    def allowed(self, what, answer, warnings=None):
-        self.that(what, answer.ok, f"{answer.code} {answer.message}")
-        if warnings is not None and answer.ok:
-            self.that(what + " (warnings)", answer.warnings == warnings, answer.warnings)
-        return answer
-
-    def denied(self, what, answer, *parts):
-        told = f"{answer.code} {answer.message!r}"
-        self.that(what, not answer.ok and all(p in answer.message for p in parts), told)
-        return answer
+from cluster import Cluster  # noqa: E402
+from hooks import Hooks  # noqa: E402
+from live import live  # noqa: E402
+from policies import POLICIES, SLOW  # noqa: E402
+from serving import Checks, Serve, SlowService, config_map, deployment, pod  # noqa: E402
 
 
 def fixed(cluster, checks, _ephor):
@@ -139,77 +94,20 @@ def compare(cluster, checks, ephor):
         hooks.close()
 
 
-class Serve:
-    """`ephor serve`, registered with the API server."""
-
-    def __init__(self, cluster, ephor):
-        self.cluster, self.ephor = cluster, ephor
-        self.policies = cluster.path("policies")
-        os.makedirs(self.policies)
-        for name, policy in POLICIES.items():
-            self.write(name, policy)
-        self.data = cluster.path("data")
-        os.makedirs(self.data)
-        for name in ("shop", "lab"):
-            # What rules ask of namespaces.
-            namespace = cluster.get({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).object
-            with open(os.path.join(self.data, name + ".yaml"), "w", encoding="utf-8") as f:
-                json.dump(namespace, f)
-        self.port, self.metrics = free_ports(2)
-        self.crt, self.key, self.ca = certificates(cluster.dir)
-        self.start()
-        self.register()
-
-    def write(self, name, policy):
-        path = os.path.join(self.policies, name + ".yaml")
-        with open(path + ".tmp", "w", encoding="utf-8") as f:
-            json.dump(policy, f)
-        os.replace(path + ".tmp", path)
-
-    def start(self):
-        self.process = self.cluster.run("serve", [
-            self.ephor, "serve", "--policies", self.policies, "--listen", f"127.0.0.1:{self.port}",
-            "--metrics-listen", f"127.0.0.1:{self.metrics}", "--data", self.data, "--tls-cert", self.crt, "--tls-key", self.key,
-            "--drain-period", "0s", "--grace-period", "5s",
-        ])
-        self.cluster.until("ephor serve is ready", lambda: self.get("/readyz") == 200 or self.process.poll() is not None)
-        assert self.process.poll() is None, self.cluster.log("serve")
-
-    def get(self, path):
-        import urllib.error
-        import urllib.request
-        try:
-            return urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}{path}", timeout=5).status
-        except urllib.error.HTTPError as error:
-            return error.code
-        except OSError:
-            return 0
-
-    def register(self):
-        args = [self.ephor, "webhook-config", self.policies, "--url", f"https://127.0.0.1:{self.port}", "--ca-bundle", self.ca,
-                "--apply", "--kubeconfig", self.cluster.kubeconfig, "--webhook-timeout", "5"]
-        ran = subprocess.run(args, capture_output=True, text=True, timeout=60, check=False)
-        assert ran.returncode == 0, ran.stderr
-        bad = config_map("probe", labels={"deny": "yes"})
-        self.cluster.until("the configuration is in force", lambda: not self.cluster.create(bad, dry_run=True).ok)
-
-    def unregister(self):
-        for kind, name in (("Mutating", "mutating"), ("Validating", "validating")):
-            self.cluster.delete({"apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}WebhookConfiguration",
-                                 "metadata": {"name": f"kyverno-resource-{name}-webhook-cfg"}})
-
-
 def serve(cluster, checks, ephor):
     """Policies of all kinds decide over requests."""
     known = subprocess.run([ephor, "serve", "--help"], capture_output=True, text=True, check=False)
     if known.returncode:
         print("  left out: the program has no command `serve`")
         return
-    server = Serve(cluster, ephor)
+    server = Serve(cluster, ephor, "serve", POLICIES)
     try:
+        server.register()
         decide(cluster, checks)
         mutate(cluster, checks)
         subresources(cluster, checks)
+        late(cluster, checks, server)
+        again(cluster, checks)
         reload(cluster, checks, server)
         unavailable(cluster, checks, server)
     finally:
@@ -292,6 +190,59 @@ def subresources(cluster, checks):
     checks.allowed("a namespace", cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fresh"}}))
 
 
+def late(cluster, checks, server):
+    """A policy that needs longer than its webhook has time is answered by its failure policy."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "slow", "namespace": "shop"}}
+    with SlowService(6) as slow:
+        for name, failure in (("closed", "Fail"), ("open", "Ignore")):
+            policy = copy.deepcopy(SLOW)
+            policy["metadata"]["name"] = f"slow-{name}"
+            policy["spec"]["webhookConfiguration"]["failurePolicy"] = failure
+            rule = policy["spec"]["rules"][0]
+            rule["context"][0]["apiCall"]["service"]["url"] = slow.url
+            rule["match"]["any"][0]["resources"]["selector"] = {"matchLabels": {"slow": name}}
+            server.write(f"slow-{name}", policy)
+        cluster.until("the slow policies are in use", lambda: server.has("slow-open"))
+        server.register()
+        secret["metadata"]["labels"] = {"slow": "closed"}
+        answer = cluster.create(secret, dry_run=True)
+        checks.denied("a policy over its time", answer, "there was no time to evaluate policies that must not be left out")
+        checks.that("its code", answer.code == 504, answer.code)
+        secret["metadata"]["labels"] = {"slow": "open"}
+        checks.allowed("one that fails open", cluster.create(secret, dry_run=True))
+        checks.allowed("others are decided meanwhile", cluster.create(config_map("meanwhile"), dry_run=True))
+    for name in ("closed", "open"):
+        os.remove(os.path.join(server.policies, f"slow-{name}.yaml"))
+    cluster.until("the slow policies are gone", lambda: not server.has("slow-open"))
+    server.register()
+
+
+def again(cluster, checks):
+    """Mutation by the server is asked again when a webhook after it changed the object."""
+    folder = cluster.path("second")
+    os.makedirs(folder)
+    hooks = Hooks(folder)  # with an authority of its own
+    config = {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "zz-second"},
+        "webhooks": [{
+            "name": "second.hooks.test", "clientConfig": {"url": f"{hooks.url}/second", "caBundle": hooks.ca_bundle},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
+            "objectSelector": {"matchLabels": {"again": "yes"}}, "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        }],
+    }
+    hooks.answers = {"second": {"patch": [{"op": "add", "path": "/data/second", "value": "2"}]}}
+    try:
+        assert cluster.create(config).ok
+        probe = config_map("again", labels={"again": "yes"})
+        cluster.until("the second webhook is called", lambda: cluster.create(probe, dry_run=True).object.get("data", {}).get("second"))
+        made = checks.allowed("two mutators", cluster.create(probe, dry_run=True)).object
+        labels = made.get("metadata", {}).get("labels", {})
+        checks.that("the policy saw what came after it", labels.get("seen") == "2", labels)
+    finally:
+        cluster.delete(config)
+        hooks.close()
+
+
 def reload(cluster, checks, server):
     """Policies change while requests come in: each is decided by the old or the new set, none fails."""
     stop, wrong, count = threading.Event(), [], [0]
@@ -365,7 +316,7 @@ PATHS = {
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/ephor/horizontalpodautoscalers",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/ephor/networkpolicies",
 }
-PARTS = {"fixed": fixed, "simulator": compare, "deploy": deploy, "serve": serve}
+PARTS = {"fixed": fixed, "simulator": compare, "deploy": deploy, "serve": serve, "live": live}
 
 
 def main():
@@ -383,7 +334,7 @@ def main():
             except Exception:  # the other parts still run
                 traceback.print_exc()
                 checks.failed.append("ended early")
-                if name == "serve":
+                if name in ("serve", "live"):
                     print(cluster.log("serve") if os.path.exists(cluster.path("serve.log")) else "")
             failed |= bool(checks.failed)
             print(f"  {checks.requests} checks, {len(checks.failed)} wrong, {time.monotonic() - begin:.1f} s", flush=True)

@@ -6,16 +6,12 @@
 use base64::Engine;
 
 use crate::engine::admission::Denial;
+use crate::engine::admission::warnings::Warnings;
 use crate::patch::Operation;
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
 use super::incoming::Incoming;
-
-/// An API server cuts warnings that are longer.
-const LONGEST_WARNING: usize = 256;
-/// An API server takes no more characters of all warnings together.
-const ALL_WARNINGS: usize = 4096;
 
 /// What is answered.
 #[derive(Clone, Debug, Default)]
@@ -86,12 +82,14 @@ impl Answer {
             response.insert("patch", encoded.into());
             response.insert("patchType", "JSONPatch".into());
         }
-        let warnings = fitting(&self.warnings);
+        let warnings = if self.warnings.is_empty() { Vec::new() } else { fitting(&self.warnings) };
         if !warnings.is_empty() {
             response.insert("warnings", Value::list(warnings.into_iter().map(Value::from).collect()));
         }
         if !self.annotations.is_empty() {
-            response.insert("auditAnnotations", Value::Map(self.annotations.clone()));
+            // An API server puts the name of the webhook and a slash in front, and takes one slash only.
+            let keyed = self.annotations.iter().map(|(k, v)| (Str::from(k.replace('/', ".")), v.clone()));
+            response.insert("auditAnnotations", Value::Map(keyed.collect()));
         }
         let mut review = Map::new();
         review.insert("kind", Value::Str(of.kind.clone()));
@@ -101,27 +99,11 @@ impl Answer {
     }
 }
 
-/// The warnings within an API server's limits, so that none of them makes it drop the others: each cut to
-/// what is shown of it, and those left out that no room is left for.
+/// The warnings within an API server's limits.
 fn fitting(all: &[String]) -> Vec<String> {
-    let mut left = ALL_WARNINGS;
-    let mut out: Vec<String> = Vec::new();
-    for text in all {
-        let count = text.chars().count();
-        let cut: String = match count > LONGEST_WARNING {
-            true => text.chars().take(LONGEST_WARNING - 3).chain("...".chars()).collect(),
-            false => text.clone(),
-        };
-        let size = count.min(LONGEST_WARNING);
-        if size > left {
-            break;
-        }
-        if !cut.is_empty() && !out.contains(&cut) {
-            left -= size;
-            out.push(cut);
-        }
-    }
-    out
+    let mut fitting = Warnings::default();
+    all.iter().for_each(|text| fitting.add(text.clone()));
+    fitting.into_texts()
 }
 
 #[cfg(test)]
@@ -150,12 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn long_warnings_are_cut_and_those_beyond_the_limit_left_out() {
+    fn warnings_stay_within_the_limits_of_an_api_server() {
         let long = "x".repeat(1000);
-        let all: Vec<String> = (0..30).map(|i| format!("{i}{long}")).collect();
-        let sent = fitting(&all);
-        assert_eq!(sent.len(), ALL_WARNINGS / LONGEST_WARNING);
-        assert!(sent.iter().all(|w| w.len() == LONGEST_WARNING && w.ends_with("...")));
-        assert_eq!(fitting(&["a".into(), "".into(), "a".into()]), ["a"]);
+        assert_eq!(fitting(&[long.clone(), "a".into(), "a".into()]), [long.clone(), "a".into()]);
+        assert!(fitting(&vec![long; 2]).len() == 1 && fitting(&["a\nb".into()]).is_empty());
     }
 }

@@ -6,12 +6,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::engine::admission::{Rbac, World as AdmissionWorld};
+use crate::engine::admission::{Authority, Rbac, World as AdmissionWorld};
 use crate::functions::CelLevel;
 use crate::functions::world::{HttpCall, Place, World};
 use crate::kubernetes::{Kinds, Types};
 use crate::sources::context::Context;
 use crate::sources::offline::Offline;
+use crate::sources::registry::Registry;
 use crate::sources::{Call, Sources};
 use crate::value::{Str, Value};
 
@@ -61,16 +62,41 @@ impl Default for Data {
     }
 }
 
+/// What is known of a cluster besides objects.
+#[derive(Clone)]
+pub struct Known {
+    /// The kinds.
+    pub kinds: Arc<Kinds>,
+    /// Their fields.
+    pub types: Arc<Types>,
+    /// Who knows what users may do; `None` = the roles and bindings among the objects.
+    pub authority: Option<Arc<dyn Authority>>,
+    /// Who answers for registries of images; `None` = nobody may be asked.
+    pub registry: Option<Arc<dyn Registry>>,
+}
+
+impl Known {
+    /// What definitions of kinds among objects tell.
+    pub fn of(objects: &[Value], registry: Option<Arc<dyn Registry>>) -> Known {
+        Known { kinds: Kinds::with(objects), types: Types::with(objects), authority: None, registry }
+    }
+}
+
 impl Data {
-    /// Sorts objects by what they are asked for.
+    /// Objects of which the definitions tell the kinds; no registry may be asked.
     pub fn new(objects: Vec<Value>) -> Data {
+        let known = Known::of(&objects, None);
+        Data::with(objects, known)
+    }
+
+    /// Sorts objects by what they are asked for.
+    pub fn with(objects: Vec<Value>, known: Known) -> Data {
+        let Known { kinds, types, authority, registry } = known;
         let of_kind = |kind: &'static str| objects.iter().filter(move |o| o.text_at(&["kind"]) == kind);
         let key = |o: &Value| {
             (Str::from(o.text_at(&["metadata", "namespace"])), Str::from(o.text_at(&["metadata", "name"])))
         };
         let namespaces: HashMap<Str, Value> = of_kind("Namespace").map(|o| (key(o).1, named(o))).collect();
-        let kinds = Kinds::with(&objects);
-        let types = Types::with(&objects);
         let globals = of_kind("GlobalContextEntry").cloned().collect();
         Data {
             config_maps: of_kind("ConfigMap").map(|o| (key(o), o.clone())).collect(),
@@ -79,16 +105,16 @@ impl Data {
                 objects: objects.clone(),
                 globals,
                 types: Some(types.clone()),
-                registry: None,
+                registry: registry.clone(),
             },
-            context: Context { resources: objects.clone(), ..Context::default() },
+            context: Context { resources: objects.clone(), registry, ..Context::default() },
             admission: Arc::new(AdmissionWorld {
                 kinds: Some(kinds.clone()),
                 types: Some(types),
                 level: CelLevel::V26,
                 namespaces,
                 more_namespaces: true,
-                rbac: Some(Arc::new(Rbac::new(&objects))),
+                rbac: Some(authority.unwrap_or_else(|| Arc::new(Rbac::new(&objects)))),
                 objects,
             }),
             kinds,
@@ -197,6 +223,10 @@ impl Sources for Data {
     fn objects(&self) -> &[Value] {
         self.offline.objects()
     }
+
+    fn registry(&self) -> Option<&Arc<dyn Registry>> {
+        self.offline.registry()
+    }
 }
 
 impl World for Data {
@@ -206,6 +236,14 @@ impl World for Data {
 
     fn list(&self, at: &Place<'_>) -> Result<Value, String> {
         self.context.list(at)
+    }
+
+    fn global(&self, name: &str, projection: &str) -> Result<Value, String> {
+        self.offline.global(name, projection).unwrap_or(Ok(Value::Null))
+    }
+
+    fn image(&self, reference: &str) -> Result<Value, String> {
+        self.context.image(reference)
     }
 
     fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {

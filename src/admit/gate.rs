@@ -13,13 +13,15 @@ use crate::functions::Context;
 use crate::ir::Policy;
 use crate::load::{LoadedPolicy, Policies};
 use crate::lower::admission as lower;
-use crate::policy_set::{Engine, Outcome, PolicySet};
+use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
+use crate::settings::{Asking, Settings};
 
 use super::answer::{Answer, Refusal};
 use super::data::Cluster;
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
 use super::subject;
+use crate::value::Value;
 
 /// Policies that are ready to decide.
 pub struct Gate {
@@ -29,6 +31,7 @@ pub struct Gate {
     cluster: Arc<dyn Cluster>,
     broken: Vec<Finding>,
     lost: Option<String>,
+    settings: Option<Arc<Settings>>,
 }
 
 /// A policy that cannot be evaluated.
@@ -74,16 +77,25 @@ impl Deadline {
 
     /// What follows for policies that there was no time for.
     pub(super) fn refusal(&self, left: &[Arc<Policy>]) -> Option<Refusal> {
-        let closed: Vec<&str> = left.iter().filter(|p| p.fail_closed).map(|p| &*p.name).collect();
-        (!closed.is_empty()).then(|| Refusal {
-            message: format!(
-                "there was no time to evaluate policies that must not be left out: {}",
-                closed.join(", ")
-            ),
-            code: 504,
-            reason: "Timeout".into(),
-        })
+        out_of_time(left.iter().map(AsRef::as_ref))
     }
+}
+
+/// How many policies a text names.
+const NAMED: usize = 10;
+
+/// Policies that there was no time for refuse the request when they fail closed.
+fn out_of_time<'p>(left: impl Iterator<Item = &'p Policy>) -> Option<Refusal> {
+    let closed: Vec<&str> = left.filter(|p| p.fail_closed).map(|p| &*p.name).collect();
+    let more = if closed.len() > NAMED { " and others" } else { "" };
+    (!closed.is_empty()).then(|| Refusal {
+        message: format!(
+            "there was no time to evaluate policies that must not be left out: {}{more}",
+            closed.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ")
+        ),
+        code: 504,
+        reason: "Timeout".into(),
+    })
 }
 
 /// An answer and what led to it.
@@ -133,7 +145,49 @@ impl Gate {
             .with_profile(Profile::cluster())
             .with_functions(functions)
             .with_sources(cluster.clone());
-        Gate { engine, changing, asking, cluster, broken, lost: lost.first().cloned() }
+        Gate { engine, changing, asking, cluster, broken, lost: lost.first().cloned(), settings: None }
+    }
+
+    /// The same gate with values that rules get in place of their data.
+    pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Gate {
+        self.engine = self.engine.with_values(values);
+        self
+    }
+
+    /// The same gate with what operators set.
+    pub fn with_settings(mut self, settings: Arc<Settings>) -> Gate {
+        let mut functions = self.engine.functions().clone();
+        if let Some(registry) = &settings.default_registry {
+            functions.default_registry = registry.clone();
+        }
+        functions.mutate_registry = settings.mutate_registry.unwrap_or(functions.mutate_registry);
+        self.engine = self.engine.with_functions(functions);
+        self.settings = Some(settings);
+        self
+    }
+
+    /// What operators set, if anything.
+    pub fn settings(&self) -> Option<&Settings> {
+        self.settings.as_deref()
+    }
+
+    /// Whether policies are not asked about a request, by what operators set.
+    fn is_left_out(&self, settings: &Settings, incoming: &Incoming) -> bool {
+        let user = incoming.object("userInfo");
+        let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
+        let namespace = incoming.text(&["namespace"]);
+        let (roles, cluster_roles) = match settings.asks_for_roles() {
+            true => self.cluster.roles(&user, namespace),
+            false => Default::default(),
+        };
+        let who = Asking {
+            user: user.text_at(&["username"]),
+            groups: groups.iter().filter_map(Value::as_str).collect(),
+            roles,
+            cluster_roles,
+        };
+        let kinds = self.cluster.kinds();
+        settings.excludes(&who, &subject::filtered(incoming, &kinds))
     }
 
     /// The policies that cannot be evaluated.
@@ -170,6 +224,10 @@ impl Gate {
 
     /// Answers a review.
     pub fn answer(&self, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
+        let settings = self.settings.as_deref().filter(|s| s.leaves_out());
+        if settings.is_some_and(|settings| self.is_left_out(settings, incoming)) {
+            return Decision::default();
+        }
         if let Some(broken) = self.broken.iter().find(|b| b.fail_closed) {
             let text = format!("policy {} cannot be evaluated: {}", broken.policy, broken.text);
             return Decision::of(Answer::denied(text));
@@ -190,6 +248,13 @@ impl Gate {
             Phase::Validate => super::verdict::decide(self, route, incoming, deadline),
             Phase::Mutate => super::changing::decide(self, route, incoming, deadline),
         }
+    }
+
+    /// What is answered when time ran out before the policies of a path were ready.
+    pub fn late(&self, route: &Route) -> Decision {
+        let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
+        let denial = out_of_time(asked.map(AsRef::as_ref));
+        Decision::of(Answer { denial, ..Answer::default() })
     }
 
     /// Whether there may be rules that only audit, and that a path asks about a request.

@@ -14,7 +14,7 @@ mod subject;
 mod verdict;
 
 pub use answer::Answer;
-pub use data::Data;
+pub use data::{Data, Known};
 pub use gate::{Deadline, Decision, Finding, Gate};
 pub use incoming::{Incoming, Undecodable};
 pub use route::Route;

@@ -6,10 +6,28 @@
 use crate::engine::request::{Parts, UserParts};
 use crate::engine::{Profile, Request};
 use crate::functions::Context;
+use crate::kubernetes::Kinds;
+use crate::settings::Subject;
 use crate::value::{Map, Str, Value};
 
 use super::data::Cluster;
 use super::incoming::Incoming;
+
+/// A review as filters look at it: the kind of the resource, also where a subresource has one of its own.
+pub fn filtered<'r>(incoming: &'r Incoming, kinds: &'r Kinds) -> Subject<'r> {
+    let of = |key: &str| incoming.text(&["resource", key]);
+    let known = kinds.resource(of("group"), of("version"), of("resource"));
+    Subject {
+        kind: [
+            of("group"),
+            of("version"),
+            known.map_or_else(|| incoming.text(&["kind", "kind"]), |r| &*r.kind),
+        ],
+        subresource: incoming.text(&["subResource"]),
+        namespace: incoming.text(&["namespace"]),
+        name: incoming.text(&["name"]),
+    }
+}
 
 /// Makes the request of a review.
 ///

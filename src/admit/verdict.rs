@@ -3,7 +3,7 @@
 //! Rules that enforce, or that warn, are asked before the answer; all others after it ([`later`]). A failed rule
 //! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
 
-use crate::engine::action::{effective, enforces};
+use crate::engine::action::{effective, enforces, of_result};
 use crate::engine::admission::{Review, validate};
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::{Policy, Rule};
@@ -48,7 +48,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     if results().any(|r| blocked(&r)) {
         // Policies that only warn are not told of.
         let told = results().filter(|(p, _)| !p.is_review());
-        let enforced = |p: &Policy, r: &RuleOutcome| enforces(action_of(p, r, &request.target));
+        let enforced = |p: &Policy, r: &RuleOutcome| enforces(of_result(p, r, &request.target));
         reasons.push(denial::block(&Subject::of(incoming), told, enforced));
     }
     let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
@@ -76,12 +76,6 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     Decision { answer, outcome: done.outcome, request: Some(request) }
 }
 
-/// The failure action of the rule that gave a result.
-fn action_of<'p>(policy: &'p Policy, result: &RuleOutcome, target: &Target) -> &'p str {
-    let rules = policy.rules_for(&target.kind);
-    effective(policy, rules.iter().find(|r| r.name == result.rule).map(AsRef::as_ref), target)
-}
-
 /// Whether the result of a rule refuses the request.
 fn blocks(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
     let counts = match result.status {
@@ -89,7 +83,7 @@ fn blocks(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
         Status::Error => policy.fail_closed,
         _ => false,
     };
-    counts && enforces(action_of(policy, result, target))
+    counts && enforces(of_result(policy, result, target))
 }
 
 fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {

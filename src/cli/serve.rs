@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
+use crate::cluster::Choice;
 use crate::serve::http::Limits;
 use crate::serve::policies::Places;
+use crate::serve::reports::Wanted;
 use crate::serve::selfmade::SelfMade;
 use crate::serve::tls::Pair;
 use crate::serve::{AuditLog, Settings, Tls, run as serve};
@@ -21,6 +23,24 @@ const FLAGS: &[Flag] = &[
         Takes::List,
         "files and folders with objects that rules ask for: namespaces, ConfigMaps, roles, parameters",
     ),
+    flag(
+        "cluster",
+        Takes::Switch,
+        "take data of rules from the cluster: that of the pod's account, or of KUBECONFIG",
+    ),
+    flag("context", Takes::Text, "context of that file"),
+    flag(
+        "config-map",
+        Takes::Text,
+        "file with a ConfigMap of settings: resourceFilters, excludeGroups and others",
+    ),
+    flag("config-map-name", Takes::Text, "NAMESPACE/NAME of that ConfigMap in the cluster")
+        .default("kyverno/kyverno"),
+    flag("reports", Takes::Switch, "write PolicyReports of admitted objects to the cluster"),
+    flag("events", Takes::Switch, "write events about violated policies to the cluster"),
+    flag("omit-events", Takes::List, "reasons of events that are not written").default("PolicySkipped"),
+    flag("registry", Takes::Switch, "ask registries of images for what rules want to know"),
+    flag("otlp-endpoint", Takes::Text, "OpenTelemetry collector to send spans to: http://HOST:4318"),
     flag("listen", Takes::Text, "address for reviews").default("0.0.0.0:9443"),
     flag("metrics-listen", Takes::Text, "address for metrics and health, `none` for no such")
         .default("0.0.0.0:8000"),
@@ -114,7 +134,16 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
     Ok(Settings {
         listen: parsed.text("listen").into(),
         operation: Some(parsed.text("metrics-listen").to_string()).filter(|a| a != "none"),
-        places: Places { policies, data: paths("data").collect() },
+        places: Places {
+            policies,
+            data: paths("data").collect(),
+            settings: Some(parsed.text("config-map")).filter(|t| !t.is_empty()).map(PathBuf::from),
+        },
+        settings: place(parsed.text("config-map-name"))?,
+        written: written(parsed)?,
+        cluster: cluster(parsed),
+        registry: parsed.on("registry"),
+        collector: Some(parsed.text("otlp-endpoint").to_string()).filter(|t| !t.is_empty()),
         tls: tls(parsed)?,
         audit,
         limits: Limits {
@@ -128,6 +157,33 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         grace: time("grace-period")?,
         baseline: parsed.on("baseline"),
     })
+}
+
+/// The cluster that is asked for, if any.
+fn cluster(parsed: &Parsed) -> Option<Choice> {
+    let choice = super::cluster_choice(parsed);
+    let is_asked = parsed.on("cluster") || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
+    is_asked.then_some(choice)
+}
+
+/// `NAMESPACE/NAME`.
+fn place(text: &str) -> Result<(String, String), String> {
+    let (namespace, name) =
+        text.split_once('/').ok_or("--config-map-name must be NAMESPACE/NAME, such as kyverno/kyverno")?;
+    Ok((namespace.into(), name.into()))
+}
+
+/// What is written to the cluster.
+fn written(parsed: &Parsed) -> Result<Wanted, String> {
+    let wanted = Wanted {
+        reports: parsed.on("reports"),
+        events: parsed.on("events"),
+        omitted: parsed.list("omit-events").iter().flat_map(|t| t.split(',')).map(String::from).collect(),
+    };
+    if (wanted.reports || wanted.events) && cluster(parsed).is_none() {
+        return Err("--reports and --events need a cluster: --cluster, --kubeconfig or --context".into());
+    }
+    Ok(wanted)
 }
 
 /// The largest count that makes sense anywhere.

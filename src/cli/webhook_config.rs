@@ -5,10 +5,11 @@ use crate::document::json::to_serde;
 use crate::engine::admission::{Chain, Rbac, World};
 use crate::functions::CelLevel;
 use crate::kubernetes::{Kinds, Types};
-use crate::load;
+use crate::load::{self, Reader};
 use crate::lower::admission as lower;
 use crate::registration::{self, Address, Needs, Options};
 use crate::report::yaml::{self, Style};
+use crate::settings::Settings;
 use crate::sources::files;
 use crate::value::{Map, Str, Value};
 use crate::webhooks::request::request;
@@ -40,6 +41,11 @@ const FLAGS: &[Flag] = &[
         "exclude-bootstrap-resources",
         Takes::Switch,
         "keep nodes and signing requests from webhooks that block, so that a cluster can start",
+    ),
+    flag(
+        "config-map",
+        Takes::Text,
+        "file with a ConfigMap of settings: webhooks, webhookLabels, webhookAnnotations, matchConditions",
     ),
     flag("definition", Takes::List, "files with definitions of custom resources"),
     flag("apply", Takes::Switch, "write the configurations to a cluster instead of printing them"),
@@ -132,13 +138,13 @@ pub fn run(args: &[String]) -> Result<i32, String> {
 /// The configurations that the policies of the arguments need.
 fn made(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<Value>, String> {
     let options = options(parsed)?;
-    let loaded = files::policies(&parsed.arguments);
+    let loaded = files::served_policies(&parsed.arguments);
     let mut policies = Vec::new();
     for problem in &loaded.notices {
         super::warn(&problem.to_string());
     }
     for source in &loaded.sources {
-        let read = load::argument(std::slice::from_ref(source));
+        let read = load::argument_for(std::slice::from_ref(source), Reader::Server);
         for problem in &read.problems {
             super::warn(&problem.to_string());
         }
@@ -184,6 +190,14 @@ fn options(parsed: &Parsed) -> Result<Options, String> {
         },
         given => given.iter().filter(|n| !n.is_empty()).cloned().collect(),
     };
+    let settings = match parsed.text("config-map") {
+        "" => Settings::default(),
+        path => {
+            let document = crate::document::yaml_value(&crate::inputs::read(path)?);
+            Settings::of(&document.map_err(|e| format!("{path}: {e}"))?)
+        }
+    };
+    settings.problems.iter().for_each(|problem| super::warn(problem));
     Ok(Options {
         address,
         ca_bundle,
@@ -191,6 +205,10 @@ fn options(parsed: &Parsed) -> Result<Options, String> {
         excluded_namespaces: excluded,
         ignore_failures: parsed.on("force-failure-policy-ignore"),
         exclude_bootstrap: parsed.on("exclude-bootstrap-resources"),
+        selectors: settings.selectors,
+        conditions: settings.conditions,
+        labels: settings.labels,
+        annotations: settings.annotations,
     })
 }
 

@@ -1,104 +1,182 @@
 //! Objects that are kept up to date by watching them.
 //!
-//! In: a cluster and the resources to watch. Out: the objects as they are now. A watch that breaks is
-//! taken up again, with growing pauses; what was known stays.
+//! In: a cluster and the resources to watch; more of them may come later. Out: the objects as they are now. A
+//! watch that breaks is taken up again, with growing pauses; what was known stays.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
 
 use crate::document::json::from_serde;
 use crate::kubernetes::Resource;
 use crate::value::Value;
 
-use super::{Cluster, Failure, api_version};
+use super::{Cluster, Failure, api_version, path_of};
+
+/// The watched objects of a kind.
+struct Watched {
+    resource: ApiResource,
+    store: Store<DynamicObject>,
+    /// How often something has changed.
+    changes: Arc<AtomicU64>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Who is told of changes of watched objects: group and kind.
+pub type Told = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Watched objects by group and kind.
+#[derive(Default)]
 pub struct Cache {
-    stores: HashMap<(String, String), (ApiResource, Store<DynamicObject>)>,
-    tasks: Vec<tokio::task::JoinHandle<()>>,
+    kinds: RwLock<HashMap<(String, String), Watched>>,
+    told: Option<Told>,
 }
 
 impl std::fmt::Debug for Cache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.stores.keys()).finish()
+        let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
+        f.debug_set().entries(kinds.keys()).finish()
     }
 }
 
 impl Cache {
+    /// Watches nothing yet; somebody is told of changes.
+    pub fn telling(told: Told) -> Cache {
+        Cache { told: Some(told), ..Cache::default() }
+    }
+
     /// Begins to watch resources, everywhere. Returns when all have been listed once.
     ///
     /// # Errors
-    /// A list is not complete in time.
+    /// A list is not complete in time, or may not be read.
     pub fn watch(cluster: &Cluster, resources: &[Resource], patience: Duration) -> Result<Cache, Failure> {
-        let mut cache = Cache { stores: HashMap::new(), tasks: Vec::new() };
-        for r in resources {
-            let resource = ApiResource {
-                group: r.group.to_string(),
-                version: r.version.to_string(),
-                api_version: api_version(r),
-                kind: r.kind.to_string(),
-                plural: r.plural.to_string(),
-            };
-            let writer = reflector::store::Writer::<DynamicObject>::new(resource.clone());
-            let store = writer.as_reader();
-            let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
-            let events = watcher(api, watcher::Config::default()).default_backoff();
-            let stream = reflector::reflector(writer, events);
-            cache.tasks.push(cluster.runtime.spawn(stream.for_each(|_| std::future::ready(()))));
-            cache.stores.insert((r.group.to_string(), r.kind.to_string()), (resource, store));
-        }
-        cluster
-            .runtime
-            .block_on(async {
-                let all = async {
-                    for (_, store) in cache.stores.values() {
-                        let _ = store.wait_until_ready().await;
-                    }
-                };
-                tokio::time::timeout(patience, all).await
-            })
-            .map_err(|_| Failure::other("the objects to watch were not listed in time"))?;
+        let cache = Cache::default();
+        resources.iter().try_for_each(|r| cache.add(cluster, r, patience))?;
         Ok(cache)
+    }
+
+    /// Begins to watch one more resource. Returns when it has been listed once.
+    ///
+    /// # Errors
+    /// The list is not complete in time, or may not be read.
+    pub fn add(&self, cluster: &Cluster, r: &Resource, patience: Duration) -> Result<(), Failure> {
+        if self.has(&r.group, &r.kind) {
+            return Ok(());
+        }
+        // A watch goes on for ever, so what may not be read shows only here.
+        cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
+        let resource = ApiResource {
+            group: r.group.to_string(),
+            version: r.version.to_string(),
+            api_version: api_version(r),
+            kind: r.kind.to_string(),
+            plural: r.plural.to_string(),
+        };
+        let writer = reflector::store::Writer::<DynamicObject>::new(resource.clone());
+        let store = writer.as_reader();
+        let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
+        let events = watcher(api, watcher::Config::default()).default_backoff();
+        let changes = Arc::new(AtomicU64::new(0));
+        let (count, told, kind) = (changes.clone(), self.told.clone(), resource.clone());
+        let listed = store.clone();
+        let mut seen: Option<u64> = None;
+        let stream = reflector::reflector(writer, events).for_each(move |event| {
+            let is_change = match event {
+                Ok(Event::Apply(_) | Event::Delete(_)) => {
+                    seen = None;
+                    true
+                }
+                // A list that is made again because a watch broke often has nothing new.
+                Ok(Event::InitDone) => {
+                    let now = fingerprint(&listed);
+                    seen.replace(now) != Some(now)
+                }
+                _ => false,
+            };
+            if is_change {
+                count.fetch_add(1, Ordering::Release);
+                if let Some(told) = &told {
+                    told(&kind.group, &kind.kind);
+                }
+            }
+            std::future::ready(())
+        });
+        let task = cluster.spawn(stream)?;
+        let first = store.clone();
+        let listed = cluster.wait(async move {
+            tokio::time::timeout(patience, async { first.wait_until_ready().await.is_ok() }).await
+        })?;
+        let key = (r.group.to_string(), r.kind.to_string());
+        let watched = Watched { resource, store, changes, task };
+        if !matches!(listed, Ok(true)) {
+            return Err(Failure::other(format!("the {} to watch were not listed in time", r.plural)));
+        }
+        self.kinds.write().unwrap_or_else(PoisonError::into_inner).insert(key, watched);
+        Ok(())
+    }
+
+    fn of<T>(&self, group: &str, kind: &str, read: impl FnOnce(&Watched) -> T) -> Option<T> {
+        let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
+        kinds.get(&(group.to_string(), kind.to_string())).map(read)
     }
 
     /// Whether objects of a kind are watched.
     pub fn has(&self, group: &str, kind: &str) -> bool {
-        self.stores.contains_key(&(group.to_string(), kind.to_string()))
+        self.of(group, kind, |_| ()).is_some()
+    }
+
+    /// How often objects of a kind have changed.
+    pub fn changes(&self, group: &str, kind: &str) -> u64 {
+        self.of(group, kind, |w| w.changes.load(Ordering::Acquire)).unwrap_or(0)
     }
 
     /// An object.
     pub fn get(&self, group: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {
-        let (resource, store) = self.stores.get(&(group.to_string(), kind.to_string()))?;
-        let mut key = ObjectRef::new_with(name, resource.clone());
-        if !namespace.is_empty() {
-            key = key.within(namespace);
-        }
-        store.get(&key).map(|object| value(&object, resource))
+        self.of(group, kind, |watched| {
+            let mut key = ObjectRef::new_with(name, watched.resource.clone());
+            if !namespace.is_empty() {
+                key = key.within(namespace);
+            }
+            watched.store.get(&key).map(|object| value(&object, &watched.resource))
+        })?
     }
 
     /// All objects of a kind, by namespace and name.
     pub fn all(&self, group: &str, kind: &str) -> Vec<Value> {
-        let Some((resource, store)) = self.stores.get(&(group.to_string(), kind.to_string())) else {
-            return Vec::new();
+        let sorted = |watched: &Watched| {
+            let mut objects: Vec<Arc<DynamicObject>> = watched.store.state();
+            objects.sort_by(|a, b| {
+                (&a.metadata.namespace, &a.metadata.name).cmp(&(&b.metadata.namespace, &b.metadata.name))
+            });
+            objects.iter().map(|object| value(object, &watched.resource)).collect()
         };
-        let mut objects: Vec<Arc<DynamicObject>> = store.state();
-        objects.sort_by(|a, b| {
-            (&a.metadata.namespace, &a.metadata.name).cmp(&(&b.metadata.namespace, &b.metadata.name))
-        });
-        objects.iter().map(|object| value(object, resource)).collect()
+        self.of(group, kind, sorted).unwrap_or_default()
     }
 }
 
-impl Drop for Cache {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(tokio::task::JoinHandle::abort);
-    }
+/// Tells lists apart, whatever their order.
+fn fingerprint(store: &Store<DynamicObject>) -> u64 {
+    let one = |o: &Arc<DynamicObject>| {
+        let mut hasher = DefaultHasher::new();
+        (&o.metadata.uid, &o.metadata.resource_version).hash(&mut hasher);
+        hasher.finish()
+    };
+    store.state().iter().fold(0, |all, o| all.wrapping_add(one(o)))
 }
 
 /// An object as rules see it.

@@ -108,7 +108,7 @@ impl World for Live {
 
     fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let found = self.cluster.kinds().map(|kinds| kinds.kind(group, version, kind));
+        let found = self.cluster.kinds().map(|kinds| kinds.kind(group, version, kind).cloned());
         Some(match found {
             Ok(Some(r)) => Ok([r.group.to_string(), r.version.to_string(), r.plural.to_string()]),
             Ok(None) => Err(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")),

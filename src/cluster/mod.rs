@@ -1,15 +1,17 @@
 //! The cluster: a client of the Kubernetes API.
 //!
 //! In: a kubeconfig file or the account of a pod. Out: objects as [`Value`]s. Calls block the caller; they
-//! run on a runtime of the client's own, so any thread may make them. What is served is asked once
-//! ([`Cluster::kinds`]); lists come in pages; [`cache`] keeps kinds of objects up to date by watching them;
+//! run on a runtime of the client's own, so any thread may make them. What is served is asked once, until
+//! somebody says that it has changed ([`Cluster::kinds`]); lists come in pages; [`cache`] keeps kinds of objects up to date by watching them;
 //! [`live`] answers the questions of rules. Semantics: `docs/cluster.md`.
 
+pub mod access;
 pub mod cache;
 mod discovery;
 pub mod live;
 
-use std::sync::{Arc, OnceLock};
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use http::Request;
@@ -92,9 +94,19 @@ fn chain(e: &dyn std::error::Error) -> String {
 
 /// See the module page.
 pub struct Cluster {
-    runtime: tokio::runtime::Runtime,
+    /// `None` once it is about to go.
+    runtime: Option<tokio::runtime::Runtime>,
     client: Client,
-    served: OnceLock<Arc<Kinds>>,
+    served: Mutex<Option<Arc<Kinds>>>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Nobody waits for what is under way: the last owner may be a thread that must not block.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl std::fmt::Debug for Cluster {
@@ -130,10 +142,29 @@ pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
         config.connect_timeout = Some(Duration::from_secs(10));
         Client::try_from(config).map_err(Failure::from)
     })?;
-    Ok(Cluster { runtime, client, served: OnceLock::new() })
+    Ok(Cluster { runtime: Some(runtime), client, served: Mutex::new(None) })
 }
 
 impl Cluster {
+    /// Runs work on the client's own runtime and waits for what it gives, on any thread.
+    fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, Failure> {
+        let ended = || Failure::other("the client of the cluster has ended");
+        let (tell, told) = mpsc::sync_channel(1);
+        self.spawn(async move {
+            let _ = tell.send(work.await);
+        })?;
+        told.recv().map_err(|_| ended())
+    }
+
+    /// Begins work on the client's own runtime.
+    fn spawn(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<tokio::task::JoinHandle<()>, Failure> {
+        let ended = || Failure::other("the client of the cluster has ended");
+        Ok(self.runtime.as_ref().ok_or_else(ended)?.spawn(work))
+    }
+
     /// Sends a request; the answer is JSON, or null when there is no body.
     ///
     /// # Errors
@@ -153,9 +184,9 @@ impl Cluster {
             .header("Accept", "application/json")
             .body(text.into_bytes())
             .map_err(Failure::other)?;
-        let answer = self
-            .runtime
-            .block_on(async { tokio::time::timeout(LONGEST, self.client.request_text(request)).await });
+        let client = self.client.clone();
+        let answer =
+            self.wait(async move { tokio::time::timeout(LONGEST, client.request_text(request)).await })?;
         let text = match answer {
             Err(_) => return Err(Failure::other("request did not complete within 30s")),
             Ok(answer) => answer?,
@@ -179,12 +210,23 @@ impl Cluster {
     ///
     /// # Errors
     /// The cluster does not say. Groups that do not answer are left out.
-    pub fn kinds(&self) -> Result<&Arc<Kinds>, Failure> {
-        if let Some(kinds) = self.served.get() {
-            return Ok(kinds);
+    pub fn kinds(&self) -> Result<Arc<Kinds>, Failure> {
+        if let Some(kinds) = &*self.served.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(kinds.clone());
         }
         let kinds = Arc::new(Kinds::of(discovery::resources(self)?));
-        Ok(self.served.get_or_init(|| kinds))
+        *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(kinds.clone());
+        Ok(kinds)
+    }
+
+    /// Asks again for the kinds that the cluster serves; what was known stays when it does not say.
+    ///
+    /// # Errors
+    /// As [`Cluster::kinds`].
+    pub fn renew_kinds(&self) -> Result<(), Failure> {
+        let kinds = Arc::new(Kinds::of(discovery::resources(self)?));
+        *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(kinds);
+        Ok(())
     }
 
     /// The objects of a resource, in one namespace or (empty) everywhere, page by page.
@@ -231,7 +273,8 @@ impl Cluster {
         let api_version = object.text_at(&["apiVersion"]);
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let kind = object.text_at(&["kind"]);
-        let resource = self.kinds()?.kind(group, version, kind).ok_or_else(|| {
+        let kinds = self.kinds()?;
+        let resource = kinds.kind(group, version, kind).ok_or_else(|| {
             Failure::other(format!("no matches for kind {kind:?} in version {api_version:?}"))
         })?;
         let namespace = object.text_at(&["metadata", "namespace"]);

@@ -41,15 +41,23 @@ pub fn topics(dir: &Path) -> std::io::Result<Vec<String>> {
 pub fn run(dir: &Path) -> std::io::Result<Report> {
     let topic = dir.file_name().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     let mut report = Report::new(format!("admission/{topic}"));
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(dir)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
-    files.sort();
-    for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "yaml")) {
-        let text = std::fs::read_to_string(file)?;
-        let case = yaml::parse(&short_words_quoted(&text), Duplicates::LastWins).unwrap_or_default();
+    for case in yaml_files(dir)? {
         report.count(one(&case));
     }
     Ok(report)
+}
+
+/// The cases of a topic, by name.
+pub(super) fn yaml_files(dir: &Path) -> std::io::Result<Vec<Value>> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(dir)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
+    files.sort();
+    files.retain(|f| f.extension().is_some_and(|e| e == "yaml"));
+    let read = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file)?;
+        Ok(yaml::parse(&short_words_quoted(&text), Duplicates::LastWins).unwrap_or_default())
+    };
+    files.iter().map(read).collect()
 }
 
 /// The files were written by a program that takes `y` and `n` for text and leaves them plain, and that
@@ -72,7 +80,7 @@ fn short_words_quoted(text: &str) -> String {
     text.lines().map(|line| quoted(line) + "\n").collect()
 }
 
-fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
+pub(super) fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
     v.get(key).and_then(Value::as_list).unwrap_or_default()
 }
 
@@ -205,6 +213,30 @@ fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
     Value::Map(m)
 }
 
+/// The objects of a case as the server stored them, and its namespaces by name.
+pub(super) fn stored_objects(case: &Value) -> (Vec<Value>, Map) {
+    let refused: Vec<i64> = list(case, "setupErrors")
+        .iter()
+        .filter_map(|e| match e.get("index") {
+            Some(Value::Int(i)) => Some(*i),
+            _ => None,
+        })
+        .collect();
+    let objects = list(case, "setup")
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !refused.iter().any(|r| usize::try_from(*r) == Ok(*i)))
+        .map(|(_, o)| stored(defaulted(o)))
+        .collect();
+    let mut namespaces = case.get("namespaces").and_then(Value::as_map).cloned().unwrap_or_default();
+    for existing in list(case, "requests").iter().filter_map(|r| r.get("existing")) {
+        if existing.text_at(&["kind"]) == "Namespace" {
+            namespaces.insert(existing.text_at(&["metadata", "name"]), named_namespace(existing));
+        }
+    }
+    (objects, namespaces)
+}
+
 /// The objects of a case.
 struct Cluster {
     webhooks: Vec<Webhook>,
@@ -216,27 +248,9 @@ struct Cluster {
 
 impl Cluster {
     fn new(case: &Value) -> Cluster {
-        let refused: Vec<i64> = list(case, "setupErrors")
-            .iter()
-            .filter_map(|e| match e.get("index") {
-                Some(Value::Int(i)) => Some(*i),
-                _ => None,
-            })
-            .collect();
-        let objects: Vec<Value> = list(case, "setup")
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| !refused.iter().any(|r| usize::try_from(*r) == Ok(*i)))
-            .map(|(_, o)| stored(defaulted(o)))
-            .collect();
+        let (objects, namespaces) = stored_objects(case);
         let of_kind =
             |kind: &str| -> Vec<&Value> { objects.iter().filter(|o| o.text_at(&["kind"]) == kind).collect() };
-        let mut namespaces = case.get("namespaces").and_then(Value::as_map).cloned().unwrap_or_default();
-        for existing in list(case, "requests").iter().filter_map(|r| r.get("existing")) {
-            if existing.text_at(&["kind"]) == "Namespace" {
-                namespaces.insert(existing.text_at(&["metadata", "name"]), named_namespace(existing));
-            }
-        }
         let chain = |kind: &str| {
             Chain::new(
                 of_kind(kind).into_iter().map(|o| lower::policy(o, lower::Place::Server)).collect(),
@@ -311,7 +325,7 @@ impl Cluster {
 }
 
 /// The server's own changes run again after those of policies: every pod tolerates some taints for a while.
-fn with_tolerations(object: Value) -> Value {
+pub(super) fn with_tolerations(object: Value) -> Value {
     let Value::Map(mut pod) = object else { return object };
     if pod.get("kind").and_then(Value::as_str) == Some("Pod")
         && let Some(Value::Map(spec)) = pod.get_mut("spec")
@@ -337,7 +351,7 @@ fn object_of_toleration(taint: &str) -> Value {
 }
 
 /// The recorded object with the doubles of the one that was sent: the recording shows `3.0` as `3`.
-fn with_doubles(recorded: &Value, sent: &Value) -> Value {
+pub(super) fn with_doubles(recorded: &Value, sent: &Value) -> Value {
     match (recorded, sent) {
         (Value::Int(i), Value::Float(f)) if *i as f64 == *f => sent.clone(),
         (Value::Int(i), Value::Str(s)) if **s == *format!("{i}.0") => Value::Float(*i as f64),
@@ -385,7 +399,7 @@ fn object_of(path: &[&str], value: Value) -> Value {
 }
 
 /// A JSON merge patch.
-fn merged(into: Value, patch: &Value) -> Value {
+pub(super) fn merged(into: Value, patch: &Value) -> Value {
     let Value::Map(patch) = patch else { return patch.clone() };
     let mut m = into.as_map().cloned().unwrap_or_default();
     for (k, v) in patch.iter() {
@@ -410,9 +424,15 @@ fn expected(wanted: &Value) -> Value {
             m.insert(key, v.clone());
         }
     }
-    for key in ["warnings", "auditAnnotations", "object", "webhookCalls"] {
+    recorded(wanted, &["warnings", "auditAnnotations", "object", "webhookCalls"], &mut m);
+    Value::Map(m)
+}
+
+/// Takes over what was recorded under some keys.
+pub(super) fn recorded(wanted: &Value, keys: &[&str], m: &mut Map) {
+    for key in keys {
         if let Some(v) = wanted.get(key) {
-            m.insert(key, v.clone());
+            m.insert(*key, v.clone());
         }
     }
     // The class of a pod is computed when it is stored; the recording keeps it where the object decides it.
@@ -421,7 +441,6 @@ fn expected(wanted: &Value) -> Value {
     {
         status.remove("qosClass");
     }
-    Value::Map(m)
 }
 
 fn shown(denial: Option<&Denial>, warnings: &[String], annotations: &Map) -> Map {

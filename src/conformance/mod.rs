@@ -10,6 +10,8 @@ pub mod cel_spec;
 pub mod engine;
 pub mod jmespath;
 pub mod kubernetes_cel;
+pub mod reviews;
+pub mod reviews_of_policies;
 pub mod test_folders;
 pub mod verdicts;
 mod webhook_replies;
@@ -74,6 +76,13 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
         if listed && (name.starts_with(only) || only.starts_with(name)) {
             test_folders::run(dir, name)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
         }
+    }
+    let asked = wanted("reviews") || only.starts_with("reviews");
+    if asked && dir.join("admission").is_dir() && wanted("reviews/admission") {
+        done(reviews::admission(&dir.join("admission"))?);
+    }
+    if asked && dir.join("kyverno-policies.reference-passes.txt").exists() {
+        reviews_of_policies::run(dir)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
     }
     let expressions = dir.join("kubernetes-cel/cases.jsonl");
     if (wanted("kubernetes-cel") || only.starts_with("kubernetes-cel")) && expressions.exists() {

@@ -23,7 +23,7 @@ use crate::value::Value;
 use super::{Failure, Report, lines, object};
 
 /// (policy, rule, resource) → status and message.
-type Verdicts = BTreeMap<(String, String, usize), (String, String)>;
+pub(super) type Verdicts = BTreeMap<(String, String, usize), (String, String)>;
 
 /// Runs the suite; the reports are `verdicts/status`, `verdicts/message`, and `verdicts/other` for
 /// lines with policies of other languages.
@@ -79,7 +79,7 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
 }
 
 /// Whether the file holds kyverno.io policies without CEL rules.
-fn is_classic(text: &str) -> bool {
+pub(super) fn is_classic(text: &str) -> bool {
     let documents = document::parse_stream("-", text, document::Duplicates::LastWins).unwrap_or_default();
     documents.into_iter().flatten().all(|d| {
         let kyverno = d.value.text_at(&["apiVersion"]).starts_with("kyverno.io/");
@@ -88,7 +88,7 @@ fn is_classic(text: &str) -> bool {
     })
 }
 
-fn expected(line: &Value) -> Verdicts {
+pub(super) fn expected(line: &Value) -> Verdicts {
     let mut all = Verdicts::new();
     for rule in line.get("rules").and_then(Value::as_list).unwrap_or_default() {
         let results = rule.get("results").and_then(Value::as_map);

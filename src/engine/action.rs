@@ -43,17 +43,19 @@ pub fn of_policy<'p>(policy: &'p Policy, target: &Target) -> &'p Str {
     effective(policy, own.map(AsRef::as_ref), target)
 }
 
+/// The action of the rule that gave a result; that of the policy where no rule has its name.
+pub fn of_result<'p>(policy: &'p Policy, result: &RuleOutcome, target: &Target) -> &'p Str {
+    match policy.rules_for(&target.kind).iter().find(|rule| rule.name == result.rule) {
+        Some(rule) => effective(policy, Some(rule), target),
+        None => of_policy(policy, target),
+    }
+}
+
 /// Whether the results block the request: a failed rule that enforces, or, when errors count, an error
 /// of a policy that fails closed.
 pub fn blocks(policy: &Policy, results: &[RuleOutcome], target: &Target, errors_count: bool) -> bool {
     results.iter().any(|r| match r.status {
-        Status::Fail => {
-            let rule = policy.rules_for(&target.kind).iter().find(|p| p.name == r.rule);
-            enforces(match rule {
-                Some(rule) => effective(policy, Some(rule), target),
-                None => of_policy(policy, target),
-            })
-        }
+        Status::Fail => enforces(of_result(policy, r, target)),
         Status::Error => errors_count && policy.fail_closed,
         _ => false,
     })

@@ -29,7 +29,7 @@ pub fn read(
     profile: Profile,
     what: &str,
 ) -> Result<Resources, (String, Option<String>)> {
-    let Loaded { sources, notices } = files::resources(arguments);
+    let Loaded { sources, notices, .. } = files::resources(arguments);
     let mut out = Resources::default();
     for n in notices {
         let first = arguments.first().is_some_and(|a| *a == n.place);

@@ -54,6 +54,14 @@ pub struct Options {
     pub ignore_failures: bool,
     /// Whether nodes and signing requests are kept from webhooks that block, so that a cluster can start.
     pub exclude_bootstrap: bool,
+    /// Selectors of namespaces and of objects for all webhooks.
+    pub selectors: [Option<Value>; 2],
+    /// Match conditions of webhooks for policies with rules that have none of their own.
+    pub conditions: Vec<Value>,
+    /// Labels of the configurations.
+    pub labels: Map,
+    /// Their annotations.
+    pub annotations: Map,
 }
 
 /// What policies need.
@@ -87,6 +95,9 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
     let mut both = [Vec::new(), Vec::new()];
     for (mutating, drafts) in [true, false].into_iter().zip(&mut both) {
         classic::add(&policies, mutating, kinds, options, drafts, &mut needs.unknown);
+        for draft in drafts.iter_mut().filter(|d| d.conditions.is_empty()) {
+            draft.conditions = options.conditions.clone();
+        }
         reviews::add(&policies, mutating, options, drafts);
         drafts.retain(|d| !d.rules.is_empty());
         drafts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -96,8 +107,15 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
         let mut m = Map::new();
         m.insert("apiVersion", "admissionregistration.k8s.io/v1".into());
         m.insert("kind", kind.into());
-        let labels = object([("webhook.kyverno.io/managed-by", "kyverno".into())]);
-        m.insert("metadata", object([("name", name.into()), ("labels", labels)]));
+        let mut labels = options.labels.clone();
+        labels.insert("webhook.kyverno.io/managed-by", "kyverno".into());
+        let mut metadata = Map::new();
+        metadata.insert("name", name.into());
+        metadata.insert("labels", Value::Map(labels));
+        if !options.annotations.is_empty() {
+            metadata.insert("annotations", Value::Map(options.annotations.clone()));
+        }
+        m.insert("metadata", Value::Map(metadata));
         m.insert("webhooks", Value::list(drafts.into_iter().map(|d| d.written(options)).collect()));
         needs.configurations.push(Value::Map(m));
     }
@@ -120,6 +138,9 @@ impl Draft {
             m.insert("matchConditions", Value::list(conditions));
         }
         let [namespaces, objects] = self.selectors;
+        let [all_namespaces, all_objects] = &options.selectors;
+        let namespaces = both(namespaces, all_namespaces.as_ref());
+        let objects = both(objects, all_objects.as_ref());
         if let Some(selector) = without_excluded(namespaces, &options.excluded_namespaces) {
             m.insert("namespaceSelector", selector);
         }
@@ -160,6 +181,23 @@ fn client(options: &Options, path: &str) -> Value {
         }
     }
     Value::Map(m)
+}
+
+/// What two selectors select: of equal labels the second one's counts.
+fn both(own: Option<Value>, more: Option<&Value>) -> Option<Value> {
+    let (Some(one), Some(more)) = (&own, more) else { return own.or_else(|| more.cloned()) };
+    let mut m = one.as_map().cloned().unwrap_or_default();
+    if let Some(labels) = more.get("matchLabels").and_then(Value::as_map) {
+        let mut all = m.get("matchLabels").and_then(Value::as_map).cloned().unwrap_or_default();
+        labels.iter().for_each(|(k, v)| drop(all.insert(k.clone(), v.clone())));
+        m.insert("matchLabels", Value::Map(all));
+    }
+    if let Some(expressions) = more.get("matchExpressions").and_then(Value::as_list) {
+        let mut all = m.get("matchExpressions").and_then(Value::as_list).unwrap_or_default().to_vec();
+        all.extend(expressions.iter().cloned());
+        m.insert("matchExpressions", Value::list(all));
+    }
+    Some(Value::Map(m))
 }
 
 /// A selector of namespaces that also leaves some out.

@@ -18,7 +18,7 @@ use axum::routing::{any, get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::Semaphore;
 
-use crate::admit::answer::{Answer, Refusal};
+use crate::admit::answer::Answer;
 use crate::admit::incoming::{Incoming, decode};
 use crate::admit::route::Phase;
 use crate::admit::{Deadline, Decision, Route, Undecodable};
@@ -26,6 +26,8 @@ use crate::admit::{Deadline, Decision, Route, Undecodable};
 use super::audit::{self, Audit};
 use super::metrics::Metrics;
 use super::policies::{Snapshot, Store};
+use super::reports::Reporter;
+use super::traces::{self, Parent, Tracer};
 
 /// What an API server waits when it does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,6 +62,10 @@ pub struct State {
     pub metrics: Metrics,
     /// Where decisions are written.
     pub audit: Option<Audit>,
+    /// Who writes results to the cluster.
+    pub reporter: Option<Reporter>,
+    /// Who sends spans to a collector.
+    pub tracer: Option<Tracer>,
     /// Limits.
     pub limits: Limits,
     /// The server is about to end.
@@ -75,12 +81,32 @@ impl State {
         store: Store,
         metrics: Metrics,
         audit: Option<Audit>,
+        reporter: Option<Reporter>,
         limits: Limits,
         baseline: bool,
     ) -> State {
         let (running, auditing) = (Semaphore::new(limits.running), Semaphore::new(limits.auditing));
         let (running, auditing) = (Arc::new(running), Arc::new(auditing));
-        State { store, metrics, audit, limits, draining: AtomicBool::new(false), baseline, running, auditing }
+        State {
+            store,
+            metrics,
+            audit,
+            reporter,
+            tracer: None,
+            limits,
+            draining: AtomicBool::new(false),
+            baseline,
+            running,
+            auditing,
+        }
+    }
+}
+
+impl State {
+    /// The same with somebody who sends spans.
+    pub fn with_tracer(mut self, tracer: Option<Tracer>) -> State {
+        self.tracer = tracer;
+        self
     }
 }
 
@@ -155,7 +181,8 @@ async fn review(
     let mut response = match read(&state, &headers, body).await {
         Ok(incoming) => {
             let due = began + timeout(&uri).saturating_sub(state.limits.margin);
-            decide(&state, route, uri.path(), incoming, began, due).await
+            let parent = state.tracer.as_ref().map(|_| traces::parent(&headers));
+            decide(&state, route, uri.path(), incoming, parent, began, due).await
         }
         Err(refusal) => plain(refusal.status, &refusal.text),
     };
@@ -214,6 +241,7 @@ async fn decide(
     route: Route,
     path: &str,
     incoming: Incoming,
+    parent: Option<Parent>,
     began: Instant,
     due: Instant,
 ) -> Response {
@@ -233,6 +261,12 @@ async fn decide(
     }
     let response = answered(&decision.answer, &incoming);
     tracing::debug!(uid = &*incoming.uid, path, allowed = decision.answer.allowed(), "answered");
+    if let (Some(tracer), Some(parent)) = (&state.tracer, &parent) {
+        tracer.offer(path, parent, began, &incoming, &decision);
+    }
+    if let Some(reporter) = state.reporter.as_ref().filter(|_| route.phase == Phase::Validate) {
+        reporter.offer(&incoming, &snapshot, &decision.outcome, !decision.answer.allowed());
+    }
     if route.phase == Phase::Validate && decision.answer.allowed() && decision.request.is_some() {
         later(state, &snapshot, route, path, &incoming, decision);
     }
@@ -269,25 +303,13 @@ async fn decision(
             Ok(Err(e)) => return failed(&e.to_string()),
             Err(_) => {
                 state.metrics.late.inc();
-                return late(&snapshot.gate, route);
+                return snapshot.gate.late(route);
             }
         }
     } else {
         work()
     };
     done.unwrap_or_else(|_| failed("the evaluation ended in a fault of the program"))
-}
-
-/// What is answered when time ran out: policies that must not be left out refuse the request.
-fn late(gate: &crate::admit::Gate, route: &Route) -> Decision {
-    let closed = gate.engine().set().policies().iter().any(|p| p.fail_closed && route.asks(p));
-    let refusal = Refusal {
-        message: "the policies did not finish in time".into(),
-        code: 504,
-        reason: "Timeout".into(),
-    };
-    let answer = Answer { denial: closed.then_some(refusal), ..Answer::default() };
-    Decision { answer, ..Decision::default() }
 }
 
 /// Results that no answer waits for. When too many wait for theirs, they are left out and counted.
@@ -309,7 +331,10 @@ fn later(
     tokio::task::spawn_blocking(move || {
         let deadline = Deadline::at(Instant::now() + LATER);
         let outcome = snapshot.gate.audit(&route, &request, &deadline);
-        state.metrics.results(&incoming, &outcome);
+        state.metrics.results(&incoming, &request.target, &outcome);
+        if let Some(reporter) = &state.reporter {
+            reporter.offer(&incoming, &snapshot, &outcome, false);
+        }
         if let Some(audit) = state.audit.as_ref().filter(|_| !outcome.policies.is_empty()) {
             note(&state, audit, &audit::later(&now(), &path, &incoming, &outcome));
         }

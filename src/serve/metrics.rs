@@ -7,11 +7,13 @@ use prometheus::{
 
 use crate::admit::{Decision, Incoming};
 use crate::engine::RuleOutcome;
-use crate::engine::action::{effective, enforces};
+use crate::engine::action::{enforces, of_result};
 use crate::ir::Policy;
+use crate::matching::Target;
 use crate::policy_set::Outcome;
 
 use super::policies::Snapshot;
+use super::reports::Counters;
 
 const BUCKETS: [f64; 15] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
@@ -65,10 +67,15 @@ pub struct Metrics {
     pub running: IntGauge,
     /// Audit lines that could not be written.
     pub audit_lost: IntCounter,
+    /// Reports and events that were not written.
+    pub reporting: Counters,
+    /// Spans that were not sent.
+    pub spans_dropped: IntCounter,
     reloads: IntCounterVec,
     problems: IntGauge,
     policies: IntGaugeVec,
     rules: IntGaugeVec,
+    not_run: IntGaugeVec,
 }
 
 impl Metrics {
@@ -125,12 +132,26 @@ impl Metrics {
                 "ephor_audit_lost_total",
                 "Lines of the audit stream that could not be written.",
             )?,
+            reporting: Counters {
+                dropped: counter(
+                    "ephor_reports_dropped_total",
+                    "Decisions whose reports and events there was no room for.",
+                )?,
+                lost_events: counter("kyverno_events_dropped_total", "Events that could not be written.")?,
+                lost_reports: counter("ephor_reports_lost_total", "Reports that could not be written.")?,
+            },
+            spans_dropped: counter("ephor_spans_dropped_total", "Spans that could not be sent.")?,
             reloads: counters("ephor_policy_reloads_total", "Times policies were read again.", &["result"])?,
             problems: gauge(
                 "ephor_policy_problems",
                 "Policies and files that cannot be used as they are now.",
             )?,
             policies: gauges("ephor_policies", "Policies in use.", &["kind"])?,
+            not_run: gauges(
+                "ephor_rules_not_run",
+                "Rules that are work for later, which this server does not do.",
+                &["policy_namespace", "policy_name", "rule_name", "rule_type"],
+            )?,
             rules: gauges(
                 "kyverno_policy_rule_info_total",
                 "Rules in use.",
@@ -153,16 +174,14 @@ impl Metrics {
             [incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]), &operation, allowed, webhook];
         self.requests.with_label_values(&labels).inc();
         self.durations.with_label_values(&labels).observe(seconds);
-        self.results(incoming, &decision.outcome);
+        if let Some(request) = &decision.request {
+            self.results(incoming, &request.target, &decision.outcome);
+        }
     }
 
-    /// Counts results.
-    pub fn results(&self, incoming: &Incoming, outcome: &Outcome) {
+    /// Counts results about an object.
+    pub fn results(&self, incoming: &Incoming, target: &Target, outcome: &Outcome) {
         let operation = incoming.text(&["operation"]).to_lowercase();
-        let target = crate::matching::Target {
-            namespace: incoming.text(&["namespace"]).into(),
-            ..crate::matching::Target::default()
-        };
         for (policy, rule) in outcome.results() {
             let namespace = policy.namespace.as_deref().unwrap_or("-");
             let background = if policy.background { "true" } else { "false" };
@@ -184,8 +203,7 @@ impl Metrics {
                 self.reviews.with_label_values(&labels).inc();
                 continue;
             }
-            let written = policy.rules.iter().find(|r| r.name == rule.rule).map(AsRef::as_ref);
-            let mode = if enforces(effective(policy, written, &target)) { "enforce" } else { "audit" };
+            let mode = if enforces(of_result(policy, rule, target)) { "enforce" } else { "audit" };
             let labels = [
                 mode,
                 policy_type(policy),
@@ -212,8 +230,14 @@ impl Metrics {
         self.problems.set(i64::try_from(snapshot.problems.len()).unwrap_or(i64::MAX));
         self.policies.reset();
         self.rules.reset();
+        self.not_run.reset();
         for policy in snapshot.gate.engine().set().policies() {
             self.policies.with_label_values(&[&*policy.kind]).inc();
+            for rule in policy.rules.iter().filter(|rule| is_for_later(rule)) {
+                let namespace = policy.namespace.as_deref().unwrap_or("-");
+                let labels = [namespace, &policy.name, &rule.name, name_of(rule.kind)];
+                self.not_run.with_label_values(&labels).set(1);
+            }
             for rule in &policy.rule_names {
                 let kind = policy.rules.first().map_or("-", |r| name_of(r.kind));
                 let namespace = policy.namespace.as_deref().unwrap_or("-");
@@ -232,6 +256,11 @@ impl Metrics {
             Err(e) => format!("# {e}\n"),
         }
     }
+}
+
+/// Whether a rule generates objects.
+pub(super) fn is_for_later(rule: &crate::ir::Rule) -> bool {
+    rule.kind == crate::ir::rule::RuleKind::Generation
 }
 
 fn policy_type(policy: &Policy) -> &'static str {

@@ -6,10 +6,13 @@
 pub mod audit;
 pub mod http;
 pub mod listener;
+pub mod live;
 pub mod metrics;
 pub mod policies;
+pub mod reports;
 pub mod selfmade;
 pub mod tls;
+pub mod traces;
 mod watch;
 
 use std::net::SocketAddr;
@@ -20,13 +23,22 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch as channel;
 
+use crate::cluster::Choice;
+use crate::sources::registry::client::renewed;
+
 use audit::Audit;
 use http::{Limits, State};
 use listener::Service;
+use live::Link;
 use metrics::Metrics;
-use policies::{Places, Snapshot, Store};
+use policies::{Around, Places, Snapshot, Store};
+use reports::{Reporter, Wanted};
 use selfmade::SelfMade;
 use tls::{Certificates, Pair};
+use traces::Tracer;
+
+/// How long answers of registries are kept: tags move.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// Where certificates come from.
 #[derive(Clone, Debug)]
@@ -59,6 +71,16 @@ pub struct Settings {
     pub operation: Option<String>,
     /// Policies and data.
     pub places: Places,
+    /// The cluster that data of rules comes from; `None` = from files alone.
+    pub cluster: Option<Choice>,
+    /// Namespace and name of the ConfigMap of operators in that cluster.
+    pub settings: (String, String),
+    /// What is written to that cluster.
+    pub written: Wanted,
+    /// Whether registries of images may be asked.
+    pub registry: bool,
+    /// The address of an OpenTelemetry collector.
+    pub collector: Option<String>,
     /// Certificates.
     pub tls: Tls,
     /// The audit stream.
@@ -145,13 +167,31 @@ pub async fn until(
         Some(address) => Some(listener::bind(address).await?),
         None => None,
     };
-    let places = settings.places.clone();
-    let store = tokio::task::spawn_blocking(|| Store::new(places)).await.map_err(|e| e.to_string())?;
-    let state = Arc::new(State::new(store, metrics, audit, settings.limits.clone(), settings.baseline));
+    let (places, choice) = (settings.places.clone(), settings.cluster.clone());
+    let configured = settings.settings.clone();
+    let registry = settings.registry.then(|| renewed(FORGOTTEN));
+    let read = move || {
+        let link = choice.as_ref().map(|choice| Link::open(choice, &configured)).transpose()?.map(Arc::new);
+        Ok::<_, String>(Store::new(places, Around { link, registry }))
+    };
+    let store = tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())??;
+    let wanted = settings.written.clone();
+    let reporter = store.around().link.as_ref().filter(|_| wanted.reports || wanted.events);
+    let reporter =
+        reporter.map(|link| Reporter::start(link.cluster.clone(), wanted, metrics.reporting.clone()));
+    let state = State::new(store, metrics, audit, reporter, settings.limits.clone(), settings.baseline);
+    let tracer =
+        settings.collector.as_ref().map(|url| Tracer::start(url, state.metrics.spans_dropped.clone()));
+    let state = Arc::new(state.with_tracer(tracer));
     let first = state.store.current();
     state.metrics.loaded(&first);
     for problem in &first.problems {
         tracing::error!(problem, "policies");
+    }
+    for policy in first.gate.engine().set().policies() {
+        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_for_later(rule)) {
+            tracing::warn!(policy = policy.key(), rule = &*rule.name, "rules that generate are not run");
+        }
     }
     let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, a)| *a) };
     started(addresses, &first);
@@ -176,6 +216,11 @@ pub async fn until(
         served.await.map_err(|e| e.to_string())??;
     }
     watched.abort();
+    let _ = tokio::task::spawn_blocking(move || {
+        state.reporter.as_ref().map(Reporter::end);
+        state.tracer.as_ref().map(Tracer::end);
+    })
+    .await;
     if let Some(renewed) = renewed {
         renewed.abort();
     }

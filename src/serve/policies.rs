@@ -10,11 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use crate::admit::{Data, Gate};
+use crate::admit::data::Cluster;
+use crate::admit::{Data, Gate, Known};
 use crate::document::{self, ResourceOptions};
-use crate::load::{self, Policies};
+use crate::load::{self, Policies, Reader};
+use crate::settings::Settings;
 use crate::sources::files::{self, SourceText};
+use crate::sources::registry::Registry;
 use crate::value::Value;
+
+use super::live::{FromCluster, Link};
 
 /// What decides at a moment.
 pub struct Snapshot {
@@ -39,6 +44,8 @@ pub struct Places {
     pub policies: Vec<PathBuf>,
     /// Files and folders with objects that rules ask for.
     pub data: Vec<PathBuf>,
+    /// A file with what operators set.
+    pub settings: Option<PathBuf>,
 }
 
 /// What a file gave last.
@@ -47,19 +54,34 @@ struct Read {
     policies: Policies,
 }
 
+/// Where data of rules comes from besides files.
+#[derive(Clone, Default)]
+pub struct Around {
+    /// A cluster.
+    pub link: Option<Arc<Link>>,
+    /// Registries of images, if they may be asked.
+    pub registry: Option<Arc<dyn Registry>>,
+}
+
 /// The policies in use.
 pub struct Store {
     places: Places,
+    around: Around,
     current: ArcSwap<Snapshot>,
     files: Mutex<HashMap<String, Read>>,
 }
 
 impl Store {
     /// Reads everything for the first time.
-    pub fn new(places: Places) -> Store {
+    pub fn new(places: Places, around: Around) -> Store {
         let mut files = HashMap::new();
-        let first = read(&places, &mut files, 0, false);
-        Store { places, current: ArcSwap::from_pointee(first), files: Mutex::new(files) }
+        let first = read(&places, &around, &mut files, 0, false);
+        Store { places, around, current: ArcSwap::from_pointee(first), files: Mutex::new(files) }
+    }
+
+    /// Where data comes from besides files.
+    pub fn around(&self) -> &Around {
+        &self.around
     }
 
     /// What decides now.
@@ -77,7 +99,7 @@ impl Store {
         // One at a time: what was read first must not be put to use last.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.current.load();
-        let next = read(&self.places, &mut files, before.generation + 1, before.complete);
+        let next = read(&self.places, &self.around, &mut files, before.generation + 1, before.complete);
         let next = Arc::new(next);
         self.current.store(next.clone());
         next
@@ -86,7 +108,13 @@ impl Store {
 
 /// `established`: everything could be used before, so what comes new and cannot be used is left out; else
 /// requests are refused because of it.
-fn read(places: &Places, files: &mut HashMap<String, Read>, generation: u64, established: bool) -> Snapshot {
+fn read(
+    places: &Places,
+    around: &Around,
+    files: &mut HashMap<String, Read>,
+    generation: u64,
+    established: bool,
+) -> Snapshot {
     let mut problems = Vec::new();
     let mut all = Policies::default();
     let found = texts(&places.policies, &mut problems);
@@ -110,13 +138,69 @@ fn read(places: &Places, files: &mut HashMap<String, Read>, generation: u64, est
         is_there || stays
     });
     let objects = objects(&places.data, &mut problems);
-    all.bind(objects.clone());
+    let registry = around.registry.clone();
+    let cluster: Arc<dyn Cluster> = match &around.link {
+        Some(link) => {
+            let documents = all.policies.iter().map(|p| &p.document);
+            let data = FromCluster::new(link.clone(), objects, documents, registry);
+            problems.extend(link.problems());
+            Arc::new(data)
+        }
+        None => {
+            let known = Known::of(&objects, registry);
+            Arc::new(Data::with(objects, known))
+        }
+    };
     let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
     lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
-    let gate = Gate::new(all, Arc::new(Data::new(objects)), &lost);
+    let slow = all.policies.iter().any(|p| reaches_out(&p.document, around));
+    let mut gate = Gate::new(all, cluster, &lost);
+    if let Some(settings) = settings(places, around, &mut problems) {
+        gate = gate.with_settings(Arc::new(settings));
+    }
     problems.extend(gate.broken().iter().map(ToString::to_string));
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
-    Snapshot { gate, problems, generation, complete, policies, slow: AtomicBool::new(false) }
+    Snapshot { gate, problems, generation, complete, policies, slow: AtomicBool::new(slow) }
+}
+
+/// What operators set: in a file, else in the cluster.
+fn settings(places: &Places, around: &Around, problems: &mut Vec<String>) -> Option<Settings> {
+    let document = match &places.settings {
+        None => around.link.as_ref()?.settings()?,
+        Some(path) => {
+            let read = std::fs::read_to_string(path).map_err(|e| e.to_string());
+            match read.and_then(|text| document::yaml_value(&text)) {
+                Ok(document) => document,
+                Err(e) => {
+                    problems.push(format!("{}: {e}", path.display()));
+                    return None;
+                }
+            }
+        }
+    };
+    let settings = Settings::of(&document);
+    problems.extend(settings.problems.iter().cloned());
+    Some(settings)
+}
+
+/// Whether a policy may wait for somebody else: its decisions are not made where requests are read.
+fn reaches_out(document: &Value, around: &Around) -> bool {
+    const SERVICES: [&str; 3] = ["\"service\":", "http.Get(", "http.Post("];
+    const CLUSTER: [&str; 6] = [
+        "\"apiCall\":",
+        "resource.Get(",
+        "resource.List(",
+        "resource.Post(",
+        "authorizer.",
+        "\"globalReference\":",
+    ];
+    const REGISTRY: [&str; 4] =
+        ["\"imageRegistry\":", "\"verifyImages\":", "image.GetMetadata(", "ImageValidatingPolicy"];
+    let text = crate::value::print::json(document);
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    has(&SERVICES)
+        || (around.link.is_some() && has(&CLUSTER))
+        || (around.registry.is_some() && has(&REGISTRY))
 }
 
 /// Whether policies of a place stay in use.
@@ -132,7 +216,7 @@ struct Texts {
 
 fn texts(places: &[PathBuf], problems: &mut Vec<String>) -> Texts {
     let arguments: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
-    let loaded = files::policies(&arguments);
+    let loaded = files::served_policies(&arguments);
     problems.extend(loaded.notices.iter().map(ToString::to_string));
     let is_gone = |a: &&String| std::fs::metadata(a).is_err();
     let mut unreadable: Vec<String> = arguments.iter().filter(is_gone).cloned().collect();
@@ -151,7 +235,7 @@ fn of_file(
     if let Some(known) = files.get(&source.name).filter(|known| known.text == source.text) {
         return (known.policies.clone(), true);
     }
-    let loaded = load::argument(std::slice::from_ref(source));
+    let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server);
     let refused = loaded.policies.iter().filter_map(|p| {
         let why = p.refused.as_ref().or(p.uncompiled.as_ref())?;
         Some(format!("{}:{}: {}: {why}", p.source, p.line, p.name))
@@ -182,8 +266,11 @@ fn of_file(
 fn objects(places: &[PathBuf], problems: &mut Vec<String>) -> Vec<Value> {
     let mut out = Vec::new();
     for place in places {
-        let loaded = files::resources(&[place.display().to_string()]);
-        problems.extend(loaded.notices.iter().map(ToString::to_string));
+        let loaded = files::served_data(&place.display().to_string());
+        // A folder may be empty.
+        let told =
+            loaded.notices.iter().filter(|n| !matches!(n.cause, files::Cause::NoMatch | files::Cause::Empty));
+        problems.extend(told.map(ToString::to_string));
         for source in &loaded.sources {
             match document::resources(&source.name, &source.text, ResourceOptions { float_numbers: false }) {
                 Ok(found) => out.extend(found.into_iter().map(|d| d.value)),

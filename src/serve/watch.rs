@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::Tls;
 use super::http::State;
+use super::live::Link;
 use super::tls::Certificates;
 
 /// How long changes must pause.
@@ -57,15 +58,34 @@ async fn next(told: &mut mpsc::Receiver<()>) {
     {}
 }
 
+/// Waits until the ConfigMap of operators is another one.
+async fn reconfigured(link: Arc<Link>) {
+    loop {
+        link.configured.notified().await;
+        let of = link.clone();
+        if tokio::task::spawn_blocking(move || of.has_new_settings()).await.unwrap_or(false) {
+            return;
+        }
+    }
+}
+
 /// Reads policies and data again when they change.
 pub fn policies(state: Arc<State>) -> JoinHandle<()> {
     tokio::spawn(async move {
         loop {
             // The folders may be others than before, so they are watched anew each time.
             let places = state.store.places().clone();
-            let all = places.policies.iter().chain(&places.data).map(AsRef::as_ref);
+            let all = places.policies.iter().chain(&places.data).chain(&places.settings).map(AsRef::as_ref);
             let (mut told, _watcher) = changes(all);
-            next(&mut told).await;
+            match &state.store.around().link {
+                None => next(&mut told).await,
+                // Kinds and global entries of the cluster count like files.
+                Some(link) => tokio::select! {
+                    () = next(&mut told) => {}
+                    () = link.changed.notified() => tokio::time::sleep(LONGEST).await,
+                    () = reconfigured(link.clone()) => {}
+                },
+            }
             let of = state.clone();
             let Ok(now) = tokio::task::spawn_blocking(move || of.store.reload()).await else { continue };
             state.metrics.loaded(&now);

@@ -70,6 +70,8 @@ pub struct Loaded {
     pub sources: Vec<SourceText>,
     /// What is worth a line on standard error.
     pub notices: Vec<Notice>,
+    /// Whether JSON files of directories are read too.
+    json: bool,
 }
 
 /// The texts that policy arguments mean.
@@ -77,6 +79,23 @@ pub fn policies<S: AsRef<str>>(arguments: &[S]) -> Loaded {
     let mut loaded = Loaded::default();
     for argument in arguments {
         loaded.policy_argument(argument.as_ref());
+    }
+    loaded
+}
+
+/// The texts of policies that a server reads: JSON files of directories too.
+pub fn served_policies<S: AsRef<str>>(arguments: &[S]) -> Loaded {
+    let mut loaded = Loaded { json: true, ..Loaded::default() };
+    arguments.iter().for_each(|argument| loaded.policy_argument(argument.as_ref()));
+    loaded
+}
+
+/// The texts of a file, or of the YAML and JSON files of a directory.
+pub fn served_data(place: &str) -> Loaded {
+    let mut loaded = Loaded { json: true, ..Loaded::default() };
+    match Path::new(place).is_dir() {
+        true => loaded.directory(Path::new(place), false),
+        false => loaded.resource_argument(place, "stat"),
     }
     loaded
 }
@@ -203,7 +222,7 @@ impl Loaded {
     }
 
     fn yaml_file(&mut self, path: &Path) {
-        if path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+        if path.extension().is_some_and(|e| e == "yaml" || e == "yml" || (self.json && e == "json")) {
             self.file(path);
         } else {
             self.note(&path.to_string_lossy(), Cause::Extension, "ignored: not a .yaml or .yml file");

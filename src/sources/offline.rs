@@ -192,26 +192,28 @@ impl Sources for Offline {
             name: None,
         };
         let items = Value::list(self.matching(&wanted).cloned().collect());
-        if projection.is_empty() {
-            return Some(Ok(items));
-        }
-        let list = found.at(&["spec", "projections"]).and_then(Value::as_list).unwrap_or_default();
-        let Some(projected) = list.iter().find(|p| p.text_at(&["name"]) == projection) else {
-            return Some(Err("no data available".into()));
-        };
-        let query = crate::lower::query::plain(projected.text_at(&["jmesPath"]), &[]);
-        Some(match &query.expr {
-            Err(text) => Err(text.to_string()),
-            Ok(expr) => {
-                let items = items.with_float_numbers();
-                let context = crate::functions::Context::default();
-                let env = crate::engine::eval::Env::new(&items, &context);
-                crate::engine::eval::eval(expr, env)
-                    .map(std::borrow::Cow::into_owned)
-                    .map_err(|e| e.to_string())
-            }
-        })
+        Some(projected(found, items, projection))
     }
+}
+
+/// The data of a global entry, or one of its projections.
+///
+/// # Errors
+/// There is no such projection, or it fails.
+pub fn projected(entry: &Value, data: Value, projection: &str) -> Result<Value, String> {
+    if projection.is_empty() {
+        return Ok(data);
+    }
+    let list = entry.at(&["spec", "projections"]).and_then(Value::as_list).unwrap_or_default();
+    let Some(projected) = list.iter().find(|p| p.text_at(&["name"]) == projection) else {
+        return Err("no data available".into());
+    };
+    let query = crate::lower::query::plain(projected.text_at(&["jmesPath"]), &[]);
+    let expr = query.expr.as_ref().map_err(ToString::to_string)?;
+    let data = data.with_float_numbers();
+    let context = crate::functions::Context::default();
+    let env = crate::engine::eval::Env::new(&data, &context);
+    crate::engine::eval::eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|e| e.to_string())
 }
 
 /// Calls a service; its answer must be JSON.

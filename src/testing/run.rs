@@ -9,14 +9,16 @@ use std::sync::Arc;
 use crate::document::{self, ResourceOptions};
 use crate::engine::reached::{self, Hits};
 use crate::engine::review::deletion::Subject as Looked;
-use crate::engine::{Effect, RuleOutcome, Status};
+use crate::engine::{Effect, Request, RuleOutcome, Status};
 use crate::functions;
+use crate::functions::world::World;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
 use crate::ir::review::Proxy;
-use crate::load::{Asked, LoadedPolicy};
+use crate::load::{Asked, LoadedPolicy, Policies};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
+use crate::sources::Sources;
 use crate::value::Value;
 
 use super::coverage::Coverage;
@@ -59,12 +61,65 @@ pub fn run(test: &Test, options: Options) -> Ran {
     ran
 }
 
+/// What a test evaluates, for those who compare it with what another way to ask gives.
+pub struct Evaluated {
+    /// The policies, with the exceptions of the test.
+    pub policies: Policies,
+    /// How requests are made of objects.
+    pub requests: Requests,
+    /// The data of rules.
+    pub sources: Arc<dyn Sources>,
+    /// The same for functions of expressions.
+    pub world: Arc<dyn World>,
+    /// Each request with what the policies said.
+    pub outcomes: Vec<(Request, Outcome)>,
+}
+
+/// Evaluates the objects of a test, for each operation that its results ask for.
+///
+/// # Errors
+/// What ends the test.
+pub fn evaluated(test: &Test) -> Result<Evaluated, String> {
+    let log = &mut Log::default();
+    let Loaded { mut policies, resources, exceptions, requests, mut world, .. } =
+        load::load(test, Strictness::default(), log)?;
+    world.clone_sources = clone_sources(test, log);
+    (policies.exceptions, policies.exemptions) =
+        (exceptions.exceptions.clone(), exceptions.exemptions.clone());
+    let lowered = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
+    let expressions: Arc<dyn World> = Arc::new(world.for_expressions());
+    let sources: Arc<dyn Sources> = Arc::new(world);
+    let functions = functions::Context { world: Some(expressions.clone()), ..Default::default() };
+    let engine = Engine::new(exceptions.with(lowered))
+        .with_functions(functions)
+        .with_profile(requests.profile)
+        .with_sources(sources.clone())
+        .with_values(requests.values.clone());
+    let mut outcomes = Vec::new();
+    let named = load::operations(&test.results)?.into_iter().map(|o| Some(o.into()));
+    for operation in std::iter::once(None).chain(named) {
+        let requests = Requests { operation, ..requests.clone() };
+        for object in resources.iter().map(|d| &d.value) {
+            // Where one policy has values of its own for the object, the request is the one that it sees.
+            let name = object.text_at(&["metadata", "name"]);
+            let has_own = |p: &&Arc<Policy>| {
+                requests.values.resources.contains_key(&(p.name.to_string(), name.to_string()))
+            };
+            let own = engine.set().policies().iter().find(has_own).map(|p| &*p.name);
+            let request = requests.of(object.clone(), own, &engine)?;
+            let outcome = requests.with_own_values(object, &request, engine.evaluate(&request), &engine);
+            outcomes.push((request, outcome));
+        }
+    }
+    Ok(Evaluated { policies, requests, sources, world: expressions, outcomes })
+}
+
 fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// What policies said of payloads, and of objects by the operation.
-type Evaluated = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
+type Said = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
 
 fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let log = &mut ran.log;
@@ -84,7 +139,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
     world.clone_sources = clone_sources(test, log);
     let reads_context =
-        |p: &&LoadedPolicy| p.document.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/");
+        |p: &LoadedPolicy| p.document.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/");
     let lost = lost.filter(|_| policies.policies.iter().any(reads_context));
     if let (Some(first), Some(text)) = (
         resources.first(),
@@ -107,7 +162,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
             return Err(text);
         }
     }
-    let evaluate_all = || -> Result<Evaluated, String> {
+    let evaluate_all = || -> Result<Said, String> {
         let on_payloads = on_payloads(&engine, &payloads, &requests)?;
         let mut outcomes =
             HashMap::from([(String::new(), evaluate(&engine, &objects, &requests, Looked::Object)?)]);

@@ -5,4 +5,7 @@
 mod answers;
 mod faults;
 mod life;
+mod recorded;
 mod server;
+mod settings;
+mod traces;

@@ -30,7 +30,7 @@ pub(super) fn load_policies(parsed: &Parsed) -> Result<Policies, String> {
     let mut all = Policies::default();
     for argument in &parsed.arguments {
         let is_git = access.means_repository(argument);
-        let Loaded { sources, notices } = match is_git {
+        let Loaded { sources, notices, .. } = match is_git {
             true => access.policies(argument)?,
             false => files::policies(std::slice::from_ref(argument)),
         };

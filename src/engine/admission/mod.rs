@@ -28,7 +28,7 @@ use crate::value::{Map, Str, Value};
 
 pub use hooks::{Chain, Hook};
 pub use mutate::{Mutated, Passes, mutate};
-pub use rbac::Rbac;
+pub use rbac::{Authority, Rbac};
 pub use review::Review;
 pub use validate::{conditions, seen_request, validate};
 
@@ -47,8 +47,8 @@ pub struct World {
     pub more_namespaces: bool,
     /// Objects that may be parameters.
     pub objects: Vec<Value>,
-    /// Who may do what; without it nothing is allowed.
-    pub rbac: Option<Arc<Rbac>>,
+    /// Who knows what users may do; without it nothing is allowed.
+    pub rbac: Option<Arc<dyn Authority>>,
 }
 
 impl World {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Cause, Loaded, policies, resources};
+use super::{Cause, Loaded, policies, resources, served_policies};
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -35,6 +35,8 @@ fn policy_directories_are_walked_in_name_order_without_dot_entries() {
     ]);
     let loaded = policies(&[root.path().to_str().unwrap()]);
     assert_eq!(names(&loaded, root.path()), ["a/z.yml", "b.yaml"]);
+    let served = served_policies(&[root.path().to_str().unwrap()]);
+    assert_eq!(names(&served, root.path()), ["a/z.yml", "b.yaml", "c.json"]);
     assert_eq!(causes(&loaded), [Cause::Extension]);
 }
 

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::Read;
 use std::net::{Ipv4Addr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use ureq::http::Response;
@@ -74,6 +74,40 @@ pub struct Client {
 /// Who answers for registries, if anybody may be asked.
 pub fn registry(allowed: bool) -> Option<Arc<dyn Registry>> {
     allowed.then(|| -> Arc<dyn Registry> { Arc::new(Client::default()) })
+}
+
+/// Who answers for registries for a long time: what was asked is forgotten after a while, as tags move.
+pub fn renewed(every: Duration) -> Arc<dyn Registry> {
+    Arc::new(Renewed { every, current: Mutex::new((Instant::now(), Arc::default())) })
+}
+
+struct Renewed {
+    every: Duration,
+    current: Mutex<(Instant, Arc<Client>)>,
+}
+
+impl Renewed {
+    fn current(&self) -> Arc<Client> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.0.elapsed() >= self.every {
+            *current = (Instant::now(), Arc::default());
+        }
+        current.1.clone()
+    }
+}
+
+impl Registry for Renewed {
+    fn manifest(&self, at: &Repository, by: &str) -> Result<Manifest, Failure> {
+        self.current().manifest(at, by)
+    }
+
+    fn blob(&self, at: &Repository, digest: &str, most: u64) -> Result<Vec<u8>, Failure> {
+        self.current().blob(at, digest, most)
+    }
+
+    fn referrers(&self, at: &Repository, digest: &str) -> Result<Vec<Value>, Failure> {
+        self.current().referrers(at, digest)
+    }
 }
 
 impl Registry for Client {

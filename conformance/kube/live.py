@@ -1,0 +1,196 @@
+"""A server that takes the data of rules from the cluster, and writes to it."""
+
+import json
+import os
+
+from policies import GLOBAL_ENTRY, LIVE, LIVE_BINDING
+from serving import Serve, config_map
+
+
+def labelled(name, live, data=None, namespace="shop"):
+    return config_map(name, namespace, labels={"live": live}, data=data)
+
+
+def plain(kind, name, **more):
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "shop"}, **more}
+
+
+def live(cluster, checks, ephor):
+    """Data of rules comes from the cluster as it is now."""
+    for found in cluster.call("GET", "/api/v1/namespaces/shop/secrets").object.get("items", []):
+        cluster.delete({"apiVersion": "v1", "kind": "Secret", **found})
+    assert cluster.create(config_map("teams", data={"all": '["red", "blue"]'})).ok
+    assert cluster.create(config_map("limits", data={"most": "10"})).ok
+    assert cluster.create(config_map("colors", data={"color": "green"})).ok
+    definitions(cluster)
+    settings = {"resourceFilters": "[Event,*,*][ConfigMap,shop,filtered-*]", "excludeUsernames": "nobody"}
+    assert cluster.create(config_map("settings", data=settings)).ok
+    flags = ["--kubeconfig", cluster.kubeconfig, "--config-map-name", "shop/settings", "--reports", "--events"]
+    server = Serve(cluster, ephor, "live", LIVE, flags)
+    try:
+        server.write("binding", LIVE_BINDING)
+        with open(os.path.join(server.data, "secrets.json"), "w", encoding="utf-8") as f:
+            json.dump(GLOBAL_ENTRY, f)
+        server.register()
+        rules(cluster, checks)
+        people(cluster, checks)
+        kubernetes(cluster, checks, server)
+        left_out(cluster, checks)
+        reports(cluster, checks)
+        events(cluster, checks)
+        checks.that("nothing is wrong with the server", server.get("/readyz") == 200, server.page("/readyz"))
+    finally:
+        server.unregister()
+        server.stop()
+
+
+def rules(cluster, checks):
+    labels = {"only-prod": "yes"}
+    checks.denied("a rule for namespaces with a label", cluster.create(config_map("p", labels=labels), dry_run=True), "not in prod")
+    checks.allowed("a namespace without it", cluster.create(config_map("p", "lab", labels=labels), dry_run=True))
+    assert cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "newest", "labels": {"env": "prod"}}}).ok
+    checks.denied("a namespace that has just been made",
+                  cluster.create(config_map("p", "newest", labels=labels), dry_run=True), "not in prod")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "newest"}}
+    assert cluster.merge(namespace, {"metadata": {"labels": {"env": "test"}}}).ok
+    cluster.until("another label of the namespace is seen",
+                  lambda: cluster.create(config_map("p", "newest", labels=labels), dry_run=True).ok)
+    # A ConfigMap and its change.
+    green = labelled("t", "teams", {"team": "green"})
+    checks.allowed("a known team", cluster.create(labelled("t", "teams", {"team": "red"}), dry_run=True))
+    checks.denied("an unknown team", cluster.create(green, dry_run=True), "unknown team")
+    assert cluster.merge(config_map("teams"), {"data": {"all": '["red", "green"]'}}).ok
+    cluster.until("the change of the ConfigMap is seen", lambda: cluster.create(green, dry_run=True).ok)
+    checks.denied("a team that is no more", cluster.create(labelled("t", "teams", {"team": "blue"}), dry_run=True), "unknown team")
+    # Answers of the API.
+    service = plain("Service", "one", spec={"ports": [{"port": 80}]})
+    checks.allowed("few services", cluster.create(labelled("s", "services"), dry_run=True))
+    for name in ("one", "two"):
+        assert cluster.create({**service, "metadata": {"name": name, "namespace": "shop"}}).ok
+    checks.denied("more services", cluster.create(labelled("s", "services"), dry_run=True), "too many services")
+    # A global entry over watched objects.
+    cluster.until("the global entry is known", lambda: cluster.create(labelled("g", "secrets"), dry_run=True).ok)
+    for name in ("one", "two"):
+        assert cluster.create(plain("Secret", name)).ok
+    cluster.until("more secrets are seen", lambda: "too many secrets" in cluster.create(labelled("g", "secrets"), dry_run=True).message)
+    # Expressions.
+    checks.allowed("within limits", cluster.create(config_map("l", data={"size": "10"}), dry_run=True))
+    checks.denied("over the limit", cluster.create(config_map("l", data={"size": "11"}), dry_run=True), "too large")
+
+
+def definitions(cluster):
+    """The kinds of reports."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "reports.yaml"), encoding="utf-8") as f:
+        for document in f.read().split("---\n"):
+            path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+            answer = cluster.call("POST", path, document, content_type="application/yaml")
+            assert answer.ok, answer.message
+    cluster.until("reports are served", lambda: cluster.call("GET", REPORTS.format("lab")).ok)
+
+
+REPORTS = "/apis/wgpolicyk8s.io/v1alpha2/namespaces/{}/policyreports"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
+
+
+def left_out(cluster, checks):
+    """Requests that the settings leave out, and a change of the settings."""
+    labels = {"deny": "yes"}
+    checks.denied("an object that no filter covers", cluster.create(config_map("some", labels=labels), dry_run=True), "label deny is set")
+    checks.allowed("a filtered object", cluster.create(config_map("filtered-1", labels=labels), dry_run=True))
+    alice = {"dry_run": True, "user": "alice"}
+    checks.denied("a user", cluster.create(config_map("some", labels=labels), **alice), "label deny is set")
+    assert cluster.merge(config_map("settings"), {"data": {"excludeUsernames": "ali*", "resourceFilters": ""}}).ok
+    cluster.until("an excluded user passes", lambda: cluster.create(config_map("some", labels=labels), **alice).ok)
+    checks.denied("the filter is gone", cluster.create(config_map("filtered-1", labels=labels), dry_run=True), "label deny is set")
+
+
+def reports(cluster, checks):
+    made = cluster.create(config_map("reported", "lab", labels={"audit": "yes"}))
+    uid = made.object["metadata"]["uid"]
+
+    def result():
+        report = cluster.call("GET", REPORTS.format("lab") + "/" + uid)
+        found = [r for r in report.object.get("results", []) if r["policy"] == "audit-label"]
+        return (found[0]["result"] if found else None), report.object
+
+    cluster.until("a failure is reported", lambda: result()[0] == "fail")
+    report = result()[1]
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "reported", "uid": uid}
+    checks.that("the report belongs to the object", report["metadata"].get("ownerReferences") == [owner], report["metadata"])
+    checks.that("its scope", report["scope"] == {**owner, "namespace": "lab"}, report["scope"])
+    found = next(r for r in report["results"] if r["policy"] == "audit-label")
+    told = (found["message"], found["rule"], found["source"], found["scored"])
+    checks.that("the result", told == ("label audit is set", "audit", "kyverno", True), found)
+    results = [r["result"] for r in report["results"]]
+    checks.that("the summary counts", all(report["summary"][s] == results.count(s) for s in ("pass", "fail", "skip")), report)
+    assert cluster.merge(config_map("reported", "lab"), {"metadata": {"labels": {"audit": None}}}).ok
+    cluster.until("the report changes with the object", lambda: result()[0] == "pass")
+    checks.denied("an object that is refused", cluster.create(config_map("refused", "lab", labels={"deny": "yes"})), "label deny is set")
+    checks.allowed("a rehearsal", cluster.create(config_map("rehearsed", "lab", labels={"audit": "yes"}), dry_run=True))
+    assert cluster.create(config_map("next", "lab")).ok
+
+    def scopes():
+        items = cluster.call("GET", REPORTS.format("lab")).object["items"]
+        return {r["scope"]["name"]: {result["policy"] for result in r["results"]} for r in items}
+
+    cluster.until("the next report", lambda: "next" in scopes())
+    told = scopes()
+    # Another webhook may have let the refused object pass; its report goes with the object that never was.
+    checks.that("a rehearsal has no report", "rehearsed" not in told, told)
+    checks.that("what was refused is not reported", "deny-label" not in told.get("refused", ()), told)
+
+
+def events(cluster, checks):
+    def notes(namespace):
+        return {e.get("note", "") for e in cluster.call("GET", EVENTS.format(namespace)).object["items"]}
+
+    blocked = "ConfigMap lab/refused: [deny] fail (blocked); label deny is set"
+    cluster.until("an event of a refused request", lambda: blocked in notes("default"))
+    violated = "policy audit-label/audit fail: label audit is set"
+    cluster.until("an event of an object that violates a policy", lambda: violated in notes("lab"))
+    event = next(e for e in cluster.call("GET", EVENTS.format("default")).object["items"] if e.get("note") == blocked)
+    told = (event["type"], event["reason"], event["action"], event["reportingController"], event["regarding"]["name"])
+    checks.that("its fields", told == ("Warning", "PolicyViolation", "Resource Blocked", "kyverno-admission", "deny-label"), event)
+
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def people(cluster, checks):
+    """Roles of users come from bindings of the cluster."""
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get"]}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "intern"}, "rules": [rule]}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "interns"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "intern"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
+    }
+    assert cluster.call("POST", RBAC + "/clusterroles", role).ok
+    assert cluster.call("POST", RBAC + "/clusterrolebindings", binding).ok
+    cluster.until("alice may create", lambda: cluster.create(config_map("a"), dry_run=True, user="alice").ok)
+    cluster.until("her role is known", lambda: "not for interns" in cluster.create(
+        labelled("a", "roles"), dry_run=True, user="alice").message)
+    checks.allowed("another user", cluster.create(labelled("a", "roles"), dry_run=True))
+
+
+def kubernetes(cluster, checks, server):
+    """Kubernetes' own policies: parameters and the authorizer."""
+    hook = {
+        "name": "all.hooks.test", "clientConfig": {"url": f"https://127.0.0.1:{server.port}/validate", "caBundle": server.bundle()},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
+        "objectSelector": {"matchLabels": {"live": "params"}}, "sideEffects": "None", "admissionReviewVersions": ["v1"],
+    }
+    config = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+              "metadata": {"name": "all"}, "webhooks": [hook]}
+    try:
+        assert cluster.create(config).ok
+        red = labelled("c", "params", {"color": "red"})
+        cluster.until("the configuration is in force", lambda: "not green" in cluster.create(red, dry_run=True).message)
+        green = labelled("c", "params", {"color": "green"})
+        checks.allowed("the parameter's color", cluster.create(green, dry_run=True))
+        checks.denied("a user who may not", cluster.create(green, dry_run=True, user="alice"), "may not create secrets")
+        assert cluster.merge(config_map("colors"), {"data": {"color": "red"}}).ok
+        cluster.until("the change of the parameter is seen", lambda: cluster.create(red, dry_run=True).ok)
+        checks.denied("the color before", cluster.create(green, dry_run=True), "not red")
+    finally:
+        cluster.delete(config)

@@ -1,0 +1,136 @@
+//! Who may do what, as the cluster itself says.
+//!
+//! In: the questions of expressions to the authorizer. Out: the answers of the API server's reviews of access. A
+//! question is asked once for a request.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::functions::Authorizer;
+use crate::value::object::{About, Check, Decision};
+use crate::value::print::json;
+use crate::value::{Map, Str, Value};
+
+use super::Cluster;
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/// Answers questions about what a user may do.
+pub struct Access {
+    cluster: Arc<Cluster>,
+    user: Value,
+    known: Mutex<HashMap<String, Decision>>,
+}
+
+impl Access {
+    /// About a user, as `userInfo` describes one.
+    pub fn of(cluster: Arc<Cluster>, user: &Value) -> Access {
+        Access { cluster, user: user.clone(), known: Mutex::default() }
+    }
+}
+
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
+}
+
+/// The review that asks a question.
+fn review(user: &Value, check: &Check, verb: &str) -> Value {
+    let mut spec = Map::new();
+    match &check.service_account {
+        Some((namespace, name)) => {
+            let groups = [
+                "system:serviceaccounts".into(),
+                format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated".into(),
+            ];
+            spec.insert("user", Value::from(format!("system:serviceaccount:{namespace}:{name}")));
+            spec.insert("groups", Value::list(groups.into_iter().map(|g: String| Value::from(g)).collect()));
+        }
+        None => {
+            for (key, of) in [("user", "username"), ("groups", "groups"), ("uid", "uid"), ("extra", "extra")]
+            {
+                if let Some(v) = user.get(of).filter(|v| !v.is_null()) {
+                    spec.insert(key, v.clone());
+                }
+            }
+        }
+    }
+    let text = |s: &Str| Value::Str(s.clone());
+    match check.about {
+        About::Resource | About::Group => {
+            let attributes = object([
+                ("verb", verb.into()),
+                ("group", text(&check.group)),
+                ("version", "*".into()),
+                ("resource", text(&check.resource)),
+                ("subresource", text(&check.subresource)),
+                ("namespace", text(&check.namespace)),
+                ("name", text(&check.name)),
+            ]);
+            let mut attributes = attributes.as_map().cloned().unwrap_or_default();
+            for (key, written) in [("fieldSelector", &check.fields), ("labelSelector", &check.labels)] {
+                if !written.is_empty() {
+                    attributes.insert(key, object([("rawSelector", text(written))]));
+                }
+            }
+            spec.insert("resourceAttributes", Value::Map(attributes));
+        }
+        About::Path | About::Anything => {
+            let attributes = object([("verb", verb.into()), ("path", text(&check.path))]);
+            spec.insert("nonResourceAttributes", attributes);
+        }
+    }
+    object([
+        ("apiVersion", "authorization.k8s.io/v1".into()),
+        ("kind", "SubjectAccessReview".into()),
+        ("spec", Value::Map(spec)),
+    ])
+}
+
+impl Authorizer for Access {
+    fn decide(&self, check: &Check, verb: &str) -> Decision {
+        let review = review(&self.user, check, verb);
+        let key = json(&review);
+        let known = |all: &Mutex<HashMap<String, Decision>>| {
+            all.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+        };
+        if let Some(known) = known(&self.known) {
+            return known;
+        }
+        let decision = match self.cluster.request("POST", REVIEWS, "application/json", Some(&review)) {
+            Ok(answer) => Decision {
+                allowed: answer.at(&["status", "allowed"]).and_then(Value::as_bool) == Some(true),
+                reason: answer.text_at(&["status", "reason"]).into(),
+                error: answer.text_at(&["status", "evaluationError"]).into(),
+            },
+            Err(e) => Decision { error: e.text.into(), ..Decision::default() },
+        };
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key, decision.clone());
+        decision
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_names_the_user_and_what_is_asked() {
+        let user = object([("username", "anna".into()), ("groups", Value::list(vec!["devs".into()]))]);
+        let check = Check {
+            about: About::Resource,
+            resource: "pods".into(),
+            namespace: "shop".into(),
+            ..Check::default()
+        };
+        assert_eq!(
+            json(&review(&user, &check, "create")),
+            r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"groups":["devs"],"resourceAttributes":{"group":"","name":"","namespace":"shop","resource":"pods","subresource":"","verb":"create","version":"*"},"user":"anna"}}"#
+        );
+        let path = Check { about: About::Path, path: "/healthz".into(), ..Check::default() };
+        let robot = Check { service_account: Some(("shop".into(), "bot".into())), ..path };
+        let asked = review(&user, &robot, "get");
+        assert_eq!(asked.text_at(&["spec", "user"]), "system:serviceaccount:shop:bot");
+        assert_eq!(asked.text_at(&["spec", "nonResourceAttributes", "path"]), "/healthz");
+    }
+}

@@ -1,0 +1,223 @@
+//! Recorded answers of an API server, with its policies behind a webhook: each request is sent to the gate as
+//! the AdmissionReviews that an API server would send, first to `/mutate`, then, as it was left, to `/validate`.
+//!
+//! In: the folder `admission` of a suite. Out: a report `reviews/admission`, a case each.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine;
+
+use crate::admit::incoming::decode;
+use crate::admit::{Data, Deadline, Decision, Gate, Incoming, Route};
+use crate::document;
+use crate::load::{self, Reader};
+use crate::patch::apply::apply_in_order;
+use crate::sources::files::SourceText;
+use crate::value::print::json;
+use crate::value::{Map, Value};
+
+use super::admission::{list, merged, recorded, stored_objects, with_doubles, with_tolerations, yaml_files};
+use super::{Failure, Report, object};
+
+/// Topics that are about something else than one decision of policies, and why.
+const LEFT_OUT: [(&str, &str); 9] = [
+    ("defaults", "what the API makes of stored configurations"),
+    ("invalid-binding", "what the API says of bindings"),
+    ("invalid-map", "what the API says of policies"),
+    ("invalid-vap", "what the API says of policies"),
+    ("invalid-webhook", "what the API says of webhooks"),
+    ("typecheck", "the status that a controller writes"),
+    ("webhook-answer", "what the API server makes of a webhook's answers"),
+    ("webhook-match", "which webhooks the API server calls"),
+    ("webhook-order", "which webhooks the API server calls"),
+];
+
+/// What a webhook says about a request.
+pub(super) struct Said {
+    /// The answer of `/mutate`, and what led to it.
+    pub changes: (Value, Decision),
+    /// The object as it was left.
+    pub object: Value,
+    /// The answer of `/validate` and what led to it; `None` = changing was refused.
+    pub verdict: Option<(Value, Decision)>,
+    /// The results of rules that no answer waits for.
+    pub later: crate::policy_set::Outcome,
+}
+
+fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, Incoming), String> {
+    let review = object([
+        ("apiVersion", "admission.k8s.io/v1".into()),
+        ("kind", "AdmissionReview".into()),
+        ("request", Value::Map(request.clone())),
+    ]);
+    let incoming = decode("application/json", json(&review).as_bytes()).map_err(|e| e.text)?;
+    let route = Route::parse(path).ok_or("no such path")?;
+    let decision = gate.answer(&route, &incoming, &Deadline::never());
+    let text = decision.answer.to_json(&incoming);
+    let answer = document::json::parse(&text)?.get("response").cloned().unwrap_or_default();
+    if answer.text_at(&["uid"]) != incoming.text(&["uid"]) {
+        return Err("the answer is one to another request".into());
+    }
+    Ok((answer, decision, incoming))
+}
+
+/// Asks for changes, then for verdicts on what they left, made whole by `completed`.
+pub(super) fn ask(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Value) -> Result<Said, String> {
+    let (answer_of_changes, changes, _) = answer(gate, "/mutate", request)?;
+    let mut left = request.get("object").cloned().unwrap_or_default();
+    if let Some(patch) = answer_of_changes.get("patch").and_then(Value::as_str) {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(patch).map_err(|e| e.to_string())?;
+        let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
+        let operations = document::json::parse(&text)?;
+        left = apply_in_order(&left, operations.as_list().unwrap_or_default())?;
+    }
+    let allowed = answer_of_changes.get("allowed").and_then(Value::as_bool) == Some(true);
+    let mut said = Said {
+        changes: (answer_of_changes, changes),
+        object: left.clone(),
+        verdict: None,
+        later: Default::default(),
+    };
+    if !allowed {
+        return Ok(said);
+    }
+    let mut request = request.clone();
+    if request.get("object").is_some_and(|o| !o.is_null()) {
+        request.insert("object", completed(left));
+    }
+    let (answer_of_verdict, decision, _) = answer(gate, "/validate", &request)?;
+    let route = Route::parse("/validate").ok_or("no such path")?;
+    if let Some(asked) = decision.request.as_ref().filter(|asked| gate.audits(&route, asked)) {
+        said.later = gate.audit(&route, asked, &Deadline::never());
+    }
+    said.verdict = Some((answer_of_verdict, decision));
+    Ok(said)
+}
+
+/// Runs the cases of all topics.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn admission(dir: &Path) -> std::io::Result<Report> {
+    let mut report = Report::new("reviews/admission");
+    for topic in super::admission::topics(dir)? {
+        if LEFT_OUT.iter().any(|(left, _)| *left == topic) {
+            continue;
+        }
+        // Cases with webhooks of their own show what the API server does between those and policies.
+        let is_asked = |case: &&Value| case.get("webhooks").is_none() && !list(case, "expected").is_empty();
+        yaml_files(&dir.join(&topic))?.iter().filter(is_asked).for_each(|case| report.count(one(case)));
+    }
+    Ok(report)
+}
+
+fn one(case: &Value) -> Result<(), Failure> {
+    let failed = |expected: Value, got: Value| Failure { id: case.text_at(&["id"]).into(), expected, got };
+    let (objects, namespaces) = stored_objects(case);
+    let is_policy = |o: &&Value| {
+        o.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/")
+            && !o.text_at(&["kind"]).ends_with("WebhookConfiguration")
+    };
+    let text: Vec<String> = objects.iter().filter(is_policy).map(json).collect();
+    let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
+    let mut policies = load::argument_for(&[source], Reader::Server);
+    if let Some(problem) = policies.problems.first() {
+        return Err(failed(Value::Null, Value::from(problem.to_string())));
+    }
+    let mut data = objects.clone();
+    data.retain(|o| o.text_at(&["kind"]) != "Namespace");
+    data.extend(namespaces.iter().map(|(_, namespace)| namespace.clone()));
+    policies.bind(data.clone());
+    let gate = Gate::new(policies, Arc::new(Data::new(data)), &[]);
+    if let Some(broken) = gate.broken().first() {
+        return Err(failed(Value::Null, Value::from(broken.to_string())));
+    }
+    for wanted in list(case, "expected") {
+        let sent = list(case, "requests").iter().find(|r| r.text_at(&["name"]) == wanted.text_at(&["name"]));
+        let (expected, got) = compared(&gate, wanted, sent.and_then(|r| r.get("object")));
+        if !expected.json_eq(&got) {
+            return Err(failed(expected, got));
+        }
+    }
+    Ok(())
+}
+
+/// What was recorded, and what comes out.
+fn compared(gate: &Gate, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
+    let mut request = wanted.get("request").and_then(Value::as_map).cloned().unwrap_or_default();
+    request.insert("uid", "00000000-0000-0000-0000-000000000001".into());
+    if let (Some(object), Some(sent)) = (request.get("object").cloned(), sent) {
+        request.insert("object", with_doubles(&object, sent));
+    }
+    let more = wanted.get("completion");
+    let completed = |object: Value| match more {
+        Some(more) => merged(with_tolerations(object), more),
+        None => with_tolerations(object),
+    };
+    let said = match ask(gate, &request, &completed) {
+        Ok(said) => said,
+        Err(text) => return (Value::Null, text.into()),
+    };
+    let last = said.verdict.as_ref().map_or(&said.changes.0, |(answer, _)| answer);
+    (expected(wanted), got(wanted, &said, last))
+}
+
+/// What the API server said, without what it adds to a webhook's answer.
+fn expected(wanted: &Value) -> Value {
+    let mut m = Map::new();
+    m.insert("allowed", wanted.get("allowed").cloned().unwrap_or_default());
+    if wanted.get("allowed").and_then(Value::as_bool) == Some(false) {
+        let causes: Vec<&str> = list(wanted, "causes").iter().map(|c| c.text_at(&["message"])).collect();
+        let is_whole = causes.is_empty() || wanted.text_at(&["by"]) == "mutation";
+        let message = if is_whole { wanted.text_at(&["message"]).into() } else { causes.join("; ") };
+        m.insert("message", Value::from(message));
+        for key in ["code", "reason"] {
+            m.insert(key, wanted.get(key).cloned().unwrap_or_default());
+        }
+    }
+    let of_policies: Vec<Value> = list(wanted, "warnings")
+        .iter()
+        .filter(|w| w.as_str().is_none_or(|w| !w.starts_with("unknown field ")))
+        .cloned()
+        .collect();
+    if !of_policies.is_empty() {
+        m.insert("warnings", Value::list(of_policies));
+    }
+    recorded(wanted, &["auditAnnotations", "object"], &mut m);
+    if let Some(Value::Map(annotations)) = m.get_mut("auditAnnotations") {
+        // Those of webhooks have one slash, behind the webhook's name.
+        let keyed = annotations.iter().map(|(k, v)| (k.replace('/', ".").into(), v.clone()));
+        *annotations = keyed.collect();
+    }
+    Value::Map(m)
+}
+
+fn got(wanted: &Value, said: &Said, last: &Value) -> Value {
+    let mut m = Map::new();
+    let allowed = last.get("allowed").and_then(Value::as_bool) == Some(true);
+    // Where the API server refuses an object itself, policies are not asked for verdicts.
+    let unasked = wanted.text_at(&["by"]) == "server" && matches!(wanted.get("code"), Some(Value::Int(422)));
+    let passes = allowed || (unasked && said.verdict.is_some());
+    m.insert("allowed", Value::Bool(passes));
+    if !passes {
+        m.insert("message", last.text_at(&["status", "message"]).into());
+        for key in ["code", "reason"] {
+            m.insert(key, last.at(&["status", key]).cloned().unwrap_or_default());
+        }
+    }
+    let warnings: Vec<Value> =
+        [&said.changes.0, last].into_iter().flat_map(|a| list(a, "warnings")).cloned().collect();
+    if !warnings.is_empty() && !unasked {
+        m.insert("warnings", Value::list(warnings));
+    }
+    if let Some(annotations) = last.get("auditAnnotations").filter(|_| !unasked) {
+        m.insert("auditAnnotations", annotations.clone());
+    }
+    let before = wanted.at(&["request", "object"]);
+    let left = with_tolerations(said.object.clone());
+    if allowed && !unasked && before.is_some_and(|before| !before.json_eq(&left)) {
+        m.insert("object", left);
+    }
+    Value::Map(m)
+}

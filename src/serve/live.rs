@@ -1,0 +1,462 @@
+//! The data of rules from a cluster.
+//!
+//! In: a cluster, and what the policies ask for. Out: a [`Link`] that watches objects as long as the server runs,
+//! and for each set of policies a [`FromCluster`] that answers. Objects of files stand in front of those of the
+//! cluster. What is not watched is asked for when a rule needs it. Semantics: `docs/cluster.md`, "In the server".
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use tokio::sync::Notify;
+
+use crate::admit::data::{Cluster as Asked, Data, Known, Roles};
+use crate::cluster::access::Access;
+use crate::cluster::cache::Cache;
+use crate::cluster::live::Live;
+use crate::cluster::{Choice, Cluster, connect};
+use crate::engine::admission::{Authority, World as AdmissionWorld};
+use crate::functions::Authorizer;
+use crate::functions::world::{HttpCall, Place, World};
+use crate::kubernetes::{Kinds, Resource, Types};
+use crate::sources::offline::projected;
+use crate::sources::registry::Registry;
+use crate::sources::{Call, Sources};
+use crate::value::{Str, Value, duration};
+
+/// How long a kind may take to be listed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the answer of a global entry is asked for again when it does not say.
+const REFRESH: Duration = Duration::from_secs(600);
+/// What is watched in any case: group, version and plural.
+const WATCHED: [(&str, &str, &str); 5] = [
+    ("", "v1", "namespaces"),
+    ("", "v1", "configmaps"),
+    ("rbac.authorization.k8s.io", "v1", "rolebindings"),
+    ("rbac.authorization.k8s.io", "v1", "clusterrolebindings"),
+    ("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
+];
+const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinition");
+const GLOBALS: (&str, &str) = ("kyverno.io", "GlobalContextEntry");
+const BINDINGS: [(&str, &str); 2] =
+    [("rbac.authorization.k8s.io", "RoleBinding"), ("rbac.authorization.k8s.io", "ClusterRoleBinding")];
+
+/// A cluster, and what is watched of it.
+pub struct Link {
+    /// The cluster.
+    pub cluster: Arc<Cluster>,
+    /// What is watched.
+    pub cache: Arc<Cache>,
+    /// Kinds that may not be watched, with the reason.
+    unwatched: Mutex<HashMap<String, String>>,
+    /// Told when kinds or global entries have changed, so that policies have to be read again.
+    pub changed: Arc<Notify>,
+    /// Told when ConfigMaps have changed.
+    pub configured: Arc<Notify>,
+    /// Whether the kinds of the cluster have changed since they were asked for.
+    renew: Arc<AtomicBool>,
+    /// Namespace and name of the ConfigMap of operators.
+    place: (String, String),
+    /// Its version when it was last looked at.
+    version: Mutex<Option<String>>,
+}
+
+impl Link {
+    /// Connects, and begins to watch.
+    ///
+    /// # Errors
+    /// There is no cluster, or it does not say what it serves.
+    pub fn open(choice: &Choice, settings: &(String, String)) -> Result<Link, String> {
+        let cluster = Arc::new(connect(choice).map_err(|e| e.text)?);
+        let kinds = cluster.kinds().map_err(|e| e.text)?;
+        let changed = Arc::new(Notify::new());
+        let renew = Arc::new(AtomicBool::new(false));
+        let configured = Arc::new(Notify::new());
+        let (tell, outdated, maps) = (changed.clone(), renew.clone(), configured.clone());
+        let cache = Cache::telling(Arc::new(move |group, kind| {
+            if (group, kind) == ("", "ConfigMap") {
+                maps.notify_one();
+            }
+            let is_definition = (group, kind) == DEFINITIONS;
+            if is_definition {
+                outdated.store(true, Ordering::Release);
+            }
+            if is_definition || (group, kind) == GLOBALS {
+                tell.notify_one();
+            }
+        }));
+        let link = Link {
+            cluster,
+            cache: Arc::new(cache),
+            unwatched: Mutex::default(),
+            changed,
+            configured,
+            renew,
+            place: settings.clone(),
+            version: Mutex::default(),
+        };
+        for (group, version, plural) in WATCHED {
+            if let Some(resource) = kinds.resource(group, version, plural) {
+                link.watch(resource);
+            }
+        }
+        if let Some(resource) = kinds.named(GLOBALS.1).find(|r| *r.group == *GLOBALS.0) {
+            link.watch(resource);
+        }
+        link.has_new_settings();
+        Ok(link)
+    }
+
+    /// Begins to watch a kind, if it may be watched.
+    pub fn watch(&self, resource: &Resource) {
+        let done = self.cache.add(&self.cluster, resource, PATIENCE);
+        let name = format!("{}.{}", resource.plural, resource.group);
+        let name = name.trim_end_matches('.').to_string();
+        let mut unwatched = self.unwatched.lock().unwrap_or_else(PoisonError::into_inner);
+        match done {
+            Ok(()) => drop(unwatched.remove(&name)),
+            Err(e) => drop(unwatched.insert(name, e.text)),
+        }
+    }
+
+    /// The ConfigMap of operators, if there is one.
+    pub fn settings(&self) -> Option<Value> {
+        let (namespace, name) = &self.place;
+        if self.cache.has("", "ConfigMap") {
+            return self.cache.get("", "ConfigMap", namespace, name);
+        }
+        self.cluster.get(&format!("/api/v1/namespaces/{namespace}/configmaps/{name}")).ok()
+    }
+
+    /// Whether that ConfigMap is another one than the last time this was asked.
+    pub fn has_new_settings(&self) -> bool {
+        let now = self.settings().map(|s| s.text_at(&["metadata", "resourceVersion"]).to_string());
+        let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *known, now.clone()) != now
+    }
+
+    /// What cannot be watched, a line each.
+    pub fn problems(&self) -> Vec<String> {
+        let unwatched = self.unwatched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<String> =
+            unwatched.iter().map(|(name, why)| format!("cluster: {name} cannot be watched: {why}")).collect();
+        all.sort();
+        all
+    }
+}
+
+/// What users may do, as the cluster says.
+#[derive(Debug)]
+struct AccessOf(Arc<Cluster>);
+
+impl Authority for AccessOf {
+    fn asked_by(self: Arc<Self>, user: &Value) -> Arc<dyn Authorizer> {
+        Arc::new(Access::of(self.0.clone(), user))
+    }
+}
+
+/// What is derived from watched objects, and how often these had changed then.
+struct Derived {
+    changes: u64,
+    data: Arc<Data>,
+}
+
+/// An answer of an `apiCall` of a global entry, and when it was asked for.
+type Answered = (Instant, Result<Value, String>);
+
+/// See the module page.
+pub struct FromCluster {
+    link: Arc<Link>,
+    live: Live,
+    /// Objects of files.
+    files: Arc<Data>,
+    objects: Vec<Value>,
+    identities: HashSet<[String; 4]>,
+    known: Known,
+    /// The kinds of parameters.
+    params: Vec<(String, String)>,
+    derived: ArcSwap<Derived>,
+    globals: Mutex<HashMap<(String, String), (u64, Value)>>,
+    answers: Mutex<HashMap<String, Answered>>,
+}
+
+/// Group, kind, namespace and name of an object.
+fn identity(o: &Value) -> [String; 4] {
+    let group = o.text_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+    [group, o.text_at(&["kind"]), o.text_at(&["metadata", "namespace"]), o.text_at(&["metadata", "name"])]
+        .map(String::from)
+}
+
+impl FromCluster {
+    /// The data for policies, with objects of files in front. Watches what they ask for besides.
+    pub fn new<'p>(
+        link: Arc<Link>,
+        objects: Vec<Value>,
+        policies: impl Iterator<Item = &'p Value>,
+        registry: Option<Arc<dyn Registry>>,
+    ) -> FromCluster {
+        if link.renew.swap(false, Ordering::AcqRel)
+            && let Err(e) = link.cluster.renew_kinds()
+        {
+            tracing::warn!(error = e.text, "the kinds of the cluster are those known before");
+        }
+        let kinds = link.cluster.kinds().unwrap_or_else(|_| Kinds::built_in().clone());
+        let mut definitions = link.cache.all(DEFINITIONS.0, DEFINITIONS.1);
+        definitions.extend(objects.iter().cloned());
+        let types = Types::with(&definitions);
+        let mut params: BTreeSet<(String, String)> = BTreeSet::new();
+        for policy in policies {
+            let Some(kind) = policy.at(&["spec", "paramKind"]).filter(|k| !k.is_null()) else { continue };
+            let api_version = kind.text_at(&["apiVersion"]);
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            if let Some(resource) = kinds.kind(group, version, kind.text_at(&["kind"])) {
+                link.watch(resource);
+                params.insert((group.into(), resource.kind.to_string()));
+            }
+        }
+        let authority: Arc<dyn Authority> = Arc::new(AccessOf(link.cluster.clone()));
+        let known = Known { kinds, types: types.clone(), authority: Some(authority), registry };
+        let files = Arc::new(Data::with(objects.clone(), known.clone()));
+        let live = Live {
+            cluster: link.cluster.clone(),
+            cache: Some(link.cache.clone()),
+            objects: Vec::new(),
+            others: files.clone(),
+            world: files.clone(),
+            types: Some(types),
+        };
+        let nothing = Derived { changes: u64::MAX, data: files.clone() };
+        let made = FromCluster {
+            identities: objects.iter().map(identity).collect(),
+            link,
+            live,
+            files,
+            objects,
+            known,
+            params: params.into_iter().collect(),
+            derived: ArcSwap::from_pointee(nothing),
+            globals: Mutex::default(),
+            answers: Mutex::default(),
+        };
+        let watched = |r: &Value| Some(made.resource_of_entry(r)?.clone());
+        let needed: Vec<Resource> = made
+            .entries()
+            .iter()
+            .filter_map(|e| e.at(&["spec", "kubernetesResource"]).and_then(watched))
+            .collect();
+        needed.iter().for_each(|resource| made.link.watch(resource));
+        made
+    }
+
+    /// The kinds that are derived from.
+    fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        let params = self.params.iter().map(|(group, kind)| (&**group, &**kind));
+        std::iter::once(("", "Namespace")).chain(BINDINGS).chain(params)
+    }
+
+    /// What is derived from the watched objects as they are now.
+    fn derived(&self) -> Arc<Data> {
+        let cache = &self.link.cache;
+        let now = || self.sources().fold(0u64, |n, (group, kind)| n.wrapping_add(cache.changes(group, kind)));
+        let changes = now();
+        let current = self.derived.load();
+        if current.changes == changes {
+            return current.data.clone();
+        }
+        // Two threads may both do it; what is put down last is not older than what it counts.
+        let mut objects: Vec<Value> = Vec::new();
+        let all: BTreeSet<(&str, &str)> = self.sources().collect();
+        for (group, kind) in all {
+            let own = cache.all(group, kind);
+            objects.extend(own.into_iter().filter(|o| !self.identities.contains(&identity(o))));
+        }
+        objects.extend(self.objects.iter().cloned());
+        let data = Arc::new(Data::with(objects, self.known.clone()));
+        self.derived.store(Arc::new(Derived { changes, data: data.clone() }));
+        data
+    }
+
+    /// Global entries of files and of the cluster.
+    fn entries(&self) -> Vec<Value> {
+        let own = self.objects.iter().filter(|o| o.text_at(&["kind"]) == GLOBALS.1).cloned();
+        own.chain(self.link.cache.all(GLOBALS.0, GLOBALS.1)).collect()
+    }
+
+    fn entry(&self, name: &str) -> Option<Value> {
+        let mut own = self.objects.iter().filter(|o| o.text_at(&["kind"]) == GLOBALS.1);
+        own.find(|o| o.text_at(&["metadata", "name"]) == name)
+            .cloned()
+            .or_else(|| self.link.cache.get(GLOBALS.0, GLOBALS.1, "", name))
+    }
+
+    fn resource_of_entry(&self, r: &Value) -> Option<&Resource> {
+        self.known.kinds.resource(r.text_at(&["group"]), r.text_at(&["version"]), r.text_at(&["resource"]))
+    }
+
+    /// The data of a global entry, or one of its projections.
+    fn of_entry(&self, entry: &Value, projection: &str) -> Result<Value, String> {
+        let Some(r) = entry.at(&["spec", "kubernetesResource"]).filter(|r| !r.is_null()) else {
+            return projected(entry, self.answer_of(entry)?, projection);
+        };
+        let namespace = r.text_at(&["namespace"]);
+        let Some(resource) = self.resource_of_entry(r) else {
+            let [group, version, plural] = ["group", "version", "resource"].map(|key| r.text_at(&[key]));
+            return Err(format!(
+                "failed to sync cache for {group}/{version}, Resource={plural}: the resource may not exist in the cluster"
+            ));
+        };
+        let cache = &self.link.cache;
+        if !cache.has(&resource.group, &resource.kind) {
+            let items = self.link.cluster.list(resource, namespace).map_err(|e| e.text)?;
+            return projected(entry, Value::list(items), projection);
+        }
+        let changes = cache.changes(&resource.group, &resource.kind);
+        let key = (entry.text_at(&["metadata", "name"]).to_string(), projection.to_string());
+        let kept = self.globals.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some((_, value)) = kept.filter(|(of, _)| *of == changes) {
+            return Ok(value);
+        }
+        let mut items = cache.all(&resource.group, &resource.kind);
+        items.retain(|o| namespace.is_empty() || o.text_at(&["metadata", "namespace"]) == namespace);
+        let value = projected(entry, Value::list(items), projection)?;
+        let mut globals = self.globals.lock().unwrap_or_else(PoisonError::into_inner);
+        globals.insert(key, (changes, value.clone()));
+        Ok(value)
+    }
+
+    /// The answer of an entry's call, asked for again from time to time.
+    fn answer_of(&self, entry: &Value) -> Result<Value, String> {
+        let name = entry.text_at(&["metadata", "name"]).to_string();
+        let call = entry.at(&["spec", "apiCall"]).ok_or("no data available")?;
+        let every = duration::parse_ok(call.text_at(&["refreshInterval"]));
+        let every = every.and_then(|n| u64::try_from(n).ok()).map_or(REFRESH, Duration::from_nanos);
+        let kept = self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        if let Some((_, answer)) = kept.filter(|(at, answer)| answer.is_ok() && at.elapsed() < every) {
+            return answer;
+        }
+        let service = call.get("service");
+        let text = |path: &[&str]| service.map_or("", |s| s.text_at(path)).to_string();
+        let asked = Call {
+            entry: name.clone(),
+            url_path: call.text_at(&["urlPath"]).into(),
+            url: text(&["url"]),
+            method: match call.text_at(&["method"]) {
+                "" => "GET".into(),
+                method => method.into(),
+            },
+            body: body_of(call),
+            headers: Vec::new(),
+            ca_bundle: text(&["caBundle"]),
+        };
+        let answer = self.live.call(&asked).unwrap_or_else(|| Err("no data available".into()));
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(name, (Instant::now(), answer.clone()));
+        answer
+    }
+}
+
+/// The data that a call sends.
+fn body_of(call: &Value) -> Value {
+    let data = call.get("data").and_then(Value::as_list).unwrap_or_default();
+    let entries = data.iter().map(|d| (Str::from(d.text_at(&["key"])), d.get("value").cloned()));
+    Value::Map(entries.map(|(k, v)| (k, v.unwrap_or_default())).collect())
+}
+
+impl Asked for FromCluster {
+    fn namespace(&self, name: &str) -> Option<Value> {
+        let known = self.derived().namespace(name);
+        // One that has just been made may not have been told of yet.
+        known.or_else(|| self.link.cluster.get(&format!("/api/v1/namespaces/{name}")).ok())
+    }
+
+    fn roles(&self, user: &Value, namespace: &str) -> Roles {
+        self.derived().roles(user, namespace)
+    }
+
+    fn kinds(&self) -> Arc<Kinds> {
+        self.known.kinds.clone()
+    }
+
+    fn admission(&self) -> Arc<AdmissionWorld> {
+        self.derived().admission()
+    }
+}
+
+impl Sources for FromCluster {
+    fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
+        match self.files.config_map(namespace, name) {
+            Some(Ok(found)) => Some(Ok(found)),
+            _ => self.live.config_map(namespace, name),
+        }
+    }
+
+    fn call(&self, call: &Call) -> Option<Result<Value, String>> {
+        let is_object = |v: &Value| v.get("items").is_none();
+        if !call.url_path.is_empty() && !self.objects.is_empty() && matches!(&*call.method, "" | "GET") {
+            // One object of a file; lists are the cluster's.
+            if let Some(Ok(found)) = self.files.call(call).filter(|a| a.as_ref().is_ok_and(is_object)) {
+                return Some(Ok(found));
+            }
+        }
+        self.live.call(call)
+    }
+
+    fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
+        let Some(found) = self.entry(entry) else {
+            return Some(Err(format!("failed to fetch entry key={entry}")));
+        };
+        Some(self.of_entry(&found, projection))
+    }
+
+    fn types(&self) -> Option<&Types> {
+        Some(&self.known.types)
+    }
+
+    fn registry(&self) -> Option<&Arc<dyn Registry>> {
+        self.known.registry.as_ref()
+    }
+}
+
+impl World for FromCluster {
+    fn get(&self, at: &Place<'_>) -> Result<Value, String> {
+        let own = self.files.get(at)?;
+        if !own.is_null() {
+            return Ok(own);
+        }
+        let kind = match (at.api_version, at.resource) {
+            ("v1", "configmaps") => "ConfigMap",
+            ("v1", "namespaces") => "Namespace",
+            _ => return self.live.get(at),
+        };
+        match self.link.cache.get("", kind, at.namespace, at.name) {
+            Some(found) => Ok(found),
+            None => self.live.get(at),
+        }
+    }
+
+    fn list(&self, at: &Place<'_>) -> Result<Value, String> {
+        self.live.list(at)
+    }
+
+    fn post(&self, at: &Place<'_>, body: &Value) -> Option<Result<Value, String>> {
+        self.live.post(at, body)
+    }
+
+    fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {
+        self.live.resource_of(api_version, kind)
+    }
+
+    fn global(&self, name: &str, projection: &str) -> Result<Value, String> {
+        self.entry(name).map_or(Ok(Value::Null), |entry| self.of_entry(&entry, projection))
+    }
+
+    fn image(&self, reference: &str) -> Result<Value, String> {
+        self.files.image(reference)
+    }
+
+    fn http(&self, call: &HttpCall<'_>) -> Result<Value, String> {
+        self.files.http(call)
+    }
+}

@@ -1,0 +1,291 @@
+//! What operators set: the ConfigMap of Kyverno.
+//!
+//! In: a ConfigMap. Out: who and what is left out of admission, what webhook configurations say besides, which
+//! events are told. A value that cannot be used leaves the default of its key. Semantics: `docs/serve.md`, "Settings".
+
+use crate::document::json;
+use crate::matching::kinds::{self, KindSelector};
+use crate::value::wildcard::Wildcard;
+use crate::value::{Map, Value};
+
+/// See the module page.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    filters: Vec<Filter>,
+    users: Names,
+    groups: Names,
+    roles: Names,
+    cluster_roles: Names,
+    /// Whether events tell of what passed.
+    pub success_events: bool,
+    /// The actions that such events tell of; empty = all.
+    pub success_actions: Vec<String>,
+    /// Selectors of namespaces and of objects for webhooks.
+    pub selectors: [Option<Value>; 2],
+    /// Labels of webhook configurations.
+    pub labels: Map,
+    /// Their annotations.
+    pub annotations: Map,
+    /// Match conditions of webhooks whose policies have none.
+    pub conditions: Vec<Value>,
+    /// The registry of images that name none.
+    pub default_registry: Option<String>,
+    /// Whether that registry becomes part of their names.
+    pub mutate_registry: Option<bool>,
+    /// Values that cannot be used.
+    pub problems: Vec<String>,
+}
+
+/// A request as far as settings look at it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Subject<'r> {
+    /// Group, version and kind of the resource.
+    pub kind: [&'r str; 3],
+    /// The subresource; empty = none.
+    pub subresource: &'r str,
+    /// Its namespace.
+    pub namespace: &'r str,
+    /// Its name, if the request has one.
+    pub name: &'r str,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, Default)]
+pub struct Asking<'r> {
+    /// The name.
+    pub user: &'r str,
+    /// The groups.
+    pub groups: Vec<&'r str>,
+    /// Roles as `namespace:name`.
+    pub roles: Vec<String>,
+    /// Cluster roles.
+    pub cluster_roles: Vec<String>,
+}
+
+/// Names that are left out, and those that never are.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    out: Vec<Wildcard>,
+    never: Vec<Wildcard>,
+}
+
+impl Names {
+    fn of(text: &str) -> Names {
+        let mut names = Names::default();
+        for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+            match word.strip_prefix('!') {
+                Some(word) => names.never.push(Wildcard::new(word)),
+                None => names.out.push(Wildcard::new(word)),
+            }
+        }
+        names
+    }
+
+    fn is_empty(&self) -> bool {
+        self.out.is_empty() && self.never.is_empty()
+    }
+}
+
+/// Requests that policies are not asked about.
+#[derive(Clone, Debug)]
+struct Filter {
+    kind: KindSelector,
+    namespace: Wildcard,
+    name: Wildcard,
+}
+
+impl Filter {
+    /// Reads what stands between brackets; more than three parts are no filter.
+    fn of(text: &str) -> Option<Filter> {
+        let parts: Vec<&str> = text.split(',').collect();
+        let part = |at: usize| Wildcard::new(parts.get(at).copied().unwrap_or_default());
+        (parts.len() <= 3).then(|| Filter {
+            kind: kinds::parse(parts.first().copied().unwrap_or_default()),
+            namespace: part(1),
+            name: part(2),
+        })
+    }
+
+    fn covers(&self, of: &Subject<'_>) -> bool {
+        let [group, version, kind] = of.kind;
+        self.kind.matches(group, version, kind, of.subresource)
+            && ((self.namespace.matches(of.namespace) && self.name.matches(of.name))
+                || (of.kind == ["", "v1", "Namespace"] && self.namespace.matches(of.name)))
+    }
+}
+
+/// The groups in brackets of a text; what stands between them does not count.
+fn filters(text: &str) -> Vec<Filter> {
+    let ends = text.split(']').map(|piece| piece.rsplit_once('[').map(|(_, inside)| inside));
+    // What follows the last bracket is no group.
+    let groups = text.matches(']').count();
+    ends.take(groups).flatten().filter_map(Filter::of).collect()
+}
+
+/// A truth value as Go reads one.
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+impl Settings {
+    /// Reads a ConfigMap.
+    pub fn of(config_map: &Value) -> Settings {
+        let text = |key: &str| config_map.text_at(&["data", key]);
+        let mut settings = Settings {
+            filters: filters(text("resourceFilters")),
+            users: Names::of(text("excludeUsernames")),
+            groups: Names::of(text("excludeGroups")),
+            roles: Names::of(text("excludeRoles")),
+            cluster_roles: Names::of(text("excludeClusterRoles")),
+            ..Settings::default()
+        };
+        let mut problems = Vec::new();
+        let mut bad = |key: &str, why: &str| problems.push(format!("settings: {key}: {why}"));
+        let mut flag = |key: &str| match text(key) {
+            "" => None,
+            written => {
+                let read = truth(written);
+                if read.is_none() {
+                    bad(key, "must be true or false");
+                }
+                read
+            }
+        };
+        settings.success_events = flag("generateSuccessEvents").unwrap_or(false);
+        settings.mutate_registry = flag("enableDefaultRegistryMutation");
+        let actions = text("successEventActions").split(',').map(str::trim).filter(|a| !a.is_empty());
+        settings.success_actions = actions.map(String::from).collect();
+        let mut decoded = |key: &str| match text(key) {
+            "" => Value::Null,
+            written => json::parse(written).unwrap_or_else(|e| {
+                bad(key, &e);
+                Value::Null
+            }),
+        };
+        let (webhooks, labels, annotations) =
+            (decoded("webhooks"), decoded("webhookLabels"), decoded("webhookAnnotations"));
+        let conditions = decoded("matchConditions");
+        match &webhooks {
+            Value::Null | Value::Map(_) => {}
+            _ => bad("webhooks", "must be an object with namespaceSelector and objectSelector"),
+        }
+        let selector = |key: &str| webhooks.get(key).filter(|s| !s.is_null()).cloned();
+        settings.selectors = [selector("namespaceSelector"), selector("objectSelector")];
+        settings.labels = labels.as_map().cloned().unwrap_or_default();
+        settings.annotations = annotations.as_map().cloned().unwrap_or_default();
+        settings.conditions = conditions.as_list().unwrap_or_default().to_vec();
+        let registry = text("defaultRegistry");
+        let host = registry.split('/').next().unwrap_or_default();
+        match host.contains(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))) {
+            true => bad("defaultRegistry", "its host must be a DNS name"),
+            false => settings.default_registry = Some(registry.to_string()).filter(|r| !r.is_empty()),
+        }
+        settings.problems = problems;
+        settings
+    }
+
+    /// Whether requests are left out at all.
+    pub fn leaves_out(&self) -> bool {
+        !self.filters.is_empty() || self.names().iter().any(|n| !n.is_empty())
+    }
+
+    /// Whether roles of users have to be known.
+    pub fn asks_for_roles(&self) -> bool {
+        !self.roles.is_empty() || !self.cluster_roles.is_empty()
+    }
+
+    fn names(&self) -> [&Names; 4] {
+        [&self.users, &self.groups, &self.roles, &self.cluster_roles]
+    }
+
+    /// Whether policies are not asked about a request.
+    pub fn excludes(&self, who: &Asking<'_>, what: &Subject<'_>) -> bool {
+        let is_any = |pick: fn(&Names) -> &[Wildcard]| {
+            let has = |names: &Names, held: &[String]| {
+                pick(names).iter().any(|n| held.iter().any(|role| n.matches(role)))
+            };
+            pick(&self.users).iter().any(|n| n.matches(who.user))
+                || pick(&self.groups).iter().any(|n| who.groups.iter().any(|g| n.matches(g)))
+                || has(&self.roles, &who.roles)
+                || has(&self.cluster_roles, &who.cluster_roles)
+        };
+        let excluded = is_any(|n| &n.out) && !is_any(|n| &n.never);
+        excluded || self.filters.iter().any(|f| f.covers(what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::document::yaml_value;
+
+    fn settings(data: &str) -> Settings {
+        Settings::of(&yaml_value(&format!("{{kind: ConfigMap, data: {data}}}")).unwrap())
+    }
+
+    fn pod<'r>(namespace: &'r str, name: &'r str) -> Subject<'r> {
+        Subject { kind: ["", "v1", "Pod"], namespace, name, ..Subject::default() }
+    }
+
+    #[test]
+    fn filters_are_groups_in_brackets_with_kind_namespace_and_name() {
+        let filters = settings(
+            "{resourceFilters: 'x [Event,*,*] [*/*,kube-system,*]\n[Pod,shop,web-*][Node][Pod, lab,*][Pod,a,b,c]'}",
+        );
+        let nobody = Asking::default();
+        let left_out = |what: Subject<'_>| filters.excludes(&nobody, &what);
+        assert!(left_out(pod("kube-system", "any")));
+        assert!(left_out(pod("shop", "web-1")));
+        assert!(!left_out(pod("shop", "db")));
+        // Blanks count, and more than three parts are no filter.
+        assert!(!left_out(pod("lab", "x")) && !left_out(pod("a", "b")));
+        assert!(left_out(Subject {
+            kind: ["", "v1", "Namespace"],
+            name: "kube-system",
+            ..Subject::default()
+        }));
+        assert!(left_out(Subject { subresource: "exec", ..pod("kube-system", "any") }));
+        assert!(!left_out(Subject { subresource: "exec", ..pod("shop", "web-1") }));
+        // One part alone covers what has neither namespace nor name.
+        let node = |name| Subject { kind: ["", "v1", "Node"], name, ..Subject::default() };
+        assert!(left_out(node("")) && !left_out(node("a")));
+    }
+
+    #[test]
+    fn names_that_are_never_excluded_win() {
+        let settings = settings(
+            "{excludeGroups: 'system:nodes, devs', excludeUsernames: '!anna', excludeClusterRoles: 'edit*'}",
+        );
+        let asks = |user: &'static str, groups: &[&'static str], roles: &[&str]| {
+            let cluster_roles = roles.iter().map(|r| r.to_string()).collect();
+            let who = Asking { user, groups: groups.to_vec(), cluster_roles, ..Asking::default() };
+            settings.excludes(&who, &pod("shop", "a"))
+        };
+        assert!(asks("kubelet", &["system:nodes"], &[]));
+        assert!(asks("bert", &[], &["editor"]));
+        assert!(!asks("anna", &["devs"], &["editor"]));
+        assert!(!asks("bert", &["others"], &["view"]));
+        assert!(settings.asks_for_roles());
+    }
+
+    #[test]
+    fn values_that_cannot_be_used_leave_the_default() {
+        let bad = settings(
+            "{generateSuccessEvents: 'yes', webhooks: '[]', defaultRegistry: 'a:5000', webhookLabels: '{'}",
+        );
+        assert!(!bad.success_events && bad.labels.is_empty() && bad.default_registry.is_none());
+        assert_eq!(bad.problems.len(), 4, "{:?}", bad.problems);
+        let good = settings(
+            "{generateSuccessEvents: 'T', webhooks: '{\"objectSelector\": {}}', defaultRegistry: r.test/x}",
+        );
+        assert!(good.success_events && good.selectors[1].is_some() && good.problems.is_empty());
+        assert_eq!(good.default_registry.as_deref(), Some("r.test/x"));
+        assert!(!good.leaves_out());
+    }
+}

@@ -1,0 +1,47 @@
+//! Who and what settings leave out, and rules that the server does not run.
+
+use crate::server::{ask, get, refusing, review, start, until};
+
+#[test]
+fn filtered_requests_and_excluded_users_pass_and_settings_are_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy = dir.path().join("policy.yaml");
+    std::fs::write(&policy, refusing("latest")).unwrap();
+    let file = dir.path().join("settings.yaml");
+    let write = |data: &str| {
+        std::fs::write(&file, format!("{{kind: ConfigMap, apiVersion: v1, data: {data}}}")).unwrap();
+    };
+    write("{resourceFilters: '[Pod,shop,cart]'}");
+    let server = start(&policy, &["--config-map", file.to_str().unwrap()]);
+    let allowed = || ask(&server, "/validate", &review("u", "nginx:latest"))["allowed"] == true;
+    assert!(allowed());
+    write("{resourceFilters: '[Pod,other,*]', excludeUsernames: bert}");
+    until("the filter is gone", allowed, |allowed| !allowed);
+    write("{excludeUsernames: 'an*'}");
+    until("the user is excluded", allowed, |allowed| *allowed);
+    write("{generateSuccessEvents: perhaps}");
+    until(
+        "a bad value is told",
+        || get(&server, "/readyz").body,
+        |body| body.contains("generateSuccessEvents"),
+    );
+    until("nobody is excluded", allowed, |allowed| !allowed);
+}
+
+#[test]
+fn rules_that_generate_let_requests_pass_and_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy = dir.path().join("policy.json");
+    std::fs::write(
+        &policy,
+        r#"{"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "makes"}, "spec": {"rules": [{
+            "name": "make", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]},
+            "generate": {"apiVersion": "v1", "kind": "ConfigMap", "name": "made", "namespace": "shop", "data": {"data": {"a": "b"}}}}]}}"#,
+    )
+    .unwrap();
+    let server = start(dir.path(), &[]);
+    assert_eq!(ask(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
+    let metrics = get(&server, "/metrics").body;
+    let line = "ephor_rules_not_run{policy_name=\"makes\",policy_namespace=\"-\",rule_name=\"make\",rule_type=\"generate\"} 1";
+    assert!(metrics.contains(line), "{metrics}");
+}
