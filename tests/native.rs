@@ -318,7 +318,7 @@ spec:
         )
     };
     let enabled = "mutatingAdmissionPolicy: {enabled: true}, podControllers: {controllers: []}";
-    let refused = |autogen, more| made(&policy(autogen, more), "[]");
+    let refused = |autogen: &str, more: &str| made(&policy(autogen, more), "[]");
     assert!(refused(enabled, "").contains("\"reinvocationPolicy\":\"Never\""));
     assert_eq!(refused("", ""), "skip generating MutatingAdmissionPolicy: not enabled.");
     assert_eq!(
