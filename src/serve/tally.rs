@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::HashMap;
 use prometheus::IntCounter;
 
 use crate::engine::{RuleOutcome, Status};
