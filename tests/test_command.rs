@@ -521,3 +521,24 @@ fn a_document_of_the_command_line_is_no_policy() {
     let ran = files.run(&["test", "t"]);
     assert!(ran.err.ends_with("Error: failed to run test (error: failed to load policies (failed to load file t/kyverno-test.yaml: policy type not supported cli.kyverno.io/v1alpha1, Kind=Test))\n"), "{}", ran.err);
 }
+
+#[test]
+fn objects_of_rules_that_make_none_are_compared_with_expected_ones_too() {
+    let with = |more: &str| {
+        let line = GOOD.replace("result: pass", &format!("result: pass, {more}"));
+        folder(&line).run(&["test", "t", "--remove-color", "--detailed-results"])
+    };
+    let lost = with("generatedResource: none.yaml");
+    let text =
+        "error: failed to load GeneratedResource resource (open t/none.yaml: no such file or directory)";
+    assert!(lost.out.contains("Resource error") && lost.out.contains(text), "{}", lost.out);
+    assert_eq!(with("generatedResource: r.yaml").code, Some(0));
+    let other = with("generatedResource: p.yaml");
+    assert!(
+        !other.out.contains("need-team │ team"),
+        "an object that the file has not is no row: {}",
+        other.out
+    );
+    let strict = with("generatedResource: p.yaml, failOnMissingResources: true");
+    assert!(strict.out.contains("resource with name good not found in manifest"), "{}", strict.out);
+}
