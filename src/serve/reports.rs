@@ -89,10 +89,10 @@ impl Reporter {
         outcome: &Outcome,
         blocked: bool,
     ) {
-        let results: Vec<_> = outcome.policies.iter().map(|p| (p.policy.clone(), p.rules.clone())).collect();
-        if results.is_empty() || incoming.dry_run() {
+        if outcome.policies.is_empty() || incoming.dry_run() {
             return;
         }
+        let results = outcome.policies.iter().map(|p| (p.policy.clone(), p.rules.clone())).collect();
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let job = Job { incoming: incoming.clone(), snapshot: snapshot.clone(), results, blocked, seconds };
         let send = self.send.lock().unwrap_or_else(PoisonError::into_inner);

@@ -68,27 +68,26 @@ impl Book {
         find: impl Fn(&RuleOutcome, bool) -> IntCounter,
     ) {
         let address = Arc::as_ptr(policy).addr();
-        for result in results {
-            let enforced = enforced(result);
-            let is_it =
-                |k: &&Known| k.status == result.status && k.enforced == enforced && k.rule == result.rule;
-            let found = {
-                let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-                match known.get(&address).and_then(|(_, all)| all.iter().find(is_it)) {
-                    Some(k) => {
-                        k.counter.inc();
-                        true
-                    }
-                    None => false,
+        let mut missing: Vec<(&RuleOutcome, bool)> = Vec::new();
+        {
+            let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            let all = known.get(&address).map_or(&[][..], |(_, all)| all);
+            for result in results {
+                let enforced = enforced(result);
+                let is_it =
+                    |k: &&Known| k.status == result.status && k.enforced == enforced && k.rule == result.rule;
+                match all.iter().find(is_it) {
+                    Some(k) => k.counter.inc(),
+                    None => missing.push((result, enforced)),
                 }
-            };
-            if !found {
-                let counter = find(result, enforced);
-                counter.inc();
-                let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-                let (_, all) = known.entry(address).or_insert_with(|| (policy.clone(), Vec::new()));
-                all.push(Known { rule: result.rule.clone(), status: result.status, enforced, counter });
             }
+        }
+        for (result, enforced) in missing {
+            let counter = find(result, enforced);
+            counter.inc();
+            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let (_, all) = known.entry(address).or_insert_with(|| (policy.clone(), Vec::new()));
+            all.push(Known { rule: result.rule.clone(), status: result.status, enforced, counter });
         }
     }
 }

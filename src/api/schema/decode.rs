@@ -6,7 +6,7 @@
 
 use super::check::{Walk, type_name};
 use super::policy::{MUTATE_FOREACH, VALIDATE_FOREACH};
-use super::shape::{Kind, Object};
+use super::shape::{Kind, Object, Rule};
 use crate::value::{Map, Str, Value};
 
 /// Decodes conditions; names are given their proper case.
@@ -83,7 +83,9 @@ fn one_loop(walk: &mut Walk, table: &Object, type_of: &str, fields: &Map) -> Map
     fields
         .filter(|(_, _, value)| !value.is_null())
         .map(|(key, field, value)| {
-            if let ("preconditions", Some(decoded)) = (&**key, value.as_map().and_then(any_all)) {
+            if let Kind::Object(Object { rule: Rule::LateUnknown, .. }) = field.kind
+                && let Some(decoded) = value.as_map().and_then(any_all)
+            {
                 return (key.clone(), Value::Map(decoded));
             }
             let mut inner = Walk { path: walk.path.clone(), ..Walk::default() };
