@@ -464,11 +464,23 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
     }
 }
 
+/// The version of the objects that only the command line reads.
+const COMMAND_VERSION: &str = "cli.kyverno.io/v1alpha1";
+const COMMAND_KINDS: [&str; 5] = ["Test", "Values", "UserInfo", "Context", "ClusterResource"];
+
 /// Why a document is of no kind that is read where only Kyverno's own are; `None` when it is of such a kind.
 pub fn unserved(document: &Value) -> Option<String> {
     let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
     if schema::is_served(api_version, kind) {
         return None;
+    }
+    if api_version == COMMAND_VERSION {
+        return Some(match COMMAND_KINDS.contains(&kind) {
+            true => format!("policy exception type not supported {api_version}, Kind={kind}"),
+            false => format!(
+                "failed to parse document (failed to retrieve validator: kind {kind} not found in {api_version} groupversion)"
+            ),
+        });
     }
     schema::check(document).err().map(|e| e.to_string())
 }
@@ -505,8 +517,8 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     let unsupported = || left(d, &[], format!("policy type not supported {api_version}, Kind={kind}"), true);
     let name = d.value.text_at(&["metadata", "name"]);
     let text = match (api_version, kind) {
-        ("cli.kyverno.io/v1alpha1", "Test" | "Values" | "UserInfo") => return unsupported(),
-        ("cli.kyverno.io/v1alpha1", "Context" | "ClusterResource") => {
+        (COMMAND_VERSION, "Test" | "Values" | "UserInfo") => return unsupported(),
+        (COMMAND_VERSION, "Context" | "ClusterResource") => {
             if d.value.get("spec").is_some_and(|s| !s.is_null()) {
                 return unsupported();
             }
@@ -516,7 +528,7 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
         // A version with two slashes is none.
         _ if version.contains('/') => "failed to locate OpenAPI spec for GV: ".to_string(),
         _ if has_version => format!("kind {kind} not found in {api_version} groupversion"),
-        ("cli.kyverno.io/v1alpha1", _) => format!("kind {kind} not found in {api_version} groupversion"),
+        (COMMAND_VERSION, _) => format!("kind {kind} not found in {api_version} groupversion"),
         _ => schema::unknown_kind(api_version, kind),
     };
     passed_over(d, format!("failed to parse document (failed to retrieve validator: {text})"))

@@ -3,6 +3,8 @@
 //! In: a ConfigMap. Out: who and what is left out of admission, what webhook configurations say besides, which
 //! events are told. A value that cannot be used leaves the default of its key. Semantics: `docs/serve.md`, "Settings".
 
+pub mod metrics;
+
 use crate::document::json;
 use crate::matching::kinds::{self, KindSelector};
 use crate::value::wildcard::Wildcard;

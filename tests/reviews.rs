@@ -509,3 +509,141 @@ fn policies_on_check_requests_read_requests_of_tools() {
         "json: cannot unmarshal array into Go value of type mcp.JSONRPCRequest"
     );
 }
+
+/// Whether a policy with this verdict passes, else what it says.
+fn verdict_of(kind: &str, expression: &str) -> String {
+    let quoted = expression.replace('\'', "''");
+    let spec = match kind {
+        "GeneratingPolicy" => format!("{MAPS}\n  generate: [{{expression: '{quoted}'}}]"),
+        _ => format!("{MAPS}\n  validations: [{{expression: '{quoted}', message: it is false}}]"),
+    };
+    let files = [("p.yaml", &*policy(kind, "p", &spec)), ("r.yaml", &*map("a", ""))];
+    let ran = apply(&files, &["-r", "r.yaml", "-p"]);
+    if ran.err.contains("Error:") { ran.err } else { first_message(&ran) }
+}
+
+#[test]
+fn extensions_for_numbers_patterns_and_encodings_are_there() {
+    for expression in [
+        "math.greatest(1, 2.5, 3u) == 3u && math.least([2, 1]) == 1 && math.greatest(1, 2, 3, 4, 5, 6) == 6",
+        "math.abs(-1) == 1 && math.ceil(1.2) == 2.0 && math.round(1.5) == 2.0 && math.sign(-2) == -1",
+        "math.round(1.25, 1) == 1.3 && math.isNaN(0.0 / 0.0) && math.sqrt(4) == 2.0",
+        "math.bitAnd(3, 1) == 1 && math.bitShiftLeft(1, 2) == 4 && math.bitShiftLeft(1, 64) == 0",
+        "base64.encode(b'a') == 'YQ==' && base64.decode('YQ') == b'a'",
+        r"regex.replace('abab', '(b)', '<\\1>') == 'a<b>a<b>' && regex.replace('abab', 'b', 'x', 1) == 'axab'",
+        r"regex.replace('abc', 'b', 'x', -1) == 'axc' && regex.replace('a', '(a)', '\\0\\1') == 'aa'",
+        "regex.extract('abc', 'b(c)') == optional.of('c') && regex.extract('abc', 'x') == optional.none()",
+        "regex.extractAll('abab', 'a(b)') == ['b', 'b'] && regex.extractAll('x', 'a') == []",
+        "!proto.hasExt({'a': 1}, a.b)",
+    ] {
+        assert_eq!(verdict_of("ValidatingPolicy", expression), "success", "{expression}");
+        assert_eq!(
+            verdict_of("GeneratingPolicy", expression),
+            "policy evaluated successfully",
+            "{expression}"
+        );
+    }
+    assert_eq!(verdict_of("ValidatingPolicy", "proto.hasExt(object, google.x)"), "it is false");
+    assert!(verdict_of("ValidatingPolicy", "'abc'.reverse() == 'cba'").contains("no matching overload"));
+}
+
+#[test]
+fn extensions_say_what_is_wrong_with_their_arguments() {
+    for (expression, text) in [
+        ("math.abs(-9223372036854775808)", "error: integer overflow"),
+        ("math.least(dyn('a'), 1)", "error: no such overload: math.@min(string, int)"),
+        ("math.greatest(dyn([]))", "error: math.@max(list) argument must not be empty"),
+        ("math.bitShiftLeft(1, -1)", "error: math.bitShiftLeft() negative offset: -1"),
+        ("base64.decode('@')", "error: illegal base64 data at input byte 0"),
+        (
+            "regex.extract('abc', '(a)(b)')",
+            r#"error: regular expression has more than one capturing group: "(a)(b)""#,
+        ),
+        ("regex.replace('a', '[', 'x')", "error: error parsing regexp: missing closing ]: `[`"),
+        (
+            r"regex.replace('a', 'a', '\\2')",
+            "error: replacement string references group 2 but regex has only 0 group(s)",
+        ),
+        (r"regex.replace('a', 'a', '\\')", r"error: invalid replacement string: '\' \ not allowed at end"),
+        ("gzip.compress(dyn(1))", "error: unsupported type conversion from 'int' to string"),
+        (
+            "json.marshal({true: 2})",
+            "error: json: failed to convert CEL map to native map: type conversion error from bool to 'string'",
+        ),
+        (
+            "listObjToMap([1], [2], 'a', 'b')",
+            "error: internal error: interface conversion: interface {} is int64, not map[interface {}]interface {}",
+        ),
+        (
+            "resource.list('v1', 'configmaps', 'team', dyn('x'))",
+            "error: no such overload: list(resource.Context, string, string, string, string)",
+        ),
+        ("image('nginx')", "error: no such overload"),
+    ] {
+        assert_eq!(fault_of(expression), text, "{expression}");
+    }
+    for (expression, text) in [
+        ("math.greatest() == 1", "math.greatest() requires at least one argument"),
+        ("math.greatest('a') == 'a'", "math.greatest() invalid single argument value"),
+        ("math.least(1, 'a') == 1", "math.least() simple literal arguments must be numeric"),
+        ("proto.hasExt(object, 1)", "invalid extension field"),
+    ] {
+        let said = verdict_of("ValidatingPolicy", expression);
+        assert!(said.contains(text), "{expression}: {said}");
+    }
+}
+
+#[test]
+fn services_that_cannot_be_asked_are_told_as_the_reference_does() {
+    let blocked =
+        |to: &str| format!("connection to {to} blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8");
+    let failed =
+        |url: &str, why: &str| format!("error: request failed: request failed: Get \"{url}\": {why}");
+    for (expression, text) in [
+        ("http.get('http://')", failed("http:", "http: no Host in request URL")),
+        (
+            "http.get('http://2130706433/')",
+            failed("http://2130706433/", "failed to resolve 2130706433: lookup 2130706433: no such host"),
+        ),
+        (
+            "http.get('http://127.0.0.1:99999/')",
+            failed("http://127.0.0.1:99999/", &blocked("127.0.0.1:99999")),
+        ),
+        (
+            "http.get('http://user:secret@127.0.0.1:1/')",
+            failed("http://user:***@127.0.0.1:1/", &blocked("127.0.0.1:1")),
+        ),
+        (
+            "http.get('http://127.0.0.1:1/', {'a b': 'c'})",
+            failed("http://127.0.0.1:1/", "net/http: invalid header field name \"a b\""),
+        ),
+        (
+            "http.get('http://127.0.0.1:1/', {'x-key': 'c\\n'})",
+            failed("http://127.0.0.1:1/", "net/http: invalid header field value for \"X-Key\""),
+        ),
+        (
+            "http.post('http://127.0.0.1:1/', {1: 1})",
+            "error: invalid arg 2: unsupported type conversion from 'int' to string".to_string(),
+        ),
+    ] {
+        assert_eq!(fault_of(expression), text, "{expression}");
+    }
+}
+
+#[test]
+fn policies_that_generate_or_delete_have_the_plain_language() {
+    for (expression, text) in [
+        ("int('x') == 1", "failed to evaluate policy: type conversion error from 'string' to 'int'"),
+        ("bool('x')", "failed to evaluate policy: type conversion error from 'string' to 'bool'"),
+        ("timestamp('x') == timestamp('y')", "failed to evaluate policy: invalid RFC 3339 timestamp \"x\""),
+        ("'a'.matches('[')", "failed to evaluate policy: error parsing regexp: missing closing ]: `[`"),
+    ] {
+        assert_eq!(verdict_of("GeneratingPolicy", expression), text, "{expression}");
+        assert!(verdict_of("ValidatingPolicy", expression).contains("Invalid value"), "{expression}");
+    }
+    for expression in ["[1, 2].all(i, v, v > 0)", "{'a': 1}.exists(k, v, v == 1)"] {
+        let said = verdict_of("GeneratingPolicy", expression);
+        assert!(said.contains("undeclared reference"), "{expression}: {said}");
+        assert_eq!(verdict_of("ValidatingPolicy", expression), "success", "{expression}");
+    }
+}

@@ -137,6 +137,7 @@ def reports(cluster, checks):
     told = scopes()
     # Another webhook may have let the refused object pass; its report goes with the object that never was.
     checks.that("a rehearsal has no report", "rehearsed" not in told, told)
+    checks.that("a policy that is not to be reported is not", "silent-label" not in told["next"], told)
     checks.that("what was refused is not reported", "deny-label" not in told.get("refused", ()), told)
 
 

@@ -4,14 +4,16 @@
 usage: run.py EPHOR BIN_DIR [fixed|simulator|deploy|serve|live]...
 
 `fixed` sends requests to a server with fixed answers, which tests the harness itself; `simulator` compares
-`ephor webhook-config --simulate` with the API server on random configurations; `deploy` hands it the manifests of `deploy/`; `serve` registers `ephor serve` with
-`ephor webhook-config --apply` and sends requests that its policies decide; `live` has a server that takes data of rules from
-the cluster and writes to it. Without a name all are run; `serve` is left
-out, with a line that says so, by a program that has no such command.
+`ephor webhook-config --simulate` with the API server on random configurations; `deploy` hands it the manifests of
+`deploy/` and, where there is helm, what the chart makes; `serve` registers `ephor serve` with `ephor webhook-config
+--apply` and sends requests that its policies decide; `live` has a server that takes data of rules from the cluster
+and writes to it. Without a name all are run; `serve` is left out, with a line that says so, by a program that has no
+such command.
 """
 
 import copy
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -301,13 +303,32 @@ def deploy(cluster, checks, ephor):
             # The others are in it.
             assert cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": "ephor"}}).ok
             continue
-        path = PATHS[kind] + "?dryRun=All&fieldValidation=Strict"
-        answer = cluster.call("POST", path, document, content_type="application/yaml")
-        checks.allowed(f"{kind}", answer, [])
+        taken(cluster, checks, kind, document)
+    helm = os.environ.get("HELM") or shutil.which("helm")
+    if not helm:
+        print("  skipped: the chart, as there is no helm")
+        return
+    charts = os.path.join(os.path.dirname(manifests), "../helm")
+    for values in sorted(os.listdir(charts + "/values")):
+        command = [helm, "template", "ephor", charts + "/ephor", "--namespace", "ephor", "-f", f"{charts}/values/{values}"]
+        rendered = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        for document in rendered.split("\n---\n"):
+            kinds = [line.split()[1] for line in document.splitlines() if line.startswith("kind:")]
+            if kinds:
+                taken(cluster, checks, kinds[0], document, f"{values}: {kinds[0]}")
+
+
+def taken(cluster, checks, kind, document, name=None):
+    path = PATHS[kind] + "?dryRun=All&fieldValidation=Strict"
+    answer = cluster.call("POST", path, document, content_type="application/yaml")
+    checks.allowed(name or kind, answer, [])
 
 
 PATHS = {
     "ServiceAccount": "/api/v1/namespaces/ephor/serviceaccounts",
+    "ConfigMap": "/api/v1/namespaces/ephor/configmaps",
+    "Secret": "/api/v1/namespaces/ephor/secrets",
+    "Job": "/apis/batch/v1/namespaces/ephor/jobs",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "Service": "/api/v1/namespaces/ephor/services",

@@ -96,8 +96,12 @@ pub struct Env {
     pub messages: Messages,
     /// The namespace in which names are looked up first.
     pub container: Str,
-    /// Literals must have items of one type, and their texts must be well-formed.
+    /// Literals must have items of one type.
     pub strict_literals: bool,
+    /// Constant arguments must be well-formed: durations, times, patterns, formats.
+    pub strict_arguments: bool,
+    /// Constant parts that fail do so when they are evaluated, not when they are compiled.
+    pub late_faults: bool,
     /// The texts' functions are those of version 4 of their extension, not of 2.
     pub late_strings: bool,
     /// Whose words and forms of functions apply.

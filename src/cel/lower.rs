@@ -212,13 +212,20 @@ impl Lowering<'_> {
         {
             let values = [Cow::Borrowed(v)];
             let call = Call { args: &values, known, cx: self.cx };
-            return library::call(function, &call).map(Expr::Const).map_err(|f| f.cel_text());
+            match library::call(function, &call) {
+                Ok(value) => return Ok(Expr::Const(value)),
+                Err(_) if self.env.late_faults => {}
+                Err(f) => return Err(f.cel_text()),
+            }
         }
         if matches!(function.name, "matches" | "find" | "findAll")
             && let Some(Expr::Const(Value::Str(pattern))) = args.get(1)
         {
-            regex::compiled(pattern)?;
-            known.prepared = args.len() == 2;
+            match regex::compiled(pattern) {
+                Ok(_) => known.prepared = args.len() == 2,
+                Err(_) if self.env.late_faults && function.name == "matches" => {}
+                Err(e) => return Err(e),
+            }
         }
         // The sum of nothing has the type of the list.
         let function = match types {

@@ -14,50 +14,52 @@ use crate::value::{Value, duration};
 /// The issues of literals.
 pub fn issues(typed: &Typed, env: &Env) -> Vec<Issue> {
     let mut out = Vec::new();
-    if env.strict_literals {
-        walk(typed, false, &mut out);
+    if env.strict_literals || env.strict_arguments {
+        walk(typed, env, false, &mut out);
     }
     out
 }
 
-fn walk(t: &Typed, in_format: bool, out: &mut Vec<Issue>) {
+fn walk(t: &Typed, env: &Env, in_format: bool, out: &mut Vec<Issue>) {
     match &t.kind {
         TypedKind::Const(_) | TypedKind::Variable(_) | TypedKind::TypeName(..) => {}
-        TypedKind::Select { operand, .. } => walk(operand, in_format, out),
+        TypedKind::Select { operand, .. } => walk(operand, env, in_format, out),
         TypedKind::Call { function, args, member, .. } => {
-            arguments(t.at, function, args, *member, out);
+            if env.strict_arguments {
+                arguments(t.at, function, args, *member, out);
+            }
             let formats = &**function == "format" && *member;
             for (i, arg) in args.iter().enumerate() {
-                walk(arg, in_format || formats && i > 0, out);
+                walk(arg, env, in_format || formats && i > 0, out);
             }
         }
         TypedKind::List { items, optional } => {
-            if !in_format {
+            if env.strict_literals && !in_format {
                 let types = items.iter().enumerate().map(|(i, item)| (item, optional.contains(&i)));
                 let before = out.len();
                 of_one_type(types, out);
                 // The first item of another type is enough.
                 out.truncate(before + 1);
             }
-            items.iter().for_each(|i| walk(i, in_format, out));
+            items.iter().for_each(|i| walk(i, env, in_format, out));
         }
         TypedKind::Map(entries) => {
-            if !in_format {
+            if env.strict_literals && !in_format {
                 of_one_type(entries.iter().map(|e| (&e.key, false)), out);
                 of_one_type(entries.iter().map(|e| (&e.value, e.optional)), out);
             }
             for e in entries {
-                walk(&e.key, in_format, out);
-                walk(&e.value, in_format, out);
+                walk(&e.key, env, in_format, out);
+                walk(&e.value, env, in_format, out);
             }
         }
-        TypedKind::Struct { fields, .. } => fields.iter().for_each(|f| walk(&f.value, in_format, out)),
+        TypedKind::Struct { fields, .. } => fields.iter().for_each(|f| walk(&f.value, env, in_format, out)),
         TypedKind::Fold(fold) => {
             // The value of a bound name stands for the step as well.
             let step = (fold.shape != Shape::Bind).then_some(&fold.step);
             for part in [Some(&fold.range), Some(&fold.init), step, Some(&fold.result)].into_iter().flatten()
             {
-                walk(part, in_format, out);
+                walk(part, env, in_format, out);
             }
         }
     }

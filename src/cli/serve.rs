@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cluster::Choice;
 use crate::serve::http::Limits;
+use crate::serve::live::ConfigMaps;
 use crate::serve::policies::Places;
 use crate::serve::reports::Wanted;
 use crate::serve::selfmade::SelfMade;
@@ -36,6 +37,13 @@ const FLAGS: &[Flag] = &[
     ),
     flag("config-map-name", Takes::Text, "NAMESPACE/NAME of that ConfigMap in the cluster")
         .default("kyverno/kyverno"),
+    flag(
+        "metrics-config-map",
+        Takes::Text,
+        "file with a ConfigMap about metrics: metricsExposure, namespaces, bucketBoundaries",
+    ),
+    flag("metrics-config-map-name", Takes::Text, "NAMESPACE/NAME of that ConfigMap in the cluster")
+        .default("kyverno/kyverno-metrics"),
     flag("reports", Takes::Switch, "write PolicyReports of admitted objects to the cluster"),
     flag("events", Takes::Switch, "write events about violated policies to the cluster"),
     flag("omit-events", Takes::List, "reasons of events that are not written").default("PolicySkipped"),
@@ -122,6 +130,7 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
             .map(Duration::from_nanos)
             .map_err(|_| format!("--{flag} must not be negative"))
     };
+    let file = |flag: &str| Some(parsed.text(flag)).filter(|t| !t.is_empty()).map(PathBuf::from);
     let audit = match parsed.text("audit-log") {
         "" => None,
         path => Some(AuditLog {
@@ -137,9 +146,13 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         places: Places {
             policies,
             data: paths("data").collect(),
-            settings: Some(parsed.text("config-map")).filter(|t| !t.is_empty()).map(PathBuf::from),
+            settings: file("config-map"),
+            metrics: file("metrics-config-map"),
         },
-        settings: place(parsed.text("config-map-name"))?,
+        settings: ConfigMaps {
+            settings: place(parsed, "config-map-name")?,
+            metrics: place(parsed, "metrics-config-map-name")?,
+        },
         written: written(parsed)?,
         cluster: cluster(parsed),
         registry: parsed.on("registry"),
@@ -167,9 +180,11 @@ fn cluster(parsed: &Parsed) -> Option<Choice> {
 }
 
 /// `NAMESPACE/NAME`.
-fn place(text: &str) -> Result<(String, String), String> {
-    let (namespace, name) =
-        text.split_once('/').ok_or("--config-map-name must be NAMESPACE/NAME, such as kyverno/kyverno")?;
+fn place(parsed: &Parsed, flag: &str) -> Result<(String, String), String> {
+    let (namespace, name) = parsed
+        .text(flag)
+        .split_once('/')
+        .ok_or_else(|| format!("--{flag} must be NAMESPACE/NAME, such as kyverno/kyverno"))?;
     Ok((namespace.into(), name.into()))
 }
 

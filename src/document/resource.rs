@@ -151,7 +151,8 @@ pub fn default_namespace(value: &mut Value) {
         return;
     }
     let Value::Map(object) = value else { return };
-    if !matches!(object.get("metadata"), Some(Value::Map(_))) {
+    // Metadata of another type stays as it is.
+    if object.get("metadata").is_none() {
         object.insert("metadata", Value::Map(Map::new()));
     }
     if let Some(Value::Map(metadata)) = object.get_mut("metadata") {

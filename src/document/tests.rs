@@ -186,6 +186,11 @@ fn resources_get_the_default_namespace_unless_their_kind_has_none() {
     assert!(!of("rbac.authorization.k8s.io/v1", "ClusterRole").contains("default"));
     assert!(of("x.io/v1", "ClusterRole").contains("default"));
     assert!(of("kyverno.io/v1", "ClusterPolicy").contains("default"));
+    assert!(load("{apiVersion: v1, kind: Pod}", false).contains(r#""namespace":"default""#));
+    for metadata in ["x", "[a]", "~", "1"] {
+        let text = format!("{{apiVersion: v1, kind: Pod, metadata: {metadata}}}");
+        assert!(!load(&text, false).contains("default"), "{metadata}");
+    }
 }
 
 #[test]

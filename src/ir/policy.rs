@@ -21,6 +21,8 @@ pub struct Policy {
     pub namespace: Option<Str>,
     /// Its annotations.
     pub annotations: crate::value::Map,
+    /// Whether its results go into reports of a cluster.
+    pub reported: bool,
     /// Stop after the first rule that passes or fails.
     pub apply_one: bool,
     /// Whether it is evaluated in background scans.

@@ -43,6 +43,7 @@ pub fn policy(doc: &Value) -> Policy {
         name: text(&["metadata", "name"]),
         namespace: (!is_cluster).then(|| text(&["metadata", "namespace"])),
         annotations: annotations(doc),
+        reported: is_reported(doc),
         apply_one: doc.text_at(&["spec", "applyRules"]) == "One",
         background: flag("background"),
         admission: flag("admission"),
@@ -130,6 +131,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
             name: text(&["metadata", "name"]),
             namespace: (doc.text_at(&["kind"]) == "CleanupPolicy").then(|| text(&["metadata", "namespace"])),
             annotations: annotations(doc),
+            reported: is_reported(doc),
             apply_one: false,
             background: false,
             admission: false,
@@ -152,6 +154,13 @@ pub fn cleanup(doc: &Value) -> Cleanup {
         last_run: text(&["status", "lastExecutionTime"]),
         created: text(&["metadata", "creationTimestamp"]),
     }
+}
+
+/// The label of policies that are not reported, whatever it says.
+pub const NO_REPORTS: &str = "reports.kyverno.io/disabled";
+
+pub(super) fn is_reported(doc: &Value) -> bool {
+    doc.at(&["metadata", "labels", NO_REPORTS]).is_none()
 }
 
 pub(super) fn annotations(doc: &Value) -> Map {

@@ -11,6 +11,7 @@ mod resources;
 mod reviews;
 
 use crate::kubernetes::Kinds;
+use crate::lower::policy::NO_REPORTS;
 use crate::value::time::Time;
 use crate::value::{Map, Str, Value};
 
@@ -64,9 +65,6 @@ pub fn native(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
         )),
     }
 }
-
-/// The policy is not evaluated by background scans and not reported.
-const NO_REPORTS: &str = "reports.kyverno.io/disabled";
 
 /// A policy and its binding, named after the policy that they come from.
 fn named(of: &Value, prefix: &str, kind: &str, spec: Map, mut binding: Map) -> Native {

@@ -102,6 +102,7 @@ impl Environment {
             let names = data.as_map().into_iter().flat_map(|m| m.iter());
             env.variables = names.map(|(name, _)| (name.clone(), Type::Dyn)).collect();
             env.strict_literals = false;
+            env.strict_arguments = false;
             env.syntax.bind = true;
         }
         env

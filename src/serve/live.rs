@@ -43,6 +43,15 @@ const GLOBALS: (&str, &str) = ("kyverno.io", "GlobalContextEntry");
 const BINDINGS: [(&str, &str); 2] =
     [("rbac.authorization.k8s.io", "RoleBinding"), ("rbac.authorization.k8s.io", "ClusterRoleBinding")];
 
+/// Where operators set things: namespace and name each.
+#[derive(Clone, Debug)]
+pub struct ConfigMaps {
+    /// What is left out, and more.
+    pub settings: (String, String),
+    /// What metrics tell.
+    pub metrics: (String, String),
+}
+
 /// A cluster, and what is watched of it.
 pub struct Link {
     /// The cluster.
@@ -57,10 +66,10 @@ pub struct Link {
     pub configured: Arc<Notify>,
     /// Whether the kinds of the cluster have changed since they were asked for.
     renew: Arc<AtomicBool>,
-    /// Namespace and name of the ConfigMap of operators.
-    place: (String, String),
-    /// Its version when it was last looked at.
-    version: Mutex<Option<String>>,
+    /// The ConfigMaps of operators.
+    places: ConfigMaps,
+    /// Their versions when they were last looked at.
+    versions: Mutex<[Option<String>; 2]>,
 }
 
 impl Link {
@@ -68,7 +77,7 @@ impl Link {
     ///
     /// # Errors
     /// There is no cluster, or it does not say what it serves.
-    pub fn open(choice: &Choice, settings: &(String, String)) -> Result<Link, String> {
+    pub fn open(choice: &Choice, places: &ConfigMaps) -> Result<Link, String> {
         let cluster = Arc::new(connect(choice).map_err(|e| e.text)?);
         let kinds = cluster.kinds().map_err(|e| e.text)?;
         let changed = Arc::new(Notify::new());
@@ -94,8 +103,8 @@ impl Link {
             changed,
             configured,
             renew,
-            place: settings.clone(),
-            version: Mutex::default(),
+            places: places.clone(),
+            versions: Mutex::default(),
         };
         for (group, version, plural) in WATCHED {
             if let Some(resource) = kinds.resource(group, version, plural) {
@@ -121,19 +130,29 @@ impl Link {
         }
     }
 
-    /// The ConfigMap of operators, if there is one.
+    /// The ConfigMap of settings, if there is one.
     pub fn settings(&self) -> Option<Value> {
-        let (namespace, name) = &self.place;
+        self.config_map(&self.places.settings)
+    }
+
+    /// The one of metrics.
+    pub fn metrics(&self) -> Option<Value> {
+        self.config_map(&self.places.metrics)
+    }
+
+    fn config_map(&self, (namespace, name): &(String, String)) -> Option<Value> {
         if self.cache.has("", "ConfigMap") {
             return self.cache.get("", "ConfigMap", namespace, name);
         }
         self.cluster.get(&format!("/api/v1/namespaces/{namespace}/configmaps/{name}")).ok()
     }
 
-    /// Whether that ConfigMap is another one than the last time this was asked.
+    /// Whether one of them is another one than the last time this was asked.
     pub fn has_new_settings(&self) -> bool {
-        let now = self.settings().map(|s| s.text_at(&["metadata", "resourceVersion"]).to_string());
-        let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
+        let version =
+            |map: Option<Value>| map.map(|m| m.text_at(&["metadata", "resourceVersion"]).to_string());
+        let now = [version(self.settings()), version(self.metrics())];
+        let mut known = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *known, now.clone()) != now
     }
 

@@ -1,9 +1,9 @@
 //! Metrics, in the text form of Prometheus. Names and labels are Kyverno's where it has such a metric.
 
-use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-    TextEncoder,
-};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 
 use crate::admit::{Decision, Incoming};
 use crate::engine::RuleOutcome;
@@ -12,56 +12,17 @@ use crate::ir::Policy;
 use crate::matching::Target;
 use crate::policy_set::Outcome;
 
+use crate::settings::metrics::Exposure;
+
+use super::families::Families;
 use super::policies::Snapshot;
 use super::reports::Counters;
-use super::tally::Tally;
-
-const BUCKETS: [f64; 15] =
-    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
-const REQUEST: [&str; 5] = [
-    "resource_kind",
-    "resource_namespace",
-    "resource_request_operation",
-    "request_allowed",
-    "request_webhook",
-];
-const RESULT: [&str; 13] = [
-    "policy_validation_mode",
-    "policy_type",
-    "policy_background_mode",
-    "policy_namespace",
-    "policy_name",
-    "resource_kind",
-    "resource_namespace",
-    "resource_request_operation",
-    "rule_name",
-    "rule_result",
-    "rule_type",
-    "rule_execution_cause",
-    "dry_run",
-];
-const REVIEW: [&str; 9] = [
-    "policy_validation_mode",
-    "policy_background_mode",
-    "policy_name",
-    "policy_namespace",
-    "resource_kind",
-    "resource_namespace",
-    "resource_request_operation",
-    "execution_cause",
-    "result",
-];
 
 /// All metrics.
 pub struct Metrics {
     registry: Registry,
-    requests: IntCounterVec,
-    durations: HistogramVec,
-    http: IntCounterVec,
-    results: IntCounterVec,
-    reviews: IntCounterVec,
-    /// Counters of the two above.
-    tally: Tally,
+    /// Those that operators shape.
+    families: ArcSwap<Families>,
     /// Requests that were refused because too many were under way.
     pub shed: IntCounter,
     /// Requests that were not answered in time.
@@ -77,7 +38,6 @@ pub struct Metrics {
     reloads: IntCounterVec,
     problems: IntGauge,
     policies: IntGaugeVec,
-    rules: IntGaugeVec,
     not_run: IntGaugeVec,
 }
 
@@ -108,23 +68,10 @@ impl Metrics {
             registry.register(Box::new(made.clone()))?;
             Ok::<_, prometheus::Error>(made)
         };
-        let durations = HistogramVec::new(
-            HistogramOpts::new(
-                "kyverno_admission_review_duration_seconds",
-                "Time until reviews were answered.",
-            )
-            .buckets(BUCKETS.to_vec()),
-            &REQUEST,
-        )?;
-        registry.register(Box::new(durations.clone()))?;
         let info = gauges("kyverno_info", "The version.", &["version"])?;
         info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         Ok(Metrics {
-            requests: counters("kyverno_admission_requests_total", "Reviews that were answered.", &REQUEST)?,
-            durations,
-            http: counters("kyverno_http_requests_total", "HTTP requests.", &["http_method", "http_url"])?,
-            results: counters("kyverno_policy_results_total", "Results of rules.", &RESULT)?,
-            reviews: counters("kyverno_validating_policy_results_total", "Results of expressions.", &REVIEW)?,
+            families: ArcSwap::from_pointee(Families::new(Exposure::default())?),
             shed: counter("ephor_requests_shed_total", "Reviews refused because too many were under way.")?,
             late: counter(
                 "ephor_requests_late_total",
@@ -155,29 +102,26 @@ impl Metrics {
                 "Rules that are work for later, which this server does not do.",
                 &["policy_namespace", "policy_name", "rule_name", "rule_type"],
             )?,
-            rules: gauges(
-                "kyverno_policy_rule_info_total",
-                "Rules in use.",
-                &["policy_type", "policy_namespace", "policy_name", "rule_name", "rule_type", "status_ready"],
-            )?,
-            tally: Tally::default(),
             registry,
         })
     }
 
     /// Counts an HTTP request.
     pub fn request(&self, method: &str, url: &str) {
-        self.http.with_label_values(&[method, url]).inc();
+        self.families.load().http.with(&[method, url]).inc();
     }
 
     /// Counts an answer and the results that led to it.
     pub fn decided(&self, incoming: &Incoming, decision: &Decision, webhook: &str, seconds: f64) {
         let operation = incoming.text(&["operation"]).to_lowercase();
         let allowed = if decision.answer.allowed() { "true" } else { "false" };
-        let labels =
-            [incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]), &operation, allowed, webhook];
-        self.requests.with_label_values(&labels).inc();
-        self.durations.with_label_values(&labels).observe(seconds);
+        let namespace = incoming.text(&["namespace"]);
+        let families = self.families.load();
+        if families.count(namespace) {
+            let labels = [incoming.text(&["kind", "kind"]), namespace, &operation, allowed, webhook];
+            families.requests.with(&labels).inc();
+            families.durations.observe(&labels, seconds);
+        }
         if let Some(request) = &decision.request {
             self.results(incoming, &request.target, &decision.outcome);
         }
@@ -191,10 +135,14 @@ impl Metrics {
         let operation = incoming.text(&["operation"]).to_lowercase();
         let (kind, of) = (incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]));
         let dry = incoming.dry_run();
-        let book = self.tally.book((kind, of, &operation, dry));
+        let families = self.families.load();
+        let book = families.tally.book((kind, of, &operation, dry));
         for p in &outcome.policies {
             let policy = &p.policy;
             let namespace = policy.namespace.as_deref().unwrap_or("-");
+            if !families.count(namespace) {
+                continue;
+            }
             let background = if policy.background { "true" } else { "false" };
             let cause = "admission_request";
             let enforced = |rule: &RuleOutcome| match policy.is_review() {
@@ -207,7 +155,7 @@ impl Metrics {
                     let mode = if enforced { "Deny" } else { "Audit" };
                     let labels =
                         [mode, background, &policy.name, namespace, kind, of, &operation, cause, result];
-                    return self.reviews.with_label_values(&labels);
+                    return families.reviews.with(&labels);
                 }
                 let labels = [
                     if enforced { "enforce" } else { "audit" },
@@ -224,7 +172,7 @@ impl Metrics {
                     cause,
                     if dry { "true" } else { "false" },
                 ];
-                self.results.with_label_values(&labels)
+                families.results.with(&labels)
             });
         }
     }
@@ -234,9 +182,16 @@ impl Metrics {
         let result = if snapshot.problems.is_empty() { "ok" } else { "problems" };
         self.reloads.with_label_values(&[result]).inc();
         self.problems.set(i64::try_from(snapshot.problems.len()).unwrap_or(i64::MAX));
-        self.tally.forget();
+        if self.families.load().are_outdated(&snapshot.exposure) {
+            match Families::new(snapshot.exposure.clone()) {
+                Ok(families) => self.families.store(Arc::new(families)),
+                Err(e) => tracing::error!(error = %e, "the metrics stay as they were"),
+            }
+        }
+        let families = self.families.load();
+        families.tally.forget();
         self.policies.reset();
-        self.rules.reset();
+        families.rules.reset();
         self.not_run.reset();
         for policy in snapshot.gate.engine().set().policies() {
             self.policies.with_label_values(&[&*policy.kind]).inc();
@@ -245,12 +200,10 @@ impl Metrics {
                 let labels = [namespace, &policy.name, &rule.name, name_of(rule.kind)];
                 self.not_run.with_label_values(&labels).set(1);
             }
-            for rule in &policy.rule_names {
+            let namespace = policy.namespace.as_deref().unwrap_or("-");
+            for rule in policy.rule_names.iter().filter(|_| families.count(namespace)) {
                 let kind = policy.rules.first().map_or("-", |r| name_of(r.kind));
-                let namespace = policy.namespace.as_deref().unwrap_or("-");
-                self.rules
-                    .with_label_values(&[policy_type(policy), namespace, &policy.name, rule, kind, "true"])
-                    .set(1);
+                families.rules.set(&[policy_type(policy), namespace, &policy.name, rule, kind, "true"], 1);
             }
         }
     }
@@ -258,7 +211,7 @@ impl Metrics {
     /// All of them as text.
     pub fn text(&self) -> String {
         let mut out = Vec::new();
-        match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
+        match TextEncoder::new().encode(&self.families.load().gather(&self.registry), &mut out) {
             Ok(()) => String::from_utf8_lossy(&out).into_owned(),
             Err(e) => format!("# {e}\n"),
         }

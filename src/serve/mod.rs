@@ -4,6 +4,7 @@
 //! Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics: `docs/serve.md`.
 
 pub mod audit;
+mod families;
 pub mod http;
 pub mod listener;
 pub mod live;
@@ -30,7 +31,7 @@ use crate::sources::registry::client::renewed;
 use audit::Audit;
 use http::{Limits, State};
 use listener::Service;
-use live::Link;
+use live::{ConfigMaps, Link};
 use metrics::Metrics;
 use policies::{Around, Places, Snapshot, Store};
 use reports::{Reporter, Wanted};
@@ -74,8 +75,8 @@ pub struct Settings {
     pub places: Places,
     /// The cluster that data of rules comes from; `None` = from files alone.
     pub cluster: Option<Choice>,
-    /// Namespace and name of the ConfigMap of operators in that cluster.
-    pub settings: (String, String),
+    /// The ConfigMaps of operators in that cluster.
+    pub settings: ConfigMaps,
     /// What is written to that cluster.
     pub written: Wanted,
     /// Whether registries of images may be asked.

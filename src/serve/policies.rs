@@ -15,6 +15,7 @@ use crate::admit::{Data, Gate, Known};
 use crate::document::{self, ResourceOptions};
 use crate::load::{self, Policies, Reader};
 use crate::settings::Settings;
+use crate::settings::metrics::Exposure;
 use crate::sources::files::{self, SourceText};
 use crate::sources::registry::Registry;
 use crate::value::Value;
@@ -33,6 +34,8 @@ pub struct Snapshot {
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
+    /// What metrics tell.
+    pub exposure: Exposure,
     /// Whether a decision took long.
     pub slow: AtomicBool,
 }
@@ -46,6 +49,8 @@ pub struct Places {
     pub data: Vec<PathBuf>,
     /// A file with what operators set.
     pub settings: Option<PathBuf>,
+    /// A file with what they set about metrics.
+    pub metrics: Option<PathBuf>,
 }
 
 /// What a file gave last.
@@ -155,32 +160,35 @@ fn read(
     lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
     let slow = all.policies.iter().any(|p| reaches_out(&p.document, around));
     let mut gate = Gate::new(all, cluster, &lost);
-    if let Some(settings) = settings(places, around, &mut problems) {
+    let link = around.link.as_ref();
+    if let Some(map) = config_map(&places.settings, || link?.settings(), &mut problems) {
+        let settings = Settings::of(&map);
+        problems.extend(settings.problems.iter().cloned());
         gate = gate.with_settings(Arc::new(settings));
     }
+    let map = config_map(&places.metrics, || link?.metrics(), &mut problems);
+    let exposure = map.as_ref().map(Exposure::of).unwrap_or_default();
+    problems.extend(exposure.problems.iter().cloned());
     problems.extend(gate.broken().iter().map(ToString::to_string));
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
-    Snapshot { gate, problems, generation, complete, policies, slow: AtomicBool::new(slow) }
+    Snapshot { gate, problems, generation, complete, policies, exposure, slow: AtomicBool::new(slow) }
 }
 
-/// What operators set: in a file, else in the cluster.
-fn settings(places: &Places, around: &Around, problems: &mut Vec<String>) -> Option<Settings> {
-    let document = match &places.settings {
-        None => around.link.as_ref()?.settings()?,
-        Some(path) => {
-            let read = std::fs::read_to_string(path).map_err(|e| e.to_string());
-            match read.and_then(|text| document::yaml_value(&text)) {
-                Ok(document) => document,
-                Err(e) => {
-                    problems.push(format!("{}: {e}", path.display()));
-                    return None;
-                }
-            }
+/// A ConfigMap of operators: in a file, else in the cluster.
+fn config_map(
+    file: &Option<PathBuf>,
+    of_cluster: impl FnOnce() -> Option<Value>,
+    problems: &mut Vec<String>,
+) -> Option<Value> {
+    let Some(path) = file else { return of_cluster() };
+    let read = std::fs::read_to_string(path).map_err(|e| e.to_string());
+    match read.and_then(|text| document::yaml_value(&text)) {
+        Ok(document) => Some(document),
+        Err(e) => {
+            problems.push(format!("{}: {e}", path.display()));
+            None
         }
-    };
-    let settings = Settings::of(&document);
-    problems.extend(settings.problems.iter().cloned());
-    Some(settings)
+    }
 }
 
 /// Whether a policy may wait for somebody else: its decisions are not made where requests are read.

@@ -210,7 +210,7 @@ impl Writer {
             snapshot: job.snapshot.clone(),
         });
         pending.snapshot = job.snapshot.clone();
-        for (policy, rules) in &job.results {
+        for (policy, rules) in job.results.iter().filter(|(policy, _)| policy.reported) {
             let facts = PolicyFacts::of(policy);
             for result in rules {
                 let status = shown_status(result.status, &facts, false);
@@ -252,7 +252,7 @@ impl Writer {
             Err(e) => return Err(e.text),
         };
         let policies = pending.snapshot.gate.engine().set().policies();
-        results.retain(|[_, policy, _], _| policies.iter().any(|p| p.key() == *policy));
+        results.retain(|[_, policy, _], _| policies.iter().any(|p| p.reported && p.key() == *policy));
         results.extend(pending.results);
         let report = report(kind, uid, &pending.scope, results.into_values().collect());
         self.cluster.apply(&report, MANAGER).map_err(|e| e.text)?;

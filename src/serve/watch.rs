@@ -58,7 +58,7 @@ async fn next(told: &mut mpsc::Receiver<()>) {
     {}
 }
 
-/// Waits until the ConfigMap of operators is another one.
+/// Waits until a ConfigMap of operators is another one.
 async fn reconfigured(link: Arc<Link>) {
     loop {
         link.configured.notified().await;
@@ -75,7 +75,8 @@ pub fn policies(state: Arc<State>) -> JoinHandle<()> {
         loop {
             // The folders may be others than before, so they are watched anew each time.
             let places = state.store.places().clone();
-            let all = places.policies.iter().chain(&places.data).chain(&places.settings).map(AsRef::as_ref);
+            let settings = places.settings.iter().chain(&places.metrics);
+            let all = places.policies.iter().chain(&places.data).chain(settings).map(AsRef::as_ref);
             let (mut told, _watcher) = changes(all);
             match &state.store.around().link {
                 None => next(&mut told).await,

@@ -97,8 +97,24 @@ impl Resolver for Guarded {
         if self.0.blocks_host(host) {
             return Err(refused(blocked_host(&uri.to_string(), host)));
         }
-        let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
-        let found = DefaultResolver::default().resolve(uri, config, timeout)?;
+        let usual = if uri.scheme_str() == Some("https") { "443" } else { "80" };
+        // As written: a port may be none.
+        let authority = uri.authority().map_or("", |a| a.as_str());
+        let written = authority.rsplit(['@', ']']).next().and_then(|rest| rest.rsplit_once(':'));
+        let port = written.map_or(usual, |(_, port)| port);
+        // Numbers that some resolvers take for addresses are names that nobody has.
+        let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+        let is_number = last.starts_with(|c: char| c.is_ascii_digit()) && !host.starts_with('[');
+        if is_number && host.parse::<IpAddr>().is_err() {
+            return Err(refused(unknown_host(host)));
+        }
+        let found = match DefaultResolver::default().resolve(uri, config, timeout) {
+            Err(ureq::Error::HostNotFound) => return Err(refused(unknown_host(host))),
+            Err(ureq::Error::Io(e)) if e.to_string().contains("lookup") => {
+                return Err(refused(unknown_host(host)));
+            }
+            found => found?,
+        };
         for address in found.iter() {
             if let Some(range) = self.0.range_of(address.ip()) {
                 return Err(refused(blocked_address(host, port, address, &range)));
@@ -113,7 +129,11 @@ pub(super) fn blocked_host(url: &str, host: &str) -> String {
     format!("URL \"{url}\" is blocked: hostname \"{host}\" is on the blocklist")
 }
 
-fn blocked_address(host: &str, port: u16, address: &SocketAddr, range: &str) -> String {
+fn unknown_host(host: &str) -> String {
+    format!("failed to resolve {host}: lookup {host}: no such host")
+}
+
+fn blocked_address(host: &str, port: &str, address: &SocketAddr, range: &str) -> String {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
         Ok(ip) => format!(

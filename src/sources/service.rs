@@ -193,6 +193,16 @@ impl Trip {
         if !matches!(scheme, "http" | "https") {
             return Err(self.failed(&format!("unsupported protocol scheme {}", quote(scheme))));
         }
+        if authority(&self.url).ends_with("://") {
+            let verb = if self.method == "POST" { "Post" } else { "Get" };
+            return Err(format!(
+                "{verb} {}: http: no Host in request URL",
+                quote(self.url.trim_end_matches('/'))
+            ));
+        }
+        if let Some(problem) = self.headers.iter().find_map(|(name, value)| header_problem(name, value)) {
+            return Err(self.failed(&problem));
+        }
         let left = self.ends.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(self.failed(LATE));
@@ -221,8 +231,55 @@ impl Trip {
 
     fn failed(&self, cause: &str) -> String {
         let verb = if self.method == "POST" { "Post" } else { "Get" };
-        format!("{verb} {}: {cause}", quote(&self.url))
+        format!("{verb} {}: {cause}", quote(&without_password(&self.url)))
     }
+}
+
+/// An address as it may be told.
+fn without_password(url: &str) -> String {
+    let authority = authority(url);
+    let password = authority.rsplit_once('@').and_then(|(user, _)| {
+        let start = authority.find("://").map_or(0, |at| at + 3);
+        let colon = user.get(start..)?.find(':')? + start;
+        Some(colon + 1..user.len())
+    });
+    match password {
+        Some(range) => {
+            let mut told = url.to_string();
+            told.replace_range(range, "***");
+            told
+        }
+        None => url.into(),
+    }
+}
+
+/// What is wrong with a header, in the words of the reference's client.
+fn header_problem(name: &str, value: &str) -> Option<String> {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Some(format!("net/http: invalid header field name {}", quote(name)));
+    }
+    // The value may be confidential.
+    let is_bad = |c: char| c.is_ascii_control() && c != '\t';
+    value
+        .chars()
+        .any(is_bad)
+        .then(|| format!("net/http: invalid header field value for {}", quote(&canonical(name))))
+}
+
+/// `content-type` as `Content-Type`.
+fn canonical(name: &str) -> String {
+    let words: Vec<String> = name
+        .split('-')
+        .map(|word| {
+            let mut word = word.to_ascii_lowercase();
+            if let Some(first) = word.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            word
+        })
+        .collect();
+    words.join("-")
 }
 
 /// Scheme, user, host and port.

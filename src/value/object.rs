@@ -9,6 +9,9 @@ use super::quantity::Quantity;
 use super::semver::Version;
 use super::{List, Map, Str, Value};
 
+/// The type of Kyverno's references of images.
+pub const IMAGE: &str = "kyverno.image";
+
 /// See the module page.
 #[derive(Clone, Debug)]
 pub enum Object {
@@ -183,6 +186,10 @@ impl Value {
                 | Object::Format(_)
                     if self.cel_type() != other.cel_type() =>
                 {
+                    return None;
+                }
+                // References of images are only compared with their like.
+                Object::Struct(name, _) if &**name == IMAGE && self.cel_type() != other.cel_type() => {
                     return None;
                 }
                 Object::Optional(Some(a)) => {

@@ -45,3 +45,42 @@ fn rules_that_generate_let_requests_pass_and_are_told() {
     let line = "ephor_rules_not_run{policy_name=\"makes\",policy_namespace=\"-\",rule_name=\"make\",rule_type=\"generate\"} 1";
     assert!(metrics.contains(line), "{metrics}");
 }
+
+#[test]
+fn metrics_are_shaped_by_their_settings_and_begin_anew_with_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy = dir.path().join("policy.yaml");
+    std::fs::write(&policy, refusing("latest")).unwrap();
+    let file = dir.path().join("metrics.yaml");
+    let write = |data: &str| {
+        std::fs::write(&file, format!("{{kind: ConfigMap, apiVersion: v1, data: {data}}}")).unwrap();
+    };
+    let exposure = r#"{"kyverno_admission_requests": {"disabledLabelDimensions": ["resource_namespace"]}, "kyverno_info": {"enabled": false}}"#;
+    write(&format!("{{metricsExposure: '{exposure}', bucketBoundaries: '1,2'}}"));
+    let server = start(&policy, &["--metrics-config-map", file.to_str().unwrap()]);
+    let metrics = || get(&server, "/metrics").body;
+    let asked = || ask(&server, "/validate", &review("u", "nginx:latest"));
+    assert_eq!(asked()["allowed"], false);
+    let text = metrics();
+    let line = "kyverno_admission_requests_total{request_allowed=\"false\",request_webhook=\"ValidatingWebhookConfiguration\",resource_kind=\"Pod\",resource_request_operation=\"create\"} 1";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("resource_namespace=\"shop\",le=\"2\"") && !text.contains("le=\"0.25\""), "{text}");
+    assert!(text.contains("rule_result=\"fail\"") && !text.contains("kyverno_info"), "{text}");
+    write("{namespaces: '{\"exclude\": [\"shop\"]}', bucketBoundaries: none}");
+    until("other settings are in force", metrics, |text| {
+        text.contains("kyverno_info") && !text.contains("shop")
+    });
+    assert_eq!(asked()["allowed"], false);
+    let text = metrics();
+    assert!(
+        !text.contains(
+            "resource_kind=\"Pod\",resource_namespace=\"shop\",resource_request_operation=\"create\",le"
+        ),
+        "{text}"
+    );
+    assert!(
+        !text.contains("kyverno_admission_requests_total{") && text.contains("rule_result=\"fail\""),
+        "{text}"
+    );
+    assert!(get(&server, "/readyz").body.contains("metrics settings: bucketBoundaries"));
+}

@@ -3,9 +3,11 @@
 //! In: a value and the table of its kind. Out: the value with defaults, and the problems found, each
 //! with its place. Null members count as absent everywhere.
 
+use regex::Regex;
+
 use super::Problem;
 use super::decode;
-use super::shape::{Field, Kind, Literal, Object, Rule};
+use super::shape::{Field, Kind, Literal, Object, Rule, Shape};
 use crate::value::place::{Path, PathPart, dotted};
 use crate::value::time::Time;
 use crate::value::{List, Map, Str, Value, print};
@@ -69,7 +71,7 @@ impl Walk {
                     }
                 }
             }
-            (Kind::ListMap(kind), Value::Map(fields)) => {
+            (Kind::MapOf(kind), Value::Map(fields)) => {
                 for (key, value) in fields.iter() {
                     self.in_key(key, |walk| walk.unknown_fields(kind, value));
                 }
@@ -99,11 +101,11 @@ impl Walk {
     pub fn value(&mut self, kind: &Kind, value: &Value) -> Value {
         let fits = match kind {
             Kind::Any | Kind::Conditions | Kind::ValidateLoops | Kind::MutateLoops => true,
-            Kind::Text | Kind::Short(_) | Kind::Choice(_) => matches!(value, Value::Str(_)),
+            Kind::Text | Kind::Short(_) | Kind::Shaped(_) | Kind::Choice(_) => matches!(value, Value::Str(_)),
             Kind::DateTime => return self.moment(value),
             Kind::Flag | Kind::Switch => matches!(value, Value::Bool(_)),
-            Kind::Int32 | Kind::Whole(_) => return self.integer(kind, value),
-            Kind::Open | Kind::TextMap | Kind::ListMap(_) | Kind::Object(_) => {
+            Kind::Int32 | Kind::Count | Kind::Whole(_) => return self.integer(kind, value),
+            Kind::Open | Kind::TextMap | Kind::MapOf(_) | Kind::Object(_) => {
                 matches!(value, Value::Map(_))
             }
             Kind::List(_) | Kind::Set(_) | Kind::Named(_) => matches!(value, Value::List(_)),
@@ -128,6 +130,10 @@ impl Walk {
                 self.refuse(format!("Too long: may not be more than {max} bytes"));
                 value.clone()
             }
+            (Kind::Shaped(shape), Value::Str(text)) => {
+                self.shaped(shape, text);
+                value.clone()
+            }
             (Kind::Conditions, _) => decode::conditions(self, value),
             (Kind::ValidateLoops | Kind::MutateLoops, _) => decode::loops(self, kind, value),
             (Kind::Object(table), Value::Map(fields)) => Value::Map(self.object(table, fields)),
@@ -144,8 +150,21 @@ impl Walk {
                 Value::List(self.items(kind, items))
             }
             (Kind::TextMap, Value::Map(fields)) => self.members(&Kind::Text, fields),
-            (Kind::ListMap(kind), Value::Map(fields)) => self.members(kind, fields),
+            (Kind::MapOf(kind), Value::Map(fields)) => self.members(kind, fields),
             _ => value.clone(),
+        }
+    }
+
+    /// Checks the form of a text; what is too short or too long is not looked at further.
+    fn shaped(&mut self, shape: &Shape, text: &str) {
+        let place = dotted(&self.path);
+        if shape.filled && text.is_empty() {
+            self.refuse(format!("Invalid value: \"\": {place} in body should be at least 1 chars long"));
+        } else if text.len() > shape.most {
+            self.refuse(format!("Too long: may not be more than {} bytes", shape.most));
+        } else if Regex::new(shape.pattern).is_ok_and(|pattern| !pattern.is_match(text)) {
+            let value = print::json(&Value::from(text));
+            self.refuse(format!("Invalid value: {value}: {place} in body should match '{}'", shape.pattern));
         }
     }
 
@@ -181,7 +200,13 @@ impl Walk {
             _ => None,
         };
         let place = dotted(&self.path);
+        let format = if matches!(kind, Kind::Count) { "int64" } else { "int32" };
         match (kind, whole) {
+            (Kind::Count, Some(i)) if i < 0 => {
+                self.refuse(format!(
+                    "Invalid value: {i}: {place} in body should be greater than or equal to 0"
+                ));
+            }
             (Kind::Int32, Some(i)) if i32::try_from(i).is_err() => self.wrong_format("with format int32"),
             (Kind::Whole(Some(least)), Some(i)) if i < *least => {
                 self.refuse(format!(
@@ -189,14 +214,14 @@ impl Walk {
                 ));
             }
             (_, Some(i)) => return Value::Int(i),
-            (Kind::Int32, None) if matches!(value, Value::Float(_)) => {
+            (Kind::Int32 | Kind::Count, None) if matches!(value, Value::Float(_)) => {
                 self.refuse(format!(
-                    "Invalid value: \"float64\": {place} in body must be of type int32: \"float64\""
+                    "Invalid value: \"float64\": {place} in body must be of type {format}: \"float64\""
                 ));
-                self.wrong_format("with format int32");
+                self.wrong_format(&format!("with format {format}"));
             }
-            (Kind::Int32, None) if matches!(value, Value::Bool(_) | Value::Map(_)) => {
-                self.refuse(format!("Invalid value: \"\": {place} in body must be of type int32: \"\""));
+            (Kind::Int32 | Kind::Count, None) if matches!(value, Value::Bool(_) | Value::Map(_)) => {
+                self.refuse(format!("Invalid value: \"\": {place} in body must be of type {format}: \"\""));
             }
             (_, None) => {
                 self.wrong_type(value, "integer");
@@ -230,7 +255,8 @@ impl Walk {
         ));
     }
 
-    fn wrong_type(&mut self, value: &Value, wanted: &str) {
+    /// Refuses a value whose type is not the wanted one.
+    pub fn wrong_type(&mut self, value: &Value, wanted: &str) {
         let (found, place) = (type_name(value), dotted(&self.path));
         self.refuse(format!(
             "Invalid value: \"{found}\": {place} in body must be of type {wanted}: \"{found}\""
@@ -302,9 +328,9 @@ fn default_of(field: &Field) -> Option<Value> {
 
 fn expected_type(kind: &Kind) -> &'static str {
     match kind {
-        Kind::Text | Kind::Short(_) | Kind::DateTime | Kind::Choice(_) => "string",
+        Kind::Text | Kind::Short(_) | Kind::Shaped(_) | Kind::DateTime | Kind::Choice(_) => "string",
         Kind::Flag | Kind::Switch => "boolean",
-        Kind::Int32 | Kind::Whole(_) => "integer",
+        Kind::Int32 | Kind::Count | Kind::Whole(_) => "integer",
         Kind::List(_) | Kind::Set(_) | Kind::Named(_) => "array",
         _ => "object",
     }

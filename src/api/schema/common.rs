@@ -2,7 +2,7 @@
 //! context entries, signature attestors. Semantics: sections 2.6 to 2.9 of the policy object specification.
 
 use super::shape::Kind::{self, *};
-use super::shape::{Field, Object, Rule, field, object, ruled, text, texts};
+use super::shape::{Field, Object, Rule, Shape, field, object, ruled, text, texts};
 
 /// Operators of the conditions that have a schema.
 const OPERATORS: [&str; 16] = [
@@ -247,3 +247,22 @@ const CONTROLS: [&str; 15] = [
 
 /// `{name, expression}` of CEL conditions and variables.
 pub static NAMED_EXPRESSION: Object = object(&[text("name").required(), text("expression").required()]);
+
+/// A condition of a status, as Kubernetes has them.
+pub static STATUS_CONDITION: Object = object(&[
+    field("type", Shaped(&CONDITION_TYPE)).required(),
+    field("status", Choice(&["True", "False", "Unknown"])).required(),
+    field("observedGeneration", Count),
+    field("lastTransitionTime", DateTime).required(),
+    field("reason", Shaped(&CONDITION_REASON)).required(),
+    field("message", Short(32768)).required(),
+]);
+
+static CONDITION_TYPE: Shape = Shape {
+    filled: false,
+    most: 316,
+    pattern: r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+};
+
+static CONDITION_REASON: Shape =
+    Shape { filled: true, most: 1024, pattern: r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" };

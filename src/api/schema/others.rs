@@ -60,15 +60,6 @@ static AUTOGEN_STATUS: Object = object(&[field("rules", List(&Object(&RULE)))]);
 static CLEANUP_STATUS: Object =
     object(&[field("conditions", List(&Object(&STATUS_CONDITION))), text("lastExecutionTime")]);
 
-static STATUS_CONDITION: Object = object(&[
-    text("type").required(),
-    field("status", Choice(&["True", "False", "Unknown"])).required(),
-    field("observedGeneration", Any),
-    field("lastTransitionTime", DateTime).required(),
-    text("reason").required(),
-    text("message").required(),
-]);
-
 /// A kind of the group, with the table of each version and what its deprecation notice recommends.
 pub struct Served {
     /// The group.

@@ -69,7 +69,7 @@ fn write(out: &mut String, kind: &Kind, value: &Value) {
             }
             out.push(']');
         }
-        (Kind::ListMap(kind), Value::Map(fields)) => {
+        (Kind::MapOf(kind), Value::Map(fields)) => {
             out.push('{');
             for (index, (key, item)) in fields.sorted().into_iter().enumerate() {
                 if index > 0 {

@@ -1,7 +1,7 @@
 //! Schema tables of group `policies.kyverno.io`: Kyverno's CEL policies and exceptions from them.
 //! Semantics: section 2 of the CEL policy specification.
 
-use super::common::SELECTOR;
+use super::common::{SELECTOR, STATUS_CONDITION};
 use super::shape::Kind::{self, *};
 use super::shape::{Field, Object, Rule, field, object, ruled, text, texts};
 
@@ -265,9 +265,49 @@ static EXCEPTION: Object = object(&[
     text("evaluationMode"),
 ]);
 
+static CONDITION_STATUS: Object =
+    object(&[field("ready", Switch), field("conditions", List(&Object(&STATUS_CONDITION))), text("message")]);
+
+const CONDITION: Field = field("conditionStatus", Object(&CONDITION_STATUS));
+
+static TARGET: Object = object(&[
+    text("group"),
+    text("version").required(),
+    text("resource").required(),
+    text("kind").required(),
+]);
+
+/// Of a kind with generated policies for controllers of pods.
+macro_rules! autogen_status {
+    ($status:ident, $configuration:ident, $configurations:ident, $spec:expr $(, $more:expr)?) => {
+        static $configuration: Object = object(&[
+            field("targets", List(&Object(&TARGET))).required(),
+            field("spec", Object($spec)).required(),
+        ]);
+        static $configurations: Object = object(&[field("configs", MapOf(&Object(&$configuration)))]);
+        static $status: Object =
+            object(&[CONDITION, field("autogen", Object(&$configurations)) $(, $more)?]);
+    };
+}
+
+autogen_status!(
+    VALIDATING_STATUS,
+    VALIDATING_CONFIG,
+    VALIDATING_CONFIGS,
+    &VALIDATING,
+    field("generated", Switch)
+);
+autogen_status!(MUTATING_STATUS, MUTATING_CONFIG, MUTATING_CONFIGS, &MUTATING, field("generated", Switch));
+autogen_status!(IMAGE_STATUS, IMAGE_CONFIG, IMAGE_CONFIGS, &IMAGE_VALIDATING);
+
+static GENERATING_STATUS: Object = object(&[CONDITION]);
+
+static DELETING_STATUS: Object = object(&[CONDITION, field("lastExecutionTime", DateTime)]);
+
 macro_rules! kind {
-    ($object:ident, $versions:ident, $namespaced:ident, $spec:expr) => {
-        static $object: Object = object(&[field("spec", Object($spec)).required(), field("status", Open)]);
+    ($object:ident, $versions:ident, $namespaced:ident, $spec:expr, $status:expr) => {
+        static $object: Object =
+            object(&[field("spec", Object($spec)).required(), field("status", Object($status))]);
         /// The versions of the cluster-wide kind.
         pub static $versions: [Version; 3] =
             [("v1alpha1", &$object), ("v1beta1", &$object), ("v1", &$object)];
@@ -276,11 +316,17 @@ macro_rules! kind {
     };
 }
 
-kind!(VALIDATING_OBJECT, VALIDATING_VERSIONS, NAMESPACED_VALIDATING, &VALIDATING);
-kind!(MUTATING_OBJECT, MUTATING_VERSIONS, NAMESPACED_MUTATING, &MUTATING);
-kind!(GENERATING_OBJECT, GENERATING_VERSIONS, NAMESPACED_GENERATING, &GENERATING);
-kind!(DELETING_OBJECT, DELETING_VERSIONS, NAMESPACED_DELETING, &DELETING);
-kind!(IMAGE_VALIDATING_OBJECT, IMAGE_VALIDATING_VERSIONS, NAMESPACED_IMAGE_VALIDATING, &IMAGE_VALIDATING);
+kind!(VALIDATING_OBJECT, VALIDATING_VERSIONS, NAMESPACED_VALIDATING, &VALIDATING, &VALIDATING_STATUS);
+kind!(MUTATING_OBJECT, MUTATING_VERSIONS, NAMESPACED_MUTATING, &MUTATING, &MUTATING_STATUS);
+kind!(GENERATING_OBJECT, GENERATING_VERSIONS, NAMESPACED_GENERATING, &GENERATING, &GENERATING_STATUS);
+kind!(DELETING_OBJECT, DELETING_VERSIONS, NAMESPACED_DELETING, &DELETING, &DELETING_STATUS);
+kind!(
+    IMAGE_VALIDATING_OBJECT,
+    IMAGE_VALIDATING_VERSIONS,
+    NAMESPACED_IMAGE_VALIDATING,
+    &IMAGE_VALIDATING,
+    &IMAGE_STATUS
+);
 
 static EXCEPTION_OBJECT: Object = object(&[field("spec", Object(&EXCEPTION)).required()]);
 

@@ -34,6 +34,8 @@ pub enum Kind {
     Text,
     /// A text of at most so many bytes.
     Short(usize),
+    /// A text of a form.
+    Shaped(&'static Shape),
     /// A moment.
     DateTime,
     /// One of these texts.
@@ -58,8 +60,10 @@ pub enum Kind {
     Open,
     /// Names and texts.
     TextMap,
-    /// Names and lists, the lists as given.
-    ListMap(&'static Kind),
+    /// A 64-bit integer that is not negative.
+    Count,
+    /// Names and values of a kind.
+    MapOf(&'static Kind),
     /// A list.
     List(&'static Kind),
     /// A list of different items.
@@ -68,6 +72,16 @@ pub enum Kind {
     Named(&'static Kind),
     /// An object.
     Object(&'static Object),
+}
+
+/// The form of a text.
+pub struct Shape {
+    /// Whether it must not be empty.
+    pub filled: bool,
+    /// How many bytes it may have.
+    pub most: usize,
+    /// A regular expression that it matches.
+    pub pattern: &'static str,
 }
 
 /// The fields of an object, and what must hold among them.

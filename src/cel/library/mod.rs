@@ -95,12 +95,16 @@ pub fn admission(choice: Admission) -> Env {
             bind: false,
             lenient_or_value: false,
             block: false,
+            math: false,
+            proto: false,
         },
         functions: functions(choice),
         variables,
         messages,
         container: "".into(),
         strict_literals: true,
+        strict_arguments: true,
+        late_faults: false,
         late_strings: false,
         declared: Vec::new(),
         level: choice.level,
@@ -112,12 +116,15 @@ pub fn general(container: &str) -> Env {
     let choice = Admission { backticks: true, level: CelLevel::V30, ..Admission::default() };
     let mut env = admission(choice);
     let mut all = (*env.functions).clone();
+    declare(&mut all, MATH);
     declare(&mut all, include_str!("general.txt"));
+    env.syntax.math = true;
     env.functions = Arc::new(all);
     env.variables = HashMap::new();
     env.messages = Messages::default();
     env.container = container.into();
     env.strict_literals = false;
+    env.strict_arguments = false;
     env.late_strings = true;
     env.syntax.bind = true;
     env.syntax.block = true;
@@ -148,8 +155,15 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     if !images {
         all.remove("orValue");
     }
-    let user = !matches!(kind, KyvernoKind::Generating | KyvernoKind::Deleting);
+    // These are not made from the environment of Kubernetes.
+    let is_plain = matches!(kind, KyvernoKind::Generating | KyvernoKind::Deleting);
+    if is_plain {
+        without_rights(&mut all);
+    }
+    let user = !is_plain;
     let tables = [
+        (true, MATH),
+        (true, include_str!("regex.txt")),
         (true, SHARED),
         (true, KYVERNO),
         (user, include_str!("kyverno_user.txt")),
@@ -167,6 +181,8 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     env.functions = Arc::new(all);
     env.syntax.lenient_or_value = !images;
     env.syntax.bind = true;
+    env.syntax.math = true;
+    env.syntax.proto = true;
     let of = |name: &str| types::parse(name);
     for (name, ty) in [
         ("resource", of("resource.Context")),
@@ -190,6 +206,11 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
             env.variables.insert(name.into(), ty);
         }
     }
+    if is_plain {
+        env.syntax.two_variables = false;
+        env.strict_arguments = false;
+        env.late_faults = true;
+    }
     if kind == KyvernoKind::Generating {
         env.variables.insert("generator".into(), of("generator.Context"));
         env.strict_literals = false;
@@ -202,6 +223,15 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     env
 }
 
+/// Nobody is asked for rights.
+fn without_rights(all: &mut Functions) {
+    let is_right = |ty: &Type| ty.to_string().starts_with("kubernetes.authorization.");
+    all.values_mut().for_each(|forms| forms.retain(|form| !form.params.first().is_some_and(is_right)));
+    all.retain(|_, forms| !forms.is_empty());
+}
+
+/// The extensions for numbers and encodings.
+const MATH: &str = include_str!("math.txt");
 /// What the environments of check requests have too.
 const SHARED: &str = include_str!("kyverno_shared.txt");
 const KYVERNO: &str = include_str!("kyverno.txt");

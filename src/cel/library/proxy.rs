@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Admission, SHARED, admission, declare, message};
+use super::{Admission, MATH, SHARED, admission, declare, message, without_rights};
 use crate::cel::env::Env;
 use crate::cel::types::{self, Type};
 use crate::functions::cel::proxy_types::{ENVOY, HTTP, MCP, messages};
@@ -12,10 +12,8 @@ use crate::ir::review::Proxy;
 pub fn proxy(of: Proxy) -> Env {
     let mut env = admission(Admission { backticks: true, ..Default::default() });
     let mut all = (*env.functions).clone();
-    // Nobody is asked for rights there.
-    let is_right = |ty: &Type| ty.to_string().starts_with("kubernetes.authorization.");
-    all.values_mut().for_each(|forms| forms.retain(|form| !form.params.first().is_some_and(is_right)));
-    all.retain(|_, forms| !forms.is_empty());
+    without_rights(&mut all);
+    declare(&mut all, MATH);
     declare(&mut all, include_str!("general.txt"));
     declare(&mut all, SHARED);
     declare(&mut all, include_str!("proxy.txt"));
@@ -27,6 +25,7 @@ pub fn proxy(of: Proxy) -> Env {
     declare(&mut all, own);
     env.functions = Arc::new(all);
     env.syntax.bind = true;
+    env.syntax.math = true;
     env.syntax.two_variables = false;
     env.late_strings = true;
     env.variables.clear();

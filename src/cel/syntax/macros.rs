@@ -43,6 +43,13 @@ pub fn method(
     if name == "orValue" && args.len() == 1 && options.lenient_or_value {
         return Node::call(open, name, std::iter::once(target).chain(args).collect());
     }
+    let is_on = |namespace: &str| target.as_ident().is_some_and(|n| &**n == namespace);
+    if let ("greatest" | "least", true) = (name, options.math && is_on("math")) {
+        return extreme(open, target.at, name, args).unwrap_or_else(|issue| failed(parser, issue));
+    }
+    if let ("hasExt" | "getExt", 2, true) = (name, args.len(), options.proto && is_on("proto")) {
+        return extension(open, name == "hasExt", Args(args)).unwrap_or_else(|issue| failed(parser, issue));
+    }
     let make: Option<fn(Place, Node, Args) -> Expanded> = match (name, args.len()) {
         ("all", 2) => Some(all),
         ("exists", 2) => Some(exists),
@@ -124,6 +131,56 @@ fn not_accumulator(arg: &Node, name: &Str) -> Result<Str, Issue> {
         return Err(Issue::new(arg.at, "iteration variable overwrites accumulator variable"));
     }
     Ok(name.clone())
+}
+
+/// Whether an argument may be a number, as far as it can be seen.
+fn may_be_number(arg: &Node) -> bool {
+    match &arg.kind {
+        Kind::Const(v) => matches!(v, Value::Int(_) | Value::UInt(_) | Value::Float(_)),
+        Kind::List { .. } | Kind::Map { .. } | Kind::Struct { .. } => false,
+        _ => true,
+    }
+}
+
+/// `math.greatest` and `math.least`: two numbers are compared as they are, more as a list.
+fn extreme(at: Place, namespace: Place, name: &str, args: Vec<Node>) -> Expanded {
+    let function = if name == "greatest" { "math.@max" } else { "math.@min" };
+    match args.as_slice() {
+        [] => return Err(Issue::new(namespace, format!("math.{name}() requires at least one argument"))),
+        [arg] => {
+            let are_numbers = match &arg.kind {
+                Kind::List { items, .. } => !items.is_empty() && items.iter().all(may_be_number),
+                _ => may_be_number(arg),
+            };
+            if !are_numbers {
+                return Err(Issue::new(arg.at, format!("math.{name}() invalid single argument value")));
+            }
+        }
+        args => {
+            if let Some(arg) = args.iter().find(|arg| !may_be_number(arg)) {
+                let text = format!("math.{name}() simple literal arguments must be numeric");
+                return Err(Issue::new(arg.at, text));
+            }
+        }
+    }
+    let args = match args.len() {
+        1 | 2 => args,
+        _ => vec![Node::new(at, Kind::List { items: args, optional: Vec::new() })],
+    };
+    Ok(Node::call(at, function, args))
+}
+
+/// `proto.hasExt` and `proto.getExt`: a field with a name of several parts.
+fn extension(at: Place, test: bool, mut args: Args) -> Expanded {
+    fn name(node: &Node) -> Option<String> {
+        match &node.kind {
+            Kind::Select { operand, field, test: false } => Some(format!("{}.{field}", name(operand)?)),
+            _ => node.as_ident().map(|n| n.to_string()),
+        }
+    }
+    let (operand, field) = (args.take(), args.take());
+    let Some(name) = name(&field) else { return Err(Issue::new(field.at, "invalid extension field")) };
+    Ok(Node::new(at, Kind::Select { operand: Box::new(operand), field: name.as_str().into(), test }))
 }
 
 fn accumulator(at: Place) -> Node {

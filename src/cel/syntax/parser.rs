@@ -35,6 +35,10 @@ pub struct Options {
     pub lenient_or_value: bool,
     /// `cel.block`, of tests.
     pub block: bool,
+    /// `math.greatest` and `math.least`.
+    pub math: bool,
+    /// `proto.hasExt` and `proto.getExt`.
+    pub proto: bool,
 }
 
 /// Parses an expression.

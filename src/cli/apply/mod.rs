@@ -18,7 +18,6 @@ mod when;
 
 use std::sync::Arc;
 
-use crate::document::Document;
 use crate::engine::Profile;
 use crate::engine::request::UserParts;
 use crate::inputs::Refused;
@@ -100,9 +99,8 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if !payloads.is_empty() && !policies.policies.iter().any(looks) {
         warn("payloads are checked by ValidatingPolicy objects in JSON mode only, and none is given");
     }
-    let (globals, resources): (Vec<Document>, Vec<Document>) =
-        resources.into_iter().partition(|d| is_global(&d.value));
     let resources = without_duplicates(resources);
+    let globals = resources.iter().filter(|d| is_global(&d.value)).map(|d| d.value.clone()).collect();
     let exceptions = load_exceptions(&parsed, &policies, &resources)?;
     let output = output_of(&parsed);
     if !parsed.on("stdin")
@@ -113,7 +111,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let checks = check_requests(&parsed)?;
     let sources = Offline {
         objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
-        globals: globals.into_iter().map(|d| d.value).collect(),
+        globals,
         types: crds(&parsed, profile)?,
         registry: registry(parsed.on("registry")),
     };

@@ -72,6 +72,9 @@ pub fn certificate(call: &Call<'_>) -> Given {
 
 /// `random`: eight letters and digits, or a text that matches a pattern.
 pub fn random_text(call: &Call<'_>) -> Given {
+    if call.text(0) == Some("") {
+        return given("");
+    }
     if call.args.is_empty() {
         let pattern = Value::from("[0-9a-z]{8}");
         return Some(random::random(call.cx, &[Arg::Value(Cow::Owned(pattern))]));
@@ -129,6 +132,28 @@ pub fn list_to_map(call: &Call<'_>) -> Given {
     }
     let mut out = Map::new();
     for (names, values) in first.iter().zip(second) {
+        if let Some(other) = [names, values].into_iter().find(|v| v.as_map().is_none()) {
+            if let Value::Object(o) = other
+                && let Object::Keyed(_) = &**o
+            {
+                return fault("failed to convert key to a string, int64");
+            }
+            let kind = match other {
+                Value::Null => "structpb.NullValue",
+                Value::Bool(_) => "bool",
+                Value::Int(_) => "int64",
+                Value::UInt(_) => "uint64",
+                Value::Float(_) => "float64",
+                Value::Str(_) => "string",
+                Value::Bytes(_) => "[]uint8",
+                Value::Duration(_) => "time.Duration",
+                Value::Timestamp(_) => "time.Time",
+                _ => return None,
+            };
+            return fault(format!(
+                "internal error: interface conversion: interface {{}} is {kind}, not map[interface {{}}]interface {{}}"
+            ));
+        }
         let (names, values) = (names.as_map()?, values.as_map()?);
         let Some(name) = names.get(key).and_then(Value::as_str) else {
             return fault("the passed key name cannot be handled as a string in the key object list");
@@ -140,7 +165,8 @@ pub fn list_to_map(call: &Call<'_>) -> Given {
 
 pub fn compress(call: &Call<'_>) -> Given {
     let mut packed = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::default());
-    match packed.write_all(call.text(0)?.as_bytes()).and_then(|()| packed.finish()) {
+    let Some(text) = call.text(0) else { return fault(no_text(call.arg(0))) };
+    match packed.write_all(text.as_bytes()).and_then(|()| packed.finish()) {
         Ok(bytes) => Some(Ok(Value::Bytes(bytes.into()))),
         Err(e) => fault(e.to_string()),
     }
@@ -238,10 +264,14 @@ pub fn plain(v: &Value) -> Result<Value, String> {
             Object::Optional(v) => v.as_ref().map_or(Ok(Value::Null), plain)?,
             Object::Keyed(entries) => {
                 let key = entries.iter().map(|(k, _)| k).find(|k| k.as_str().is_none());
-                let kind = key.map_or("dyn", |k| k.cel_type());
-                return Err(format!(
-                    "failed to convert CEL map to native map: unsupported type conversion from '{kind}' to string"
-                ));
+                let why = match key {
+                    Some(Value::Bool(_)) => "type conversion error from bool to 'string'".to_string(),
+                    key => {
+                        let kind = key.map_or("dyn", |k| k.cel_type());
+                        format!("unsupported type conversion from '{kind}' to string")
+                    }
+                };
+                return Err(format!("failed to convert CEL map to native map: {why}"));
             }
             Object::Struct(name, fields) if &**name == "user.ServiceAccount" => {
                 let lower = |(k, v): (&Str, &Value)| (Str::from(k.to_lowercase()), v.clone());

@@ -8,7 +8,7 @@ use super::outside::fields;
 use super::{Call, Given, fault, given};
 use crate::value::{Map, Object, Str, Value};
 
-const TYPE: &str = "kyverno.image";
+const TYPE: &str = crate::value::object::IMAGE;
 const DEFAULT_REGISTRY: &str = "index.docker.io";
 
 /// The parts of a reference.

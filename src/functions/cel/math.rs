@@ -9,10 +9,12 @@ use crate::value::object::number_order;
 
 const OVERFLOW: &str = "integer overflow";
 
-fn extreme(call: &Call<'_>, wanted: Ordering) -> Given {
+fn extreme(call: &Call<'_>, wanted: Ordering, name: &str) -> Given {
     let first = call.arg(0);
     let items: Vec<Value> = match (call.args.len(), first) {
-        (1, Value::List(l)) if l.is_empty() => return fault("math.@max(list) argument must not be empty"),
+        (1, Value::List(l)) if l.is_empty() => {
+            return fault(format!("math.{name}(list) argument must not be empty"));
+        }
         (1, Value::List(l)) => l.iter().cloned().collect(),
         _ => call.args.iter().map(|v| v.clone().into_owned()).collect(),
     };
@@ -30,11 +32,11 @@ fn extreme(call: &Call<'_>, wanted: Ordering) -> Given {
 }
 
 pub fn greatest(call: &Call<'_>) -> Given {
-    extreme(call, Ordering::Greater)
+    extreme(call, Ordering::Greater, "@max")
 }
 
 pub fn least(call: &Call<'_>) -> Given {
-    extreme(call, Ordering::Less)
+    extreme(call, Ordering::Less, "@min")
 }
 
 fn double(call: &Call<'_>, of: fn(f64) -> f64) -> Given {
@@ -174,7 +176,9 @@ pub fn encode(call: &Call<'_>) -> Given {
 
 pub fn decode(call: &Call<'_>) -> Given {
     let text = call.text(0)?;
-    let padded = format!("{text}{}", "=".repeat((4 - text.len() % 4) % 4));
+    // Line ends do not count.
+    let length = text.bytes().filter(|b| !matches!(b, b'\r' | b'\n')).count();
+    let padded = format!("{text}{}", "=".repeat((4 - length % 4) % 4));
     match decode_base64(padded.as_bytes()) {
         Ok(bytes) => Some(Ok(Value::Bytes(bytes.into()))),
         Err(at) => fault(format!("illegal base64 data at input byte {at}")),

@@ -24,6 +24,7 @@ mod operators;
 pub mod optional;
 pub mod outside;
 mod pattern_sort;
+mod patterns;
 pub mod proxy;
 pub mod proxy_types;
 pub mod selectors;

@@ -135,8 +135,19 @@ pub fn list(call: &Call<'_>) -> Given {
     let limits = fields(call.arg(0), RESOURCE)?;
     let Named { api_version, resource, mut next } = named(call)?;
     let namespace = namespace(call, limits, &mut next)?;
+    if call.args.get(next).is_some_and(|labels| !is_map(labels)) {
+        return None;
+    }
     let at = Place { api_version: &api_version, resource, namespace, name: "" };
     answered(checked(&at).and_then(|()| world(call).list(&at)), "list resource")
+}
+
+fn is_map(v: &Value) -> bool {
+    match v {
+        Value::Map(_) => true,
+        Value::Object(o) => matches!(&**o, Object::Keyed(_)),
+        _ => false,
+    }
 }
 
 fn create(call: &Call<'_>, limits: &Map) -> Given {
@@ -148,6 +159,9 @@ fn create(call: &Call<'_>, limits: &Map) -> Given {
         }
         _ => text(limits, "namespace"),
     };
+    if !is_map(call.arg(next)) {
+        return None;
+    }
     let at = Place { api_version: &api_version, resource, namespace, name: "" };
     match world(call).post(&at, call.arg(next)) {
         Some(answer) => answered(answer, "create resource"),
@@ -192,13 +206,24 @@ fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> Given {
     };
     let header = |(k, v): (&Str, &Value)| Some((k.to_string(), v.as_str()?.to_string()));
     let headers = headers.as_map().into_iter().flat_map(Map::iter).filter_map(header).collect();
-    if body.as_ref().and_then(crate::value::print::first_non_finite).is_some_and(f64::is_nan) {
-        return fault(
-            "request failed: failed to encode request data: failed to encode HTTP POST data number_value:nan: json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid NaN value",
-        );
+    if let Some(f) = body.as_ref().and_then(crate::value::print::first_non_finite) {
+        let (short, long) = match (f.is_nan(), f > 0.0) {
+            (true, _) => ("nan", "NaN"),
+            (_, true) => ("inf", "+Inf"),
+            _ => ("-inf", "-Inf"),
+        };
+        return fault(format!(
+            "request failed: failed to encode request data: failed to encode HTTP POST data number_value:{short}: json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid {long} value"
+        ));
+    }
+    if matches!(&body, Some(Value::Object(o)) if matches!(**o, Object::Type(_))) {
+        return fault("invalid arg 2: type conversion not supported for 'type'");
     }
     let body = match body.as_ref().map(super::data::plain) {
-        Some(Err(e)) => return fault(format!("failed to encode request data: {e}")),
+        Some(Err(e)) => {
+            let e = e.trim_start_matches("failed to convert CEL map to native map: ");
+            return fault(format!("invalid arg 2: {e}"));
+        }
         Some(Ok(v)) => Some(v),
         None => None,
     };

@@ -5,7 +5,7 @@ use super::{Call, Charge, Function, Given};
 use super::{
     authorizer as a, convert, data as d, evidence as e, format, format_plain, image_reference as i,
     key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net,
-    operators as o, optional as opt, outside as w, proxy as p, strings as s, time as t,
+    operators as o, optional as opt, outside as w, patterns as x, proxy as p, strings as s, time as t,
 };
 use crate::value::Value;
 
@@ -133,13 +133,15 @@ pub static TABLE: &[Function] = &[
 
     f("sha1", d::sha1, c::one), f("hash.sha1", d::sha1, c::one), f("sha256", d::sha256, c::one),
     f("hash.sha256", d::sha256, c::one), f("md5", d::md5, c::one), f("hash.md5", d::md5, c::one),
-    f("math.round", m::round, c::one), f("math.greatest", m::greatest, c::one),
-    f("math.least", m::least, c::one), f("math.ceil", m::ceil, c::one), f("math.floor", m::floor, c::one),
+    f("math.round", m::round, c::one), f("math.@max", m::greatest, c::one),
+    f("math.@min", m::least, c::one), f("math.ceil", m::ceil, c::one), f("math.floor", m::floor, c::one),
     f("math.trunc", m::trunc, c::one), f("math.abs", m::abs, c::one), f("math.sign", m::sign, c::one),
     f("math.sqrt", m::sqrt, c::one), f("math.isNaN", m::is_nan, c::one), f("math.isInf", m::is_inf, c::one),
     f("math.isFinite", m::is_finite, c::one), f("math.bitAnd", m::bit_and, c::one),
     f("math.bitOr", m::bit_or, c::one), f("math.bitXor", m::bit_xor, c::one), f("math.bitNot", m::bit_not, c::one),
     f("math.bitShiftLeft", m::shift_left, c::one), f("math.bitShiftRight", m::shift_right, c::one),
+    f("regex.replace", x::replace, c::one), f("regex.extract", x::extract, c::one),
+    f("regex.extractAll", x::extract_all, c::one),
     f("base64.encode", m::encode, c::walk), f("base64.decode", m::decode, c::walk), f("random", d::random_text, c::one),
     f("random.random", d::random_text, c::one), f("time.now", d::now, c::one),
     f("time.toCron", d::to_cron, c::one), f("time.truncate", d::truncate, c::one),

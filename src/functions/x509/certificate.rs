@@ -38,7 +38,7 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     if inner.raw != outer_algorithm.raw {
         return Err("x509: inner and outer signature algorithm identifiers don't match".into());
     }
-    let (algorithm, parameters) = keys::algorithm(inner).ok_or(bad_algorithm)?;
+    let (algorithm, parameters) = keys::identified(inner)?;
     let issuer = r.tagged(der::SEQUENCE).ok_or("x509: malformed issuer")?;
     let issuer_name = names::name(issuer)?;
     let validity = r.tagged(der::SEQUENCE).ok_or("x509: malformed validity")?;
@@ -46,7 +46,11 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let subject = r.tagged(der::SEQUENCE).ok_or("x509: malformed issuer")?;
     let subject_name = names::name(subject)?;
     let info = r.tagged(der::SEQUENCE).ok_or("x509: malformed spki")?;
-    let key = keys::rsa_key(info);
+    // Keys of other algorithms are refused when everything else is read.
+    let mut key = keys::rsa_key(info);
+    if key.as_ref().is_err_and(|why| why != keys::NOT_RSA) {
+        key = Ok(key?);
+    }
     let signature = parts.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body));
 
     let found = read_extensions(&mut r, version)?;

@@ -111,9 +111,19 @@ pub(super) fn oid(body: &[u8]) -> Option<Vec<u64>> {
     (body.last()? & 0x80 == 0).then_some(arcs)
 }
 
+/// Whether an integer has a first byte, and one that is needed.
+pub(super) fn is_minimal(body: &[u8]) -> bool {
+    match body {
+        [] => false,
+        [0, next, ..] => next & 0x80 != 0,
+        [0xff, next, ..] => next & 0x80 == 0,
+        _ => true,
+    }
+}
+
 /// A small non-negative integer.
 pub(super) fn small(body: &[u8]) -> Option<i64> {
-    if body.is_empty() || body.len() > 7 || body.first()? & 0x80 != 0 {
+    if !is_minimal(body) || body.len() > 7 || body.first()? & 0x80 != 0 {
         return None;
     }
     Some(body.iter().fold(0, |n, b| n << 8 | i64::from(*b)))

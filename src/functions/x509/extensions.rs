@@ -9,29 +9,34 @@ use crate::value::{Map, Str, Value};
 
 /// An extension as written.
 pub(super) struct Extension<'a> {
-    id: Vec<u64>,
-    critical: bool,
-    value: &'a [u8],
+    pub id: Vec<u64>,
+    pub critical: bool,
+    pub value: &'a [u8],
+}
+
+/// Whether one comes twice.
+pub(super) fn repeat(all: &[Extension<'_>]) -> bool {
+    all.iter().enumerate().any(|(at, e)| all.iter().take(at).any(|other| other.id == e.id))
 }
 
 /// Reads a list of extensions.
 pub(super) fn read(mut all: Reader<'_>) -> Parsed<Vec<Extension<'_>>> {
-    let one = |e: Element<'_>| -> Option<(Vec<u64>, bool)> {
-        let mut r = e.inside();
-        let id = der::oid(r.tagged(der::OID)?.body)?;
-        let critical = r.optional(der::BOOLEAN)?.is_some_and(|e| e.body == [0xff]);
-        Some((id, critical))
-    };
     let mut found: Vec<Extension<'_>> = Vec::new();
     while !all.is_empty() {
         let e = all.tagged(der::SEQUENCE).ok_or("x509: malformed extension")?;
-        let (id, critical) = one(e).ok_or("x509: malformed extension")?;
-        let value =
-            e.inside().find(|e| e.tag == der::OCTET_STRING).ok_or("x509: malformed extension value field")?;
-        if found.iter().any(|other| other.id == id) {
-            return Err("x509: certificate contains duplicate extensions".into());
-        }
+        let mut r = e.inside();
+        let id = r.tagged(der::OID).and_then(|e| der::oid(e.body));
+        let id = id.ok_or("x509: malformed extension OID field")?;
+        let critical = match r.optional(der::BOOLEAN) {
+            Some(None) => false,
+            Some(Some(e)) if matches!(e.body, [0 | 0xff]) => e.body == [0xff],
+            _ => return Err("x509: malformed extension critical field".into()),
+        };
+        let value = r.tagged(der::OCTET_STRING).ok_or("x509: malformed extension value field")?;
         found.push(Extension { id, critical, value: value.body });
+    }
+    if repeat(&found) {
+        return Err("x509: certificate contains duplicate extensions".into());
     }
     Ok(found)
 }
@@ -141,8 +146,7 @@ fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
         }
         [2, 5, 29, 30] => return name_constraints(e, out),
         [2, 5, 29, 31] => {
-            let points = crl_points(r).ok_or_else(|| invalid("CRL distribution points"))?;
-            out.insert("CRLDistributionPoints", list_or_null(points));
+            out.insert("CRLDistributionPoints", list_or_null(crl_points(r)?));
         }
         [2, 5, 29, 32] => policies(r, out).ok_or_else(|| invalid("certificate policies"))?,
         [2, 5, 29, 33] => {
@@ -154,7 +158,9 @@ fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
                 return Err("x509: authority key identifier incorrectly marked critical".into());
             }
             let all = r.tagged(der::SEQUENCE).ok_or_else(|| invalid("authority key identifier"))?;
-            if let Some(id) = all.inside().find(|e| e.tag == 0x80) {
+            if let Some(id) =
+                all.inside().optional(0x80).ok_or_else(|| invalid("authority key identifier"))?
+            {
                 out.insert("AuthorityKeyId", bytes(id.body));
             }
         }
@@ -195,16 +201,23 @@ fn basic_constraints(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
     Some(())
 }
 
-fn crl_points(mut r: Reader<'_>) -> Option<Vec<Value>> {
+fn crl_points(mut r: Reader<'_>) -> Parsed<Vec<Value>> {
+    const POINTS: &str = "x509: invalid CRL distribution points";
+    const POINT: &str = "x509: invalid CRL distribution point";
     let mut out = Vec::new();
-    for point in r.tagged(der::SEQUENCE)?.inside() {
-        let name = point.inside().find(|e| e.tag == 0xa0);
-        let full = name.and_then(|n| n.inside().find(|e| e.tag == 0xa0));
-        for uri in full.into_iter().flat_map(|f| f.inside()).filter(|e| e.tag == 0x86) {
-            out.push(ia5(uri)?.into());
+    let mut points = r.tagged(der::SEQUENCE).ok_or(POINTS)?.inside();
+    while !points.is_empty() {
+        let mut point = points.tagged(der::SEQUENCE).ok_or(POINT)?.inside();
+        let Some(name) = point.optional(0xa0).ok_or(POINT)? else { continue };
+        let Some(full) = name.inside().optional(0xa0).ok_or(POINT)? else { continue };
+        let mut names = full.inside();
+        while !names.is_empty() {
+            // Names of another kind end the list.
+            let Some(uri) = names.optional(0x86).ok_or(POINT)? else { break };
+            out.push(ia5(uri).ok_or(POINT)?.into());
         }
     }
-    Some(out)
+    Ok(out)
 }
 
 fn policies(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
@@ -300,8 +313,10 @@ fn ia5(e: Element<'_>) -> Option<&str> {
 fn subject_names(value: &[u8], out: &mut Map) -> Parsed<bool> {
     let all = Reader(value).tagged(der::SEQUENCE).ok_or("x509: invalid subject alternative names")?;
     let (mut dns, mut emails, mut addresses, mut uris) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for name in all.inside() {
-        match name.tag & 0x1f {
+    let mut all = all.inside();
+    while !all.is_empty() {
+        let name = all.any().ok_or("x509: invalid subject alternative name")?;
+        match name.tag ^ 0x80 {
             1 => emails.push(ia5(name).ok_or("x509: SAN rfc822Name is malformed")?.into()),
             2 => dns.push(ia5(name).ok_or("x509: SAN dNSName is malformed")?.into()),
             6 => {

@@ -6,13 +6,25 @@ use super::der::{self, Element, Reader};
 use super::{Parsed, object};
 use crate::value::Value;
 
-const NOT_RSA: &str = "certificate should use rsa algorithm";
+/// The identifier of RSA keys.
+pub(super) const RSA: [u64; 7] = [1, 2, 840, 113549, 1, 1, 1];
+/// What is said of other keys.
+pub(super) const NOT_RSA: &str = "certificate should use rsa algorithm";
 
 /// The algorithm identifier: object identifier and what follows it.
 pub(super) fn algorithm(e: Element<'_>) -> Option<(Vec<u64>, Reader<'_>)> {
     let mut r = e.inside();
     let oid = der::oid(r.tagged(der::OID)?.body)?;
     Some((oid, r))
+}
+
+/// The same with what is wrong with it.
+pub(super) fn identified(e: Element<'_>) -> Parsed<(Vec<u64>, Reader<'_>)> {
+    let (oid, parameters) = algorithm(e).ok_or("x509: malformed OID")?;
+    match parameters.is_empty() || parameters.clone().any().is_some() {
+        true => Ok((oid, parameters)),
+        false => Err("x509: malformed parameters".into()),
+    }
 }
 
 /// Go's number of a signature algorithm, 0 for one that it does not know.
@@ -58,11 +70,10 @@ fn pss(mut parameters: Reader<'_>) -> Option<i64> {
 pub(super) fn rsa_key(info: Element<'_>) -> Parsed<Value> {
     let mut r = info.inside();
     let algorithm = r.tagged(der::SEQUENCE).ok_or("x509: malformed public key algorithm identifier")?;
-    let (oid, mut parameters) =
-        self::algorithm(algorithm).ok_or("x509: malformed public key algorithm identifier")?;
+    let (oid, mut parameters) = identified(algorithm)?;
     let bits = r.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body));
     let (key, _) = bits.ok_or("x509: malformed subjectPublicKey")?;
-    if oid != [1, 2, 840, 113549, 1, 1, 1] {
+    if oid != RSA {
         return Err(NOT_RSA.into());
     }
     if parameters.any().is_none_or(|e| e.raw != [5, 0]) {
@@ -80,9 +91,9 @@ pub(super) fn rsa_key(info: Element<'_>) -> Parsed<Value> {
     Ok(object([("N", modulus.to_string().into()), ("E", as_double(&exponent))]))
 }
 
-/// A signed integer of any size.
+/// A signed integer of any size, as short as it can be.
 pub(super) fn integer(e: Element<'_>) -> Option<BigInt> {
-    (!e.body.is_empty()).then(|| BigInt::from_signed_bytes_be(e.body))
+    der::is_minimal(e.body).then(|| BigInt::from_signed_bytes_be(e.body))
 }
 
 /// The nearest double.

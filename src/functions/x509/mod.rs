@@ -4,6 +4,7 @@
 //! structures, as the reference shows them: bytes as base64, object identifiers as lists of numbers,
 //! the serial number as a double. Only RSA keys are accepted.
 
+mod asn1;
 mod certificate;
 mod der;
 mod extensions;

@@ -5,19 +5,13 @@ use super::{Parsed, list_or_null, object, oid_value};
 use crate::value::time::Time;
 use crate::value::{Map, Str, Value};
 
+/// Types and values of a distinguished name.
+pub(super) type SeveralNames = Vec<(Vec<u64>, Value)>;
+
 /// A distinguished name with its parts by their usual names.
 pub(super) fn name(raw: Element<'_>) -> Parsed<Value> {
-    const LISTS: [(&str, u64); 7] = [
-        ("Country", 6),
-        ("Organization", 10),
-        ("OrganizationalUnit", 11),
-        ("Locality", 7),
-        ("Province", 8),
-        ("StreetAddress", 9),
-        ("PostalCode", 17),
-    ];
     let invalid = || "x509: invalid RDNSequence".to_string();
-    let mut all: Vec<(Vec<u64>, Value)> = Vec::new();
+    let mut all = SeveralNames::new();
     let mut sets = raw.inside();
     while !sets.is_empty() {
         let mut set = sets.tagged(der::SET).ok_or_else(invalid)?.inside();
@@ -32,9 +26,24 @@ pub(super) fn name(raw: Element<'_>) -> Parsed<Value> {
             all.push((kind, text.into()));
         }
     }
+    Ok(by_usual_names(all))
+}
+
+/// A distinguished name as an object; what is no text has no usual name.
+pub(super) fn by_usual_names(all: SeveralNames) -> Value {
+    const LISTS: [(&str, u64); 7] = [
+        ("Country", 6),
+        ("Organization", 10),
+        ("OrganizationalUnit", 11),
+        ("Locality", 7),
+        ("Province", 8),
+        ("StreetAddress", 9),
+        ("PostalCode", 17),
+    ];
     let of = |arc: u64| {
         let kind = [2, 5, 4, arc];
-        all.iter().filter(move |(k, _)| *k == kind).map(|(_, v)| v.clone())
+        let found = all.iter().filter(move |(k, v)| *k == kind && v.as_str().is_some());
+        found.map(|(_, v)| v.clone())
     };
     let mut fields: Vec<(Str, Value)> =
         LISTS.iter().map(|(field, arc)| ((*field).into(), list_or_null(of(*arc).collect()))).collect();
@@ -44,7 +53,7 @@ pub(super) fn name(raw: Element<'_>) -> Parsed<Value> {
     let names = all.iter().map(|(k, v)| object([("Type", oid_value(k)), ("Value", v.clone())])).collect();
     fields.push(("Names".into(), list_or_null(names)));
     fields.push(("ExtraNames".into(), Value::Null));
-    Ok(Value::Map(Map::from_unique(fields)))
+    Value::Map(Map::from_unique(fields))
 }
 
 /// A string of one of the many kinds.
@@ -83,12 +92,21 @@ pub(super) fn string(e: Element<'_>) -> Parsed<String> {
 
 /// The start and end of validity as RFC 3339.
 pub(super) fn validity(mut r: Reader<'_>) -> Parsed<(Value, Value)> {
-    let mut next = || time(r.any().ok_or("x509: malformed validity")?);
+    let mut next = || {
+        let malformed = match r.peek() {
+            Some(0x17) => "x509: malformed UTCTime",
+            Some(0x18) => "x509: malformed GeneralizedTime",
+            _ => "x509: unsupported time format",
+        };
+        time(r.any().ok_or(malformed)?)
+    };
     Ok((next()?, next()?))
 }
 
 fn time(e: Element<'_>) -> Parsed<Value> {
-    let text = std::str::from_utf8(e.body).map_err(|_| "x509: malformed validity")?;
+    let what = if e.tag == 0x17 { "UTCTime" } else { "GeneralizedTime" };
+    let malformed = || format!("x509: malformed {what}");
+    let text = std::str::from_utf8(e.body).map_err(|_| malformed())?;
     let parsed = match (e.tag, text.len()) {
         (0x17, 13) => {
             // Two-digit years below 50 are of this century.
@@ -100,9 +118,8 @@ fn time(e: Element<'_>) -> Parsed<Value> {
             Time::parse("200601021504Z", &format!("{century}{text}"))
         }
         (0x18, _) => Time::parse("20060102150405Z", text),
-        (0x17, _) => return Err("x509: malformed UTCTime".into()),
+        (0x17, _) => return Err(malformed()),
         _ => return Err("x509: unsupported time format".into()),
     };
-    let what = if e.tag == 0x17 { "UTCTime" } else { "GeneralizedTime" };
-    parsed.map(|t| t.to_string().into()).map_err(|_| format!("x509: malformed {what}"))
+    parsed.map(|t| t.to_string().into()).map_err(|_| malformed())
 }

@@ -1,44 +1,52 @@
 //! Certificate requests.
 
-use super::der::{self, Element, Reader};
+use super::asn1::{self, Element, Fields, structure};
+use super::der::{self, Reader};
 use super::extensions::{self, Extension};
-use super::{Parsed, bytes, keys, list_or_null, names, number, object, oid_value};
+use super::names::{self, SeveralNames};
+use super::{Parsed, bytes, keys, list_or_null, number, object, oid_value};
 use crate::value::{Map, Value};
 
-/// The reference has many texts for damaged requests; this is the one of cut ones.
-const TRUNCATED: &str = "asn1: syntax error: sequence truncated";
 /// The attribute that holds the requested extensions.
 const EXTENSION_REQUEST: [u64; 7] = [1, 2, 840, 113549, 1, 9, 14];
-/// The tag of the attributes.
-const ATTRIBUTES: u8 = 0xa0;
 
 /// Decodes one certificate request.
 pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
-    let mut outer = Reader(der_bytes);
-    let whole = wanted(&mut outer, der::SEQUENCE, "certificateRequest")?;
-    if !outer.is_empty() {
+    let mut outer = Fields::of(der_bytes);
+    let whole = outer.field(structure("certificateRequest"))?;
+    let mut parts = Fields::of(whole.body);
+    let signed = parts.field(structure("tbsCertificateRequest"))?;
+    let mut r = Fields::of(signed.body);
+    let version = asn1::int(r.field(asn1::INT)?.body)?;
+    let subject = r.any()?;
+    let info = r.field(structure("publicKeyInfo"))?;
+    let mut of_key = Fields::of(info.body);
+    let (key_algorithm, _) = algorithm(&mut of_key)?;
+    asn1::bits(of_key.field(asn1::BIT_STRING)?.body)?;
+    let attributes = asn1::items(r.list_tagged(0)?.body, None)?;
+    let (signing, parameters) = algorithm(&mut parts)?;
+    let signature = asn1::bits(parts.field(asn1::BIT_STRING)?.body)?;
+    if !outer.is_at_end() {
         return Err("asn1: syntax error: trailing data".into());
     }
-    let mut parts = whole.inside();
-    let signed = wanted(&mut parts, der::SEQUENCE, "tbsCertificateRequest")?;
-    let mut r = signed.inside();
-    let version = der::small(wanted(&mut r, der::INTEGER, "int")?.body).ok_or(TRUNCATED)?;
-    let subject = r.tagged(der::SEQUENCE).ok_or(TRUNCATED)?;
-    let info = r.tagged(der::SEQUENCE).ok_or(TRUNCATED)?;
-    let attributes = r.optional(ATTRIBUTES).ok_or(TRUNCATED)?;
-    let (algorithm, parameters) = parts.tagged(der::SEQUENCE).and_then(keys::algorithm).ok_or(TRUNCATED)?;
-    let (signature, _) = parts.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body)).ok_or(TRUNCATED)?;
 
-    let key = keys::rsa_key(info);
-    let subject_name = names::name(subject)?;
-    let attributes: Vec<Element<'_>> = attributes.into_iter().flat_map(|e| e.inside()).collect();
+    // Keys of other algorithms are refused when everything else is read.
+    let info_element = der::Reader(info.raw).any().ok_or("x509: malformed spki")?;
+    let mut key = keys::rsa_key(info_element);
+    if key_algorithm == keys::RSA {
+        key = Ok(key?);
+    }
+    let subject_name = name(subject)?;
     let mut found: Vec<Extension<'_>> = Vec::new();
-    for attribute in &attributes {
-        if let Some((kind, values)) = attribute_parts(*attribute)
-            && kind == EXTENSION_REQUEST
-        {
-            let all = values.into_iter().next().ok_or(TRUNCATED)?;
-            found.extend(extensions::read(all.inside())?);
+    for (kind, values) in attributes.iter().filter_map(attribute_parts) {
+        if let Some(first) = values.first().filter(|_| kind == EXTENSION_REQUEST) {
+            let mut list = Fields::of(first.raw);
+            let requested = asn1::items(list.field(asn1::LIST)?.body, Some(structure("Extension")))?;
+            let requested: Vec<Extension<'_>> = requested.iter().map(extension).collect::<Parsed<_>>()?;
+            if extensions::repeat(&requested) {
+                return Err("x509: certificate request contains duplicate requested extensions".into());
+            }
+            found.extend(requested);
         }
     }
     let names = extensions::alternative_names(&found)?;
@@ -50,11 +58,12 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     out.insert("RawSubject", bytes(subject.raw));
     out.insert("Version", number(version));
     out.insert("Signature", bytes(signature));
-    out.insert("SignatureAlgorithm", number(keys::signature_algorithm(&algorithm, parameters)));
+    let parameters = Reader(parameters.map_or(&[], |p| p.raw));
+    out.insert("SignatureAlgorithm", number(keys::signature_algorithm(&signing, parameters)));
     out.insert("PublicKeyAlgorithm", number(1));
     out.insert("PublicKey", key?);
     out.insert("Subject", subject_name);
-    out.insert("Attributes", list_or_null(attributes.iter().filter_map(|a| shown(*a)).collect()));
+    out.insert("Attributes", list_or_null(attributes.iter().filter_map(shown).collect()));
     out.insert("Extensions", extensions::list(&found));
     out.insert("ExtraExtensions", Value::Null);
     for (key, value) in names.iter() {
@@ -63,43 +72,87 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     Ok(out)
 }
 
-/// The next element, which must have this tag.
-fn wanted<'a>(r: &mut Reader<'a>, tag: u8, name: &str) -> Parsed<Element<'a>> {
-    let found = r.any().ok_or(TRUNCATED)?;
-    if found.tag == tag {
-        return Ok(found);
-    }
-    let (class, own, length) = (found.tag >> 6, found.tag & 0x1f, found.body.len());
-    let (compound, at) = (found.tag & 0x20 != 0, found.raw.len() - length);
-    Err(format!(
-        "asn1: structure error: tags don't match ({} vs {{class:{class} tag:{own} length:{length} isCompound:{compound}}}) {{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}} {name} @{at}",
-        tag & 0x1f
-    ))
+/// An algorithm and its parameters.
+fn algorithm<'a>(r: &mut Fields<'a>) -> Parsed<(Vec<u64>, Option<Element<'a>>)> {
+    let mut r = Fields::of(r.field(structure("AlgorithmIdentifier"))?.body);
+    let oid = asn1::oid(r.field(asn1::OID)?.body)?;
+    Ok((oid, r.optional()?))
 }
 
-fn attribute_parts(attribute: Element<'_>) -> Option<(Vec<u64>, Reader<'_>)> {
-    let mut r = attribute.inside();
-    let kind = der::oid(r.tagged(der::OID)?.body)?;
-    Some((kind, r.tagged(der::SET)?.inside()))
+fn name(subject: Element<'_>) -> Parsed<Value> {
+    let mut r = Fields::of(subject.raw);
+    let mut all = SeveralNames::new();
+    for set in asn1::items(r.field(structure("RDNSequence"))?.body, Some(asn1::RDN))? {
+        for one in asn1::items(set.body, Some(structure("AttributeTypeAndValue")))? {
+            let mut r = Fields::of(one.body);
+            let kind = asn1::oid(r.field(asn1::OID)?.body)?;
+            all.push((kind, value(r.any()?)?));
+        }
+    }
+    Ok(names::by_usual_names(all))
+}
+
+/// A value whose type is its own affair; one that is not understood is null.
+fn value(e: Element<'_>) -> Parsed<Value> {
+    if e.head.compound || e.head.class != 0 {
+        return Ok(Value::Null);
+    }
+    let Ok(tag) = u8::try_from(e.head.tag) else { return Ok(Value::Null) };
+    let text = |kind: &str| {
+        let element = der::Element { tag, body: e.body, raw: e.raw };
+        names::string(element).map(Value::from).or_else(|_| asn1::wrong_signs(kind))
+    };
+    match tag {
+        1 => asn1::flag(e.body).map(Value::Bool),
+        2 => asn1::int(e.body).map(number),
+        3 => {
+            let held = asn1::bits(e.body)?;
+            let padding = e.body.first().copied().unwrap_or(0);
+            let bits = (held.len() * 8).saturating_sub(usize::from(padding));
+            let bits = i64::try_from(bits).unwrap_or(i64::MAX);
+            Ok(object([("Bytes", bytes(held)), ("BitLength", number(bits))]))
+        }
+        4 => Ok(bytes(e.body)),
+        6 => asn1::oid(e.body).map(|arcs| oid_value(&arcs)),
+        0x0c => text("").map_err(|_| "asn1: invalid UTF-8 string".into()),
+        0x12 => text("NumericString"),
+        0x13 => text("PrintableString"),
+        0x14 => text(""),
+        0x16 => text("IA5String"),
+        0x1e => text("").map_err(|_| "invalid BMPString".into()),
+        _ => Ok(Value::Null),
+    }
+}
+
+fn extension<'a>(e: &Element<'a>) -> Parsed<Extension<'a>> {
+    let mut r = Fields::of(e.body);
+    let id = asn1::oid(r.field(asn1::OID)?.body)?;
+    let critical = r.optional_flag()?;
+    Ok(Extension { id, critical, value: r.field(asn1::BYTES)?.body })
+}
+
+/// Kind and values of an attribute; one that is not well-formed or has none does not count.
+fn attribute_parts<'a>(attribute: &Element<'a>) -> Option<(Vec<u64>, Vec<Element<'a>>)> {
+    let mut outer = Fields::of(attribute.raw);
+    let mut r = Fields::of(outer.field(structure("pkcs10Attribute")).ok()?.body);
+    let kind = asn1::oid(r.field(asn1::OID).ok()?.body).ok()?;
+    let values = asn1::items(r.set().ok()?.body, None).ok()?;
+    (!values.is_empty()).then_some((kind, values))
 }
 
 /// An attribute whose values are lists of typed values; others, such as a challenge password, are not
 /// shown.
-fn shown(attribute: Element<'_>) -> Option<Value> {
-    let (kind, values) = attribute_parts(attribute)?;
+fn shown(attribute: &Element<'_>) -> Option<Value> {
+    let mut outer = Fields::of(attribute.raw);
+    let mut r = Fields::of(outer.field(structure("")).ok()?.body);
+    let kind = asn1::oid(r.field(asn1::OID).ok()?.body).ok()?;
     let mut lists = Vec::new();
-    for list in values {
+    for list in asn1::items(r.set().ok()?.body, Some(asn1::LIST)).ok()? {
         let mut typed = Vec::new();
-        for entry in (list.tag == der::SEQUENCE).then(|| list.inside())? {
-            let mut r = entry.inside();
-            let kind = der::oid(r.tagged(der::OID)?.body)?;
-            let value = match r.any()? {
-                e if e.tag == der::OCTET_STRING => bytes(e.body),
-                e if e.tag == der::BOOLEAN => Value::Bool(e.body != [0]),
-                e if e.tag == der::INTEGER => keys::as_double(&keys::integer(e)?),
-                e => names::string(e).map(Value::from).unwrap_or_default(),
-            };
-            typed.push(object([("Type", oid_value(&kind)), ("Value", value)]));
+        for entry in asn1::items(list.body, Some(structure(""))).ok()? {
+            let mut r = Fields::of(entry.body);
+            let kind = asn1::oid(r.field(asn1::OID).ok()?.body).ok()?;
+            typed.push(object([("Type", oid_value(&kind)), ("Value", value(r.any().ok()?).ok()?)]));
         }
         lists.push(Value::list(typed));
     }

@@ -40,6 +40,7 @@ pub fn policy(document: &Value) -> Policy {
         name: name.clone(),
         namespace: None,
         annotations: crate::lower::policy::annotations(document),
+        reported: crate::lower::policy::is_reported(document),
         apply_one: false,
         background: true,
         admission: true,

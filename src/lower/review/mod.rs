@@ -68,6 +68,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         kind: text(&["kind"]),
         namespace: namespaced.then(|| text(&["metadata", "namespace"])),
         annotations: super::policy::annotations(doc),
+        reported: super::policy::is_reported(doc),
         apply_one: false,
         background: kind != KyvernoKind::Deleting && flag(&["spec", "evaluation", "background", "enabled"]),
         admission: kind != KyvernoKind::Deleting && flag(&["spec", "evaluation", "admission", "enabled"]),

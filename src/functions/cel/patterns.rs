@@ -1,0 +1,116 @@
+//! The extension for regular expressions: `regex.replace`, `regex.extract`, `regex.extractAll`.
+//!
+//! In: a text, a pattern, and what takes the place of matches, in which `\1` stands for the first group. Out: the
+//! text, what matched, or why pattern or replacement are none.
+
+use std::rc::Rc;
+
+use super::{Call, Given, fault, given};
+use crate::functions::regex::{self, Compiled};
+use crate::value::quote::quote;
+use crate::value::{Fault, Object, Value};
+
+/// The text and the compiled pattern.
+fn pattern<'v>(call: &Call<'v>) -> Option<(&'v str, Result<Rc<Compiled>, Fault>)> {
+    let (text, pattern) = (call.text(0)?, call.text(1)?);
+    Some((text, regex::compiled(pattern).map_err(|e| Fault::new(e.to_string()))))
+}
+
+/// The same with at most one group.
+fn with_one_group<'v>(call: &Call<'v>) -> Option<(&'v str, Result<Rc<Compiled>, Fault>)> {
+    let (text, compiled) = pattern(call)?;
+    let compiled = compiled.and_then(|compiled| match compiled.regex.captures_len() {
+        0..=2 => Ok(compiled),
+        _ => Err(Fault::new(format!(
+            "regular expression has more than one capturing group: {}",
+            quote(call.text(1).unwrap_or_default())
+        ))),
+    });
+    Some((text, compiled))
+}
+
+/// The group of a match, or all of it; nothing for a group without text.
+fn found<'t>(captures: &::regex::Captures<'t>) -> Option<&'t str> {
+    match captures.len() {
+        1 => captures.get(0).map(|m| m.as_str()),
+        _ => captures.get(1).map(|m| m.as_str()).filter(|text| !text.is_empty()),
+    }
+}
+
+pub fn extract(call: &Call<'_>) -> Given {
+    let (text, compiled) = with_one_group(call)?;
+    let compiled = match compiled {
+        Ok(compiled) => compiled,
+        Err(e) => return Some(Err(e)),
+    };
+    let found = compiled.regex.captures(text).as_ref().and_then(found).map(Value::from);
+    Some(Ok(Value::object(Object::Optional(found))))
+}
+
+pub fn extract_all(call: &Call<'_>) -> Given {
+    let (text, compiled) = with_one_group(call)?;
+    let compiled = match compiled {
+        Ok(compiled) => compiled,
+        Err(e) => return Some(Err(e)),
+    };
+    let all = compiled.regex.captures_iter(text).filter_map(|c| found(&c).map(Value::from));
+    Some(Ok(Value::list(all.collect())))
+}
+
+pub fn replace(call: &Call<'_>) -> Given {
+    let by = call.text(2)?;
+    let most = match call.args.get(3).map(|a| &**a) {
+        None => usize::MAX,
+        Some(Value::Int(0)) => return given(call.text(0)?),
+        Some(Value::Int(n)) if *n > i64::from(i32::MAX) => return fault("integer overflow"),
+        Some(Value::Int(n)) => usize::try_from(*n).unwrap_or(usize::MAX),
+        Some(_) => return None,
+    };
+    let (text, compiled) = pattern(call)?;
+    let compiled = match compiled {
+        Ok(compiled) => compiled,
+        Err(e) => return Some(Err(e)),
+    };
+    let mut out = String::new();
+    let mut end = 0;
+    for captures in compiled.regex.captures_iter(text).take(most) {
+        let Some(whole) = captures.get(0) else { continue };
+        out.push_str(text.get(end..whole.start()).unwrap_or_default());
+        if let Err(why) = write(&mut out, by, &captures) {
+            return fault(why);
+        }
+        end = whole.end();
+    }
+    out.push_str(text.get(end..).unwrap_or_default());
+    given(out)
+}
+
+/// Writes what takes the place of a match.
+fn write(out: &mut String, by: &str, captures: &::regex::Captures<'_>) -> Result<(), String> {
+    let mut signs = by.chars();
+    while let Some(sign) = signs.next() {
+        if sign != '\\' {
+            out.push(sign);
+            continue;
+        }
+        match signs.next() {
+            None => return Err(format!("invalid replacement string: '{by}' \\ not allowed at end")),
+            Some('\\') => out.push('\\'),
+            Some(next) => {
+                let Some(group) = next.to_digit(10).and_then(|d| usize::try_from(d).ok()) else {
+                    return Err(format!(
+                        "invalid replacement string: '{by}' \\ must be followed by a digit or \\"
+                    ));
+                };
+                let groups = captures.len() - 1;
+                if group > groups {
+                    return Err(format!(
+                        "replacement string references group {group} but regex has only {groups} group(s)"
+                    ));
+                }
+                out.push_str(captures.get(group).map_or("", |m| m.as_str()));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! The metrics that operators can shape: which labels and buckets they have, and what is counted at all.
+//!
+//! In: what operators say. Out: families of counters that take all their labels and keep those that are shown.
+//! Other settings mean other families, which begin at nothing.
+
+use std::time::Instant;
+
+use prometheus::core::Collector;
+use prometheus::{
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry, proto::MetricFamily,
+};
+
+use crate::settings::metrics::Exposure;
+
+use super::tally::Tally;
+
+const REQUEST: [&str; 5] = [
+    "resource_kind",
+    "resource_namespace",
+    "resource_request_operation",
+    "request_allowed",
+    "request_webhook",
+];
+const RESULT: [&str; 13] = [
+    "policy_validation_mode",
+    "policy_type",
+    "policy_background_mode",
+    "policy_namespace",
+    "policy_name",
+    "resource_kind",
+    "resource_namespace",
+    "resource_request_operation",
+    "rule_name",
+    "rule_result",
+    "rule_type",
+    "rule_execution_cause",
+    "dry_run",
+];
+const REVIEW: [&str; 9] = [
+    "policy_validation_mode",
+    "policy_background_mode",
+    "policy_name",
+    "policy_namespace",
+    "resource_kind",
+    "resource_namespace",
+    "resource_request_operation",
+    "execution_cause",
+    "result",
+];
+const RULE: [&str; 6] =
+    ["policy_type", "policy_namespace", "policy_name", "rule_name", "rule_type", "status_ready"];
+
+/// A family, and which of its labels are shown.
+pub(super) struct Family<V> {
+    made: V,
+    shown: Vec<usize>,
+}
+
+impl<V> Family<V> {
+    fn kept<'l>(&self, labels: &[&'l str]) -> Vec<&'l str> {
+        self.shown.iter().filter_map(|at| labels.get(*at).copied()).collect()
+    }
+}
+
+impl Family<IntCounterVec> {
+    /// The counter of labels, of which all are given.
+    pub fn with(&self, labels: &[&str]) -> IntCounter {
+        self.made.with_label_values(&self.kept(labels))
+    }
+}
+
+impl Family<HistogramVec> {
+    /// Counts a measurement.
+    pub fn observe(&self, labels: &[&str], measured: f64) {
+        self.made.with_label_values(&self.kept(labels)).observe(measured);
+    }
+}
+
+impl Family<IntGaugeVec> {
+    /// Sets what has these labels.
+    pub fn set(&self, labels: &[&str], to: i64) {
+        self.made.with_label_values(&self.kept(labels)).set(to);
+    }
+
+    /// Forgets all that was set.
+    pub fn reset(&self) {
+        self.made.reset();
+    }
+}
+
+/// See the module page.
+pub(super) struct Families {
+    exposure: Exposure,
+    registry: Registry,
+    since: Instant,
+    pub requests: Family<IntCounterVec>,
+    pub durations: Family<HistogramVec>,
+    pub http: Family<IntCounterVec>,
+    pub results: Family<IntCounterVec>,
+    pub reviews: Family<IntCounterVec>,
+    pub rules: Family<IntGaugeVec>,
+    /// Counters of results.
+    pub tally: Tally,
+}
+
+impl Families {
+    /// Registers all of them.
+    ///
+    /// # Errors
+    /// Two metrics have the same name.
+    pub fn new(exposure: Exposure) -> Result<Families, prometheus::Error> {
+        let registry = Registry::new();
+        fn family<V: Collector + Clone + 'static>(
+            (registry, exposure): (&Registry, &Exposure),
+            name: &str,
+            labels: &[&str],
+            make: impl FnOnce(&[&str]) -> Result<V, prometheus::Error>,
+        ) -> Result<Family<V>, prometheus::Error> {
+            let is_shown = |(_, label): &(usize, &&str)| exposure.shows_label(name, label);
+            let (shown, labels): (Vec<usize>, Vec<&str>) =
+                labels.iter().enumerate().filter(is_shown).map(|(at, label)| (at, *label)).unzip();
+            let made = make(&labels)?;
+            registry.register(Box::new(made.clone()))?;
+            Ok(Family { made, shown })
+        }
+        let into = (&registry, &exposure);
+        let counters = |name: &str, help: &str, labels: &[&str]| {
+            family(into, name, labels, |labels| IntCounterVec::new(Opts::new(name, help), labels))
+        };
+        let took = "kyverno_admission_review_duration_seconds";
+        let durations = family(into, took, &REQUEST, |labels| {
+            let options = HistogramOpts::new(took, "Time until reviews were answered.");
+            HistogramVec::new(options.buckets(exposure.buckets(took)), labels)
+        })?;
+        let info = "kyverno_policy_rule_info_total";
+        Ok(Families {
+            requests: counters("kyverno_admission_requests_total", "Reviews that were answered.", &REQUEST)?,
+            durations,
+            http: counters("kyverno_http_requests_total", "HTTP requests.", &["http_method", "http_url"])?,
+            results: counters("kyverno_policy_results_total", "Results of rules.", &RESULT)?,
+            reviews: counters("kyverno_validating_policy_results_total", "Results of expressions.", &REVIEW)?,
+            rules: family(into, info, &RULE, |labels| {
+                IntGaugeVec::new(Opts::new(info, "Rules in use."), labels)
+            })?,
+            tally: Tally::default(),
+            since: Instant::now(),
+            registry,
+            exposure,
+        })
+    }
+
+    /// Whether others have to take their place: operators say something else, or it is time to begin anew.
+    pub fn are_outdated(&self, exposure: &Exposure) -> bool {
+        self.exposure != *exposure || exposure.refresh.is_some_and(|after| self.since.elapsed() >= after)
+    }
+
+    /// Whether what belongs to a namespace is counted.
+    pub fn count(&self, namespace: &str) -> bool {
+        self.exposure.counts(namespace)
+    }
+
+    /// These metrics and others, as far as they are shown, in the order of their names.
+    pub fn gather(&self, others: &Registry) -> Vec<MetricFamily> {
+        let mut all = self.registry.gather();
+        all.extend(others.gather());
+        all.retain(|family| self.exposure.shows(family.name()));
+        all.sort_by(|a, b| a.name().cmp(b.name()));
+        all
+    }
+}
