@@ -206,6 +206,10 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
             env.variables.insert(name.into(), ty);
         }
     }
+    if kind == KyvernoKind::Deleting {
+        // Declared with a type that nobody knows: it cannot be read.
+        env.variables.insert("exceptions".into(), Type::Struct("compiler.Exception".into()));
+    }
     if is_plain {
         env.syntax.two_variables = false;
         env.strict_arguments = false;

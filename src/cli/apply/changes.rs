@@ -52,7 +52,8 @@ pub fn destination(output: &str, named: bool) -> Result<Destination, String> {
     }
     let target = Path::new(output);
     let failed = |e: std::io::Error| format!("failed to create file/folder ({e})");
-    if target.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+    // What follows the last dot counts, and all of a name without one.
+    if matches!(output.rsplit('.').next(), Some("yaml" | "yml")) {
         if let Some(parent) = target.parent().filter(|p| !p.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }

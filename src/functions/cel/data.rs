@@ -210,8 +210,11 @@ pub fn no_text(v: &Value) -> String {
     match v {
         Value::Bytes(_) => "type conversion error from Bytes to 'string'".into(),
         Value::Map(_) => "type conversion error from map to 'string'".into(),
+        Value::Bool(_) => "type conversion error from bool to 'string'".into(),
         Value::Object(o) => match &**o {
             Object::Struct(name, _) => format!("type conversion error from '{name}' to 'string'"),
+            Object::Optional(None) => "optional.none() dereference".into(),
+            Object::Optional(Some(v)) if v.as_str().is_none() => no_text(v),
             _ => format!("unsupported type conversion from '{}' to string", v.cel_type()),
         },
         _ => format!("unsupported type conversion from '{}' to string", v.cel_type()),

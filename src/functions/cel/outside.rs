@@ -204,6 +204,11 @@ fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> Given {
         "POST" => (Some(call.arg(2).clone()), call.arg(3)),
         _ => (None, call.arg(2)),
     };
+    let is_text_map = |v: &Value| v.as_map().is_some_and(|m| m.iter().all(|(_, v)| v.as_str().is_some()));
+    let given_at = if method == "POST" { 3 } else { 2 };
+    if call.args.get(given_at).is_some_and(|headers| !is_text_map(headers)) {
+        return None;
+    }
     let header = |(k, v): (&Str, &Value)| Some((k.to_string(), v.as_str()?.to_string()));
     let headers = headers.as_map().into_iter().flat_map(Map::iter).filter_map(header).collect();
     if let Some(f) = body.as_ref().and_then(crate::value::print::first_non_finite) {
