@@ -167,20 +167,63 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             let [value, body] = &**parts;
             env.bind_later(value, body).map(Cow::Owned)
         }
-        Expr::OrElse { sides, unwrap } => {
-            let left = eval(&sides[0], env)?;
-            match left.as_optional() {
-                Some(None) => eval(&sides[1], env),
-                Some(Some(v)) if *unwrap => {
-                    fits(v)?;
-                    Ok(Cow::Owned(v.clone()))
+        Expr::OrElse { sides, unwrap: true, eager: true } => {
+            let left = maybe(&sides[0], env)?;
+            let right = eval(&sides[1], env);
+            if !right.as_ref().is_err_and(Fault::ends) {
+                env.charge(1)?;
+            }
+            let right = right?;
+            match left {
+                Maybe::Nothing => Ok(right),
+                Maybe::Inside(v) | Maybe::Plain(v) => {
+                    fits(&v)?;
+                    Ok(v)
                 }
-                None if env.functions.cel_level == CelLevel::V30 => Err(overload()),
-                _ => Ok(left),
             }
         }
+        Expr::OrElse { sides, unwrap, .. } => match maybe(&sides[0], env)? {
+            Maybe::Nothing => eval(&sides[1], env),
+            Maybe::Inside(v) if *unwrap => {
+                fits(&v)?;
+                Ok(v)
+            }
+            Maybe::Inside(v) => Ok(Cow::Owned(Value::optional(Some(v.into_owned())))),
+            Maybe::Plain(_) if env.functions.cel_level == CelLevel::V30 => Err(overload()),
+            Maybe::Plain(v) => Ok(v),
+        },
         _ => Err(Fault::new("not a strict node")),
     }
+}
+
+/// A value that may be missing, without its wrapping.
+enum Maybe<'a> {
+    /// An optional value that holds nothing.
+    Nothing,
+    /// What an optional value holds.
+    Inside(Cow<'a, Value>),
+    /// A value that is not optional.
+    Plain(Cow<'a, Value>),
+}
+
+/// Evaluates what is expected to be optional; what a walk finds is never wrapped.
+fn maybe<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Result<Maybe<'a>, Fault> {
+    let v = match expr {
+        Expr::Walk(walk) => match walked(walk, env)? {
+            (None, _) => return Ok(Maybe::Nothing),
+            (Some(v), true) => return Ok(Maybe::Inside(v)),
+            (Some(v), false) => {
+                fits(&v)?;
+                v
+            }
+        },
+        expr => eval(expr, env)?,
+    };
+    let inner = match v.as_optional() {
+        None => return Ok(Maybe::Plain(v)),
+        Some(inner) => inner.cloned(),
+    };
+    Ok(inner.map_or(Maybe::Nothing, |v| Maybe::Inside(Cow::Owned(v))))
 }
 
 /// Three-valued logic: the deciding value wins over faults, else the first fault.
@@ -439,65 +482,61 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
 
 /// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
 fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: Env<'_, 'a>) -> Evaluated<'a> {
-    fn slot<'r>(result: &'r Evaluated<'_>) -> Option<&'r Value> {
-        result.as_ref().ok().map(|v| &**v)
-    }
-    const NULL: &Value = &Value::Null;
     // Most calls have one or two arguments, which need no list on the heap.
     match results.as_ref() {
-        [one] => {
-            let given = [slot(one)];
-            let args = given.map(|v| Cow::Borrowed(v.unwrap_or(NULL)));
-            run(invoke, results.as_ref(), &given, &args, env)
-        }
-        [one, two] => {
-            let given = [slot(one), slot(two)];
-            let args = given.map(|v| Cow::Borrowed(v.unwrap_or(NULL)));
-            run(invoke, results.as_ref(), &given, &args, env)
-        }
+        [Ok(one)] => run(invoke, &[one], env),
+        [Ok(one), Ok(two)] => run(invoke, &[one, two], env),
         more => {
-            let given: Vec<Option<&Value>> = more.iter().map(slot).collect();
-            let args: Vec<Cow<'_, Value>> = given.iter().map(|v| Cow::Borrowed(v.unwrap_or(NULL))).collect();
-            run(invoke, more, &given, &args, env)
+            let Some(first) = more.iter().find_map(|r| r.as_ref().err()) else {
+                let args: Vec<&Value> = more.iter().filter_map(|r| Some(&**r.as_ref().ok()?)).collect();
+                return run(invoke, &args, env);
+            };
+            if let Some(end) = more.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
+                return Err(end.clone());
+            }
+            if env.is_metered() && !invoke.known.prepared {
+                let given: Vec<Option<&Value>> = more.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
+                charge_call(invoke, &given, None, env)?;
+            }
+            Err(first.clone())
         }
     }
 }
 
-fn run<'a>(
-    invoke: &'a Invoke,
-    results: &[Evaluated<'a>],
-    given: &[Option<&Value>],
-    args: &[Cow<'_, Value>],
-    env: Env<'_, 'a>,
-) -> Evaluated<'a> {
-    if let Some(fault) = results.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
-        return Err(fault.clone());
-    }
-    let failed = results.iter().find_map(|r| r.as_ref().err());
-    let outcome = match failed {
-        Some(fault) => Err(fault.clone()),
-        None => {
-            let call = Call { args, known: invoke.known, cx: env.functions };
-            match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
-                true => cel::call(invoke.function, &call),
-                false => Err(cel::no_overload(invoke.function.name, &call)),
-            }
-        }
+/// Runs a function on its arguments, and charges the call.
+fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: Env<'_, 'a>) -> Evaluated<'a> {
+    let call = Call { args, known: invoke.known, cx: env.functions };
+    let outcome = match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
+        true => cel::call(invoke.function, &call),
+        false => Err(cel::no_overload(invoke.function.name, &call)),
     };
     if outcome.as_ref().is_err_and(Fault::ends) {
         return outcome.map(Cow::Owned);
     }
-    if env.is_metered() && (failed.is_none() || !invoke.known.prepared) {
-        let level = env.functions.cel_level;
-        let charge = Charge { args: given, result: outcome.as_ref().ok(), known: invoke.known, level };
-        if let Some(fault) = cel::upset(invoke.function.name, &charge) {
-            return Err(fault);
-        }
-        env.charge((invoke.function.cost)(&charge))?;
+    if env.is_metered() {
+        let result = outcome.as_ref().ok();
+        match *args {
+            [one] => charge_call(invoke, &[Some(one)], result, env),
+            [one, two] => charge_call(invoke, &[Some(one), Some(two)], result, env),
+            _ => charge_call(invoke, &args.iter().copied().map(Some).collect::<Vec<_>>(), result, env),
+        }?;
     }
     let v = outcome?;
     fits(&v)?;
     Ok(Cow::Owned(v))
+}
+
+fn charge_call(
+    invoke: &Invoke,
+    args: &[Option<&Value>],
+    result: Option<&Value>,
+    env: Env<'_, '_>,
+) -> Result<(), Fault> {
+    let charge = Charge { args, result, known: invoke.known, level: env.functions.cel_level };
+    match cel::upset(invoke.function.name, &charge) {
+        Some(fault) => Err(fault),
+        None => env.charge((invoke.function.cost)(&charge)),
+    }
 }
 
 const LIST_COST: u64 = 10;
