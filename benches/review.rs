@@ -1,7 +1,7 @@
 //! A review in one process: reading it, deciding on it, and what no answer waits for.
 //!
-//! Prints the time of each step for a Pod and a hundred mixed policies of a library, as `benches/serve.sh` asks them
-//! over a connection. `EPHOR_PHASE=policies` prints the time of each policy. Needs the recorded suites beside the
+//! Prints the time of each step for a Pod, and for the objects of a pool on the average, with a hundred mixed
+//! policies of a library, as `benches/serve.sh` asks them over a connection. `EPHOR_PHASE=policies` prints the time of each policy. Needs the recorded suites beside the
 //! repository (or in `EPHOR_CONFORMANCE`).
 
 use std::path::PathBuf;
@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use ephor::admit::incoming::decode;
 use ephor::admit::{Answer, Data, Deadline, Gate, Incoming, Route};
+use ephor::document::{self, ResourceOptions};
 use ephor::load::{self, Reader};
 use ephor::sources::files::SourceText;
+use ephor::value::Value;
+use ephor::value::print::json;
 
 #[path = "common/mod.rs"]
 #[allow(dead_code)]
@@ -81,11 +84,53 @@ fn main() {
         }
         return;
     }
-    let show = |name: &str, ns: f64| println!("{name:<10}{:>8.2} µs", ns / 1e3);
     show("read", common::best(|| decode("application/json", body.as_bytes()).is_ok()));
     show("write", common::best(|| !Answer::default().to_json(&incoming).is_empty()));
     show("answer", common::best(|| gate.answer(&route, &incoming, &Deadline::never()).request.is_some()));
     show("later", common::best(|| !gate.audit(&route, &request, &Deadline::never()).policies.is_empty()));
+    let bodies = bodies(&dir.join("verdicts/pool.yaml"));
+    let pool: Vec<Incoming> =
+        bodies.iter().filter_map(|b| decode("application/json", b.as_bytes()).ok()).collect();
+    let results: usize = pool.iter().map(|i| decided(&gate, &route, i)).sum();
+    println!("{} objects of a pool, {results} results; for one of them on the average:", pool.len());
+    let each = |ns: f64| ns / pool.len().max(1) as f64;
+    show(
+        "read",
+        each(common::best(|| bodies.iter().all(|b| decode("application/json", b.as_bytes()).is_ok()))),
+    );
+    show("decide", each(common::best(|| pool.iter().map(|i| decided(&gate, &route, i)).sum::<usize>() > 0)));
+}
+
+fn show(name: &str, ns: f64) {
+    println!("{name:<10}{:>8.2} µs", ns / 1e3);
+}
+
+/// The answer to a review, and what no answer waits for; the number of results.
+fn decided(gate: &Gate, route: &Route, incoming: &Incoming) -> usize {
+    let done = gate.answer(route, incoming, &Deadline::never());
+    let later = done.request.as_ref().map(|r| gate.audit(route, r, &Deadline::never())).unwrap_or_default();
+    done.outcome.results().count() + later.results().count()
+}
+
+/// A review for each object of a pool.
+fn bodies(pool: &std::path::Path) -> Vec<String> {
+    let text = std::fs::read_to_string(pool).unwrap_or_default();
+    let objects = document::resources("pool.yaml", &text, ResourceOptions::default()).unwrap_or_default();
+    let review = |object: &Value| {
+        let (group, version) = object.text_at(&["apiVersion"]).split_once('/').unwrap_or_default();
+        let version = if version.is_empty() { object.text_at(&["apiVersion"]) } else { version };
+        let kind = object.text_at(&["kind"]);
+        let ids = |key: &str, name: &str| {
+            format!(r#"{{"group": "{group}", "version": "{version}", "{key}": "{name}"}}"#)
+        };
+        let (kinds, resource) = (ids("kind", kind), ids("resource", &format!("{}s", kind.to_lowercase())));
+        let [name, namespace] = ["name", "namespace"].map(|key| object.text_at(&["metadata", key]));
+        format!(
+            r#"{{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {{"uid": "u", "kind": {kinds}, "resource": {resource}, "requestKind": {kinds}, "requestResource": {resource}, "name": "{name}", "namespace": "{namespace}", "operation": "CREATE", "userInfo": {{"username": "anna", "groups": ["system:authenticated"]}}, "object": {}, "oldObject": null, "dryRun": false}}}}"#,
+            json(object)
+        )
+    };
+    objects.iter().map(|d| review(&d.value)).collect()
 }
 
 /// The policies by the time that each takes.

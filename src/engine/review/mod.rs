@@ -15,7 +15,7 @@ use crate::value::{Fault, Map, Str, Value};
 use super::Request;
 use super::eval::{Env, eval};
 use super::expressions::admission_request;
-use super::outcome::{RuleOutcome, Status};
+use super::outcome::{RuleOutcome, Status, Stock, stock};
 use super::run::Surroundings;
 use super::strict::{Lazies, Meter};
 
@@ -112,7 +112,8 @@ fn enter<'s>(
     exemptions: &[Exemption],
 ) -> Result<Scope<'s>, Box<RuleOutcome>> {
     let failed = |text: &str| Box::new(broken(rule, review, text));
-    let skipped = || Box::new(RuleOutcome::new(&"".into(), rule.kind, Status::Skip, "skip"));
+    let skipped =
+        || Box::new(RuleOutcome::new(&stock(Stock::Empty), rule.kind, Status::Skip, stock(Stock::Skip)));
     let mut root = match &policy.namespace {
         Some(namespace) => Cow::Owned(limited_to(root, namespace)),
         None => Cow::Borrowed(root),
@@ -164,10 +165,10 @@ fn one(
     let Deed::Verdicts(verdicts) = &review.body else { return None };
     let (at, result) = decided(verdicts, &scope);
     let (status, text) = match result {
-        Ok(()) => (Status::Pass, Str::from("success")),
+        Ok(()) => (Status::Pass, stock(Stock::Success)),
         Err((status, text)) => (status, text),
     };
-    let mut result = RuleOutcome::new(&"".into(), rule.kind, status, text);
+    let mut result = RuleOutcome::new(&stock(Stock::Empty), rule.kind, status, text);
     if status != Status::Error {
         match annotations(review, &scope, &scope.root) {
             Ok(properties) => result.properties = properties,
