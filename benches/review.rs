@@ -4,6 +4,8 @@
 //! policies of a library, as `benches/serve.sh` asks them over a connection. `EPHOR_PHASE=policies` prints the time of each policy. Needs the recorded suites beside the
 //! repository (or in `EPHOR_CONFORMANCE`).
 
+#![allow(clippy::expect_used)]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ pub struct Map(Arc<Entries>);
 #[derive(Debug, Default)]
 struct Entries {
     items: Vec<(Str, Value)>,
-    index: OnceLock<Box<HashMap<Str, usize>>>,
+    index: OnceLock<HashMap<Str, usize>>,
 }
 
 impl Clone for Entries {
@@ -68,8 +68,8 @@ impl Map {
         if items.len() <= INDEX_FROM {
             return items.iter().position(|(k, _)| &**k == key);
         }
-        let index = index
-            .get_or_init(|| Box::new(items.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect()));
+        let index =
+            index.get_or_init(|| items.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect());
         index.get(key).copied()
     }
 
