@@ -85,6 +85,8 @@ fn a_file_gets_all_objects_and_is_emptied_first() {
         files.run(&["apply", "p.yaml", "-r", "r.yaml", "-o", "out.yaml"]);
     }
     assert_eq!(read(&files, "out.yaml").matches("\n---\n").count(), 3);
+    files.run(&["apply", "p.yaml", "-r", "r.yaml", "-o", "yaml"]);
+    assert_eq!(read(&files, "yaml").matches("\n---\n").count(), 3);
 }
 
 #[test]

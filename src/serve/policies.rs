@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -21,6 +20,7 @@ use crate::sources::registry::Registry;
 use crate::value::Value;
 
 use super::live::{FromCluster, Link};
+use super::pace::Pace;
 
 /// What decides at a moment.
 pub struct Snapshot {
@@ -36,8 +36,8 @@ pub struct Snapshot {
     pub policies: usize,
     /// What metrics tell.
     pub exposure: Exposure,
-    /// Whether a decision took long.
-    pub slow: AtomicBool,
+    /// How long decisions take.
+    pub pace: Pace,
 }
 
 /// Where policies and data come from.
@@ -158,7 +158,7 @@ fn read(
     };
     let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
     lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
-    let slow = all.policies.iter().any(|p| reaches_out(&p.document, around));
+    let asks_others = all.policies.iter().any(|p| reaches_out(&p.document, around));
     let mut gate = Gate::new(all, cluster, &lost);
     let link = around.link.as_ref();
     if let Some(map) = config_map(&places.settings, || link?.settings(), &mut problems) {
@@ -171,7 +171,7 @@ fn read(
     problems.extend(exposure.problems.iter().cloned());
     problems.extend(gate.broken().iter().map(ToString::to_string));
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
-    Snapshot { gate, problems, generation, complete, policies, exposure, slow: AtomicBool::new(slow) }
+    Snapshot { gate, problems, generation, complete, policies, exposure, pace: Pace::new(asks_others) }
 }
 
 /// A ConfigMap of operators: in a file, else in the cluster.

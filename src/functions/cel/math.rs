@@ -16,7 +16,7 @@ fn extreme(call: &Call<'_>, wanted: Ordering, name: &str) -> Given {
             return fault(format!("math.{name}(list) argument must not be empty"));
         }
         (1, Value::List(l)) => l.iter().cloned().collect(),
-        _ => call.args.iter().map(|v| v.clone().into_owned()).collect(),
+        _ => call.args.iter().map(|v| (*v).clone()).collect(),
     };
     let mut best: Option<Value> = None;
     for item in items {
