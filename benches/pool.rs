@@ -122,6 +122,8 @@ fn run(files: &[PathBuf], pool: &Path) -> usize {
         |_, outcome| outcome.results().count(),
         |_, n| results += n.unwrap_or(0),
     );
+    // As the program, which ends then without giving memory back piece by piece.
+    std::mem::forget((engine, resources));
     results
 }
 

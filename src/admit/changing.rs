@@ -66,7 +66,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
             answer.patch = patch;
         }
     }
-    Decision { answer, outcome: done.outcome, request: Some(request) }
+    Decision { answer, outcome: done.outcome, request: Some(request), audits: false }
 }
 
 /// Whether changes that failed refuse the request.

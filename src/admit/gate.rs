@@ -107,6 +107,8 @@ pub struct Decision {
     pub outcome: Outcome,
     /// What they were asked about; `None` = none was.
     pub request: Option<Request>,
+    /// Whether there may be rules that only audit, which the answer did not wait for.
+    pub audits: bool,
 }
 
 impl Decision {
@@ -255,11 +257,6 @@ impl Gate {
         let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
         let denial = out_of_time(asked.map(AsRef::as_ref));
         Decision::of(Answer { denial, ..Answer::default() })
-    }
-
-    /// Whether there may be rules that only audit, and that a path asks about a request.
-    pub fn audits(&self, route: &Route, request: &Request) -> bool {
-        route.phase == Phase::Validate && super::verdict::has_later(self, route, request)
     }
 
     /// The results of rules that only audit, which an answer does not wait for.

@@ -73,7 +73,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         answer.warnings = warnings;
     }
     answer.denial = refusal;
-    Decision { answer, outcome: done.outcome, request: Some(request) }
+    Decision { answer, outcome: done.outcome, request: Some(request), audits: done.passed_over }
 }
 
 /// Whether the result of a rule refuses the request.
@@ -93,14 +93,6 @@ fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
         true => Vec::new(),
         false => told.map(|r| denial::warning(policy, r)).collect(),
     }
-}
-
-/// Whether there are rules that the answer did not wait for.
-pub(super) fn has_later(gate: &Gate, route: &Route, request: &Request) -> bool {
-    let target = &request.target;
-    gate.engine()
-        .candidates(request)
-        .any(|(policy, rule)| gate.serves(policy) && route.asks(policy) && !is_awaited(policy, rule, target))
 }
 
 /// The results of the rules that the answer did not wait for.

@@ -159,6 +159,8 @@ pub struct Limited {
     pub left: Vec<Arc<Policy>>,
     /// The policy that ended the run; its results are the last ones.
     pub stopped: bool,
+    /// Whether rules of policies that were asked may match and were not asked.
+    pub passed_over: bool,
 }
 
 impl Engine {
@@ -181,6 +183,7 @@ impl Engine {
             }
             let all = policy.rules_for(&request.target.kind);
             let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
+            out.passed_over = out.passed_over || rules.clone().any(|r| !(limits.rules)(policy, r));
             let mut rules = rules.filter(|r| (limits.rules)(policy, r)).peekable();
             if rules.peek().is_none() {
                 continue;

@@ -323,7 +323,7 @@ fn later(
     incoming: &Arc<Incoming>,
     decision: Decision,
 ) {
-    let Some(request) = decision.request.filter(|r| snapshot.gate.audits(&route, r)) else { return };
+    let Some(request) = decision.request.filter(|_| decision.audits) else { return };
     let slow = snapshot.pace.is_slow();
     let permit = if slow { &state.auditing } else { &state.afterwards }.clone().try_acquire_owned().ok();
     if slow && permit.is_none() {

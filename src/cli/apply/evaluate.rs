@@ -175,6 +175,8 @@ impl Run<'_> {
         }
         let code = self.exit_code(&counts, &mut out);
         let _ = out.flush();
+        // The program ends now; giving memory back piece by piece would only take time.
+        std::mem::forget((engine, self));
         Ok(code)
     }
 
