@@ -7,11 +7,12 @@ use crate::engine::condition;
 use crate::engine::data::Data;
 use crate::ir::images::{Claim, ImageCheck};
 use crate::ir::manifests::public_keys;
-use crate::sources::registry::{Cause, Registry, place};
+use crate::sources::registry::{Cause, Failure, Manifest, Registry, Repository, place};
 use crate::value::{Map, Str, Value};
 
 use super::OFFLINE;
 use super::cosign::{self, Refused, Signed, Subject};
+use super::notary::{self, Artifact};
 use super::options::{self, Refusal, Wanted};
 use crate::engine::outcome::Status;
 
@@ -162,6 +163,9 @@ impl How<'_> {
 
     /// Whether an entry has signed the image; its digest.
     fn signed(&self, kind: Option<&str>, entry: &Value) -> Result<Option<String>, Refusal> {
+        if let ("Notary", Some(registry)) = (self.kind, self.registry) {
+            return self.notarized(registry, kind, entry).map(Some);
+        }
         let (wanted, registry) = self.asked(kind, entry, false)?;
         let annotations = match entry.get("annotations").filter(|v| !v.is_null()) {
             Some(own) => own,
@@ -184,6 +188,57 @@ impl How<'_> {
         let claimed =
             all.first().map(|s| s.payload.text_at(&["critical", "image", "docker-manifest-digest"]));
         Ok(claimed.map(str::to_owned))
+    }
+
+    /// Whether somebody whom an entry trusts has signed the image as Notary does; its digest.
+    fn notarized(
+        &self,
+        registry: &dyn Registry,
+        kind: Option<&str>,
+        entry: &Value,
+    ) -> Result<String, Refusal> {
+        let store = options::store(kind, entry).map_err(Refusal::read)?;
+        let (at, manifest) = self.top(registry).map_err(|f| Refusal {
+            network: f.cause == Cause::Network,
+            text: format!("failed to parse image reference: {}: {}", self.image, notary::asked_for_head(f)),
+        })?;
+        let artifact = Artifact { registry, at: &at, manifest: &manifest };
+        store.verify(&artifact).map_err(|r| Refusal {
+            network: r.network,
+            text: format!("failed to verify {at}@{}: {}", manifest.digest, r.text),
+        })?;
+        Ok(manifest.digest)
+    }
+
+    /// Where the image is kept, and its manifest.
+    fn top(&self, registry: &dyn Registry) -> Result<(Repository, Manifest), Failure> {
+        let (at, by) = place(&self.image).map_err(Failure::other)?;
+        let manifest = registry.manifest(&at, &by)?;
+        Ok((at, manifest))
+    }
+
+    /// The digest of the image, and what was stated about it as Notary does.
+    fn notarized_statements(
+        &self,
+        registry: &dyn Registry,
+        by: Option<&str>,
+        entry: &Value,
+        kind: &str,
+    ) -> Result<(String, Vec<Value>), Refusal> {
+        let store = options::store(by, entry).map_err(Refusal::read)?;
+        let (at, manifest) = self.top(registry).map_err(|f| Refusal::from(Refused::from(f)))?;
+        let all = store.statements(&Artifact { registry, at: &at, manifest: &manifest }, kind)?;
+        if all.is_empty() {
+            let image = &self.image;
+            return Err(Refusal::read(format!(
+                "no matching attestations found for image {image} with type {kind}"
+            )));
+        }
+        let stated = |predicate: Value| {
+            let fields = [("predicateType", Value::from(kind)), ("predicate", predicate)];
+            Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
+        };
+        Ok((manifest.digest, all.into_iter().map(stated).collect()))
     }
 
     /// What an entry demands and who is asked, as far as somebody can be.
@@ -229,7 +284,7 @@ impl How<'_> {
             for entry in entries {
                 // Nested attestors are not looked into here, as in the reference.
                 let by = kind_of(entry);
-                let (digest, all) = match self.statements(by, entry) {
+                let (digest, all) = match self.statements(by, entry, kind) {
                     Ok(found) => found,
                     Err(refusal) => {
                         errors.push(refusal.text);
@@ -242,6 +297,7 @@ impl How<'_> {
                         found = Some(digest);
                     }
                     Err(text) => {
+                        let by = by.filter(|_| self.kind != "Notary");
                         let by = by.map_or(String::new(), |k| format!(".{k}"));
                         errors.push(format!(".attestations[{at}].attestors[{j}].entries[{at}]{by}: {text}"));
                     }
@@ -264,8 +320,16 @@ impl How<'_> {
     }
 
     /// The digest of the image, and the statements of an entry about it.
-    fn statements(&self, kind: Option<&str>, entry: &Value) -> Result<(String, Vec<Value>), Refusal> {
-        let (wanted, registry) = self.asked(kind, entry, true)?;
+    fn statements(
+        &self,
+        by: Option<&str>,
+        entry: &Value,
+        kind: &str,
+    ) -> Result<(String, Vec<Value>), Refusal> {
+        if let ("Notary", Some(registry)) = (self.kind, self.registry) {
+            return self.notarized_statements(registry, by, entry, kind);
+        }
+        let (wanted, registry) = self.asked(by, entry, true)?;
         let (at, by) = place(&self.image).map_err(Refusal::read)?;
         let digest = registry.manifest(&at, &by).map_err(Refused::from)?.digest;
         let all = cosign::statements(&Subject { registry, at: &at, digest: &digest }, &wanted.demand)?;

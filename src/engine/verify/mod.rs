@@ -7,8 +7,11 @@
 
 mod attestors;
 pub mod certificates;
+mod chain;
 pub mod cosign;
+mod jws;
 pub mod log;
+pub mod notary;
 pub mod options;
 mod records;
 pub mod trust;

@@ -11,6 +11,7 @@ use super::OFFLINE;
 use super::certificates::Certificate;
 use super::cosign::{By, Demand, Identity};
 use super::log::LogKey;
+use super::notary::Store;
 
 /// Why an attestor does not vouch.
 pub struct Refusal {
@@ -47,6 +48,15 @@ pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> R
         return Refusal::read(format!("failed to parse certificates: {NOT_PEM}"));
     }
     Refusal::network(format!("failed to parse image reference: {image}: {OFFLINE}"))
+}
+
+/// Whom an entry trusts: its certificate and chain alike.
+///
+/// # Errors
+/// What cannot be read.
+pub fn store(kind: Option<&str>, entry: &Value) -> Result<Store, String> {
+    let text = |key: &str| kind.map_or("", |k| entry.text_at(&[k, key]));
+    Store::read(&format!("{}{}", text("cert"), text("certChain")))
 }
 
 /// What an entry of attestors demands as `cosign` reads it; `None` where nobody can be asked who would have to be.

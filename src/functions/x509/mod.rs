@@ -84,6 +84,17 @@ pub fn pem_blocks(text: &str, kind: &str) -> Vec<Vec<u8>> {
     found
 }
 
+/// The contents of the blocks that a text consists of, whatever their kind; `None` where something else follows one.
+pub fn pem_all(text: &str) -> Option<Vec<Vec<u8>>> {
+    let (mut found, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let block = pem::first_block(rest)?;
+        found.push(block.bytes);
+        rest = block.rest.trim();
+    }
+    Some(found)
+}
+
 /// The content of the first well-formed block of a text, if it is of a kind, such as `PUBLIC KEY`.
 pub fn pem_block(text: &str, kind: &str) -> Option<Vec<u8>> {
     pem::first_block(text).filter(|block| block.kind == kind).map(|block| block.bytes)
