@@ -5,12 +5,14 @@
 
 use crate::engine::condition;
 use crate::engine::data::Data;
+use crate::engine::public_key::{Hash, PublicKey};
 use crate::ir::images::{Claim, ImageCheck};
 use crate::ir::manifests::public_keys;
 use crate::sources::registry::{Cause, Failure, Manifest, Registry, Repository, place};
 use crate::value::{Map, Str, Value};
 
 use super::OFFLINE;
+use super::bundle::{self, Bundle};
 use super::cosign::{self, Refused, Signed, Subject};
 use super::notary::{self, Artifact};
 use super::options::{self, Refusal, Wanted};
@@ -64,7 +66,10 @@ pub fn ask(
     if attestations.is_empty() {
         return answer;
     }
-    let digest = answer.digest.clone();
+    let digest = answer.digest.clone().or_else(|| {
+        let registry = registry.filter(|_| matches!(how.kind, "Notary" | "SigstoreBundle"))?;
+        how.top(registry).ok().map(|(_, manifest)| manifest.digest)
+    });
     // From here on the image is told by its digest, once it is known.
     if let (Some(digest), Ok((at, _))) = (&digest, place(image)) {
         let own = image.rsplit_once(':').map_or(image, |(name, _)| name);
@@ -109,6 +114,9 @@ pub fn ask(
     data.reset(&snapshot);
     answer
 }
+
+/// What is told when no bundle is as it must be.
+const NO_BUNDLE: &str = "sigstore bundle verification failed: no matching signatures found";
 
 /// How an image is asked for.
 struct How<'h> {
@@ -165,6 +173,14 @@ impl How<'_> {
     fn signed(&self, kind: Option<&str>, entry: &Value) -> Result<Option<String>, Refusal> {
         if let ("Notary", Some(registry)) = (self.kind, self.registry) {
             return self.notarized(registry, kind, entry).map(Some);
+        }
+        if let ("SigstoreBundle", Some(registry)) = (self.kind, self.registry) {
+            let (bundles, key, hash, manifest) = self.bundled(registry, kind, entry)?;
+            let Manifest { digest, bytes, .. } = manifest;
+            return match bundles.iter().any(|b| b.vouches(&key, hash, &bytes, &digest)) {
+                true => Ok(Some(digest)),
+                false => Err(Refusal::read(NO_BUNDLE)),
+            };
         }
         let (wanted, registry) = self.asked(kind, entry, false)?;
         let annotations = match entry.get("annotations").filter(|v| !v.is_null()) {
@@ -239,6 +255,29 @@ impl How<'_> {
             Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
         };
         Ok((manifest.digest, all.into_iter().map(stated).collect()))
+    }
+
+    /// The bundles about the image, the key that must have signed them with its hash, and the image's manifest.
+    fn bundled(
+        &self,
+        registry: &dyn Registry,
+        by: Option<&str>,
+        entry: &Value,
+    ) -> Result<(Vec<Bundle>, PublicKey, Hash, Manifest), Refusal> {
+        let image = &self.image;
+        let failed = |network, text: String| Refusal {
+            network,
+            text: format!("failed to fetch bundles: {image}: {text}"),
+        };
+        let top = self.top(registry);
+        let (at, manifest) = top.map_err(|f| failed(f.cause == Cause::Network, notary::asked_for_head(f)))?;
+        let subject = Subject { registry, at: &at, digest: &manifest.digest };
+        let bundles = bundle::fetch(&subject).map_err(|r| failed(r.network, r.text))?;
+        let untrusted = |e: &str| format!("failed to get trusted material: {image}: {e}");
+        match options::bundle_key(by, entry).map_err(|e| Refusal::read(untrusted(&e)))? {
+            Some((key, hash)) => Ok((bundles, key, hash, manifest)),
+            None => Err(Refusal::network(untrusted(&format!("initializing tuf: {OFFLINE}")))),
+        }
     }
 
     /// What an entry demands and who is asked, as far as somebody can be.
@@ -328,6 +367,15 @@ impl How<'_> {
     ) -> Result<(String, Vec<Value>), Refusal> {
         if let ("Notary", Some(registry)) = (self.kind, self.registry) {
             return self.notarized_statements(registry, by, entry, kind);
+        }
+        if let ("SigstoreBundle", Some(registry)) = (self.kind, self.registry) {
+            let (bundles, key, hash, manifest) = self.bundled(registry, by, entry)?;
+            let stated = bundles.iter().filter_map(|b| b.statement(&key, hash, &manifest.digest));
+            let all: Vec<Value> = stated.filter(|s| s.text_at(&["predicateType"]) == kind).collect();
+            return match all.is_empty() {
+                true => Err(Refusal::read(NO_BUNDLE)),
+                false => Ok((manifest.digest, all)),
+            };
         }
         let (wanted, registry) = self.asked(by, entry, true)?;
         let (at, by) = place(&self.image).map_err(Refusal::read)?;

@@ -36,6 +36,9 @@ pub struct Link {
     pub revocable: bool,
     issuer_name: Vec<u8>,
     subject_name: Vec<u8>,
+    serial: Vec<u8>,
+    /// Its key as certificates hold keys.
+    pub key_info: Vec<u8>,
     signed: Vec<u8>,
     signature: Vec<u8>,
     algorithm: String,
@@ -138,6 +141,8 @@ impl Link {
             revocable,
             issuer_name: parsed.issuer().as_raw().to_vec(),
             subject_name: parsed.subject().as_raw().to_vec(),
+            serial: parsed.raw_serial().to_vec(),
+            key_info: parsed.public_key().raw.to_vec(),
             signed: parsed.tbs_certificate.as_ref().to_vec(),
             signature: parsed.signature_value.data.to_vec(),
             algorithm: parsed.signature_algorithm.oid().to_id_string(),
@@ -189,6 +194,47 @@ impl Link {
 
     fn is_own_issuer(&self) -> bool {
         self.issuer_name == self.subject_name && self.issued_by(self).is_ok()
+    }
+
+    /// Whether another certificate vouches for this one.
+    pub fn is_from(&self, issuer: &Link) -> bool {
+        self.issuer_name == issuer.subject_name && self.issued_by(issuer).is_ok()
+    }
+
+    /// Whether it may vouch for others.
+    pub fn is_issuer(&self) -> bool {
+        self.ca == Some(true)
+    }
+
+    /// Whether it says that its owner issued it.
+    pub fn names_itself(&self) -> bool {
+        self.issuer_name == self.subject_name
+    }
+
+    /// Whether it is the one of an issuer with a serial number.
+    pub fn is(&self, issuer: &[u8], serial: &[u8]) -> bool {
+        self.issuer_name == issuer && self.serial == serial
+    }
+
+    /// Whether its key is for timestamps and nothing else.
+    ///
+    /// # Errors
+    /// The text of `cosign`.
+    pub fn tells_time(&self) -> Result<(), String> {
+        const EXTRA: &str =
+            "failed to verify EKU on leaf certificate: failed to verify EKU on leaf certificate";
+        let Purposes { critical, named, others, .. } = &self.purposes;
+        if !critical {
+            return Err("failed to verify TSA certificate: certificate must set EKU to critical".into());
+        }
+        let count = named.len() + usize::from(*others);
+        if count != 1 {
+            return Err(format!("{EXTRA}: certificate has {count} extended key usages, expected only one"));
+        }
+        match **named == [TIMESTAMPING] {
+            true => Ok(()),
+            false => Err(format!("{EXTRA}: certificate must have extended key usage timestamping set")),
+        }
     }
 
     /// Whether a moment is in its time.
@@ -275,11 +321,22 @@ impl Link {
             Leaf::Clock if !critical => return wrong("extended key usage extension must be marked critical"),
             Leaf::Clock => {}
         }
+        match &self.key {
+            Ok(PublicKey::Ed25519(_)) | Err(_) => wrong("unsupported public key type"),
+            _ => self.long_enough(),
+        }
+    }
+
+    /// Whether its key is not too short.
+    ///
+    /// # Errors
+    /// The reference's text.
+    pub fn long_enough(&self) -> Result<(), String> {
         match (&self.key, self.bits) {
-            (Ok(PublicKey::Rsa(_)), bits) if bits < 2048 => {
-                wrong(&format!("rsa key size {bits} bits is not supported"))
-            }
-            (Ok(PublicKey::Ed25519(_)) | Err(_), _) => wrong("unsupported public key type"),
+            (Ok(PublicKey::Rsa(_)), bits) if bits < 2048 => Err(format!(
+                "certificate with subject {}: rsa key size {bits} bits is not supported",
+                self.subject
+            )),
             _ => Ok(()),
         }
     }

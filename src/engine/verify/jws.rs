@@ -66,6 +66,8 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
         (Ok(key), (_, hash)) => key.verify_jose(hash, signed.as_bytes(), &signature),
         (Err(_), _) => Err("crypto/ecdsa: verification error"),
     };
+    // Keys that are too short are told as such: signatures with them are not checked.
+    leaf.long_enough().map_err(|e| format!("certificate-chain is invalid, {e}"))?;
     fits.map_err(|e| invalid(e.into()))?;
     let claims = claims(&header)?;
     Ok(Envelope { ders, claims, algorithm: algorithm.0, payload, signature, stamp })

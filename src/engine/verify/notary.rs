@@ -1,7 +1,7 @@
 //! Signatures of the Notary Project (`notation`), kept in a registry as artifacts that refer to the image.
 //!
 //! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
-//! the reference's words. A signature is an envelope ([`super::jws`]) around the image's descriptor; the chain of its
+//! the reference's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
 //! signer ([`super::chain`]) must hold a certificate that is trusted. Lists of revoked certificates are not asked:
 //! a chain that names some has an unknown status, as in the reference without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
@@ -14,8 +14,10 @@ use crate::value::quote::quote;
 use crate::value::time::Time;
 
 use super::chain::{self, Leaf, Link, mail_date};
+use super::cose;
 use super::cosign::Refused;
 use super::jws;
+use super::timestamp::Towers;
 
 /// The type of artifacts that are signatures.
 const SIGNATURE: &str = "application/vnd.cncf.notary.signature";
@@ -73,6 +75,8 @@ pub fn algorithm_named(name: &str) -> Option<(u8, Hash)> {
 /// Who is trusted.
 pub struct Store {
     trusted: Vec<Link>,
+    /// Who is trusted to tell the time: without a timestamp of theirs no signature counts then.
+    towers: Option<Towers>,
 }
 
 /// An image or something that refers to one, by what it is kept under.
@@ -134,7 +138,18 @@ impl Store {
         let failed = |e: String| format!("failed to parse certificates: {e}");
         let ders = pem_all(pem).ok_or_else(|| failed("error during PEM decoding".into()))?;
         let trusted = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>().map_err(failed)?;
-        Ok(Store { trusted })
+        Ok(Store { trusted, towers: None })
+    }
+
+    /// Reads who is trusted to tell the time; empty = nobody needs to.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn with_towers(mut self, pem: &str) -> Result<Store, String> {
+        if !pem.is_empty() {
+            self.towers = Some(Towers::read(pem)?);
+        }
+        Ok(self)
     }
 
     /// Whether somebody trusted has signed an artifact.
@@ -221,6 +236,7 @@ impl Store {
     fn fits(&self, bytes: &[u8], kind: &str, about: &Manifest) -> Result<(), String> {
         let envelope = match kind {
             "application/jose+json" => jws::read(bytes)?,
+            "application/cose" => cose::read(bytes)?,
             _ => {
                 return Err(format!(
                     "unable to parse the digital signature, error : signature envelope format with media type {} is not supported",
@@ -247,7 +263,11 @@ impl Store {
         if let Some(expiry) = claims.expiry.as_ref().filter(|e| e.unix_nanos() < now.unix_nanos()) {
             return Err(format!("digital signature has expired on {}", quote(&mail_date(expiry))));
         }
-        chain.iter().try_for_each(|link| link.covers(&now, "verification time"))?;
+        match (&self.towers, &envelope.stamp) {
+            (None, _) => chain.iter().try_for_each(|link| link.covers(&now, "verification time"))?,
+            (Some(_), None) => return Err("no timestamp countersignature was found".into()),
+            (Some(towers), Some(stamp)) => towers.agree(stamp, &envelope.signature, &chain)?,
+        }
         let links = chain.split_last().map_or(&[][..], |(_, links)| links);
         if let Some(link) = links.iter().find(|l| l.revocable) {
             return Err(format!(

@@ -5,7 +5,7 @@
 //! the serial number as a double. Only RSA keys are accepted.
 
 mod certificate;
-mod der;
+pub mod der;
 mod extensions;
 mod keys;
 mod names;
