@@ -102,6 +102,32 @@ impl Envelope {
     }
 }
 
+/// An envelope in CBOR about a manifest.
+fn cose(oci: &Oci, digest: &str, signer: &Party, chain: &[&Party], scheme: &str) -> Vec<u8> {
+    use ciborium::Value as Cbor;
+    let text = |text: &str| Cbor::Text(text.to_owned());
+    let number = |n: i64| Cbor::Integer(n.into());
+    let bytes = |value: &Cbor| {
+        let mut out = Vec::new();
+        ciborium::into_writer(value, &mut out).expect("CBOR");
+        out
+    };
+    let protected = bytes(&Cbor::Map(vec![
+        (number(1), number(-7)),
+        (number(2), Cbor::Array(vec![text(SCHEME)])),
+        (number(3), text("application/vnd.cncf.notary.payload.v1+json")),
+        (text(SCHEME), text(scheme)),
+        (text(TIME), Cbor::Tag(1, Box::new(number(1_767_225_600)))),
+    ]));
+    let payload = about(oci, "app", digest).payload.to_string().into_bytes();
+    let part = |part: &[u8]| Cbor::Bytes(part.to_vec());
+    let signed = Cbor::Array(vec![text("Signature1"), part(&protected), part(b""), part(&payload)]);
+    let chain = chain.iter().map(|p| part(p.certificate.der())).collect();
+    let other = Cbor::Map(vec![(number(33), Cbor::Array(chain))]);
+    let signature = part(&signer.sign(&bytes(&signed)));
+    bytes(&Cbor::Tag(18, Box::new(Cbor::Array(vec![part(&protected), other, part(&payload), signature]))))
+}
+
 fn policy(oci: &Oci, trusted: &Party, more: &str) -> String {
     let certificate = serde_json::to_string(&trusted.certificate.pem()).expect("text");
     let entries = format!("[{{entries: [{{certificates: {{cert: {certificate}}}}}]}}]");
@@ -129,10 +155,14 @@ fn says(policy: &str, image: &str) -> String {
 
 /// What is said of an image whose only signature is this one, without the digests.
 fn said_of(envelope: impl Fn(&Oci, &str) -> Vec<u8>, trusted: &Party) -> String {
+    said_of_type(JWS, envelope, trusted)
+}
+
+fn said_of_type(kind: &str, envelope: impl Fn(&Oci, &str) -> Vec<u8>, trusted: &Party) -> String {
     let mut oci = Oci::start();
     let digest = oci.image("app", "1");
     let bytes = envelope(&oci, &digest);
-    let own = oci.notarize("app", &digest, JWS, &bytes);
+    let own = oci.notarize("app", &digest, kind, &bytes);
     let text = says(&policy(&oci, trusted, ""), &oci.name("app", "1"));
     let before = format!(
         "fail: failed to verify image {0}/app:1: .attestors[0].entries[0]: failed to verify {0}/app@{digest}: signature verification failed\nfailed to verify signature with digest {own}, ",
@@ -371,4 +401,29 @@ fn image_policies_count_the_attestors_of_notary() {
     assert_eq!(of(&stranger, ""), "fail: no");
     // Who wants timestamps gets none from this signature.
     assert_eq!(of(&ca, &stranger.certificate.pem()), "fail: no");
+}
+
+#[test]
+fn envelopes_may_be_cbor() {
+    let (ca, stranger) = (root("ca"), root("stranger"));
+    let leaf = ca.vouches_for(params("leaf", false));
+    let of = |signer: &Party, chain: &[&Party], scheme: &str| {
+        said_of_type("application/cose", |oci, digest| cose(oci, digest, signer, chain, scheme), &ca)
+    };
+    assert!(of(&leaf, &[&leaf, &ca], "notary.x509").starts_with("pass: "));
+    assert_eq!(
+        of(&stranger, &[&leaf, &ca], "notary.x509"),
+        "signature is invalid. Error: verification error"
+    );
+    assert_eq!(of(&leaf, &[], "notary.x509"), "certificate chain is not present");
+    assert_eq!(of(&leaf, &[&leaf, &ca], "other"), "unsupported signingScheme: other");
+    let cut = |oci: &Oci, digest: &str| {
+        let mut bytes = cose(oci, digest, &leaf, &[&leaf, &ca], "notary.x509");
+        bytes.truncate(bytes.len() - 3);
+        bytes
+    };
+    assert_eq!(
+        said_of_type("application/cose", cut, &ca),
+        "unable to parse the digital signature, error : unexpected EOF"
+    );
 }

@@ -161,25 +161,20 @@ impl Oci {
 
     /// Keeps a signed statement beside an image.
     pub fn state(&mut self, repository: &str, digest: &str, key: &SigningKey, predicate: &str) {
-        let predicate: serde_json::Value = serde_json::from_str(predicate).expect("JSON");
-        let statement = serde_json::json!({
-            "_type": "https://in-toto.io/Statement/v0.1",
-            "predicateType": "https://example.com/scan/v1",
-            "subject": [{"name": repository, "digest": {"sha256": digest.trim_start_matches("sha256:")}}],
-            "predicate": predicate,
-        })
-        .to_string();
-        let kind = "application/vnd.in-toto+json";
-        let signature: Signature =
-            key.sign(format!("DSSEv1 {} {kind} {} {statement}", kind.len(), statement.len()).as_bytes());
-        let envelope = serde_json::json!({
-            "payloadType": kind,
-            "payload": BASE64_STANDARD.encode(&statement),
-            "signatures": [{"keyid": "", "sig": BASE64_STANDARD.encode(signature.to_der().as_bytes())}],
-        })
-        .to_string();
+        let envelope = envelope(repository, digest, key, predicate).to_string();
         let layer = self.blob(envelope.as_bytes());
         self.beside(repository, digest, "att", layer, "");
+    }
+
+    /// Keeps a bundle with a signed statement about something.
+    pub fn bundle(&mut self, repository: &str, digest: &str, key: &SigningKey, about: &str) {
+        let kind = "application/vnd.dev.sigstore.bundle.v0.3+json";
+        let bundle = serde_json::json!({
+            "mediaType": kind,
+            "verificationMaterial": {"publicKey": {"hint": ""}, "tlogEntries": []},
+            "dsseEnvelope": envelope(repository, about, key, r#"{"scanner":{"score":7}}"#),
+        });
+        self.refer(repository, digest, kind, &bundle.to_string());
     }
 
     /// Keeps a signature of the Notary Project that refers to an image or to something that refers to one; its digest.
@@ -220,6 +215,26 @@ impl Oci {
         self.kept.lock().expect("a lock").referrers.entry(digest.into()).or_default().push(descriptor);
         own
     }
+}
+
+/// A DSSE envelope with a statement about a digest.
+fn envelope(repository: &str, digest: &str, key: &SigningKey, predicate: &str) -> serde_json::Value {
+    let predicate: serde_json::Value = serde_json::from_str(predicate).expect("JSON");
+    let statement = serde_json::json!({
+        "_type": "https://in-toto.io/Statement/v0.1",
+        "predicateType": "https://example.com/scan/v1",
+        "subject": [{"name": repository, "digest": {"sha256": digest.trim_start_matches("sha256:")}}],
+        "predicate": predicate,
+    })
+    .to_string();
+    let kind = "application/vnd.in-toto+json";
+    let signature: Signature =
+        key.sign(format!("DSSEv1 {} {kind} {} {statement}", kind.len(), statement.len()).as_bytes());
+    serde_json::json!({
+        "payloadType": kind,
+        "payload": BASE64_STANDARD.encode(&statement),
+        "signatures": [{"keyid": "", "sig": BASE64_STANDARD.encode(signature.to_der().as_bytes())}],
+    })
 }
 
 fn serve(stream: TcpStream, kept: &Mutex<Kept>, asked: &AtomicUsize) {

@@ -135,3 +135,65 @@ fn element(tag: u8, body: &[u8]) -> Vec<u8> {
     out.extend(body);
     out
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{MISSING, verify};
+    use crate::engine::verify::log::LogKey;
+    use crate::functions::encode::decode_base64;
+
+    // Made for this test; their keys were thrown away.
+    const PROMISED: &str = "MIIBtTCCAVygAwIBAgIBTTAKBggqhkjOPQQDAjANMQswCQYDVQQDDAJjYTAgFw0yNjAxMDEwMDAwMDBaGA8yMTAwMDEwMTAwMDAw\
+     MFowETEPMA0GA1UEAwwGc2lnbmVyMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE9MWKsVGUXhPeXX60pCeSIqdXEYiX9vJiS+e2\
+     /Sn1lNPT55PLkZ93gNmeMjsk2omFBKmuNjtl0tuw7lJCL15NxKOBpjCBozATBgNVHSUEDDAKBggrBgEFBQcDAzCBiwYKKwYBBAHW\
+     eQIEAgR9BHsAeQB3AOQSYvzQH60GhsWlB2rDX13gAoY+LuJbB5eb9gyqsx8gAAABm3baqAAAAAQDAEgwRgIhAMmw8swVXPWNWVOV\
+     X0jE9Gy7WnYPMieTx1g/MzuM6QO1AiEA8lxot+/4WwU0q5GnKxnywcgwl84kG6TU+PAqbxfzRVIwCgYIKoZIzj0EAwIDRwAwRAIg\
+     WnlUsKZawu+RUW22Y4tucDh9i5mktt1mzbT9jHm8pLACIFjDRfgDAIErEMMs0Y6cmxdMNFrEWG5JIu3pXQ9OrsHJ";
+    const PLAIN: &str = "MIIBJTCBzKADAgECAgFNMAoGCCqGSM49BAMCMA0xCzAJBgNVBAMMAmNhMCAXDTI2MDEwMTAwMDAwMFoYDzIxMDAwMTAxMDAwMDAw\
+     WjARMQ8wDQYDVQQDDAZzaWduZXIwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAT0xYqxUZReE95dfrSkJ5Iip1cRiJf28mJL57b9\
+     KfWU09Pnk8uRn3eA2Z4yOyTaiYUEqa42O2XS27DuUkIvXk3EoxcwFTATBgNVHSUEDDAKBggrBgEFBQcDAzAKBggqhkjOPQQDAgNI\
+     ADBFAiAgk1Rv0JTcEFD2Z8EmuSEljs08KQ5XaMvuosgQm48bgwIhAIMLmHHe3Aupim0BNyX8Kl545oRFjRxAkiCAMe2SX/xa";
+    const ISSUER: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAERYvYB9eIKymEjkFs5QjKVkwTKYCVydo0bzc8Yqll7bImwRcH1kPGHxm028PL7Qen\
+     aU4co7oDx0b65N99mcn6Lg==";
+    const LOG: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEuZd5gTaPDxIoUDODLjDLwEYP1A453cs6iuEY5q89roejU6JMd9E+RS90E/ZHBNlq\
+     S/TiX57hU7lfNtqLoRxoPQ==";
+    const OTHER: &str = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/ses2xIUdskNs4zuxqczF1lLsZ2ALycPwI0QTDJLwK7w1P0ry44qEgmBpwgu3aan\
+     y+PzK90UWzeBHoPOVFc6Dw==";
+
+    fn said(certificate: &[u8], issuer: &str, log: &str) -> Result<(), String> {
+        let bytes = |text: &str| decode_base64(text.as_bytes()).unwrap();
+        verify(certificate, &bytes(issuer), &[LogKey::of_der(&bytes(log)).unwrap()])
+    }
+
+    fn bytes(text: &str) -> Vec<u8> {
+        decode_base64(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_promise_counts_for_its_certificate_issuer_and_log() {
+        assert_eq!(said(&bytes(PROMISED), ISSUER, LOG), Ok(()));
+        assert_eq!(said(&bytes(PLAIN), ISSUER, LOG), Err(MISSING.into()));
+        assert!(said(&bytes(PROMISED), ISSUER, OTHER).unwrap_err().starts_with("ctfe public key not found"));
+        assert_eq!(
+            said(&bytes(PROMISED), OTHER, LOG),
+            Err("error verifying embedded SCT: failed to verify ECDSA signature".into())
+        );
+    }
+
+    #[test]
+    fn no_part_of_what_was_promised_can_be_changed() {
+        let good = bytes(PROMISED);
+        // The outer signature is the issuer's and not looked at here.
+        let (at, length) = (4, good.len() - 90);
+        for at in at..length {
+            let mut bad = good.clone();
+            bad[at] ^= 0x41;
+            assert!(said(&bad, ISSUER, LOG).is_err(), "byte {at}");
+        }
+        for at in 0..good.len() - 1 {
+            let _ = said(&good[..at], ISSUER, LOG);
+        }
+    }
+}

@@ -375,3 +375,113 @@ impl Token<'_> {
         named() == Some(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{Clocks, Towers};
+    use crate::functions::encode::decode_base64;
+
+    // Made for this test; their keys were thrown away. All are in their time from 2026 to 2100.
+    const ROOT: &str = "-----BEGIN CERTIFICATE-----
+MIIBUDCB96ADAgECAhRD/BtC7KjlarGPxs6FSbfy5fKKHTAKBggqhkjOPQQDAjAV
+MRMwEQYDVQQDDApjbG9jayByb290MCAXDTI2MDEwMTAwMDAwMFoYDzIxMDAwMTAx
+MDAwMDAwWjAVMRMwEQYDVQQDDApjbG9jayByb290MFkwEwYHKoZIzj0CAQYIKoZI
+zj0DAQcDQgAE8QgBl+CpvUM78cdPgAG3xLpd8+k7ll7s37f0ekONnu7He8lxzngB
+9YgJ2DYHqGNiWaNgQM1g3c36CNYa26PkMKMjMCEwDwYDVR0TAQH/BAUwAwEB/zAO
+BgNVHQ8BAf8EBAMCAgQwCgYIKoZIzj0EAwIDSAAwRQIgMKJFbJPVGSIcKVsvP31n
+uhkEUrBOx/yx5zVF6wfZooECIQDwVlTDAGQjsDf8PQmk3692zr3dRQXaQMvI4fso
+L8VaHg==
+-----END CERTIFICATE-----
+";
+    const CLOCK: &str = "-----BEGIN CERTIFICATE-----
+MIIBYDCCAQegAwIBAgIUdWybRDX+tTGk0e8ywN5SXntvUlIwCgYIKoZIzj0EAwIw
+FTETMBEGA1UEAwwKY2xvY2sgcm9vdDAgFw0yNjAxMDEwMDAwMDBaGA8yMTAwMDEw
+MTAwMDAwMFowEDEOMAwGA1UEAwwFY2xvY2swWTATBgcqhkjOPQIBBggqhkjOPQMB
+BwNCAAQHnQ3YjMmI9sBbmgn/JZNIUGdOuPZc3eMXUbwbUmhG/HLFOe1IUEJfvTs6
+Ymcw//z4zca5huQgCSejWh1Z89GVozgwNjAMBgNVHRMBAf8EAjAAMA4GA1UdDwEB
+/wQEAwIHgDAWBgNVHSUBAf8EDDAKBggrBgEFBQcDCDAKBggqhkjOPQQDAgNHADBE
+AiB/LQrzMW5IM5ZR2N0yIWZzL3Wt/QYt9n2Hkmhh4Z5sygIgY9f+0xZWrzkYGRRC
+ZviBpXOUdGmGwRRkYKYtd0ctWGw=
+-----END CERTIFICATE-----
+";
+    const OTHER: &str = "-----BEGIN CERTIFICATE-----
+MIIBUTCB96ADAgECAhRersHiHLo+cMFOx8ynKLJZnLY6ezAKBggqhkjOPQQDAjAV
+MRMwEQYDVQQDDApvdGhlciByb290MCAXDTI2MDEwMTAwMDAwMFoYDzIxMDAwMTAx
+MDAwMDAwWjAVMRMwEQYDVQQDDApvdGhlciByb290MFkwEwYHKoZIzj0CAQYIKoZI
+zj0DAQcDQgAEqLLdvDC25zSl94hAbmuvtuOsOtqu4QrymN5L0c4fVwVDzWuERa+S
+EoYJQw3Uf4SZLAeDZuVkK+etBWjqgfCe3aMjMCEwDwYDVR0TAQH/BAUwAwEB/zAO
+BgNVHQ8BAf8EBAMCAgQwCgYIKoZIzj0EAwIDSQAwRgIhAK1vI9sKpv+fpSx6lqXo
+crnHChCDI3ToTsJuXPpbh75rAiEAk3L80vo91SR5GL3Rk8JVvkSXf6DRHh3aMiRX
+qlSyG+A=
+-----END CERTIFICATE-----
+";
+    /// A response about the bytes `a signature`, of 2026-06-01T12:00:00Z.
+    const RESPONSE: &str = "MIIDQzADAgEAMIIDOgYJKoZIhvcNAQcCoIIDKzCCAycCAQMxDzANBglghkgBZQMEAgEFADBkBgsqhkiG9w0BCRABBKBVBFMwUQIB\
+     AQYEKgMEATAxMA0GCWCGSAFlAwQCAQUABCCATQoEhwPfhvWMg8GmL7LbhNAB2egZuwa61ENffyOf0QICBNIYDzIwMjYwNjAxMTIw\
+     MDAwWqCCAWQwggFgMIIBB6ADAgECAhR1bJtENf61MaTR7zLA3lJee29SUjAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDApjbG9jayBy\
+     b290MCAXDTI2MDEwMTAwMDAwMFoYDzIxMDAwMTAxMDAwMDAwWjAQMQ4wDAYDVQQDDAVjbG9jazBZMBMGByqGSM49AgEGCCqGSM49\
+     AwEHA0IABAedDdiMyYj2wFuaCf8lk0hQZ0649lzd4xdRvBtSaEb8csU57UhQQl+9OzpiZzD//PjNxrmG5CAJJ6NaHVnz0ZWjODA2\
+     MAwGA1UdEwEB/wQCMAAwDgYDVR0PAQH/BAQDAgeAMBYGA1UdJQEB/wQMMAoGCCsGAQUFBwMIMAoGCCqGSM49BAMCA0cAMEQCIH8t\
+     CvMxbkgzllHY3TIhZnMvda39Bi32fYeSaGHhnmzKAiBj1/7TFlavORgZFEJm+IGlc5R0aYbBFGRgpi13Ry1YbDGCAUEwggE9AgEB\
+     MC0wFTETMBEGA1UEAwwKY2xvY2sgcm9vdAIUdWybRDX+tTGk0e8ywN5SXntvUlIwDQYJYIZIAWUDBAIBBQCggaQwGgYJKoZIhvcN\
+     AQkDMQ0GCyqGSIb3DQEJEAEEMBwGCSqGSIb3DQEJBTEPFw0yNjA2MDExMjAwMDBaMC8GCSqGSIb3DQEJBDEiBCD1QhxFfLVxQkYt\
+     tVPPDKAzv0w/QcOVOC0ueK2qDZGDJTA3BgsqhkiG9w0BCRACLzEoMCYwJDAiBCDeWyzJ69z8FAoRizF0W3BgTEvu9DXDQ/aa0TSu\
+     tMVF7zAKBggqhkjOPQQDAgRHMEUCIQCPqgQu64HrVoY9Re9wkLZ3VM3Hd73BD1V7PZ1miGPuWwIgMwyNb1lR0aTqHWrn0JrwNO6o\
+     HarwN0+mjSJiTv0GWPE=";
+
+    fn response() -> Vec<u8> {
+        decode_base64(RESPONSE.as_bytes()).unwrap()
+    }
+
+    fn said(chain: &str, response: &[u8], message: &[u8]) -> Result<i64, String> {
+        Clocks::read(chain)?.moment(response, message)
+    }
+
+    #[test]
+    fn a_timestamp_tells_the_moment_of_its_signature() {
+        let chain = format!("{CLOCK}{ROOT}");
+        assert_eq!(said(&chain, &response(), b"a signature"), Ok(1_780_315_200));
+        // The token has the certificate of its signer itself.
+        assert_eq!(said(ROOT, &response(), b"a signature"), Ok(1_780_315_200));
+    }
+
+    #[test]
+    fn a_timestamp_about_something_else_or_of_somebody_else_does_not_count() {
+        let chain = format!("{CLOCK}{ROOT}");
+        let not = |chain: &str, message: &[u8]| said(chain, &response(), message).unwrap_err();
+        assert_eq!(not(&chain, b"another"), "hashed messages don't match");
+        assert_eq!(not(CLOCK, b"a signature"), "no TSA root certificate(s) provided to verify timestamp");
+        assert!(not(OTHER, b"a signature").contains("signed by unknown authority"));
+        assert_eq!(not("junk", b""), "error splitting tsa certificates: error during PEM decoding");
+        assert_eq!(
+            not(&format!("{CLOCK}{CLOCK}"), b""),
+            "certificate chain must contain at most one TSA certificate"
+        );
+    }
+
+    #[test]
+    fn no_timestamp_with_a_damaged_byte_counts() {
+        let chain = format!("{CLOCK}{ROOT}");
+        let good = response();
+        let mut passed = Vec::new();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x41;
+            if said(&chain, &bad, b"a signature") == Ok(1_780_315_200) {
+                passed.push(at);
+            }
+            assert!(said(&chain, &good[..at], b"a signature").is_err(), "{at} bytes");
+        }
+        // Versions, parameters and what tells which certificate signed are not signed; all else is.
+        assert!(passed.len() < 60, "{passed:?}");
+    }
+
+    #[test]
+    fn roots_of_clocks_are_roots() {
+        assert!(Towers::read(ROOT).is_ok());
+        assert!(Towers::read(CLOCK).is_err());
+        assert!(Towers::read("junk").is_err());
+    }
+}
