@@ -1,6 +1,7 @@
 //! The pool run in one process: every classic validate policy of a library on every resource of a pool.
 //!
-//! Prints how long reading and parsing the inputs takes, how long everything takes, and the ratio.
+//! Prints how long reading and parsing the inputs takes, with the loader and with the usual YAML crate, how
+//! long everything takes, and the ratios.
 //! Needs the recorded suites beside the repository (or in `EPHOR_CONFORMANCE`).
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use ephor::load;
 use ephor::sources::files::SourceText;
 use ephor::value::Value;
 use ephor::{Engine, PolicySet};
+use serde::Deserialize;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -41,12 +43,25 @@ fn main() {
         _ => {}
     }
     let parse = best(|| parse_only(&files, &pool));
+    let usual = best(|| parse_with_crate(&files, &pool));
     let load_only = best(|| load::argument(&read(&files)).policies.len());
     let total = best(|| run(&files, &pool));
     println!("read and parse {:>8.2} ms", ms(parse.0));
+    println!("with the crate {:>8.2} ms ({} documents)", ms(usual.0), usual.1);
     println!("load policies  {:>8.2} ms", ms(load_only.0));
     println!("everything     {:>8.2} ms ({} results)", ms(total.0), total.1);
     println!("everything / parse = {:.2}", total.0.as_secs_f64() / parse.0.as_secs_f64());
+    println!("everything / parse with the crate = {:.2}", total.0.as_secs_f64() / usual.0.as_secs_f64());
+}
+
+/// Reads and parses the same files as `serde_yaml_ng` does it, the maintained successor of `serde_yaml`.
+fn parse_with_crate(files: &[PathBuf], pool: &Path) -> usize {
+    let count = |text: &str| {
+        let documents = serde_yaml_ng::Deserializer::from_str(text);
+        documents.filter_map(|d| serde_yaml_ng::Value::deserialize(d).ok()).filter(|v| !v.is_null()).count()
+    };
+    let policies: usize = read(files).iter().map(|t| count(&t.text)).sum();
+    policies + count(&std::fs::read_to_string(pool).unwrap_or_default())
 }
 
 fn parse_only(files: &[PathBuf], pool: &Path) -> usize {
@@ -176,6 +191,14 @@ fn slowest(files: &[PathBuf], pool: &Path) {
             Request::new(parts, Profile::kyverno_cli(), engine.functions()).ok()
         })
         .collect();
+    if let Ok(name) = std::env::var("EPHOR_POLICY") {
+        // For a profile of one policy.
+        let at = engine.set().policies().iter().position(|p| *p.name == *name).unwrap_or_default();
+        for _ in 0..200 {
+            requests.iter().for_each(|r| drop(std::hint::black_box(engine.evaluate_policy(at, r))));
+        }
+        return;
+    }
     let mut times: Vec<(Duration, usize, String)> = (0..engine.set().policies().len())
         .map(|at| {
             let (took, n) = best(|| requests.iter().map(|r| engine.evaluate_policy(at, r).len()).sum());

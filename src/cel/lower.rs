@@ -4,8 +4,6 @@
 //! it is made: literals, conversions of literals, constant regular expressions. What is computed here
 //! costs nothing later, as in the reference.
 
-use std::borrow::Cow;
-
 use crate::functions::cel::{self as library, Call};
 use crate::functions::{Context, regex};
 use crate::ir::Expr;
@@ -175,7 +173,10 @@ impl Lowering<'_> {
             }
             ("or" | "orValue", true) => {
                 let unwrap = &**function == "orValue";
-                return Ok(Expr::OrElse { sides: Box::new([next(), next()]), unwrap });
+                return Ok(Expr::OrElse { sides: Box::new([next(), next()]), unwrap, eager: false });
+            }
+            ("orValue", false) if args.len() == 2 && self.cx.cel_level.is_new() => {
+                return Ok(Expr::OrElse { sides: Box::new([next(), next()]), unwrap: true, eager: true });
             }
             _ => {}
         }
@@ -210,8 +211,7 @@ impl Lowering<'_> {
         if CONVERSIONS.contains(&function.name)
             && let [Expr::Const(v)] = &args[..]
         {
-            let values = [Cow::Borrowed(v)];
-            let call = Call { args: &values, known, cx: self.cx };
+            let call = Call { args: &[v], known, cx: self.cx };
             return library::call(function, &call).map(Expr::Const).map_err(|f| f.cel_text());
         }
         if matches!(function.name, "matches" | "find" | "findAll")
@@ -573,7 +573,7 @@ fn each(expr: Expr, change: &dyn Fn(&mut Walk)) -> Expr {
             }))
         }
         Expr::Bind(parts) => Expr::Bind(pair(parts)),
-        Expr::OrElse { sides, unwrap } => Expr::OrElse { sides: pair(sides), unwrap },
+        Expr::OrElse { sides, unwrap, eager } => Expr::OrElse { sides: pair(sides), unwrap, eager },
         other => other,
     }
 }

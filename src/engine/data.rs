@@ -85,6 +85,8 @@ pub struct Data<'r> {
     /// What does not change.
     pub world: World<'r>,
     root: &'r Value,
+    /// `request.object` of the root, as long as no other `request` was added.
+    object: Option<&'r Value>,
     /// Top-level names that were added; the last of equal names counts.
     overlay: Vec<(Str, Value)>,
     /// The first position of `overlay` that was replaced since the last snapshot was taken or gone back to.
@@ -101,6 +103,7 @@ impl<'r> Data<'r> {
         Data {
             world,
             root,
+            object: root.at(&["request", "object"]).filter(|o| !o.is_null()),
             overlay: Vec::new(),
             replaced_from: usize::MAX,
             entries: Vec::new(),
@@ -133,6 +136,9 @@ impl<'r> Data<'r> {
 
     /// Sets a top-level name, replacing what was there.
     pub fn set(&mut self, name: &Str, value: Value) {
+        if &**name == "request" {
+            self.object = None;
+        }
         match self.overlay.iter_mut().enumerate().find(|(_, (k, _))| k == name) {
             Some((at, slot)) => {
                 slot.1 = value;
@@ -227,7 +233,8 @@ impl<'r> Data<'r> {
             self.ensure(&query.needs)?;
         }
         let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
-        let env = Env::new(self.root, self.world.functions).with_overlay(&self.overlay);
+        let env =
+            Env::new(self.root, self.world.functions).with_overlay(&self.overlay).with_object(self.object);
         let env = self.sorting(query, env);
         eval(expr, env).map_err(Trouble::Eval)
     }

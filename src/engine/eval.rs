@@ -30,6 +30,8 @@ pub struct Env<'f, 'a> {
     root: &'a Value,
     /// Top-level names on top of it; the last of equal names counts.
     overlay: &'a [(Str, Value)],
+    /// What `request.object` reads, where that is known and there.
+    object: Option<&'a Value>,
     /// What functions may know of the world.
     pub functions: &'a functions::Context,
     /// Where lists are noted that get sorted; without it nobody but the caller of `sort_by` sees the order.
@@ -50,7 +52,16 @@ struct Frame<'f, 'a> {
 impl<'f, 'a> Env<'f, 'a> {
     /// An environment without binders.
     pub fn new(root: &'a Value, functions: &'a functions::Context) -> Self {
-        Env { root, overlay: &[], functions, sorted: None, locals: None, meter: None, lazies: None }
+        Env {
+            root,
+            overlay: &[],
+            object: None,
+            functions,
+            sorted: None,
+            locals: None,
+            meter: None,
+            lazies: None,
+        }
     }
 
     /// With a meter on which strict nodes are charged.
@@ -73,7 +84,7 @@ impl<'f, 'a> Env<'f, 'a> {
     /// Its fault.
     pub fn lazy(&self, n: u32) -> Result<&'a Value, Fault> {
         let lazies = self.lazies.ok_or_else(|| Fault::new("no such variable"))?;
-        lazies.get(n, *self)
+        lazies.get(n, self)
     }
 
     /// The same without binders.
@@ -134,6 +145,13 @@ impl<'f, 'a> Env<'f, 'a> {
         self
     }
 
+    /// With what `request.object` reads, which most paths begin with.
+    #[must_use]
+    pub fn with_object(mut self, object: Option<&'a Value>) -> Self {
+        self.object = object;
+        self
+    }
+
     fn root(&self) -> Cow<'a, Value> {
         match (self.root, self.overlay) {
             (root, []) => Cow::Borrowed(root),
@@ -147,6 +165,12 @@ impl<'f, 'a> Env<'f, 'a> {
 
     /// Reads keys from the root without putting it together.
     fn read_root(&self, keys: &'a [Str], access: Access) -> Evaluated<'a> {
+        if let (Some(object), [request, part, rest @ ..]) = (self.object, keys)
+            && &**request == "request"
+            && &**part == "object"
+        {
+            return read_path(Cow::Borrowed(object), rest, access);
+        }
         if let Some((first, rest)) = keys.split_first()
             && let Some((_, v)) = self.overlay.iter().rev().find(|(name, _)| name == first)
         {
@@ -249,7 +273,7 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
 
 /// Evaluates the nodes of which most expressions consist; the others are a call away, so that the stack
 /// and the registers that they need are no burden here.
-fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
+pub(super) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     let found = match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
         Expr::Local(n) => env.local(*n).map(Cow::Borrowed),
@@ -268,6 +292,17 @@ fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             let left = env.settle(left);
             Ok(compare(*op, *rule, &left, &right)?.map_or(Cow::Borrowed(&NULL), constant))
         }
+        Expr::Walk(_)
+        | Expr::Test(_)
+        | Expr::Cond(_)
+        | Expr::Decide { .. }
+        | Expr::Invoke(_)
+        | Expr::Lazy(_)
+        | Expr::OneOf { .. }
+        | Expr::Make(_)
+        | Expr::Loop(_)
+        | Expr::Bind(_)
+        | Expr::OrElse { .. } => strict(expr, env),
         other => node(other, env),
     };
     match env.sorted {
@@ -344,10 +379,13 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
                 _ => Err(Fault::new("invalid node value type")),
             }
         }
-        Expr::Const(_) | Expr::Local(_) | Expr::Path { .. } | Expr::Rescue { .. } | Expr::Compare { .. } => {
-            value(expr, env)
-        }
-        Expr::Walk(_)
+        // These are evaluated where most nodes are.
+        Expr::Const(_)
+        | Expr::Local(_)
+        | Expr::Path { .. }
+        | Expr::Rescue { .. }
+        | Expr::Compare { .. }
+        | Expr::Walk(_)
         | Expr::Test(_)
         | Expr::Cond(_)
         | Expr::Decide { .. }
@@ -357,7 +395,7 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         | Expr::Make(_)
         | Expr::Loop(_)
         | Expr::Bind(_)
-        | Expr::OrElse { .. } => strict(expr, *env),
+        | Expr::OrElse { .. } => value(expr, env),
         // An expression reference that is no argument has no value of its own.
         Expr::Lambda { .. } => Ok(Cow::Owned(Value::Map(Map::new()))),
         Expr::Fail { args, text } => {

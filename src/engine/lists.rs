@@ -11,7 +11,7 @@ use crate::ir::expr::Over;
 use crate::ir::ops::{flatten, flatten_into, truthy, walk};
 use crate::value::{Fault, List, Map, Value};
 
-use super::eval::{Env, Evaluated, NULL, eval};
+use super::eval::{Env, Evaluated, NULL, value as eval};
 
 /// Evaluates a projection or a flattening.
 pub(super) fn made<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
@@ -30,22 +30,22 @@ pub(super) fn made<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     }
     match expr {
         Expr::Project { over, source, keep, body } => {
-            project(*over, eval(source, *env)?, keep.as_deref(), body.as_deref(), env)
+            project(*over, eval(source, env)?, keep.as_deref(), body.as_deref(), env)
         }
         Expr::Flatten(source) => match &**source {
             Expr::List(items) if !env.is_sorting() => {
                 let mut out = Vec::new();
                 for e in items {
-                    flatten_into(&mut out, eval(e, *env)?);
+                    flatten_into(&mut out, eval(e, env)?);
                 }
                 Ok(Cow::Owned(Value::list(out)))
             }
-            source => Ok(match eval(source, *env)?.as_list() {
+            source => Ok(match eval(source, env)?.as_list() {
                 Some(items) => Cow::Owned(flatten(items)),
                 None => Cow::Borrowed(&NULL),
             }),
         },
-        other => eval(other, *env),
+        other => eval(other, env),
     }
 }
 
@@ -88,7 +88,7 @@ fn each<'a>(
             Cow::Owned(Value::List(l)) => l.iter().try_for_each(|v| to(Cow::Owned(v.clone()))),
             other => to(other),
         }),
-        other => match eval(other, *env)? {
+        other => match eval(other, env)? {
             Cow::Borrowed(Value::List(l)) => l.iter().try_for_each(|v| to(Cow::Borrowed(v))).map(|()| true),
             Cow::Owned(Value::List(l)) => l.iter().try_for_each(|v| to(Cow::Owned(v.clone()))).map(|()| true),
             _ => Ok(false),

@@ -65,6 +65,33 @@ pub enum Effect {
     Looked(super::review::images::Looked),
 }
 
+/// Texts that many results share.
+#[derive(Clone, Copy)]
+pub(super) enum Stock {
+    /// None.
+    Empty,
+    /// `success`
+    Success,
+    /// `skip`
+    Skip,
+    /// `rule passed`
+    Passed,
+}
+
+/// A text that many results share.
+pub(super) fn stock(which: Stock) -> Str {
+    thread_local! {
+        // One for each thread: counting references to the same text from all threads is slow.
+        static TEXTS: [Str; 4] = ["", "success", "skip", "rule passed"].map(Str::from);
+    }
+    TEXTS.with(|[empty, success, skip, passed]| match which {
+        Stock::Empty => empty.clone(),
+        Stock::Success => success.clone(),
+        Stock::Skip => skip.clone(),
+        Stock::Passed => passed.clone(),
+    })
+}
+
 impl RuleOutcome {
     /// A result without properties.
     pub fn new(rule: &Str, kind: RuleKind, status: Status, message: impl Into<Str>) -> RuleOutcome {

@@ -15,7 +15,7 @@ use crate::ir::strict::map_of;
 use crate::value::object::{is_found_by, is_mutation};
 use crate::value::{Fault, Object, Str, Value};
 
-use super::eval::{Env, Evaluated, eval};
+use super::eval::{Env, Evaluated, value as eval};
 
 /// What evaluations are charged on.
 #[derive(Debug)]
@@ -80,10 +80,10 @@ impl<'a> Lazies<'a> {
     }
 
     /// Computes a value on a meter of its own.
-    fn compute(&self, expr: &Expr, env: Env<'_, '_>) -> Result<Value, Fault> {
-        let Some(limit) = env.limit() else { return eval(expr, env.without_locals()).map(Cow::into_owned) };
+    fn compute(&self, expr: &Expr, env: &Env<'_, '_>) -> Result<Value, Fault> {
+        let Some(limit) = env.limit() else { return eval(expr, &env.without_locals()).map(Cow::into_owned) };
         let meter = Meter::new(limit);
-        let result = eval(expr, env.without_locals().with_meter(&meter)).map(Cow::into_owned);
+        let result = eval(expr, &env.without_locals().with_meter(&meter)).map(Cow::into_owned);
         self.spent.set(self.spent.get().saturating_add(meter.spent()));
         result
     }
@@ -92,7 +92,7 @@ impl<'a> Lazies<'a> {
     ///
     /// # Errors
     /// `composited variable "x" fails to evaluate: …`.
-    pub fn get<'b>(&'b self, at: u32, env: Env<'_, 'b>) -> Result<&'b Value, Fault>
+    pub fn get<'b>(&'b self, at: u32, env: &Env<'_, 'b>) -> Result<&'b Value, Fault>
     where
         'a: 'b,
     {
@@ -129,7 +129,7 @@ fn overload() -> Fault {
 }
 
 /// Evaluates a strict node.
-pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
+pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     match expr {
         Expr::Walk(walk) => {
             let (found, optional) = walked(walk, env)?;
@@ -151,10 +151,7 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
                 _ => Err(overload()),
             }
         }
-        Expr::Decide { all, sides } => {
-            decided(*all, [&sides[0], &sides[1]].map(|side| move || eval(side, env)))
-                .map(|b| Cow::Owned(Value::Bool(b)))
-        }
+        Expr::Decide { all, sides } => decided(*all, sides, env).map(|b| Cow::Owned(Value::Bool(b))),
         Expr::Lazy(n) => env.lazy(*n).map(Cow::Borrowed),
         Expr::Invoke(invoke) => invoked(invoke, env),
         Expr::OneOf { value, set } => {
@@ -167,27 +164,70 @@ pub fn strict<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
             let [value, body] = &**parts;
             env.bind_later(value, body).map(Cow::Owned)
         }
-        Expr::OrElse { sides, unwrap } => {
-            let left = eval(&sides[0], env)?;
-            match left.as_optional() {
-                Some(None) => eval(&sides[1], env),
-                Some(Some(v)) if *unwrap => {
-                    fits(v)?;
-                    Ok(Cow::Owned(v.clone()))
+        Expr::OrElse { sides, unwrap: true, eager: true } => {
+            let left = maybe(&sides[0], env)?;
+            let right = eval(&sides[1], env);
+            if !right.as_ref().is_err_and(Fault::ends) {
+                env.charge(1)?;
+            }
+            let right = right?;
+            match left {
+                Maybe::Nothing => Ok(right),
+                Maybe::Inside(v) | Maybe::Plain(v) => {
+                    fits(&v)?;
+                    Ok(v)
                 }
-                None if env.functions.cel_level == CelLevel::V30 => Err(overload()),
-                _ => Ok(left),
             }
         }
+        Expr::OrElse { sides, unwrap, .. } => match maybe(&sides[0], env)? {
+            Maybe::Nothing => eval(&sides[1], env),
+            Maybe::Inside(v) if *unwrap => {
+                fits(&v)?;
+                Ok(v)
+            }
+            Maybe::Inside(v) => Ok(Cow::Owned(Value::optional(Some(v.into_owned())))),
+            Maybe::Plain(_) if env.functions.cel_level == CelLevel::V30 => Err(overload()),
+            Maybe::Plain(v) => Ok(v),
+        },
         _ => Err(Fault::new("not a strict node")),
     }
 }
 
+/// A value that may be missing, without its wrapping.
+enum Maybe<'a> {
+    /// An optional value that holds nothing.
+    Nothing,
+    /// What an optional value holds.
+    Inside(Cow<'a, Value>),
+    /// A value that is not optional.
+    Plain(Cow<'a, Value>),
+}
+
+/// Evaluates what is expected to be optional; what a walk finds is never wrapped.
+fn maybe<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Result<Maybe<'a>, Fault> {
+    let v = match expr {
+        Expr::Walk(walk) => match walked(walk, env)? {
+            (None, _) => return Ok(Maybe::Nothing),
+            (Some(v), true) => return Ok(Maybe::Inside(v)),
+            (Some(v), false) => {
+                fits(&v)?;
+                v
+            }
+        },
+        expr => eval(expr, env)?,
+    };
+    let inner = match v.as_optional() {
+        None => return Ok(Maybe::Plain(v)),
+        Some(inner) => inner.cloned(),
+    };
+    Ok(inner.map_or(Maybe::Nothing, |v| Maybe::Inside(Cow::Owned(v))))
+}
+
 /// Three-valued logic: the deciding value wins over faults, else the first fault.
-fn decided<'a>(all: bool, sides: [impl FnOnce() -> Evaluated<'a>; 2]) -> Result<bool, Fault> {
+fn decided<'a>(all: bool, sides: &'a [Expr; 2], env: &Env<'_, 'a>) -> Result<bool, Fault> {
     let mut first = None;
     for side in sides {
-        match side() {
+        match eval(side, env) {
             Ok(v) => match *v {
                 Value::Bool(b) if b != all => return Ok(b),
                 Value::Bool(_) => {}
@@ -203,7 +243,7 @@ fn decided<'a>(all: bool, sides: [impl FnOnce() -> Evaluated<'a>; 2]) -> Result<
 type Walked<'a> = Result<(Option<Cow<'a, Value>>, bool), Fault>;
 
 /// What a walk finds (`None` = an optional step found nothing), and whether it had optional steps.
-fn walked<'a>(walk: &'a Walk, env: Env<'_, 'a>) -> Walked<'a> {
+fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
     let base = eval(&walk.base, env);
     if walk.charged && !base.as_ref().is_err_and(Fault::ends) {
         env.charge(1)?;
@@ -336,7 +376,10 @@ fn is_read(expr: &Expr) -> bool {
 /// What stands under a key or at a position; `None` when nothing does.
 fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
     match base {
-        Value::Map(_) => Ok(base.cel_entry(key).flatten()),
+        Value::Map(m) => Ok(match key {
+            Value::Str(key) => m.get(key),
+            _ => None,
+        }),
         Value::List(items) => {
             let at = match key {
                 Value::Int(i) => usize::try_from(*i).ok(),
@@ -375,7 +418,7 @@ fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
 /// The fields of a patch.
 const PATCH: [&str; 4] = ["op", "path", "from", "value"];
 
-fn tested<'a>(test: &'a Test, env: Env<'_, 'a>) -> Result<bool, Fault> {
+fn tested<'a>(test: &'a Test, env: &Env<'_, 'a>) -> Result<bool, Fault> {
     let (found, optional) = walked(&test.walk, env)?;
     let Some(v) = found else { return Ok(false) };
     let (inner, optional) = match v.as_optional() {
@@ -409,7 +452,7 @@ fn has_key(v: &Value, key: &Str) -> Result<bool, Fault> {
     }
 }
 
-fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
+fn invoked<'a>(invoke: &'a Invoke, env: &Env<'_, 'a>) -> Evaluated<'a> {
     match &*invoke.args {
         [one] => called(invoke, [eval(one, env)], env),
         [one, two] => {
@@ -438,73 +481,69 @@ fn invoked<'a>(invoke: &'a Invoke, env: Env<'_, 'a>) -> Evaluated<'a> {
 }
 
 /// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
-fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: Env<'_, 'a>) -> Evaluated<'a> {
-    fn slot<'r>(result: &'r Evaluated<'_>) -> Option<&'r Value> {
-        result.as_ref().ok().map(|v| &**v)
-    }
-    const NULL: &Value = &Value::Null;
+fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &Env<'_, 'a>) -> Evaluated<'a> {
     // Most calls have one or two arguments, which need no list on the heap.
     match results.as_ref() {
-        [one] => {
-            let given = [slot(one)];
-            let args = given.map(|v| Cow::Borrowed(v.unwrap_or(NULL)));
-            run(invoke, results.as_ref(), &given, &args, env)
-        }
-        [one, two] => {
-            let given = [slot(one), slot(two)];
-            let args = given.map(|v| Cow::Borrowed(v.unwrap_or(NULL)));
-            run(invoke, results.as_ref(), &given, &args, env)
-        }
+        [Ok(one)] => run(invoke, &[one], env),
+        [Ok(one), Ok(two)] => run(invoke, &[one, two], env),
         more => {
-            let given: Vec<Option<&Value>> = more.iter().map(slot).collect();
-            let args: Vec<Cow<'_, Value>> = given.iter().map(|v| Cow::Borrowed(v.unwrap_or(NULL))).collect();
-            run(invoke, more, &given, &args, env)
+            let Some(first) = more.iter().find_map(|r| r.as_ref().err()) else {
+                let args: Vec<&Value> = more.iter().filter_map(|r| Some(&**r.as_ref().ok()?)).collect();
+                return run(invoke, &args, env);
+            };
+            if let Some(end) = more.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
+                return Err(end.clone());
+            }
+            if env.is_metered() && !invoke.known.prepared {
+                let given: Vec<Option<&Value>> = more.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
+                charge_call(invoke, &given, None, env)?;
+            }
+            Err(first.clone())
         }
     }
 }
 
-fn run<'a>(
-    invoke: &'a Invoke,
-    results: &[Evaluated<'a>],
-    given: &[Option<&Value>],
-    args: &[Cow<'_, Value>],
-    env: Env<'_, 'a>,
-) -> Evaluated<'a> {
-    if let Some(fault) = results.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
-        return Err(fault.clone());
-    }
-    let failed = results.iter().find_map(|r| r.as_ref().err());
-    let outcome = match failed {
-        Some(fault) => Err(fault.clone()),
-        None => {
-            let call = Call { args, known: invoke.known, cx: env.functions };
-            match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
-                true => cel::call(invoke.function, &call),
-                false => Err(cel::no_overload(invoke.function.name, &call)),
-            }
-        }
+/// Runs a function on its arguments, and charges the call.
+fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<'a> {
+    let call = Call { args, known: invoke.known, cx: env.functions };
+    let outcome = match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
+        true => cel::call(invoke.function, &call),
+        false => Err(cel::no_overload(invoke.function.name, &call)),
     };
     if outcome.as_ref().is_err_and(Fault::ends) {
         return outcome.map(Cow::Owned);
     }
-    if env.is_metered() && (failed.is_none() || !invoke.known.prepared) {
-        let level = env.functions.cel_level;
-        let charge = Charge { args: given, result: outcome.as_ref().ok(), known: invoke.known, level };
-        if let Some(fault) = cel::upset(invoke.function.name, &charge) {
-            return Err(fault);
-        }
-        env.charge((invoke.function.cost)(&charge))?;
+    if env.is_metered() {
+        let result = outcome.as_ref().ok();
+        match *args {
+            [one] => charge_call(invoke, &[Some(one)], result, env),
+            [one, two] => charge_call(invoke, &[Some(one), Some(two)], result, env),
+            _ => charge_call(invoke, &args.iter().copied().map(Some).collect::<Vec<_>>(), result, env),
+        }?;
     }
     let v = outcome?;
     fits(&v)?;
     Ok(Cow::Owned(v))
 }
 
+fn charge_call(
+    invoke: &Invoke,
+    args: &[Option<&Value>],
+    result: Option<&Value>,
+    env: &Env<'_, '_>,
+) -> Result<(), Fault> {
+    let charge = Charge { args, result, known: invoke.known, level: env.functions.cel_level };
+    match cel::upset(invoke.function.name, &charge) {
+        Some(fault) => Err(fault),
+        None => env.charge((invoke.function.cost)(&charge)),
+    }
+}
+
 const LIST_COST: u64 = 10;
 const MAP_COST: u64 = 30;
 const STRUCT_COST: u64 = 40;
 
-fn made(make: &Make, env: Env<'_, '_>) -> Result<Value, Fault> {
+fn made(make: &Make, env: &Env<'_, '_>) -> Result<Value, Fault> {
     match make {
         Make::List(items, optional) => charged(list(items, optional, env), LIST_COST, env),
         Make::Map(entries) => charged(map(entries, env), MAP_COST, env),
@@ -513,7 +552,7 @@ fn made(make: &Make, env: Env<'_, '_>) -> Result<Value, Fault> {
 }
 
 /// A literal is charged even when a part of it is a fault.
-fn charged(made: Result<Value, Fault>, amount: u64, env: Env<'_, '_>) -> Result<Value, Fault> {
+fn charged(made: Result<Value, Fault>, amount: u64, env: &Env<'_, '_>) -> Result<Value, Fault> {
     if !made.as_ref().is_err_and(Fault::ends) {
         env.charge(amount)?;
     }
@@ -531,7 +570,7 @@ fn part(v: Value, optional: bool, what: &str) -> Result<Option<Value>, Fault> {
     }
 }
 
-fn list(items: &[Expr], optional: &[usize], env: Env<'_, '_>) -> Result<Value, Fault> {
+fn list(items: &[Expr], optional: &[usize], env: &Env<'_, '_>) -> Result<Value, Fault> {
     let mut out = Vec::with_capacity(items.len());
     for (i, item) in items.iter().enumerate() {
         let v = eval(item, env)?.into_owned();
@@ -540,7 +579,7 @@ fn list(items: &[Expr], optional: &[usize], env: Env<'_, '_>) -> Result<Value, F
     Ok(Value::list(out))
 }
 
-fn map(entries: &[(Expr, Expr, bool)], env: Env<'_, '_>) -> Result<Value, Fault> {
+fn map(entries: &[(Expr, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault> {
     let mut out = Vec::with_capacity(entries.len());
     for (key, value, optional) in entries {
         let key = eval(key, env)?.into_owned();
@@ -555,7 +594,7 @@ fn map(entries: &[(Expr, Expr, bool)], env: Env<'_, '_>) -> Result<Value, Fault>
     Ok(map_of(out))
 }
 
-fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: Env<'_, '_>) -> Result<Value, Fault> {
+fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault> {
     let mut out = Vec::with_capacity(fields.len());
     for (field, value, optional) in fields {
         let v = eval(value, env)?.into_owned();
@@ -578,7 +617,7 @@ struct State {
     fault: Option<Fault>,
 }
 
-fn looped<'a>(l: &'a Loop, env: Env<'_, 'a>) -> Result<Value, Fault> {
+fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Result<Value, Fault> {
     let range = eval(&l.range, env)?;
     let mut state = State {
         kind: l.kind,
@@ -641,7 +680,7 @@ fn round<'a>(
     state: &mut State,
     first: &Value,
     second: &Value,
-    env: Env<'_, 'a>,
+    env: &Env<'_, 'a>,
 ) -> Result<bool, Fault> {
     let run =
         |body: &Expr| if l.two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
@@ -714,7 +753,7 @@ fn round<'a>(
 }
 
 /// Whether the later runtime's charges apply.
-fn is_new(env: Env<'_, '_>) -> bool {
+fn is_new(env: &Env<'_, '_>) -> bool {
     env.functions.cel_level.is_new()
 }
 

@@ -13,7 +13,7 @@ use crate::value::{Str, Value};
 
 use super::condition;
 use super::data::{Data, Trouble};
-use super::outcome::Status;
+use super::outcome::{Status, Stock, stock};
 use super::shape::{self, Outcome};
 
 /// Status and message of a check; `None` = no result.
@@ -266,7 +266,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
         data.release(before);
     }
     if counted {
-        return Some((Status::Pass, "rule passed".into()));
+        return Some((Status::Pass, stock(Stock::Passed)));
     }
     remembered.map(|text| (Status::Error, format!("failed to evaluate list: {text}").into()))
 }

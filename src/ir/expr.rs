@@ -240,6 +240,8 @@ pub enum Expr {
         sides: Box<[Expr; 2]>,
         /// Whether the content of the first is wanted.
         unwrap: bool,
+        /// Whether it is a call: both sides are evaluated, and a value that is not optional stands for itself.
+        eager: bool,
     },
     /// Evaluates the arguments, then fails with the text.
     Fail {

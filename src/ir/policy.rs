@@ -1,6 +1,6 @@
 //! Policies: rules and what they have in common.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::value::{Str, Value};
 
@@ -45,6 +45,8 @@ pub struct Policy {
     pub rule_count: usize,
     /// Names of all rules, generated ones included.
     pub rule_names: Box<[Str]>,
+    /// What [`Policy::rank`] found; a run asks every policy for it.
+    pub known_rank: OnceLock<u8>,
 }
 
 /// What follows from the results of a policy when a request comes in.
@@ -65,6 +67,8 @@ impl Follows {
 
 /// The rank of Kyverno's policies with rules.
 pub const KYVERNO: u8 = 0;
+/// The rank of policies with reviews that are none of the others.
+const REVIEW: u8 = 1;
 /// The rank of policies that look at payloads.
 const PAYLOAD: u8 = 2;
 /// The rank of Kubernetes' own policies.
@@ -90,7 +94,7 @@ impl Policy {
 
     /// Whether its rules are reviews.
     pub fn is_review(&self) -> bool {
-        matches!(self.rules.first().map(|r| &r.body), Some(Body::Review(_)))
+        matches!(self.rank(), REVIEW | PAYLOAD | CHECK | DELETION)
     }
 
     /// Whether it looks at data of any form.
@@ -121,11 +125,15 @@ impl Policy {
     /// Where it stands among policies of other kinds: policies with reviews come after Kyverno's own, of
     /// them those that look at payloads last, then those of Kubernetes.
     pub fn rank(&self) -> u8 {
+        *self.known_rank.get_or_init(|| self.find_rank())
+    }
+
+    fn find_rank(&self) -> u8 {
         match self.rules.first().map(|r| &r.body) {
             Some(Body::Review(r)) if matches!(r.body, Deed::Deletion) => DELETION,
             Some(Body::Review(r)) if matches!(r.view, View::Check(_)) => CHECK,
             Some(Body::Review(r)) if r.view == View::Payload => PAYLOAD,
-            Some(Body::Review(_)) => 1,
+            Some(Body::Review(_)) => REVIEW,
             Some(Body::Admission(_)) => KUBERNETES,
             _ => KYVERNO,
         }
@@ -133,7 +141,7 @@ impl Policy {
 
     /// Whether it is an admission policy of Kubernetes.
     pub fn is_admission(&self) -> bool {
-        matches!(self.rules.first().map(|r| &r.body), Some(Body::Admission(_)))
+        self.rank() == KUBERNETES
     }
 
     /// The rules for objects of a kind.

@@ -1,6 +1,6 @@
 //! ClusterPolicies, Policies and PolicyExceptions → the IR.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
 use crate::cel::library::Admission;
@@ -57,6 +57,7 @@ pub fn policy(doc: &Value) -> Policy {
         by_kind,
         rule_count: all.len(),
         rule_names: all.iter().map(|c| Str::from(c.rule.text_at(&["name"]))).collect(),
+        known_rank: OnceLock::new(),
     }
 }
 
@@ -142,6 +143,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
             by_kind: Vec::new(),
             rule_count: 0,
             rule_names: Box::default(),
+            known_rank: OnceLock::new(),
         }),
         when: matcher(part("match"), &Origin::new("spec.match")),
         unless: exclude.map(|_| matcher(exclude, &Origin::new("spec.exclude"))),

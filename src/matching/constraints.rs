@@ -3,6 +3,8 @@
 //! In: constraints and the [`Attributes`] of a request. Out: the resource under which the request is
 //! accepted, if it is. The semantics' source is `docs/admission.md`, "Matching".
 
+use std::sync::OnceLock;
+
 use crate::ir::constraints::{AnyOf, Constraints, ResourcePath, ResourceRule, Scope};
 use crate::ir::matcher::Selector;
 use crate::kubernetes::{Kinds, Resource};
@@ -90,17 +92,43 @@ fn is_namespaces(group: &str, have: &str, name: &str) -> bool {
     group.is_empty() && have == name
 }
 
-/// Whether the constraints accept a target, and under which resource.
+/// What constraints look at of a target, made when the first of them asks. A copy of a target, which may
+/// be changed, makes its own.
+#[derive(Debug, Default)]
+pub struct Seen(OnceLock<(Attributes, Map)>);
+
+impl Clone for Seen {
+    fn clone(&self) -> Seen {
+        Seen::default()
+    }
+}
+
+impl Seen {
+    /// The attributes of a target and the labels of its namespace.
+    fn of<'s>(&'s self, target: &Target) -> &'s (Attributes, Map) {
+        self.0.get_or_init(|| {
+            let labels = if target.namespace_known {
+                target.namespace_labels.clone()
+            } else {
+                let mut named = Map::new();
+                named.insert("kubernetes.io/metadata.name", Value::Str(target.namespace.clone()));
+                named
+            };
+            (Attributes::of(target, target.kinds()), labels)
+        })
+    }
+}
+
+/// Whether the constraints accept a target.
 pub fn accepts_target(c: &Constraints, target: &Target) -> bool {
-    let attributes = Attributes::of(target, target.kinds());
-    let mut named = Map::new();
-    let labels = if target.namespace_known {
-        &target.namespace_labels
-    } else {
-        named.insert("kubernetes.io/metadata.name", Value::Str(target.namespace.clone()));
-        &named
-    };
-    matches!(accepts(c, &attributes, target.kinds(), || Ok::<_, ()>(labels)), Ok(Some(_)))
+    let (attributes, labels) = target.seen.of(target);
+    if !matches!(namespace_accepts(c, attributes, || Ok::<_, ()>(labels)), Ok(true)) {
+        return false;
+    }
+    let kinds = target.kinds();
+    object_accepts(c, attributes)
+        && matching(&c.exclude, attributes, kinds, c.equivalent).is_none()
+        && (c.rules.is_empty() || matching(&c.rules, attributes, kinds, c.equivalent).is_some())
 }
 
 /// The names of the kinds whose requests the constraints can accept; `None` when they cannot be told.
@@ -144,15 +172,7 @@ pub fn accepts<'l, E>(
         Ok(false) => return Ok(None),
         Err(e) => failed = Some(e),
     }
-    let on_object = |labels: &Option<Map>| match (&c.object_selector, labels) {
-        (Some(selector), Some(labels)) => selects(selector, labels),
-        _ => false,
-    };
-    let asks = c.object_selector.as_ref().is_some_and(|s| !s.is_empty());
-    if asks && !on_object(&a.labels) && !on_object(&a.old_labels) {
-        return Ok(None);
-    }
-    if accepted_by(&c.exclude, a, kinds, c.equivalent).is_some() {
+    if !object_accepts(c, a) || matching(&c.exclude, a, kinds, c.equivalent).is_some() {
         return Ok(None);
     }
     let found = match c.rules.is_empty() {
@@ -184,19 +204,43 @@ fn itself(a: &Attributes) -> Accepted {
     Accepted { resource: [a.group.clone(), a.version.clone(), a.resource.clone()], kind: a.kind.clone() }
 }
 
+/// Whether the object selector selects one of the objects.
+fn object_accepts(c: &Constraints, a: &Attributes) -> bool {
+    let on_object = |labels: &Option<Map>| match (&c.object_selector, labels) {
+        (Some(selector), Some(labels)) => selects(selector, labels),
+        _ => false,
+    };
+    let asks = c.object_selector.as_ref().is_some_and(|s| !s.is_empty());
+    !asks || on_object(&a.labels) || on_object(&a.old_labels)
+}
+
 /// The resource under which some rule accepts the request: its own before equivalent ones.
 fn accepted_by(rules: &[ResourceRule], a: &Attributes, kinds: &Kinds, equivalent: bool) -> Option<Accepted> {
+    let Some(other) = matching(rules, a, kinds, equivalent)? else { return Some(itself(a)) };
+    Some(Accepted {
+        resource: [other.group.clone(), other.version.clone(), other.plural.clone()],
+        kind: other.kind_of(&a.subresource)?,
+    })
+}
+
+/// The same; `Some(None)` is the request's own resource.
+fn matching<'k>(
+    rules: &[ResourceRule],
+    a: &Attributes,
+    kinds: &'k Kinds,
+    equivalent: bool,
+) -> Option<Option<&'k Resource>> {
     if rules.iter().any(|r| rule_accepts(r, a, &a.group, &a.version, &a.resource)) {
-        return Some(itself(a));
+        return Some(None);
     }
-    let own = kinds.resource(&a.group, &a.version, &a.resource).filter(|_| equivalent)?;
+    if rules.is_empty() || !equivalent {
+        return None;
+    }
+    let own = kinds.resource(&a.group, &a.version, &a.resource)?;
     rules.iter().find_map(|rule| {
         let fits = |r: &&Resource| rule_accepts(rule, a, &r.group, &r.version, &r.plural);
         let other = kinds.equivalents(own).filter(|r| r.kind_of(&a.subresource).is_some()).find(fits)?;
-        Some(Accepted {
-            resource: [other.group.clone(), other.version.clone(), other.plural.clone()],
-            kind: other.kind_of(&a.subresource)?,
-        })
+        Some(Some(other))
     })
 }
 

@@ -44,6 +44,8 @@ pub struct Target {
     pub exists: bool,
     /// The kinds of the cluster; `None` = those that every cluster has.
     pub kinds: Option<std::sync::Arc<Kinds>>,
+    /// What constraints look at.
+    pub seen: constraints::Seen,
 }
 
 /// Who makes a request.

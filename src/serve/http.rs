@@ -1,6 +1,6 @@
 //! HTTP: reviews in, answers out; health and metrics.
 //!
-//! A review is decided where it was read; policies that were slow once decide on threads for such work, while the
+//! A review is decided where it was read; policies that are slow decide on threads for such work, while the
 //! client waits until the deadline of the request. What is not ready then is answered by failure policy. When too many reviews are under way, the next ones are
 //! refused at once with status 429, so that those that were taken are answered in time.
 
@@ -35,9 +35,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long results that no answer waits for may take.
 const LATER: Duration = Duration::from_secs(30);
-/// Policies that take longer than this once are decided on threads of their own from then on, where a client
-/// need not wait for them and others are not held up.
-const QUICK: Duration = Duration::from_millis(20);
+/// How many reviews may wait for quick results that only audit. More of them would push each other out of the
+/// processors' caches: the results of the next ones are made before their answers.
+const AFTERWARDS: usize = 2;
 /// How long a client may take to send its body.
 const BODY: Duration = Duration::from_secs(30);
 
@@ -73,6 +73,7 @@ pub struct State {
     baseline: bool,
     running: Arc<Semaphore>,
     auditing: Arc<Semaphore>,
+    afterwards: Arc<Semaphore>,
 }
 
 impl State {
@@ -87,6 +88,7 @@ impl State {
     ) -> State {
         let (running, auditing) = (Semaphore::new(limits.running), Semaphore::new(limits.auditing));
         let (running, auditing) = (Arc::new(running), Arc::new(auditing));
+        let afterwards = Arc::new(Semaphore::new(AFTERWARDS));
         State {
             store,
             metrics,
@@ -98,6 +100,7 @@ impl State {
             baseline,
             running,
             auditing,
+            afterwards,
         }
     }
 }
@@ -287,9 +290,7 @@ async fn decision(
             let began = Instant::now();
             let answer = AssertUnwindSafe(|| snapshot.gate.answer(&route, &incoming, &Deadline::at(due)));
             let decision = std::panic::catch_unwind(answer);
-            if began.elapsed() > QUICK {
-                snapshot.slow.store(true, Ordering::Relaxed);
-            }
+            snapshot.pace.note(began.elapsed());
             decision
         }
     };
@@ -297,7 +298,7 @@ async fn decision(
         answer: Answer::denied(format!("internal error: {why}")),
         ..Decision::default()
     };
-    let done = if snapshot.slow.load(Ordering::Relaxed) {
+    let done = if snapshot.pace.is_slow() {
         match tokio::time::timeout_at(due.into(), tokio::task::spawn_blocking(work)).await {
             Ok(Ok(done)) => done,
             Ok(Err(e)) => return failed(&e.to_string()),
@@ -312,7 +313,8 @@ async fn decision(
     done.unwrap_or_else(|_| failed("the evaluation ended in a fault of the program"))
 }
 
-/// Results that no answer waits for. When too many wait for theirs, they are left out and counted.
+/// Results that no answer waits for, as long as few wait for theirs. When too many wait for slow ones, these
+/// are left out and counted.
 fn later(
     state: &App,
     snapshot: &Arc<Snapshot>,
@@ -322,16 +324,19 @@ fn later(
     decision: Decision,
 ) {
     let Some(request) = decision.request.filter(|r| snapshot.gate.audits(&route, r)) else { return };
-    let Ok(permit) = state.auditing.clone().try_acquire_owned() else {
+    let slow = snapshot.pace.is_slow();
+    let permit = if slow { &state.auditing } else { &state.afterwards }.clone().try_acquire_owned().ok();
+    if slow && permit.is_none() {
         state.metrics.audit_lost.inc();
         return;
-    };
+    }
+    let waits = permit.is_some();
     let (state, snapshot, incoming) = (state.clone(), snapshot.clone(), incoming.clone());
     let path = path.to_string();
-    let slow = snapshot.slow.load(Ordering::Relaxed);
     let work = move || {
-        let deadline = Deadline::at(Instant::now() + LATER);
-        let outcome = snapshot.gate.audit(&route, &request, &deadline);
+        let began = Instant::now();
+        let outcome = snapshot.gate.audit(&route, &request, &Deadline::at(began + LATER));
+        snapshot.pace.note(began.elapsed());
         state.metrics.results(&incoming, &request.target, &outcome);
         if let Some(reporter) = &state.reporter {
             reporter.offer(&incoming, &snapshot, &outcome, false);
@@ -341,11 +346,11 @@ fn later(
         }
         drop(permit);
     };
-    if slow {
-        tokio::task::spawn_blocking(work);
-    } else {
-        // Here, right after the answer: what was allocated is freed by the same thread.
-        tokio::spawn(async move { work() });
+    match (slow, waits) {
+        (true, _) => drop(tokio::task::spawn_blocking(work)),
+        // Right after the answer, by the same thread: what was allocated is freed where it was.
+        (false, true) => drop(tokio::spawn(async move { work() })),
+        (false, false) => drop(std::panic::catch_unwind(AssertUnwindSafe(work))),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod http;
 pub mod listener;
 pub mod live;
 pub mod metrics;
+pub mod pace;
 pub mod policies;
 pub mod reports;
 pub mod selfmade;

@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -20,6 +19,7 @@ use crate::sources::registry::Registry;
 use crate::value::Value;
 
 use super::live::{FromCluster, Link};
+use super::pace::Pace;
 
 /// What decides at a moment.
 pub struct Snapshot {
@@ -33,8 +33,8 @@ pub struct Snapshot {
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
-    /// Whether a decision took long.
-    pub slow: AtomicBool,
+    /// How long decisions take.
+    pub pace: Pace,
 }
 
 /// Where policies and data come from.
@@ -153,14 +153,14 @@ fn read(
     };
     let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
     lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
-    let slow = all.policies.iter().any(|p| reaches_out(&p.document, around));
+    let asks_others = all.policies.iter().any(|p| reaches_out(&p.document, around));
     let mut gate = Gate::new(all, cluster, &lost);
     if let Some(settings) = settings(places, around, &mut problems) {
         gate = gate.with_settings(Arc::new(settings));
     }
     problems.extend(gate.broken().iter().map(ToString::to_string));
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
-    Snapshot { gate, problems, generation, complete, policies, slow: AtomicBool::new(slow) }
+    Snapshot { gate, problems, generation, complete, policies, pace: Pace::new(asks_others) }
 }
 
 /// What operators set: in a file, else in the cluster.

@@ -64,12 +64,12 @@ impl Map {
     }
 
     fn position(&self, key: &str) -> Option<usize> {
-        let items = &self.0.items;
+        let Entries { items, index } = &*self.0;
         if items.len() <= INDEX_FROM {
             return items.iter().position(|(k, _)| &**k == key);
         }
         let index =
-            self.0.index.get_or_init(|| items.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect());
+            index.get_or_init(|| items.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect());
         index.get(key).copied()
     }
 
@@ -96,15 +96,14 @@ impl Map {
     }
 
     /// Sets `key`, in place when it exists and at the end when it is new; returns the former value.
-    pub fn insert(&mut self, key: impl Into<Str>, value: Value) -> Option<Value> {
-        let key = key.into();
-        let at = self.position(&key);
+    pub fn insert<K: AsRef<str> + Into<Str>>(&mut self, key: K, value: Value) -> Option<Value> {
+        let at = self.position(key.as_ref());
         let entries = Arc::make_mut(&mut self.0);
         match at.and_then(|i| entries.items.get_mut(i)) {
             Some(slot) => Some(std::mem::replace(&mut slot.1, value)),
             None => {
                 entries.index = OnceLock::new();
-                entries.items.push((key, value));
+                entries.items.push((key.into(), value));
                 None
             }
         }
@@ -150,5 +149,48 @@ impl FromIterator<(Str, Value)> for Map {
             }
         }
         Map::from_unique(items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::value::print::json;
+
+    /// Keys that often are the same.
+    fn keys() -> impl Strategy<Value = Vec<String>> {
+        prop::collection::vec("[ab]{0,3}|[a-z]{1,2}|é[xy]?", 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn a_map_finds_what_a_walk_over_its_entries_finds(all in keys(), removed in keys(), added in keys()) {
+            let numbered = |keys: &[String]| -> Vec<(Str, Value)> {
+                keys.iter().zip(0..).map(|(k, i)| (Str::from(&**k), Value::Int(i))).collect()
+            };
+            let mut map: Map = numbered(&all).into_iter().collect();
+            for key in &removed {
+                map.remove(key);
+            }
+            for (key, value) in numbered(&added) {
+                map.insert(key, value);
+            }
+            let unique = Map::from_unique(map.iter().map(|(k, v)| (k.clone(), v.clone())).collect());
+            for key in all.iter().chain(&removed).chain(&added) {
+                let walked = map.iter().find(|(k, _)| &***k == key).map(|(_, v)| json(v));
+                prop_assert_eq!(map.get(key).map(json), walked.clone());
+                prop_assert_eq!(unique.get(key).map(json), walked);
+            }
+            let expected = |key: &String| {
+                let at = |keys: &[String]| keys.iter().rposition(|k| k == key).map(|i| i as i64);
+                at(&added).or_else(|| at(&all).filter(|_| !removed.contains(key)))
+            };
+            for key in all.iter().chain(&added) {
+                let found = map.get(key).and_then(|v| if let Value::Int(i) = v { Some(*i) } else { None });
+                prop_assert_eq!(found, expected(key));
+            }
+        }
     }
 }

@@ -33,6 +33,7 @@ pub mod variables;
 mod whole;
 pub mod wildcard;
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 pub use fault::Fault;
@@ -161,25 +162,48 @@ impl Value {
     /// A copy in which every integer is a double, as a generic JSON parse would have given it.
     /// Parts without integers are shared with the original.
     pub fn with_float_numbers(&self) -> Value {
+        self.floating().unwrap_or_else(|| self.clone())
+    }
+
+    /// The same, `None` without integers.
+    fn floating(&self) -> Option<Value> {
         match self {
-            Value::Int(i) => Value::Float(*i as f64),
-            Value::UInt(u) => Value::Float(*u as f64),
-            Value::List(l) if l.iter().any(Value::holds_integers) => {
-                Value::List(l.iter().map(Value::with_float_numbers).collect())
-            }
-            Value::Map(m) if m.values().any(Value::holds_integers) => {
-                Value::Map(m.iter().map(|(k, v)| (k.clone(), v.with_float_numbers())).collect())
-            }
-            other => other.clone(),
+            Value::Int(i) => Some(Value::Float(*i as f64)),
+            Value::UInt(u) => Some(Value::Float(*u as f64)),
+            Value::List(_) | Value::Map(_) => self.changed_inside(Value::floating),
+            _ => None,
         }
     }
 
-    fn holds_integers(&self) -> bool {
+    /// A copy in which items of a list or values of an object are what `change` makes of them; `None` when
+    /// it changes none. Looks at each once.
+    pub(super) fn changed_inside(&self, change: fn(&Value) -> Option<Value>) -> Option<Value> {
+        fn first<'v>(
+            mut values: impl Iterator<Item = &'v Value>,
+            change: fn(&Value) -> Option<Value>,
+        ) -> Option<(usize, Option<Value>)> {
+            let mut at = 0;
+            values.find_map(|v| {
+                at += 1;
+                change(v).map(|made| (at - 1, Some(made)))
+            })
+        }
+        let made = |i: usize, v: &Value, (at, first): &mut (usize, Option<Value>)| match i.cmp(at) {
+            Ordering::Less => v.clone(),
+            Ordering::Equal => first.take().unwrap_or_default(),
+            Ordering::Greater => change(v).unwrap_or_else(|| v.clone()),
+        };
         match self {
-            Value::Int(_) | Value::UInt(_) => true,
-            Value::List(l) => l.iter().any(Value::holds_integers),
-            Value::Map(m) => m.values().any(Value::holds_integers),
-            _ => false,
+            Value::List(items) => {
+                let mut first = first(items.iter(), change)?;
+                Some(Value::list(items.iter().enumerate().map(|(i, v)| made(i, v, &mut first)).collect()))
+            }
+            Value::Map(m) => {
+                let mut first = first(m.values(), change)?;
+                let entries = m.iter().enumerate().map(|(i, (k, v))| (k.clone(), made(i, v, &mut first)));
+                Some(Value::Map(Map::from_unique(entries.collect())))
+            }
+            _ => None,
         }
     }
 

@@ -9,26 +9,16 @@ const LIMIT: f64 = 9_223_372_036_854_775_808.0;
 impl Value {
     /// The value written as JSON and read back. Parts that stay as they are are shared.
     pub fn with_whole_numbers(&self) -> Value {
-        match self {
-            Value::List(l) if l.iter().any(Value::changes_when_read_back) => {
-                Value::List(l.iter().map(Value::with_whole_numbers).collect())
-            }
-            Value::Map(m) if m.values().any(Value::changes_when_read_back) => {
-                Value::Map(m.iter().map(|(k, v)| (k.clone(), v.with_whole_numbers())).collect())
-            }
-            Value::Float(f) if is_whole(*f) => Value::Int(*f as i64),
-            Value::UInt(u) => i64::try_from(*u).map_or(Value::Float(*u as f64), Value::Int),
-            other => other.clone(),
-        }
+        self.whole().unwrap_or_else(|| self.clone())
     }
 
-    fn changes_when_read_back(&self) -> bool {
+    /// The same, `None` when it stays as it is.
+    fn whole(&self) -> Option<Value> {
         match self {
-            Value::Float(f) => is_whole(*f),
-            Value::UInt(_) => true,
-            Value::List(l) => l.iter().any(Value::changes_when_read_back),
-            Value::Map(m) => m.values().any(Value::changes_when_read_back),
-            _ => false,
+            Value::Float(f) => is_whole(*f).then(|| Value::Int(*f as i64)),
+            Value::UInt(u) => Some(i64::try_from(*u).map_or(Value::Float(*u as f64), Value::Int)),
+            Value::List(_) | Value::Map(_) => self.changed_inside(Value::whole),
+            _ => None,
         }
     }
 }

@@ -27,34 +27,74 @@ pub struct Standard<'a> {
 
 /// The findings that are left after `entries`.
 pub fn apply<'f>(
-    mut findings: Vec<Cow<'f, Shown>>,
+    findings: Vec<Cow<'f, Shown>>,
     entries: &Value,
     pod: &Pod<'_>,
     standard: Standard<'_>,
 ) -> Vec<Cow<'f, Shown>> {
-    for entry in entries.as_list().unwrap_or_default() {
-        if findings.is_empty() {
-            break;
-        }
+    let entries = entries.as_list().unwrap_or_default();
+    let mut left: Vec<Left<'_>> = findings.iter().map(|f| Left { of: &f.finding, errors: None }).collect();
+    for entry in entries {
         let Entry { control, images, field, values } = Entry::new(entry);
-        if findings.iter().all(|f| f.finding.control != control) {
+        if left.iter().all(|l| l.is_gone() || l.of.control != control) {
             continue;
         }
         let by_image = !images.is_empty();
         for found in part(pod, images, control, standard) {
-            let Some(original) = findings.iter_mut().find(|f| f.finding.id == found.id) else { continue };
+            let is_it = |l: &&mut Left<'_>| !l.is_gone() && l.of.id == found.id;
+            let Some(original) = left.iter_mut().find(is_it) else { continue };
             for error in &found.errors {
                 let fits = (field.is_empty() || general(field.bytes(), error.field.bytes()))
                     && (values.is_empty() || error.bad.all(|v| any_matches(values, v)));
                 if fits {
-                    remove_one(original, error, by_image);
+                    original.remove_one(error, by_image);
                 }
             }
-            let id = found.id;
-            findings.retain(|f| f.finding.id != id || !f.finding.errors.is_empty());
+            // Without errors a finding goes, also where it had none.
+            if original.of.errors.is_empty() {
+                original.errors = Some(Vec::new());
+            }
         }
     }
-    findings
+    let kept: Vec<Option<Vec<usize>>> = left.into_iter().map(|l| l.errors).collect();
+    let rest = |(shown, kept): (Cow<'f, Shown>, Option<Vec<usize>>)| match kept {
+        None => Some(shown),
+        Some(kept) if kept.is_empty() => None,
+        Some(kept) => {
+            let f = &shown.finding;
+            let errors = kept.iter().filter_map(|at| f.errors.get(*at).cloned()).collect();
+            let finding = Finding { detail: f.detail.clone(), errors, ..*f };
+            Some(Cow::Owned(Shown { finding, text: None }))
+        }
+    };
+    findings.into_iter().zip(kept).filter_map(rest).collect()
+}
+
+/// A finding and the errors that it still has.
+struct Left<'f> {
+    of: &'f Finding,
+    /// Positions of its errors in their order by now; `None` = as they were.
+    errors: Option<Vec<usize>>,
+}
+
+impl Left<'_> {
+    fn is_gone(&self) -> bool {
+        self.errors.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// Removes the first error of the same field; of the same container when images are named. The last
+    /// error takes its place, which decides about the next removal (the reference's behaviour).
+    fn remove_one(&mut self, error: &FieldError, by_image: bool) {
+        let all = &self.of.errors;
+        let errors = self.errors.get_or_insert_with(|| (0..all.len()).collect());
+        let is_same = |e: &FieldError| {
+            general(generalised(error.field.bytes()), e.field.bytes())
+                && (!by_image || e.container == error.container)
+        };
+        if let Some(at) = errors.iter().position(|at| all.get(*at).is_some_and(is_same)) {
+            errors.swap_remove(at);
+        }
+    }
 }
 
 /// An entry, read.
@@ -112,19 +152,4 @@ fn generalised(field: impl Iterator<Item = u8>) -> impl Iterator<Item = u8> {
             (true, true) => None,
         }
     })
-}
-
-/// Removes the first error of the same field; of the same container when images are named. The last
-/// error takes its place, which decides about the next removal (the reference's behaviour).
-fn remove_one(shown: &mut Cow<'_, Shown>, error: &FieldError, by_image: bool) {
-    let errors = &shown.finding.errors;
-    let at = errors.iter().position(|e| {
-        general(generalised(error.field.bytes()), e.field.bytes())
-            && (!by_image || e.container == error.container)
-    });
-    if let Some(at) = at {
-        let shown = shown.to_mut();
-        shown.finding.errors.swap_remove(at);
-        shown.text = None;
-    }
 }

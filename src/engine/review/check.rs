@@ -12,9 +12,9 @@ use crate::functions::cel::proxy::{Answer, answer};
 use crate::ir::Policy;
 use crate::ir::review::{Deed, Proxy, View};
 use crate::ir::rule::Body;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
-use super::{Scope, common};
+use super::{Part, Scope, rooted};
 
 /// See the module page; none where the policy is about other requests.
 pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) -> Option<RuleOutcome> {
@@ -24,11 +24,9 @@ pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) 
     if of != proxy {
         return None;
     }
-    let mut m = Map::new();
-    m.insert("object", request.clone());
-    common(&mut m);
+    let root = rooted([(Part::Object, request.clone())]);
     let lazies = Lazies::bare(&review.lazies);
-    let scope = Scope { root: Cow::Owned(Value::Map(m)), functions, lazies };
+    let scope = Scope { root: Cow::Owned(root), functions, lazies };
     let result =
         |status, text: &str| Some(RuleOutcome::new(&policy.name, rule.kind, status, text.to_owned()));
     let passed_over = || result(Status::Skip, "request does not match");

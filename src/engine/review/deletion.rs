@@ -12,9 +12,8 @@ use crate::engine::strict::Lazies;
 use crate::ir::Policy;
 use crate::ir::review::Exemption;
 use crate::ir::rule::Body;
-use crate::value::{Map, Value};
 
-use super::{Scope, common, excepted, limited_to, namespace};
+use super::{Part, Scope, excepted, limited_to, namespace, rooted};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +38,7 @@ pub fn run(
     if (subject == Subject::Object || has_kind) && !applies(rule, request) {
         return None;
     }
-    let mut m = Map::new();
-    m.insert("object", object.clone());
-    m.insert("namespaceObject", namespace(request));
-    common(&mut m);
-    let root = Value::Map(m);
+    let root = rooted([(Part::Object, object.clone()), (Part::Namespace, namespace(request))]);
     let root = match &policy.namespace {
         Some(own) => limited_to(&root, own),
         None => root,

@@ -15,7 +15,7 @@ use crate::value::{Fault, Map, Str, Value};
 use super::Request;
 use super::eval::{Env, eval};
 use super::expressions::admission_request;
-use super::outcome::{RuleOutcome, Status};
+use super::outcome::{RuleOutcome, Status, Stock, stock};
 use super::run::Surroundings;
 use super::strict::{Lazies, Meter};
 
@@ -112,7 +112,8 @@ fn enter<'s>(
     exemptions: &[Exemption],
 ) -> Result<Scope<'s>, Box<RuleOutcome>> {
     let failed = |text: &str| Box::new(broken(rule, review, text));
-    let skipped = || Box::new(RuleOutcome::new(&"".into(), rule.kind, Status::Skip, "skip"));
+    let skipped =
+        || Box::new(RuleOutcome::new(&stock(Stock::Empty), rule.kind, Status::Skip, stock(Stock::Skip)));
     let mut root = match &policy.namespace {
         Some(namespace) => Cow::Owned(limited_to(root, namespace)),
         None => Cow::Borrowed(root),
@@ -164,10 +165,10 @@ fn one(
     let Deed::Verdicts(verdicts) = &review.body else { return None };
     let (at, result) = decided(verdicts, &scope);
     let (status, text) = match result {
-        Ok(()) => (Status::Pass, Str::from("success")),
+        Ok(()) => (Status::Pass, stock(Stock::Success)),
         Err((status, text)) => (status, text),
     };
-    let mut result = RuleOutcome::new(&"".into(), rule.kind, status, text);
+    let mut result = RuleOutcome::new(&stock(Stock::Empty), rule.kind, status, text);
     if status != Status::Error {
         match annotations(review, &scope, &scope.root) {
             Ok(properties) => result.properties = properties,
@@ -290,17 +291,61 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("generator", "generator.Context"),
 ];
 
-/// What does not depend on the request.
-fn common(m: &mut Map) {
-    for (name, type_name) in RECEIVERS {
-        m.insert(name, outside::receiver(type_name, None));
+/// What roots have in common.
+struct Common {
+    /// The names of what depends on the request.
+    names: [Str; 4],
+    /// All else.
+    entries: Vec<(Str, Value)>,
+}
+
+thread_local! {
+    // One for each thread: counting references to the same values from all threads is slow.
+    static COMMON: Common = Common::new();
+}
+
+impl Common {
+    fn new() -> Common {
+        let receiver =
+            |(name, type_name): (&str, &str)| (Str::from(name), outside::receiver(type_name, None));
+        let mut entries: Vec<(Str, Value)> = RECEIVERS.into_iter().map(receiver).collect();
+        let others = [
+            ("image", outside::IMAGE_DATA),
+            ("json", "json.Json"),
+            ("yaml", "yaml.Yaml"),
+            ("mcp", "mcp.MCP"),
+        ];
+        entries.extend(others.map(receiver));
+        entries.push(("mylib_version".into(), Value::from("")));
+        entries.push(("exceptions".into(), exceptions_value(Vec::new(), Vec::new())));
+        Common { names: ["object", "oldObject", "request", "namespaceObject"].map(Str::from), entries }
     }
-    m.insert("image", outside::receiver(outside::IMAGE_DATA, None));
-    m.insert("json", outside::receiver("json.Json", None));
-    m.insert("yaml", outside::receiver("yaml.Yaml", None));
-    m.insert("mcp", outside::receiver("mcp.MCP", None));
-    m.insert("mylib_version", Value::from(""));
-    m.insert("exceptions", exceptions_value(Vec::new(), Vec::new()));
+}
+
+/// What of a root depends on the request.
+#[derive(Clone, Copy)]
+enum Part {
+    Object,
+    OldObject,
+    Request,
+    Namespace,
+}
+
+/// A root with these parts, each given once.
+fn rooted<const N: usize>(parts: [(Part, Value); N]) -> Value {
+    COMMON.with(|common| {
+        let [object, old, request, namespace] = &common.names;
+        let name = |part| match part {
+            Part::Object => object,
+            Part::OldObject => old,
+            Part::Request => request,
+            Part::Namespace => namespace,
+        };
+        let mut entries = Vec::with_capacity(N + common.entries.len());
+        entries.extend(parts.into_iter().map(|(part, value)| (name(part).clone(), value)));
+        entries.extend(common.entries.iter().cloned());
+        Value::Map(Map::from_unique(entries))
+    })
 }
 
 /// An absent object is an empty map.
@@ -316,9 +361,6 @@ enum Absent {
 }
 
 fn root(request: &Request, absent: Absent) -> Value {
-    let mut m = Map::new();
-    m.insert("object", or_empty(&request.object));
-    m.insert("oldObject", or_empty(&request.old_object));
     let mut r = admission_request(request);
     if request.sent.is_none() {
         r.insert("uid", Value::from(""));
@@ -329,21 +371,23 @@ fn root(request: &Request, absent: Absent) -> Value {
     };
     r.insert("object", shown(&request.object));
     r.insert("oldObject", shown(&request.old_object));
-    m.insert("request", Value::Map(r));
-    m.insert("namespaceObject", namespace(request));
-    common(&mut m);
-    Value::Map(m)
+    let (object, old) = (or_empty(&request.object), or_empty(&request.old_object));
+    rooted([
+        (Part::Object, object),
+        (Part::OldObject, old),
+        (Part::Request, Value::Map(r)),
+        (Part::Namespace, namespace(request)),
+    ])
 }
 
 fn payload_root(request: &Request) -> Value {
-    let mut m = Map::new();
     let object = if request.object.is_null() { &request.old_object } else { &request.object };
-    m.insert("object", object.clone());
-    for absent in ["oldObject", "request", "namespaceObject"] {
-        m.insert(absent, Value::Null);
-    }
-    common(&mut m);
-    Value::Map(m)
+    rooted([
+        (Part::Object, object.clone()),
+        (Part::OldObject, Value::Null),
+        (Part::Request, Value::Null),
+        (Part::Namespace, Value::Null),
+    ])
 }
 
 /// The namespace of the object, when it is known.

@@ -14,7 +14,7 @@ fn extreme(call: &Call<'_>, wanted: Ordering) -> Given {
     let items: Vec<Value> = match (call.args.len(), first) {
         (1, Value::List(l)) if l.is_empty() => return fault("math.@max(list) argument must not be empty"),
         (1, Value::List(l)) => l.iter().cloned().collect(),
-        _ => call.args.iter().map(|v| v.clone().into_owned()).collect(),
+        _ => call.args.iter().map(|v| (*v).clone()).collect(),
     };
     let mut best: Option<Value> = None;
     for item in items {

@@ -32,8 +32,6 @@ mod table;
 mod time;
 mod token;
 
-use std::borrow::Cow;
-
 use super::Context;
 use crate::ir::expr::Known;
 use crate::value::{Fault, Value};
@@ -49,7 +47,7 @@ pub type Given = Option<Result<Value, Fault>>;
 /// A call.
 pub struct Call<'a> {
     /// The arguments, the receiver first.
-    pub args: &'a [Cow<'a, Value>],
+    pub args: &'a [&'a Value],
     /// What the checker knows.
     pub known: Known,
     /// What functions may know of the world.
@@ -60,7 +58,7 @@ impl<'a> Call<'a> {
     /// The argument at a position; null when there is none.
     pub fn arg(&self, at: usize) -> &'a Value {
         const NULL: &Value = &Value::Null;
-        self.args.get(at).map_or(NULL, |v| &**v)
+        self.args.get(at).copied().unwrap_or(NULL)
     }
 
     /// The text at a position.

@@ -230,7 +230,14 @@ fn strict(expr: &Expr) -> Form<'_> {
         }
         Expr::Lazy(n) => plain(format!("lazy{n}"), []),
         Expr::Bind(parts) => plain("bind", &**parts),
-        Expr::OrElse { sides, unwrap } => plain(if *unwrap { "or-else[value]" } else { "or-else" }, &**sides),
+        Expr::OrElse { sides, unwrap, eager } => {
+            let name = match (unwrap, eager) {
+                (false, _) => "or-else",
+                (true, false) => "or-else[value]",
+                (true, true) => "or-else[value,eager]",
+            };
+            plain(name, &**sides)
+        }
         _ => plain("?", []),
     }
 }

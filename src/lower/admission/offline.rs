@@ -2,7 +2,7 @@
 //!
 //! There every request creates an object, so rules for other operations accept nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::ir::admission::{Bound, PolicyBinding};
 use crate::ir::constraints::{AnyOf, Constraints};
@@ -52,6 +52,7 @@ pub fn policy(document: &Value) -> Policy {
         by_kind: Vec::new(),
         rule_count: 1,
         rule_names: Box::new([name]),
+        known_rank: OnceLock::new(),
     }
 }
 

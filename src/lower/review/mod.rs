@@ -12,7 +12,7 @@ mod images;
 
 pub use exemption::exemption;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::cel::library::KyvernoKind;
 use crate::ir::policy::Follows;
@@ -80,6 +80,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         by_kind: Vec::new(),
         rule_count: 1,
         rule_names: Box::new([Str::from("")]),
+        known_rank: OnceLock::new(),
         name,
     };
     Lowered { policy, error, faults }

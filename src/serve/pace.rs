@@ -1,0 +1,74 @@
+//! Whether decisions are slow.
+//!
+//! In: how long each took by the clock. Out: whether the next ones should be made on threads where nobody else
+//! waits. A thread may be kept from running while it decides, so that one long decision says nothing: slow are
+//! policies whose decisions take long again and again, and those that ask others.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// A decision that takes longer is a long one.
+const QUICK: Duration = Duration::from_millis(20);
+/// How many quick decisions make up for a long one.
+const WEIGHT: u32 = 16;
+/// From here on decisions are slow.
+const SLOW: u32 = 3 * WEIGHT;
+/// What is remembered at most.
+const MOST: u32 = 2 * SLOW;
+
+/// See the module page.
+#[derive(Debug)]
+pub struct Pace {
+    asks_others: bool,
+    strain: AtomicU32,
+}
+
+impl Pace {
+    /// Of policies; those that ask others are slow from the beginning.
+    pub fn new(asks_others: bool) -> Pace {
+        Pace { asks_others, strain: AtomicU32::new(0) }
+    }
+
+    /// Whether decisions are slow.
+    pub fn is_slow(&self) -> bool {
+        self.asks_others || self.strain.load(Ordering::Relaxed) >= SLOW
+    }
+
+    /// Notes how long a decision took.
+    pub fn note(&self, took: Duration) {
+        let is_long = took > QUICK;
+        if !is_long && self.strain.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let next =
+            |strain: u32| Some(if is_long { (strain + WEIGHT).min(MOST) } else { strain.saturating_sub(1) });
+        let _ = self.strain.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_are_slow_when_they_take_long_again_and_again() {
+        let (long, short) = (Duration::from_millis(21), Duration::from_millis(1));
+        let pace = Pace::new(false);
+        for _ in 0..10 {
+            pace.note(long);
+            (0..WEIGHT).for_each(|_| pace.note(short));
+        }
+        assert!(!pace.is_slow(), "one in seventeen is chance");
+        (0..3).for_each(|_| pace.note(long));
+        assert!(pace.is_slow());
+        (0..MOST).for_each(|_| pace.note(short));
+        assert!(!pace.is_slow(), "they became quick");
+    }
+
+    #[test]
+    fn policies_that_ask_others_are_slow_however_quick_the_answers_are() {
+        let pace = Pace::new(true);
+        pace.note(Duration::ZERO);
+        assert!(pace.is_slow());
+    }
+}
