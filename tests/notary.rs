@@ -392,15 +392,15 @@ fn image_policies_count_the_attestors_of_notary() {
         let clock =
             if clock.is_empty() { String::new() } else { format!(", tsaCerts: {{value: {}}}", text(clock)) };
         let policy = format!(
-            "apiVersion: policies.kyverno.io/v1\nkind: ImageValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}\n  validationConfigurations: {{mutateDigest: false, verifyDigest: false, required: false}}\n  attestors: [{{name: team, notary: {{certs: {{value: {}}}{clock}}}}}]\n  validations: [{{expression: 'images.containers.all(i, verifyImageSignatures(i, [attestors.team]) == 1)', message: no}}]\n",
+            "apiVersion: policies.kyverno.io/v1\nkind: ImageValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}\n  validationConfigurations: {{mutateDigest: false, verifyDigest: false, required: false}}\n  attestors: [{{name: team, notary: {{certs: {{value: {}}}{clock}}}}}]\n  validations: [{{expression: 'images.containers.all(i, verifyImageSignatures(i, [attestors.team]) == 1)', message: refused}}]\n",
             text(&trusted.certificate.pem())
         );
         says(&policy, &oci.name("app", "1"))
     };
     assert_eq!(of(&ca, ""), "pass: success");
-    assert_eq!(of(&stranger, ""), "fail: no");
+    assert_eq!(of(&stranger, ""), "fail: refused");
     // Who wants timestamps gets none from this signature.
-    assert_eq!(of(&ca, &stranger.certificate.pem()), "fail: no");
+    assert_eq!(of(&ca, &stranger.certificate.pem()), "fail: refused");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::value::quote::quote;
 use crate::value::time::Time;
 
 use super::chain::Link;
-use super::jws::SIGNING_AUTHORITY;
+use super::jws::{EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, STAMP, TIME, TRUE_TIME};
 use super::notary::{Claims, Envelope, algorithm_named};
 
 const TAG: u64 = 18;
@@ -17,13 +17,6 @@ const ALGORITHM: i64 = 1;
 const CRITICAL: i64 = 2;
 const CONTENT_TYPE: i64 = 3;
 const CHAIN: i64 = 33;
-const SCHEME: &str = "io.cncf.notary.signingScheme";
-const TIME: &str = "io.cncf.notary.signingTime";
-const TRUE_TIME: &str = "io.cncf.notary.authenticSigningTime";
-const EXPIRY: &str = "io.cncf.notary.expiry";
-const PLUGIN: &str = "io.cncf.notary.verificationPlugin";
-/// Where a signature holds a timestamp of itself.
-const STAMP: &str = "io.cncf.notary.timestampSignature";
 /// Algorithms by number, in the order of [`Link::algorithm`].
 const KNOWN: [(i64, &str); 10] = [
     (-37, "PS256"),
@@ -49,8 +42,18 @@ fn named<'f>(fields: &'f Fields, name: &str) -> Option<&'f Cbor> {
     fields.iter().find(|(key, _)| key.as_text() == Some(name)).map(|(_, value)| value)
 }
 
-/// The parts of an envelope: protected and other headers, payload, signature.
-fn parts(bytes: &[u8]) -> Result<(Vec<u8>, Fields, Vec<u8>, Vec<u8>), String> {
+/// The parts of an envelope.
+struct Parts {
+    /// The headers that are signed.
+    protected: Vec<u8>,
+    /// Other headers.
+    other: Fields,
+    /// Empty = it is not there.
+    payload: Vec<u8>,
+    signature: Vec<u8>,
+}
+
+fn parts(bytes: &[u8]) -> Result<Parts, String> {
     const INVALID: &str = "cbor: invalid COSE_Sign1_Tagged object";
     // The tag 18 and an array of four.
     if bytes.first() != Some(&0xd2) {
@@ -75,17 +78,17 @@ fn parts(bytes: &[u8]) -> Result<(Vec<u8>, Fields, Vec<u8>, Vec<u8>), String> {
             Err("empty signature".into())
         }
         (Cbor::Bytes(protected), Cbor::Map(other), Cbor::Bytes(payload), Cbor::Bytes(signature)) => {
-            Ok((protected, other, payload, signature))
+            Ok(Parts { protected, other, payload, signature })
         }
         (Cbor::Bytes(protected), Cbor::Map(other), Cbor::Null, Cbor::Bytes(signature)) => {
-            Ok((protected, other, Vec::new(), signature))
+            Ok(Parts { protected, other, payload: Vec::new(), signature })
         }
         _ => Err(INVALID.into()),
     }
 }
 
 /// The headers that are signed; what is critical must be there.
-fn protected(bytes: &[u8]) -> Result<(Fields, Vec<Cbor>), String> {
+fn headers(bytes: &[u8]) -> Result<(Fields, Vec<Cbor>), String> {
     const INVALID: &str = "cbor: invalid protected header: ";
     if bytes.is_empty() {
         return Ok(Default::default());
@@ -117,8 +120,8 @@ fn protected(bytes: &[u8]) -> Result<(Fields, Vec<Cbor>), String> {
 /// The reference's text.
 pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     let cannot = |e: String| format!("unable to parse the digital signature, error : {e}");
-    let (signed_bytes, other, payload, signature) = parts(bytes).map_err(cannot)?;
-    let (fields, critical) = protected(&signed_bytes).map_err(cannot)?;
+    let Parts { protected, other, payload, signature } = parts(bytes).map_err(cannot)?;
+    let (fields, critical) = headers(&protected).map_err(cannot)?;
     let ders: Vec<Vec<u8>> = match labelled(&other, CHAIN) {
         Some(Cbor::Array(all)) => all.iter().filter_map(|c| c.as_bytes().cloned()).collect(),
         _ => Vec::new(),
@@ -141,7 +144,7 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     };
     let message = Cbor::Array(vec![
         Cbor::Text("Signature1".into()),
-        Cbor::Bytes(signed_bytes),
+        Cbor::Bytes(protected),
         Cbor::Bytes(Vec::new()),
         Cbor::Bytes(payload.clone()),
     ]);

@@ -15,12 +15,18 @@ use crate::value::{Map, Value};
 use super::chain::Link;
 use super::notary::{Claims, Envelope, algorithm_named};
 
-const SCHEME: &str = "io.cncf.notary.signingScheme";
-const TIME: &str = "io.cncf.notary.signingTime";
-const TRUE_TIME: &str = "io.cncf.notary.authenticSigningTime";
-const EXPIRY: &str = "io.cncf.notary.expiry";
+/// The header with the scheme.
+pub const SCHEME: &str = "io.cncf.notary.signingScheme";
+/// The header with the time of signing.
+pub const TIME: &str = "io.cncf.notary.signingTime";
+/// The same, from somebody trusted.
+pub const TRUE_TIME: &str = "io.cncf.notary.authenticSigningTime";
+/// The header with the end of its time.
+pub const EXPIRY: &str = "io.cncf.notary.expiry";
+/// The header that names a plugin.
+pub const PLUGIN: &str = "io.cncf.notary.verificationPlugin";
 /// Where a signature holds a timestamp of itself.
-const STAMP: &str = "io.cncf.notary.timestampSignature";
+pub const STAMP: &str = "io.cncf.notary.timestampSignature";
 
 /// Reads an envelope and checks its signature.
 ///
@@ -161,7 +167,7 @@ fn claims(header: &Value) -> Result<Claims, String> {
         authority,
         signed: if authority { truly_signed } else { signed },
         expiry,
-        plugin: critical.contains(&"io.cncf.notary.verificationPlugin"),
+        plugin: critical.contains(&PLUGIN),
     })
 }
 
