@@ -183,17 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_what_was_promised_can_be_changed() {
+    fn no_part_of_a_certificate_counts() {
         let good = bytes(PROMISED);
-        // The outer signature is the issuer's and not looked at here.
-        let (at, length) = (4, good.len() - 90);
-        for at in at..length {
-            let mut bad = good.clone();
-            bad[at] ^= 0x41;
-            assert!(said(&bad, ISSUER, LOG).is_err(), "byte {at}");
-        }
-        for at in 0..good.len() - 1 {
-            let _ = said(&good[..at], ISSUER, LOG);
+        for at in 0..good.len() {
+            assert!(said(&good[..at], ISSUER, LOG).is_err(), "{at} bytes");
         }
     }
 }
