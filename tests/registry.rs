@@ -285,3 +285,57 @@ fn registries_that_misbehave_give_errors() {
     );
     assert!(says("endless").contains("the answer has more than 4194304 bytes"), "{}", says("endless"));
 }
+
+#[test]
+fn bundles_count_when_the_key_signed_a_statement_about_the_image() {
+    let mut oci = registry();
+    let good = oci.image("app", "bundled");
+    oci.bundle("app", &good, &oci::team(), &good);
+    let other = oci.image("app", "strange");
+    oci.bundle("app", &other, &oci::stranger(), &other);
+    let elsewhere = oci.image("app", "elsewhere");
+    oci.bundle("app", &elsewhere, &oci::team(), &good);
+    let junk = oci.image("app", "junk");
+    oci.refer("app", &junk, "application/vnd.dev.sigstore.bundle.v0.3+json", r#"{"mediaType":"x"}"#);
+    let policy = check(&oci, &format!("      type: SigstoreBundle\n{}", by_team("")));
+    let host = &oci.host;
+    let says = |tag: &str| {
+        let refused =
+            format!("fail: failed to verify image {host}/app:{tag}: .attestors[0].entries[0].keys: ");
+        one(&apply(&policy, &oci.name("app", tag), &[])).replace(&refused, "")
+    };
+    assert_eq!(says("bundled"), format!("pass: verified image signatures for {host}/app:bundled"));
+    for tag in ["strange", "elsewhere", "signed"] {
+        assert_eq!(says(tag), "sigstore bundle verification failed: no matching signatures found", "{tag}");
+    }
+    assert_eq!(
+        says("junk"),
+        format!(
+            "failed to fetch bundles: {host}/app:junk: failed to unmarshal bundle: error getting bundle version: validation error: unsupported media type: x"
+        )
+    );
+}
+
+#[test]
+fn statements_in_bundles_must_be_of_the_type_and_fit_the_conditions() {
+    let mut oci = registry();
+    let image = oci.image("app", "bundled");
+    oci.bundle("app", &image, &oci::team(), &image);
+    let says = |kind: &str, least: u32| {
+        let attestor = attestor(TEAM_KEY);
+        let policy = check(
+            &oci,
+            &format!(
+                "      type: SigstoreBundle\n{NO_DIGEST}      attestations:\n      - type: {kind}\n        attestors: [{{entries: [{attestor}]}}]\n        conditions: [{{all: [{{key: '{{{{ scanner.score }}}}', operator: GreaterThan, value: {least}, message: too low}}]}}]\n"
+            ),
+        );
+        one(&apply(&policy, &oci.name("app", "bundled"), &[]))
+    };
+    let name = format!("{}/app@{image}", oci.host);
+    assert_eq!(
+        says("https://example.com/scan/v1", 5),
+        format!("pass: verified image attestations for {name}")
+    );
+    assert!(says("https://example.com/scan/v1", 9).ends_with("scan/v1: too low"));
+    assert!(says("https://example.com/other", 5).ends_with("no matching signatures found"));
+}

@@ -5,7 +5,8 @@ use p521::ecdsa::signature::hazmat::PrehashVerifier;
 use p521::pkcs8::spki::SubjectPublicKeyInfoRef;
 use ring::signature::{
     ED25519, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
-    RSA_PKCS1_2048_8192_SHA384, UnparsedPublicKey, VerificationAlgorithm,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512,
+    UnparsedPublicKey, VerificationAlgorithm,
 };
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
@@ -134,6 +135,35 @@ impl PublicKey {
                 self.verify_curve(&of.of(message), signature)
             }
         }
+    }
+
+    /// Verifies a signature in the form of JOSE and COSE: two numbers side by side, each as long as the curve's, or RSA
+    /// with PSS padding and a salt as long as the hash.
+    ///
+    /// # Errors
+    /// The reference's text.
+    pub fn verify_jose(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
+        const REFUSED: &str = "crypto/ecdsa: verification error";
+        let (length, own) = match self {
+            PublicKey::P256(_) => (64, Hash::Sha256),
+            PublicKey::P384(_) => (96, Hash::Sha384),
+            PublicKey::P521(_) => (132, Hash::Sha512),
+            PublicKey::Rsa(key) => {
+                let algorithm = match of {
+                    Hash::Sha224 | Hash::Sha256 => &RSA_PSS_2048_8192_SHA256,
+                    Hash::Sha384 => &RSA_PSS_2048_8192_SHA384,
+                    Hash::Sha512 => &RSA_PSS_2048_8192_SHA512,
+                };
+                let verified = UnparsedPublicKey::new(algorithm, key).verify(message, signature);
+                return verified.map_err(|_| "crypto/rsa: verification error");
+            }
+            PublicKey::Ed25519(_) => return Err("key is of invalid type"),
+        };
+        if signature.len() != length || of != own {
+            return Err(REFUSED);
+        }
+        let der = pair(signature).ok_or(REFUSED)?;
+        self.verify_curve(&of.of(message), &der).map_err(|_| REFUSED)
     }
 
     /// Verifies a signature by a key on a curve.

@@ -1,7 +1,7 @@
 //! A small registry of images on this machine: manifests, blobs, what refers to them, signatures made here.
 #![allow(dead_code, clippy::expect_used)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,6 +43,8 @@ struct Kept {
     manifests: HashMap<(String, String), String>,
     blobs: HashMap<String, Vec<u8>>,
     referrers: HashMap<String, Vec<serde_json::Value>>,
+    /// What refers to these is kept under a tag.
+    unlisted: HashSet<String>,
     bad: HashMap<String, Tag>,
 }
 
@@ -159,29 +161,51 @@ impl Oci {
 
     /// Keeps a signed statement beside an image.
     pub fn state(&mut self, repository: &str, digest: &str, key: &SigningKey, predicate: &str) {
-        let predicate: serde_json::Value = serde_json::from_str(predicate).expect("JSON");
-        let statement = serde_json::json!({
-            "_type": "https://in-toto.io/Statement/v0.1",
-            "predicateType": "https://example.com/scan/v1",
-            "subject": [{"name": repository, "digest": {"sha256": digest.trim_start_matches("sha256:")}}],
-            "predicate": predicate,
-        })
-        .to_string();
-        let kind = "application/vnd.in-toto+json";
-        let signature: Signature =
-            key.sign(format!("DSSEv1 {} {kind} {} {statement}", kind.len(), statement.len()).as_bytes());
-        let envelope = serde_json::json!({
-            "payloadType": kind,
-            "payload": BASE64_STANDARD.encode(&statement),
-            "signatures": [{"keyid": "", "sig": BASE64_STANDARD.encode(signature.to_der().as_bytes())}],
-        })
-        .to_string();
+        let envelope = envelope(repository, digest, key, predicate).to_string();
         let layer = self.blob(envelope.as_bytes());
         self.beside(repository, digest, "att", layer, "");
     }
 
-    /// Keeps an artifact that refers to an image.
-    pub fn refer(&mut self, repository: &str, digest: &str, kind: &str, content: &str) {
+    /// Keeps a bundle with a signed statement about something.
+    pub fn bundle(&mut self, repository: &str, digest: &str, key: &SigningKey, about: &str) {
+        let kind = "application/vnd.dev.sigstore.bundle.v0.3+json";
+        let bundle = serde_json::json!({
+            "mediaType": kind,
+            "verificationMaterial": {"publicKey": {"hint": ""}, "tlogEntries": []},
+            "dsseEnvelope": envelope(repository, about, key, r#"{"scanner":{"score":7}}"#),
+        });
+        self.refer(repository, digest, kind, &bundle.to_string());
+    }
+
+    /// Keeps a signature of the Notary Project that refers to an image or to something that refers to one; its digest.
+    pub fn notarize(&mut self, repository: &str, digest: &str, media_type: &str, envelope: &[u8]) -> String {
+        const KIND: &str = "application/vnd.cncf.notary.signature";
+        let (mut layer, mut config) = (self.blob(envelope), self.blob(b"{}"));
+        layer["mediaType"] = media_type.into();
+        config["mediaType"] = KIND.into();
+        let manifest = serde_json::json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer], "subject": {"digest": digest},
+        });
+        let own = self.manifest(repository, &format!("of-{}", &digest[7..]), &manifest);
+        let descriptor = serde_json::json!({"mediaType": MANIFEST, "digest": own, "artifactType": KIND});
+        self.kept.lock().expect("a lock").referrers.entry(digest.into()).or_default().push(descriptor);
+        own
+    }
+
+    /// Keeps what refers to an image under a tag, as registries do that do not know the question.
+    pub fn list_by_tag(&mut self, repository: &str, digest: &str) {
+        let list = self.kept.lock().expect("a lock").referrers.remove(digest).unwrap_or_default();
+        self.manifest(repository, &digest.replace(':', "-"), &serde_json::json!({"manifests": list}));
+        self.kept.lock().expect("a lock").unlisted.insert(digest.to_owned());
+    }
+
+    /// The size of a manifest.
+    pub fn size(&self, repository: &str, digest: &str) -> usize {
+        self.kept.lock().expect("a lock").manifests[&(repository.to_owned(), digest.to_owned())].len()
+    }
+
+    /// Keeps an artifact that refers to an image; its digest.
+    pub fn refer(&mut self, repository: &str, digest: &str, kind: &str, content: &str) -> String {
         let (layer, config) = (self.blob(content.as_bytes()), self.blob(b"{}"));
         let manifest = serde_json::json!({
             "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": kind, "config": config, "layers": [layer],
@@ -189,7 +213,28 @@ impl Oci {
         let own = self.manifest(repository, "artifact", &manifest);
         let descriptor = serde_json::json!({"mediaType": MANIFEST, "digest": own, "artifactType": kind});
         self.kept.lock().expect("a lock").referrers.entry(digest.into()).or_default().push(descriptor);
+        own
     }
+}
+
+/// A DSSE envelope with a statement about a digest.
+fn envelope(repository: &str, digest: &str, key: &SigningKey, predicate: &str) -> serde_json::Value {
+    let predicate: serde_json::Value = serde_json::from_str(predicate).expect("JSON");
+    let statement = serde_json::json!({
+        "_type": "https://in-toto.io/Statement/v0.1",
+        "predicateType": "https://example.com/scan/v1",
+        "subject": [{"name": repository, "digest": {"sha256": digest.trim_start_matches("sha256:")}}],
+        "predicate": predicate,
+    })
+    .to_string();
+    let kind = "application/vnd.in-toto+json";
+    let signature: Signature =
+        key.sign(format!("DSSEv1 {} {kind} {} {statement}", kind.len(), statement.len()).as_bytes());
+    serde_json::json!({
+        "payloadType": kind,
+        "payload": BASE64_STANDARD.encode(&statement),
+        "signatures": [{"keyid": "", "sig": BASE64_STANDARD.encode(signature.to_der().as_bytes())}],
+    })
 }
 
 fn serve(stream: TcpStream, kept: &Mutex<Kept>, asked: &AtomicUsize) {
@@ -242,6 +287,7 @@ fn answer(mut stream: TcpStream, path: &str, kept: &Mutex<Kept>) {
             kept.manifests.get(&(repository.to_owned(), by.to_owned())).map(|t| t.as_bytes().to_vec())
         }
         "blobs" => kept.blobs.get(by).cloned(),
+        "referrers" if kept.unlisted.contains(by) => None,
         "referrers" => {
             let list = kept.referrers.get(by).cloned().unwrap_or_default();
             Some(serde_json::json!({"schemaVersion": 2, "manifests": list}).to_string().into_bytes())

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use crate::engine::verify::OFFLINE;
-use crate::engine::verify::cosign::Subject;
+use crate::engine::verify::cosign::{Refused, Subject};
+use crate::engine::verify::notary::{Artifact, Store};
 use crate::engine::verify::trust::{self, Trust};
 use crate::functions::Context;
 use crate::functions::cel::evidence::name_of;
@@ -110,6 +111,20 @@ impl Inquiry {
         Ok(count)
     }
 
+    /// What an image is kept under, and whom an attestor of Notary trusts; `None` where either cannot be read.
+    fn notarized<T>(
+        &self,
+        subject: &Subject<'_>,
+        attestor: &Value,
+        ask: impl Fn(&Store, &Artifact<'_>) -> Result<T, Refused>,
+    ) -> Option<T> {
+        let store = Store::read(attestor.text_at(&["notary", "certs", "value"])).ok()?;
+        let store = store.with_towers(attestor.text_at(&["notary", "tsaCerts", "value"])).ok()?;
+        let manifest = subject.registry.manifest(subject.at, subject.digest).ok()?;
+        let artifact = Artifact { registry: subject.registry, at: subject.at, manifest: &manifest };
+        ask(&store, &artifact).ok()
+    }
+
     fn subject(&self, image: &str) -> Result<(Repository, String), String> {
         let (at, by) = place(image)?;
         let manifest = self.registry()?.manifest(&at, &by).map_err(|f| f.text)?;
@@ -171,9 +186,16 @@ pub fn matches(checks: &Result<ImageReview, Str>, image: &str) -> Result<bool, S
     Ok(false)
 }
 
+fn is_notary(attestor: &Value) -> bool {
+    attestor.get("notary").is_some_and(|v| !v.is_null())
+}
+
 impl Evidence for Inquiry {
     fn signatures(&self, image: &str, attestors: &[Value]) -> Result<i64, String> {
         self.counted(image, attestors, |subject, attestor| {
+            if is_notary(attestor) {
+                return Ok(self.notarized(subject, attestor, Store::verify).is_some());
+            }
             Ok(trust::read(attestor).is_ok_and(|trust: Trust| trust.signatures(subject).is_ok()))
         })
     }
@@ -182,9 +204,12 @@ impl Evidence for Inquiry {
         let attestation = self.attestation(statement)?;
         self.counted(image, attestors, |subject, attestor| {
             if attestation.refers {
-                return Ok(false);
+                let any =
+                    |store: &Store, artifact: &Artifact<'_>| store.has_signed(artifact, &attestation.kind);
+                let any = is_notary(attestor).then(|| self.notarized(subject, attestor, any)).flatten();
+                return Ok(any == Some(true));
             }
-            if attestor.get("notary").is_some_and(|v| !v.is_null()) {
+            if is_notary(attestor) {
                 return Err("notary verifier only supports oci 1.1 referrers as attestations".into());
             }
             let Ok(trust) = trust::read(attestor) else { return Ok(false) };

@@ -3,11 +3,13 @@
 //! Keys and certificates are read first ([`super::options`]); without a registry that may be asked the asking ends
 //! there.
 
+mod artifacts;
+
 use crate::engine::condition;
 use crate::engine::data::Data;
 use crate::ir::images::{Claim, ImageCheck};
 use crate::ir::manifests::public_keys;
-use crate::sources::registry::{Cause, Registry, place};
+use crate::sources::registry::{Cause, Manifest, Registry, place};
 use crate::value::{Map, Str, Value};
 
 use super::OFFLINE;
@@ -63,7 +65,10 @@ pub fn ask(
     if attestations.is_empty() {
         return answer;
     }
-    let digest = answer.digest.clone();
+    let digest = answer.digest.clone().or_else(|| {
+        let registry = registry.filter(|_| matches!(how.kind, "Notary" | "SigstoreBundle"))?;
+        how.top(registry).ok().map(|(_, manifest)| manifest.digest)
+    });
     // From here on the image is told by its digest, once it is known.
     if let (Some(digest), Ok((at, _))) = (&digest, place(image)) {
         let own = image.rsplit_once(':').map_or(image, |(name, _)| name);
@@ -108,6 +113,9 @@ pub fn ask(
     data.reset(&snapshot);
     answer
 }
+
+/// What is told when no bundle is as it must be.
+const NO_BUNDLE: &str = "sigstore bundle verification failed: no matching signatures found";
 
 /// How an image is asked for.
 struct How<'h> {
@@ -162,6 +170,17 @@ impl How<'_> {
 
     /// Whether an entry has signed the image; its digest.
     fn signed(&self, kind: Option<&str>, entry: &Value) -> Result<Option<String>, Refusal> {
+        if let ("Notary", Some(registry)) = (self.kind, self.registry) {
+            return self.notarized(registry, kind, entry).map(Some);
+        }
+        if let ("SigstoreBundle", Some(registry)) = (self.kind, self.registry) {
+            let (bundles, key, hash, manifest) = self.bundled(registry, kind, entry)?;
+            let Manifest { digest, bytes, .. } = manifest;
+            return match bundles.iter().any(|b| b.vouches(&key, hash, &bytes, &digest)) {
+                true => Ok(Some(digest)),
+                false => Err(Refusal::read(NO_BUNDLE)),
+            };
+        }
         let (wanted, registry) = self.asked(kind, entry, false)?;
         let annotations = match entry.get("annotations").filter(|v| !v.is_null()) {
             Some(own) => own,
@@ -229,7 +248,7 @@ impl How<'_> {
             for entry in entries {
                 // Nested attestors are not looked into here, as in the reference.
                 let by = kind_of(entry);
-                let (digest, all) = match self.statements(by, entry) {
+                let (digest, all) = match self.statements(by, entry, kind) {
                     Ok(found) => found,
                     Err(refusal) => {
                         errors.push(refusal.text);
@@ -242,6 +261,7 @@ impl How<'_> {
                         found = Some(digest);
                     }
                     Err(text) => {
+                        let by = by.filter(|_| self.kind != "Notary");
                         let by = by.map_or(String::new(), |k| format!(".{k}"));
                         errors.push(format!(".attestations[{at}].attestors[{j}].entries[{at}]{by}: {text}"));
                     }
@@ -264,8 +284,25 @@ impl How<'_> {
     }
 
     /// The digest of the image, and the statements of an entry about it.
-    fn statements(&self, kind: Option<&str>, entry: &Value) -> Result<(String, Vec<Value>), Refusal> {
-        let (wanted, registry) = self.asked(kind, entry, true)?;
+    fn statements(
+        &self,
+        by: Option<&str>,
+        entry: &Value,
+        kind: &str,
+    ) -> Result<(String, Vec<Value>), Refusal> {
+        if let ("Notary", Some(registry)) = (self.kind, self.registry) {
+            return self.notarized_statements(registry, by, entry, kind);
+        }
+        if let ("SigstoreBundle", Some(registry)) = (self.kind, self.registry) {
+            let (bundles, key, hash, manifest) = self.bundled(registry, by, entry)?;
+            let stated = bundles.iter().filter_map(|b| b.statement(&key, hash, &manifest.digest));
+            let all: Vec<Value> = stated.filter(|s| s.text_at(&["predicateType"]) == kind).collect();
+            return match all.is_empty() {
+                true => Err(Refusal::read(NO_BUNDLE)),
+                false => Ok((manifest.digest, all)),
+            };
+        }
+        let (wanted, registry) = self.asked(by, entry, true)?;
         let (at, by) = place(&self.image).map_err(Refusal::read)?;
         let digest = registry.manifest(&at, &by).map_err(Refused::from)?.digest;
         let all = cosign::statements(&Subject { registry, at: &at, digest: &digest }, &wanted.demand)?;

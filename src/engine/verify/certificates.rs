@@ -68,6 +68,11 @@ impl Certificate {
         })
     }
 
+    /// The certificate.
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
     /// Reads all certificates of a text.
     ///
     /// # Errors

@@ -12,7 +12,10 @@ use crate::value::Value;
 use crate::value::time::Time;
 
 use super::certificates::Certificate;
+use super::chain::Link;
 use super::log::{self, About, LogKey};
+use super::sct;
+use super::timestamp::Clocks;
 
 /// The largest payload.
 const LARGEST: u64 = 10 * 1024 * 1024;
@@ -22,12 +25,13 @@ const MOST: usize = 100;
 /// What cannot be done here.
 const NO_LOGS: &str = "transparency logs are not asked";
 /// What the reference advises.
-const NO_ROOT: &str =
+pub const NO_ROOT: &str =
     "Check your TUF root (see cosign initialize) or set a custom root with env var SIGSTORE_ROOT_FILE";
 
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 const CHAIN: &str = "dev.sigstore.cosign/chain";
+const STAMP: &str = "dev.sigstore.cosign/rfc3161timestamp";
 const BUNDLE: &str = "dev.sigstore.cosign/bundle";
 
 /// Who must have signed.
@@ -48,6 +52,10 @@ pub struct Demand {
     pub hash: Hash,
     /// The logs of which one must have recorded it; `None` = none needs to.
     pub logs: Option<Vec<LogKey>>,
+    /// Who is trusted to tell when something was signed.
+    pub clocks: Option<Clocks>,
+    /// The logs that must have promised to record certificates; `None` = none needs to.
+    pub promises: Option<Vec<LogKey>>,
     /// Where signatures are kept, when not beside the image.
     pub repository: Option<Repository>,
     /// What the tags of signatures begin with.
@@ -141,7 +149,10 @@ pub fn statements(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>,
     let layers = layers(subject, demand, Beside::Statements)?.unwrap_or_default();
     gathered(&layers, "attestations", |layer| {
         let envelope = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
-        let read = |signer: &PublicKey| statement(&envelope, signer, subject.digest);
+        let read = |signer: &PublicKey| {
+            let read = decode_json(&String::from_utf8_lossy(&envelope))?;
+            statement(&read, signer, Hash::Sha256, subject.digest)
+        };
         one(layer, demand, &About { payload: &envelope, signature: "" }, read)
     })
 }
@@ -199,6 +210,7 @@ fn one(
 ) -> Result<Signed, Refused> {
     let annotations = layer.get("annotations").cloned().unwrap_or_default();
     let found = Refused::found;
+    let stamped = stamped(&annotations, demand, about).map_err(found)?;
     let bundle = match annotations.text_at(&[BUNDLE]) {
         "" => None,
         text => Some(decode_json(text).map_err(|e| found(format!("unmarshaling bundle: {e}")))?),
@@ -228,30 +240,67 @@ fn one(
             certificate
                 .chains_to(roots, &links)
                 .map_err(|e| found(format!("cert verification failed: {e}. {NO_ROOT}")))?;
+            if let Some(logs) = &demand.promises {
+                promised(certificate, roots.iter().chain(&links), logs).map_err(found)?;
+            }
             &Box::new(certificate.key.clone())
         }
     };
     let payload = read(signer).map_err(&found)?;
     if let Some(certificate) = &certificate {
-        in_time(certificate, logged).map_err(found)?;
+        in_time(certificate, stamped, logged).map_err(found)?;
     }
     Ok(Signed { payload, certificate, annotations, logged: logged.is_some() })
 }
 
-/// Whether a certificate was in its time when it signed: at the moment of the log's entry, else now.
-fn in_time(certificate: &Certificate, logged: Option<i64>) -> Result<(), String> {
+/// The moment of the timestamp that came with a signature, where somebody is trusted to tell it.
+fn stamped(annotations: &Value, demand: &Demand, about: &About<'_>) -> Result<Option<i64>, String> {
+    let (Some(clocks), text) = (&demand.clocks, annotations.text_at(&[STAMP])) else { return Ok(None) };
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let stamp = decode_json(text).map_err(|e| format!("unmarshaling RFC3161 timestamp bundle: {e}"))?;
+    let base64 = |text: &str| {
+        decode_base64(text.as_bytes()).map_err(|at| format!("illegal base64 data at input byte {at}"))
+    };
+    let response = base64(stamp.text_at(&["SignedRFC3161Timestamp"]))?;
+    // Envelopes hold their signature; a timestamp is about the whole envelope then.
+    let message = match about.signature {
+        "" => about.payload.to_vec(),
+        signature => base64(signature)?,
+    };
+    let moment = clocks.moment(&response, &message);
+    moment.map(Some).map_err(|e| format!("unable to verify RFC3161 timestamp bundle: {e}"))
+}
+
+/// Whether a certificate holds the promises of logs to record it.
+fn promised<'c>(
+    certificate: &Certificate,
+    mut issuers: impl Iterator<Item = &'c Certificate>,
+    logs: &[LogKey],
+) -> Result<(), String> {
+    let own = Link::of_der(certificate.der())?;
+    let issuer = issuers.find_map(|c| Link::of_der(c.der()).ok().filter(|issuer| own.is_from(issuer)));
+    let key = issuer.map(|issuer| issuer.key_info).unwrap_or_default();
+    sct::verify(certificate.der(), &key, logs)
+}
+
+/// Whether a certificate was in its time when it signed: at the moments of a timestamp and of the log's entry, else
+/// now.
+fn in_time(certificate: &Certificate, stamped: Option<i64>, logged: Option<i64>) -> Result<(), String> {
     let text = |seconds: i64| Time::from_unix(seconds).rfc3339_nano();
-    match logged {
-        Some(moment) if moment < certificate.from => Err(format!(
-            "checking expiry on certificate with bundle: certificate was issued after observed time: {} is after {}",
-            text(certificate.from),
-            text(moment)
-        )),
-        Some(moment) if moment > certificate.until => Err(format!(
-            "checking expiry on certificate with bundle: certificate expired before observed time: {} is before {}",
-            text(certificate.until),
-            text(moment)
-        )),
+    for (moment, what) in [(stamped, "timestamp"), (logged, "bundle")] {
+        let Some(moment) = moment else { continue };
+        let wrong = if moment < certificate.from {
+            format!("certificate was issued after observed time: {} is after", text(certificate.from))
+        } else if moment > certificate.until {
+            format!("certificate expired before observed time: {} is before", text(certificate.until))
+        } else {
+            continue;
+        };
+        return Err(format!("checking expiry on certificate with {what}: {wrong} {}", text(moment)));
+    }
+    match stamped.or(logged) {
         Some(_) => Ok(()),
         None => {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -265,9 +314,11 @@ fn in_time(certificate: &Certificate, logged: Option<i64>) -> Result<(), String>
 }
 
 /// The statement in a DSSE envelope, when the signer signed it and it is about the digest.
-fn statement(envelope: &[u8], signer: &PublicKey, digest: &str) -> Result<Value, String> {
+///
+/// # Errors
+/// The reference's text.
+pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str) -> Result<Value, String> {
     const IN_TOTO: &str = "application/vnd.in-toto+json";
-    let envelope = decode_json(&String::from_utf8_lossy(envelope))?;
     let kind = envelope.text_at(&["payloadType"]);
     if kind != IN_TOTO {
         return Err(format!("invalid payloadType {kind} on envelope. Expected {IN_TOTO}"));
@@ -282,7 +333,7 @@ fn statement(envelope: &[u8], signer: &PublicKey, digest: &str) -> Result<Value,
     }
     let is_good = |s: &Value| {
         let bytes = decode_base64(s.text_at(&["sig"]).as_bytes());
-        bytes.is_ok_and(|bytes| signer.verify(&message, &bytes).is_ok())
+        bytes.is_ok_and(|bytes| signer.verify_hash(hash, &message, &bytes).is_ok())
     };
     if !signatures.iter().take(MOST).any(is_good) {
         return Err("accepted signatures do not match threshold, Found: 0, Expected 1".into());

@@ -22,6 +22,16 @@ impl LogKey {
     pub fn of_der(der: &[u8]) -> Option<LogKey> {
         Some(LogKey { key: PublicKey::of_der(der).ok()?, id: hex(der) })
     }
+
+    /// Whether a text is the hash of the key.
+    pub fn is(&self, id: &str) -> bool {
+        self.id == id
+    }
+
+    /// The key itself.
+    pub fn key(&self) -> &PublicKey {
+        &self.key
+    }
 }
 
 /// What an entry must be about.

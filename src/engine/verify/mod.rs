@@ -6,11 +6,18 @@
 //! as the reference ends without network. Texts and order are those of `docs/images.md`.
 
 mod attestors;
+pub mod bundle;
 pub mod certificates;
+mod chain;
+mod cose;
 pub mod cosign;
+mod jws;
 pub mod log;
+pub mod notary;
 pub mod options;
 mod records;
+mod sct;
+mod timestamp;
 pub mod trust;
 
 use std::collections::HashMap;

@@ -9,8 +9,11 @@ use crate::value::Value;
 
 use super::OFFLINE;
 use super::certificates::Certificate;
-use super::cosign::{By, Demand, Identity};
+use super::cosign::{By, Demand, Identity, NO_ROOT};
 use super::log::LogKey;
+use super::notary::Store;
+use super::sct;
+use super::timestamp::Clocks;
 
 /// Why an attestor does not vouch.
 pub struct Refusal {
@@ -49,6 +52,15 @@ pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> R
     Refusal::network(format!("failed to parse image reference: {image}: {OFFLINE}"))
 }
 
+/// Whom an entry trusts: its certificate and chain alike.
+///
+/// # Errors
+/// What cannot be read.
+pub fn store(kind: Option<&str>, entry: &Value) -> Result<Store, String> {
+    let text = |key: &str| kind.map_or("", |k| entry.text_at(&[k, key]));
+    Store::read(&format!("{}{}", text("cert"), text("certChain")))
+}
+
 /// What an entry of attestors demands as `cosign` reads it; `None` where nobody can be asked who would have to be.
 ///
 /// # Errors
@@ -84,8 +96,9 @@ pub fn demand(
     if !on(&["rekor", "ignoreTlog"]) {
         logs = Some(log(&text(&["rekor", "pubkey"]), "Rekor", "rekor")?);
     }
+    let mut promises = None;
     if !on(&["ctlog", "ignoreSCT"]) {
-        log(&text(&["ctlog", "pubkey"]), "CTLogs", "transparency log")?;
+        promises = Some(log(&text(&["ctlog", "pubkey"]), "CTLogs", "transparency log")?);
     }
     let own = entry.text_at(&["repository"]);
     let repository = if own.is_empty() { repository } else { own };
@@ -93,9 +106,10 @@ pub fn demand(
         return Err(format!("failed to parse signature repository {repository}: {why}"));
     }
     let stamped = text(&["ctlog", "tsaCertChain"]);
-    if !stamped.is_empty() && !holds_certificate(&stamped) {
-        return Err(format!("error splitting tsa certificates: {NOT_PEM}"));
-    }
+    let clocks = match &*stamped {
+        "" => None,
+        pem => Some(Clocks::read(pem)?),
+    };
     let (path, _) = image.split_once('@').unwrap_or((image, ""));
     let path = path.split_once('/').map_or("", |(_, path)| path);
     let path = path.rsplit_once(':').map_or(path, |(path, _)| path);
@@ -115,7 +129,7 @@ pub fn demand(
             subject_pattern: text(&["subjectRegExp"]),
         },
         facts: by.get("additionalExtensions").cloned().unwrap_or_default(),
-        demand: Demand { by: signer, hash, logs, repository, tag_prefix: String::new() },
+        demand: Demand { by: signer, hash, logs, clocks, promises, repository, tag_prefix: String::new() },
     }))
 }
 
@@ -134,26 +148,73 @@ fn pool(pem: &str) -> Option<Vec<Certificate>> {
     holds_certificate(pem).then(|| Certificate::all(pem).ok())?
 }
 
+/// The key that bundles must be signed with, and the hash; `None` where a public service would have to be asked whom to
+/// trust.
+///
+/// # Errors
+/// The key cannot be read.
+pub fn bundle_key(kind: Option<&str>, entry: &Value) -> Result<Option<(PublicKey, Hash)>, String> {
+    let Some(by) = entry.get("keys").filter(|_| kind == Some("keys")) else { return Ok(None) };
+    let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
+    if !on(&["rekor", "ignoreTlog"]) || !on(&["ctlog", "ignoreSCT"]) {
+        return Ok(None);
+    }
+    let name = key_name(by);
+    let key = load(&name).map_err(|why| format!("failed to load public key: {why}"))?;
+    let hash = Hash::named(by.text_at(&["signatureAlgorithm"])).unwrap_or_default();
+    Ok(key.map(|key| (key, hash)))
+}
+
 fn key(by: &Value) -> Result<Option<PublicKey>, String> {
+    let name = key_name(by);
+    load(&name).map_err(|why| format!("failed to load public key from {name}: {why}"))
+}
+
+/// What names a key: itself, or where it is kept.
+fn key_name(by: &Value) -> String {
     let secret = |key: &str| by.text_at(&["secret", key]);
-    let key = match (by.text_at(&["publicKeys"]), by.get("secret")) {
+    match (by.text_at(&["publicKeys"]), by.get("secret")) {
         ("", Some(_)) => format!("k8s://{}/{}", secret("namespace"), secret("name")),
         ("", None) => by.text_at(&["kms"]).to_owned(),
         (text, _) => text.trim_start().to_owned(),
-    };
-    let failed = |why: &str| Err(format!("failed to load public key from {key}: {why}"));
+    }
+}
+
+/// Reads a key by its name.
+fn load(key: &str) -> Result<Option<PublicKey>, String> {
+    let failed = |why: &str| Err(why.to_owned());
     if key.starts_with(PUBLIC) {
         let pem = |why: &str| format!("failed to load public key from PEM: pem to public key: {why}");
-        let der = pem_block(&key, "PUBLIC KEY").ok_or_else(|| pem("PEM decoding failed"))?;
+        let der = pem_block(key, "PUBLIC KEY").ok_or_else(|| pem("PEM decoding failed"))?;
         return PublicKey::of_der(&der).map(Some).map_err(pem);
     }
     match key.split_once("://") {
         // Files that policies name are not read.
         None => failed(&format!("open {key}: no such file or directory")),
         Some(("k8s", _)) => failed(NO_CLUSTER),
-        Some(("awskms", _)) => Ok(None),
-        Some(("azurekms" | "gcpkms" | "hashivault", _)) => failed(OFFLINE),
+        Some((scheme @ ("awskms" | "azurekms" | "gcpkms" | "hashivault"), rest)) => service(scheme, rest),
+        Some(("http" | "https", _)) => Ok(None),
+        // The environment of the program is not read for policies.
+        Some(("env", name)) => failed(&format!("loading URL: env var ${name} not found")),
+        Some(("gitlab", _)) => failed("could not find \"GITLAB_TOKEN\""),
         Some((scheme, _)) => failed(&format!("loading URL: unrecognized scheme: {scheme}://")),
+    }
+}
+
+/// The key of a key service, none of which is asked: its name is checked, as the reference does it without network.
+fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
+    let form = |form: &str| Err(format!("kms specification should be in the format {scheme}://{form}"));
+    let steps: Vec<&str> = rest.split('/').collect();
+    match (scheme, &*steps) {
+        ("hashivault", _) => Err("VAULT_ADDR or BAO_ADDR is not set".into()),
+        ("gcpkms", ["projects", _, "locations", _, "keyRings", _, "cryptoKeys", _, ..]) => Err("new gcp kms client: credentials: could not find default credentials. See https://cloud.google.com/docs/authentication/external/set-up-adc for more information".into()),
+        ("gcpkms", _) => form("projects/[PROJECT_ID]/locations/[LOCATION]/keyRings/[KEY_RING]/cryptoKeys/[KEY]/cryptoKeyVersions/[VERSION]"),
+        ("azurekms", [_, _] | [_, _, _]) => Ok(None),
+        ("azurekms", _) => form("[VAULT_NAME][VAULT_URL]/[KEY_NAME]/[VERSION (optional)]"),
+        (_, [_, "alias", _, ..]) => Ok(None),
+        (_, [_, id]) if id.split('-').count() == 5 => Ok(None),
+        (_, [_, arn, ..]) if arn.starts_with("arn:") => Ok(None),
+        _ => form("[ENDPOINT]/[ID/ALIAS/ARN] (endpoint optional)"),
     }
 }
 
@@ -172,7 +233,16 @@ fn certificates(cert: &str, chain: &str) -> Result<By, String> {
     })?;
     match chain {
         "" => Ok(By::Key(Box::new(signer.key))),
-        chain if holds_certificate(chain) => Err("failed to load validate certificate chain: certificate does not include required embedded SCT and no detached SCT was set".into()),
+        // The keys of logs are read later, so that no chain is good enough, as in the reference.
+        chain if holds_certificate(chain) => {
+            let roots = Certificate::all(chain)?;
+            let why = match signer.chains_to(&roots, &[]) {
+                Err(e) => format!("cert verification failed: {e}. {NO_ROOT}"),
+                Ok(()) if sct::is_promised(signer.der()) => "none of the CTFE keys have been found".into(),
+                Ok(()) => sct::MISSING.into(),
+            };
+            Err(format!("failed to load validate certificate chain: {why}"))
+        }
         _ => Err(format!("failed to load certificate chain: {NOT_PEM}")),
     }
 }

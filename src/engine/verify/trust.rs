@@ -10,10 +10,12 @@ use crate::sources::registry::place;
 use crate::value::{Map, Value};
 
 use super::OFFLINE;
+use super::bundle::{self, Bundle};
 use super::certificates::{self, Certificate};
 use super::cosign::{self, By, Demand, Identity, Refused, Signed, Subject};
 use super::log::LogKey;
 use super::options::certificate;
+use super::timestamp::Clocks;
 
 /// Who must have signed.
 pub struct Trust {
@@ -40,9 +42,15 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     };
     let on = |path: &[&str]| cosign.at(path).and_then(Value::as_bool) == Some(true);
     let is_given = |key: &str| cosign.get(key).is_some_and(|v| !v.is_null());
-    if is_given("trustedRoot") || is_given("tuf") || !text(cosign, &["ctlog", "tsaCertChain"]).is_empty() {
+    // Who has a key and wants no log needs no roots: these are not even read then.
+    let is_enough = is_given("key") && on(&["ctlog", "insecureIgnoreTlog"]);
+    if !is_enough && (is_given("trustedRoot") || is_given("tuf")) {
         return Err(OFFLINE.into());
     }
+    let clocks = match text(cosign, &["ctlog", "tsaCertChain"]) {
+        "" => None,
+        pem => Some(Clocks::read(pem)?),
+    };
     let logs = match on(&["ctlog", "insecureIgnoreTlog"]) {
         true => None,
         false => Some(vec![log_key(text(cosign, &["ctlog", "rekorPubKey"]))?]),
@@ -51,13 +59,14 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     let hash =
         Hash::named(algorithm).ok_or_else(|| format!("invalid signature algorithm provided {algorithm}"))?;
     let mut identities = Vec::new();
+    let mut promises = None;
     let by = if is_given("key") {
         key(cosign)?
     } else if is_given("certificate") {
         by_certificate(cosign)?
     } else {
         if !on(&["ctlog", "insecureIgnoreSCT"]) {
-            return Err(OFFLINE.into());
+            promises = Some(vec![log_key(text(cosign, &["ctlog", "ctLogPubKey"]))?]);
         }
         let all = cosign.at(&["keyless", "identities"]).and_then(Value::as_list).unwrap_or_default();
         identities.extend(all.iter().map(identity));
@@ -73,7 +82,7 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     };
     let tag_prefix = text(cosign, &["source", "tagPrefix"]).to_owned();
     Ok(Trust {
-        demand: Demand { by, hash, logs, repository, tag_prefix },
+        demand: Demand { by, hash, logs, clocks, promises, repository, tag_prefix },
         identities,
         facts: cosign.at(&["keyless", "additionalExtensions"]).cloned().unwrap_or_default(),
         annotations: cosign.get("annotations").cloned().unwrap_or_default(),
@@ -123,12 +132,43 @@ fn identity(v: &Value) -> Identity {
     }
 }
 
+/// The statements of a type.
+fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, Refused> {
+    let own: Vec<Value> = all.into_iter().filter(|p| p.text_at(&["predicateType"]) == kind).collect();
+    match own.is_empty() {
+        true => Err(Refused::found(format!("no attestation of type {kind} found"))),
+        false => Ok(own),
+    }
+}
+
 impl Trust {
+    /// The statements in the bundles of an image, signed as demanded; `None` where it has no bundles. Where it has some,
+    /// signatures in other forms do not count.
+    fn bundled(&self, subject: &Subject<'_>) -> Result<Option<Vec<Value>>, Refused> {
+        let bundles = bundle::fetch(subject)?;
+        if bundles.is_empty() {
+            return Ok(None);
+        }
+        // Whose certificates and entries of logs count would be fetched.
+        let (By::Key(key), None) = (&self.demand.by, &self.demand.logs) else {
+            return Err(Refused { text: OFFLINE.into(), network: true });
+        };
+        let stated = |b: &Bundle| b.statement(key, self.demand.hash, subject.digest);
+        let all: Vec<Value> = bundles.iter().filter_map(stated).collect();
+        match all.is_empty() {
+            true => Err(Refused::found("no matching attestations")),
+            false => Ok(Some(all)),
+        }
+    }
+
     /// Whether the image is signed as demanded.
     ///
     /// # Errors
     /// Why not.
     pub fn signatures(&self, subject: &Subject<'_>) -> Result<(), Refused> {
+        if self.bundled(subject)?.is_some() {
+            return Ok(());
+        }
         let all = cosign::signatures(subject, &self.demand)?;
         let good = self.identified(all)?;
         self.annotated(&good)
@@ -140,17 +180,15 @@ impl Trust {
     /// # Errors
     /// Why there is none.
     pub fn statements(&self, subject: &Subject<'_>, kind: &str) -> Result<Vec<Value>, Refused> {
+        if let Some(all) = self.bundled(subject)? {
+            return of_kind(all, kind);
+        }
         let all = cosign::statements(subject, &self.demand)?;
         let good = self.identified(all)?;
         if !good.iter().all(|s| s.logged) {
             return Err(Refused::found("cosign bundle verification failed"));
         }
-        let own: Vec<Value> =
-            good.into_iter().map(|s| s.payload).filter(|p| p.text_at(&["predicateType"]) == kind).collect();
-        match own.is_empty() {
-            true => Err(Refused::found(format!("no attestation of type {kind} found"))),
-            false => Ok(own),
-        }
+        of_kind(good.into_iter().map(|s| s.payload).collect(), kind)
     }
 
     /// Those whose certificates name somebody who is demanded.

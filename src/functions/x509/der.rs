@@ -5,7 +5,7 @@
 
 /// An element.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Element<'a> {
+pub struct Element<'a> {
     /// The tag byte, with class and the bit of constructed elements.
     pub tag: u8,
     /// The content.
@@ -14,17 +14,17 @@ pub(super) struct Element<'a> {
     pub raw: &'a [u8],
 }
 
-pub(super) const BOOLEAN: u8 = 0x01;
-pub(super) const INTEGER: u8 = 0x02;
-pub(super) const BIT_STRING: u8 = 0x03;
-pub(super) const OCTET_STRING: u8 = 0x04;
-pub(super) const OID: u8 = 0x06;
-pub(super) const SEQUENCE: u8 = 0x30;
-pub(super) const SET: u8 = 0x31;
+pub const BOOLEAN: u8 = 0x01;
+pub const INTEGER: u8 = 0x02;
+pub const BIT_STRING: u8 = 0x03;
+pub const OCTET_STRING: u8 = 0x04;
+pub const OID: u8 = 0x06;
+pub const SEQUENCE: u8 = 0x30;
+pub const SET: u8 = 0x31;
 
 /// The elements of some content.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reader<'a>(pub &'a [u8]);
+pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
     /// The tag of the next element.
@@ -92,7 +92,7 @@ impl<'a> Element<'a> {
 }
 
 /// The arcs of an object identifier.
-pub(super) fn oid(body: &[u8]) -> Option<Vec<u64>> {
+pub fn oid(body: &[u8]) -> Option<Vec<u64>> {
     let mut arcs = Vec::new();
     let mut arc = 0u64;
     for b in body {
@@ -122,7 +122,7 @@ pub(super) fn is_minimal(body: &[u8]) -> bool {
 }
 
 /// A small non-negative integer.
-pub(super) fn small(body: &[u8]) -> Option<i64> {
+pub fn small(body: &[u8]) -> Option<i64> {
     if !is_minimal(body) || body.len() > 7 || body.first()? & 0x80 != 0 {
         return None;
     }
@@ -130,7 +130,7 @@ pub(super) fn small(body: &[u8]) -> Option<i64> {
 }
 
 /// The bytes of a bit string and the number of its bits.
-pub(super) fn bits(body: &[u8]) -> Option<(&[u8], usize)> {
+pub fn bits(body: &[u8]) -> Option<(&[u8], usize)> {
     let (unused, bytes) = body.split_first()?;
     let bits = (bytes.len() * 8).checked_sub(usize::from(*unused))?;
     (*unused < 8).then_some((bytes, bits))

@@ -6,7 +6,7 @@
 
 mod asn1;
 mod certificate;
-mod der;
+pub mod der;
 mod extensions;
 mod keys;
 mod names;
@@ -83,6 +83,17 @@ pub fn pem_blocks(text: &str, kind: &str) -> Vec<Vec<u8>> {
         rest = after;
     }
     found
+}
+
+/// The contents of the blocks that a text consists of, whatever their kind; `None` where something else follows one.
+pub fn pem_all(text: &str) -> Option<Vec<Vec<u8>>> {
+    let (mut found, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let block = pem::first_block(rest)?;
+        found.push(block.bytes);
+        rest = block.rest.trim();
+    }
+    Some(found)
 }
 
 /// The content of the first well-formed block of a text, if it is of a kind, such as `PUBLIC KEY`.

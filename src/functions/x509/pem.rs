@@ -8,6 +8,8 @@ pub(super) struct Block<'a> {
     pub kind: &'a str,
     /// The content.
     pub bytes: Vec<u8>,
+    /// What follows the block.
+    pub rest: &'a str,
 }
 
 const BEGIN: &str = "-----BEGIN ";
@@ -39,10 +41,10 @@ fn block(text: &str) -> Option<Block<'_>> {
     let end = if body.starts_with("-----END ") { 0 } else { body.find("\n-----END ")? + 1 };
     let (data, tail) = body.split_at(end);
     let tail = tail.strip_prefix("-----END ")?.strip_prefix(kind)?.strip_prefix("-----")?;
-    let line_end = tail.split('\n').next().unwrap_or_default();
+    let (line_end, rest) = tail.split_once('\n').unwrap_or((tail, ""));
     if !line_end.trim_end_matches([' ', '\t', '\r']).is_empty() {
         return None;
     }
     let data: Vec<u8> = data.bytes().filter(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n')).collect();
-    Some(Block { kind, bytes: decode_base64(&data).ok()? })
+    Some(Block { kind, bytes: decode_base64(&data).ok()?, rest })
 }
