@@ -167,7 +167,11 @@ pub fn bundle_key(kind: Option<&str>, entry: &Value) -> Result<Option<(PublicKey
 
 fn key(by: &Value) -> Result<Option<PublicKey>, String> {
     let name = key_name(by);
-    load(&name).map_err(|why| format!("failed to load public key from {name}: {why}"))
+    // A key that is given itself is not named.
+    load(&name).map_err(|why| match name.starts_with(PUBLIC) {
+        true => why,
+        false => format!("failed to load public key from {name}: {why}"),
+    })
 }
 
 /// What names a key: itself, or where it is kept.

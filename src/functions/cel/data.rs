@@ -140,15 +140,10 @@ pub fn list_to_map(call: &Call<'_>) -> Given {
             }
             let kind = match other {
                 Value::Null => "structpb.NullValue",
-                Value::Bool(_) => "bool",
-                Value::Int(_) => "int64",
-                Value::UInt(_) => "uint64",
-                Value::Float(_) => "float64",
-                Value::Str(_) => "string",
-                Value::Bytes(_) => "[]uint8",
                 Value::Duration(_) => "time.Duration",
                 Value::Timestamp(_) => "time.Time",
-                _ => return None,
+                Value::List(_) | Value::Map(_) | Value::Object(_) => return None,
+                scalar => super::native_type(scalar),
             };
             return fault(format!(
                 "internal error: interface conversion: interface {{}} is {kind}, not map[interface {{}}]interface {{}}"
