@@ -77,12 +77,7 @@ fn main() {
     if let Some(n) = std::env::var("EPHOR_COUNT").ok().and_then(|n| n.parse::<usize>().ok()) {
         // For counting instructions.
         for _ in 0..n {
-            let decision = gate.answer(&route, &incoming, &Deadline::never());
-            std::hint::black_box(gate.audit(
-                &route,
-                &decision.request.expect("a request"),
-                &Deadline::never(),
-            ));
+            std::hint::black_box(decided(&gate, &route, &incoming));
         }
         return;
     }
@@ -139,17 +134,8 @@ fn bodies(pool: &std::path::Path) -> Vec<String> {
 fn each(texts: &[SourceText], gate_of: &dyn Fn(&[SourceText]) -> Gate, route: &Route, incoming: &Incoming) {
     let time = |texts: &[SourceText]| {
         let gate = gate_of(texts);
-        let request = gate.answer(route, incoming, &Deadline::never()).request.expect("a request");
-        let results = |o: &ephor::Outcome| o.results().count();
-        let n = results(&gate.answer(route, incoming, &Deadline::never()).outcome)
-            + results(&gate.audit(route, &request, &Deadline::never()));
-        let took = common::best(|| {
-            let done = gate.answer(route, incoming, &Deadline::never());
-            done.request.is_some_and(|r| {
-                std::hint::black_box(gate.audit(route, &r, &Deadline::never()));
-                true
-            })
-        });
+        let n = decided(&gate, route, incoming);
+        let took = common::best(|| std::hint::black_box(decided(&gate, route, incoming)) == n);
         (took, n)
     };
     let (none, _) = time(&[]);

@@ -38,7 +38,8 @@ impl Hash {
         })
     }
 
-    fn of(self, message: &[u8]) -> Vec<u8> {
+    /// The hash of a message.
+    pub fn of(self, message: &[u8]) -> Vec<u8> {
         match self {
             Hash::Sha224 => Sha224::digest(message).to_vec(),
             Hash::Sha256 => Sha256::digest(message).to_vec(),

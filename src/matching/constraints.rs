@@ -122,13 +122,7 @@ impl Seen {
 /// Whether the constraints accept a target.
 pub fn accepts_target(c: &Constraints, target: &Target) -> bool {
     let (attributes, labels) = target.seen.of(target);
-    if !matches!(namespace_accepts(c, attributes, || Ok::<_, ()>(labels)), Ok(true)) {
-        return false;
-    }
-    let kinds = target.kinds();
-    object_accepts(c, attributes)
-        && matching(&c.exclude, attributes, kinds, c.equivalent).is_none()
-        && (c.rules.is_empty() || matching(&c.rules, attributes, kinds, c.equivalent).is_some())
+    matches!(found(c, attributes, target.kinds(), || Ok::<_, ()>(labels)), Ok(Some(_)))
 }
 
 /// The names of the kinds whose requests the constraints can accept; `None` when they cannot be told.
@@ -166,6 +160,23 @@ pub fn accepts<'l, E>(
     kinds: &Kinds,
     namespace_labels: impl FnOnce() -> Result<&'l Map, E>,
 ) -> Result<Option<Accepted>, E> {
+    let accepted = |other: Option<&Resource>| match other {
+        None => Some(itself(a)),
+        Some(other) => Some(Accepted {
+            resource: [other.group.clone(), other.version.clone(), other.plural.clone()],
+            kind: other.kind_of(&a.subresource)?,
+        }),
+    };
+    Ok(found(c, a, kinds, namespace_labels)?.and_then(accepted))
+}
+
+/// What [`accepts`] tells, without making it: `Some(None)` is the request's own resource.
+fn found<'l, 'k, E>(
+    c: &Constraints,
+    a: &Attributes,
+    kinds: &'k Kinds,
+    namespace_labels: impl FnOnce() -> Result<&'l Map, E>,
+) -> Result<Option<Option<&'k Resource>>, E> {
     let mut failed = None;
     match namespace_accepts(c, a, namespace_labels) {
         Ok(true) => {}
@@ -176,8 +187,8 @@ pub fn accepts<'l, E>(
         return Ok(None);
     }
     let found = match c.rules.is_empty() {
-        true => Some(itself(a)),
-        false => accepted_by(&c.rules, a, kinds, c.equivalent),
+        true => Some(None),
+        false => matching(&c.rules, a, kinds, c.equivalent),
     };
     match (found, failed) {
         (Some(_), Some(e)) => Err(e),
@@ -214,16 +225,8 @@ fn object_accepts(c: &Constraints, a: &Attributes) -> bool {
     !asks || on_object(&a.labels) || on_object(&a.old_labels)
 }
 
-/// The resource under which some rule accepts the request: its own before equivalent ones.
-fn accepted_by(rules: &[ResourceRule], a: &Attributes, kinds: &Kinds, equivalent: bool) -> Option<Accepted> {
-    let Some(other) = matching(rules, a, kinds, equivalent)? else { return Some(itself(a)) };
-    Some(Accepted {
-        resource: [other.group.clone(), other.version.clone(), other.plural.clone()],
-        kind: other.kind_of(&a.subresource)?,
-    })
-}
-
-/// The same; `Some(None)` is the request's own resource.
+/// The resource under which some rule accepts the request, its own before equivalent ones; `Some(None)` is
+/// its own.
 fn matching<'k>(
     rules: &[ResourceRule],
     a: &Attributes,

@@ -4,8 +4,6 @@
 //! signature and signed by somebody who is trusted. `cosign` and Notary trust by rules of their own: [`Clocks`] and
 //! [`Towers`]. Nobody is asked.
 
-use sha2::{Digest, Sha256, Sha384, Sha512};
-
 use crate::engine::public_key::Hash;
 use crate::functions::der::{INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET, oid};
 use crate::functions::pem_all;
@@ -59,14 +57,6 @@ fn hash_of(identifier: &[u64]) -> Option<Hash> {
         }
         _ => return None,
     })
-}
-
-fn digest(hash: Hash, message: &[u8]) -> Vec<u8> {
-    match hash {
-        Hash::Sha384 => Sha384::digest(message).to_vec(),
-        Hash::Sha512 => Sha512::digest(message).to_vec(),
-        Hash::Sha224 | Hash::Sha256 => Sha256::digest(message).to_vec(),
-    }
 }
 
 /// The algorithm of an identifier with parameters.
@@ -164,7 +154,7 @@ impl<'a> Token<'a> {
             // The attributes are signed as a set.
             Some(attributes) => {
                 let hash = self.attribute(DIGEST).and_then(|set| Reader(set).tagged(OCTET_STRING));
-                if hash.is_none_or(|hash| hash.body != digest(self.hash, self.content)) {
+                if hash.is_none_or(|hash| hash.body != self.hash.of(self.content)) {
                     return Err("pkcs7: Message digest mismatch".into());
                 }
                 let kind = self.attribute(CONTENT_TYPE).and_then(|set| oid(Reader(set).tagged(OID)?.body));
@@ -186,7 +176,7 @@ impl<'a> Token<'a> {
         let (Some(hash), found) = self.about else {
             return Err("weak hash algorithm: must be SHA-256, SHA-384, or SHA-512".into());
         };
-        match digest(hash, message) == found {
+        match hash.of(message) == found {
             true => Ok(()),
             false => Err("hashed messages don't match".into()),
         }
@@ -370,7 +360,7 @@ impl Token<'_> {
                 None => Hash::Sha256,
                 Some(algorithm) => hash_of(&oid(algorithm.inside().tagged(OID)?.body)?)?,
             };
-            Some(first.tagged(OCTET_STRING)?.body == digest(hash, &signer.der))
+            Some(first.tagged(OCTET_STRING)?.body == hash.of(&signer.der))
         };
         named() == Some(true)
     }
