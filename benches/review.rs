@@ -55,10 +55,11 @@ fn main() {
     }
     let step = (texts.len() / 100).max(1);
     let hundred: Vec<SourceText> = texts.into_iter().step_by(step).take(100).collect();
+    let remembers = std::env::var("EPHOR_RECALL").is_ok();
     let gate_of = |texts: &[SourceText]| {
         let mut policies = load::argument_for(texts, Reader::Server);
         policies.bind(Vec::new());
-        Gate::new(policies, Arc::new(Data::default()), &[])
+        Gate::new(policies, Arc::new(Data::default()), &[]).with_recall(if remembers { 16 << 20 } else { 0 })
     };
     let body = body();
     let route = Route::parse("/validate").expect("a path of the server");
@@ -68,12 +69,12 @@ fn main() {
     }
     let gate = gate_of(&hundred);
     let decision = gate.answer(&route, &incoming, &Deadline::never());
-    let request = decision.request.expect("a request");
-    let later = gate.audit(&route, &request, &Deadline::never());
-    let count = |outcome: &ephor::Outcome| outcome.results().count();
+    let asked = decision.asked.expect("a request");
+    let later = gate.audit(&route, &asked, &Deadline::never());
+    let count = |all: &ephor::policy_set::outcomes::Outcomes| all.results().count();
     println!("{} policies, {} bytes", hundred.len(), body.len());
     println!("answer: {}", decision.answer.to_json(&incoming));
-    println!("{} results before the answer, {} after it", count(&decision.outcome), count(&later));
+    println!("{} results before the answer, {} after it", count(&decision.outcomes), count(&later));
     if let Some(n) = std::env::var("EPHOR_COUNT").ok().and_then(|n| n.parse::<usize>().ok()) {
         // For counting instructions.
         for _ in 0..n {
@@ -83,8 +84,8 @@ fn main() {
     }
     show("read", common::best(|| decode("application/json", body.as_bytes()).is_ok()));
     show("write", common::best(|| !Answer::default().to_json(&incoming).is_empty()));
-    show("answer", common::best(|| gate.answer(&route, &incoming, &Deadline::never()).request.is_some()));
-    show("later", common::best(|| !gate.audit(&route, &request, &Deadline::never()).policies.is_empty()));
+    show("answer", common::best(|| gate.answer(&route, &incoming, &Deadline::never()).asked.is_some()));
+    show("later", common::best(|| !gate.audit(&route, &asked, &Deadline::never()).is_empty()));
     let bodies = bodies(&dir.join("verdicts/pool.yaml"));
     let pool: Vec<Incoming> =
         bodies.iter().filter_map(|b| decode("application/json", b.as_bytes()).ok()).collect();
@@ -105,8 +106,9 @@ fn show(name: &str, ns: f64) {
 /// The answer to a review, and what no answer waits for; the number of results.
 fn decided(gate: &Gate, route: &Route, incoming: &Incoming) -> usize {
     let done = gate.answer(route, incoming, &Deadline::never());
-    let later = done.request.as_ref().map(|r| gate.audit(route, r, &Deadline::never())).unwrap_or_default();
-    done.outcome.results().count() + later.results().count()
+    let later =
+        done.asked.as_ref().map(|asked| gate.audit(route, asked, &Deadline::never())).unwrap_or_default();
+    done.outcomes.results().count() + later.results().count()
 }
 
 /// A review for each object of a pool.

@@ -19,7 +19,12 @@ use crate::sources::{Nothing, Sources};
 use crate::value::{Str, Value};
 use crate::{document, load};
 
+pub mod outcomes;
 pub mod phases;
+mod recall;
+pub mod verdicts;
+
+use recall::Recall;
 
 /// Why a policy document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,6 +224,7 @@ pub struct Engine {
     functions: functions::Context,
     sources: Arc<dyn Sources>,
     values: Arc<dyn RuleValues>,
+    recall: Option<Recall>,
 }
 
 impl Engine {
@@ -230,6 +236,7 @@ impl Engine {
             functions: functions::Context::default(),
             sources: Arc::new(Nothing),
             values: Arc::new(NoValues),
+            recall: None,
         }
     }
 
@@ -251,6 +258,15 @@ impl Engine {
     #[must_use]
     pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Engine {
         self.values = values;
+        self.recall = None;
+        self
+    }
+
+    /// Remembers verdicts within limits, of at most so many bytes, roughly; 0 = none. Values that are put in
+    /// for rules end it.
+    #[must_use]
+    pub fn with_recall(mut self, bytes: u64) -> Engine {
+        self.recall = (bytes > 0).then(|| Recall::new(bytes));
         self
     }
 
@@ -344,7 +360,7 @@ impl Engine {
         self.run(policy, rules, request)
     }
 
-    fn run<'p>(
+    pub(crate) fn run<'p>(
         &self,
         policy: &Policy,
         rules: impl Iterator<Item = &'p crate::ir::Rule>,

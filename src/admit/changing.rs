@@ -9,7 +9,7 @@ use crate::ir::Policy;
 use crate::patch::Operation;
 use crate::patch::diff::diff;
 use crate::policy_set::PolicyOutcome;
-use crate::policy_set::phases::Limits;
+use crate::policy_set::verdicts::{Asked, Limits};
 use crate::value::Value;
 
 use super::answer::{Answer, Refusal};
@@ -33,6 +33,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         rules: &|_, _| true,
         goes_on: &|| !deadline.is_over(),
         stops: &|p, rules| !p.is_review() && refuses(p, rules, &request.target),
+        name: None,
     };
     let done = gate.engine().changes(&request, &limits);
     let policies = &done.outcome.policies;
@@ -66,7 +67,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
             answer.patch = patch;
         }
     }
-    Decision { answer, outcome: done.outcome, request: Some(request), audits: false }
+    Decision { answer, outcomes: done.outcome.into(), asked: Some(Asked::from(request)), audits: false }
 }
 
 /// Whether changes that failed refuse the request.

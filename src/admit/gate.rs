@@ -13,7 +13,9 @@ use crate::functions::Context;
 use crate::ir::Policy;
 use crate::load::{LoadedPolicy, Policies};
 use crate::lower::admission as lower;
-use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
+use crate::policy_set::outcomes::Outcomes;
+use crate::policy_set::verdicts::Asked;
+use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Asking, Settings};
 
 use super::answer::{Answer, Refusal};
@@ -104,9 +106,9 @@ pub struct Decision {
     /// The answer.
     pub answer: Answer,
     /// Results of the rules that were asked.
-    pub outcome: Outcome,
+    pub outcomes: Outcomes,
     /// What they were asked about; `None` = none was.
-    pub request: Option<Request>,
+    pub asked: Option<Asked>,
     /// Whether there may be rules that only audit, which the answer did not wait for.
     pub audits: bool,
 }
@@ -153,6 +155,12 @@ impl Gate {
     /// The same gate with values that rules get in place of their data.
     pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Gate {
         self.engine = self.engine.with_values(values);
+        self
+    }
+
+    /// The same gate, remembering verdicts of at most so many bytes, roughly; 0 = none.
+    pub fn with_recall(mut self, bytes: u64) -> Gate {
+        self.engine = self.engine.with_recall(bytes);
         self
     }
 
@@ -260,10 +268,10 @@ impl Gate {
     }
 
     /// The results of rules that only audit, which an answer does not wait for.
-    pub fn audit(&self, route: &Route, request: &Request, deadline: &Deadline) -> Outcome {
+    pub fn audit(&self, route: &Route, asked: &Asked, deadline: &Deadline) -> Outcomes {
         match route.phase {
-            Phase::Validate => super::verdict::later(self, route, request, deadline),
-            Phase::Mutate => Outcome::default(),
+            Phase::Validate => super::verdict::later(self, route, asked, deadline),
+            Phase::Mutate => Outcomes::default(),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! `/validate` and `/mutate` ask all policies of all kinds. The other paths are those of the reference's
 //! webhooks: by kind of policy, failure policy and name.
 
+use std::borrow::Cow;
+
 use crate::ir::Policy;
 use crate::ir::policy::KYVERNO;
 
@@ -55,6 +57,20 @@ const NAMED: [(&str, Phase, &str); 10] = [
 ];
 
 impl Route {
+    /// A name for what it asks for at a moment.
+    pub(super) fn limits(&self, when: &'static str) -> Cow<'static, str> {
+        match self {
+            Route {
+                phase: Phase::Validate,
+                kinds: Kinds::All,
+                fails: None,
+                names: None,
+                namespace: None,
+            } => Cow::Borrowed(when),
+            other => Cow::Owned(format!("{when} {other:?}")),
+        }
+    }
+
     /// All policies of all kinds.
     pub fn all(phase: Phase) -> Route {
         Route { phase, kinds: Kinds::All, fails: None, names: None, namespace: None }

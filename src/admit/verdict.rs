@@ -5,11 +5,11 @@
 
 use crate::engine::action::{effective, enforces, of_result};
 use crate::engine::admission::{Review, validate};
-use crate::engine::{Request, RuleOutcome, Status};
+use crate::engine::{RuleOutcome, Status};
 use crate::ir::{Policy, Rule};
 use crate::matching::Target;
-use crate::policy_set::Outcome;
-use crate::policy_set::phases::Limits;
+use crate::policy_set::outcomes::Outcomes;
+use crate::policy_set::verdicts::{Asked, Limits};
 use crate::value::Value;
 
 use super::answer::{Answer, Refusal};
@@ -32,23 +32,26 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         Ok(request) => request,
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
     };
+    let asked = gate.engine().asked(request);
+    let target = &asked.request.target;
     let limits = Limits {
         policies: &|p| gate.serves(p) && route.asks(p),
-        rules: &|p, r| is_awaited(p, r, &request.target),
+        rules: &|p, r| is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
+        name: Some(&route.limits("before")),
     };
-    let done = gate.engine().verdicts(&request, &limits);
+    let done = gate.engine().verdicts(&asked, &limits);
     let mut answer = Answer::default();
     let mut reasons: Vec<String> = Vec::new();
-    let results = || done.outcome.policies.iter().map(|p| (&*p.policy, &p.rules[..]));
+    let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
     let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
-        !policy.is_review() && rules.iter().any(|r| blocks(policy, r, &request.target))
+        !policy.is_review() && rules.iter().any(|r| blocks(policy, r, target))
     };
     if results().any(|r| blocked(&r)) {
         // Policies that only warn are not told of.
         let told = results().filter(|(p, _)| !p.is_review());
-        let enforced = |p: &Policy, r: &RuleOutcome| enforces(of_result(p, r, &request.target));
+        let enforced = |p: &Policy, r: &RuleOutcome| enforces(of_result(p, r, target));
         reasons.push(denial::block(&Subject::of(incoming), told, enforced));
     }
     let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
@@ -73,7 +76,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         answer.warnings = warnings;
     }
     answer.denial = refusal;
-    Decision { answer, outcome: done.outcome, request: Some(request), audits: done.passed_over }
+    Decision { answer, outcomes: done.outcomes, asked: Some(asked), audits: done.passed_over }
 }
 
 /// Whether the result of a rule refuses the request.
@@ -96,12 +99,13 @@ fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
 }
 
 /// The results of the rules that the answer did not wait for.
-pub(super) fn later(gate: &Gate, route: &Route, request: &Request, deadline: &Deadline) -> Outcome {
+pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadline) -> Outcomes {
     let limits = Limits {
         policies: &|p| gate.serves(p) && route.asks(p),
-        rules: &|p, r| !is_awaited(p, r, &request.target),
+        rules: &|p, r| !is_awaited(p, r, &asked.request.target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
+        name: Some(&route.limits("after")),
     };
-    gate.engine().verdicts(request, &limits).outcome
+    gate.engine().verdicts(asked, &limits).outcomes
 }

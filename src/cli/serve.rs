@@ -64,6 +64,12 @@ const FLAGS: &[Flag] = &[
     flag("audit-log", Takes::Text, "file for a line of JSON for each decision"),
     flag("audit-log-megabytes", Takes::Number, "size at which that file is renamed").default("100"),
     flag("audit-log-keep", Takes::Number, "how many renamed files are kept").default("5"),
+    flag(
+        "remember-megabytes",
+        Takes::Number,
+        "memory for results that requests which agree in what rules read share; 0 for none",
+    )
+    .default("16"),
     flag("max-body-bytes", Takes::Number, "largest review").default("8388608"),
     flag("max-in-flight", Takes::Number, "reviews that may be under way; more are refused with status 429")
         .default("512"),
@@ -156,6 +162,9 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         written: written(parsed)?,
         cluster: cluster(parsed),
         registry: parsed.on("registry"),
+        remembered: u64::try_from(parsed.number("remember-megabytes"))
+            .map_err(|_| "--remember-megabytes must not be negative")?
+            .saturating_mul(1 << 20),
         collector: Some(parsed.text("otlp-endpoint").to_string()).filter(|t| !t.is_empty()),
         tls: tls(parsed)?,
         audit,

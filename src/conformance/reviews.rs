@@ -42,7 +42,7 @@ pub(super) struct Said {
     /// The answer of `/validate` and what led to it; `None` = changing was refused.
     pub verdict: Option<(Value, Decision)>,
     /// The results of rules that no answer waits for.
-    pub later: crate::policy_set::Outcome,
+    pub later: crate::policy_set::outcomes::Outcomes,
 }
 
 fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, Incoming), String> {
@@ -88,7 +88,7 @@ pub(super) fn ask(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Value
     }
     let (answer_of_verdict, decision, _) = answer(gate, "/validate", &request)?;
     let route = Route::parse("/validate").ok_or("no such path")?;
-    if let Some(asked) = decision.request.as_ref().filter(|_| decision.audits) {
+    if let Some(asked) = decision.asked.as_ref().filter(|_| decision.audits) {
         said.later = gate.audit(&route, asked, &Deadline::never());
     }
     said.verdict = Some((answer_of_verdict, decision));

@@ -301,7 +301,7 @@ fn sent(request: &Request, kinds: &Kinds) -> Map {
     m.insert("name", Value::Str(target.name.clone()));
     m.insert("namespace", Value::Str(target.namespace.clone()));
     m.insert("operation", Value::Str(target.operation.clone()));
-    let user = request.root.at(&["request", "userInfo"]).cloned();
+    let user = request.root.get().at(&["request", "userInfo"]).cloned();
     m.insert("userInfo", user.unwrap_or_else(|| Value::Map(Map::new())));
     m.insert("object", request.object.clone());
     m.insert("oldObject", request.old_object.clone());
@@ -324,7 +324,7 @@ fn compare(
     let sent = sent(request, kinds);
     let said = ask(gate, &sent, &|object| object).map_err(|e| (Value::Null, Value::from(e)))?;
     let outcomes =
-        [Some(&said.changes.1.outcome), said.verdict.as_ref().map(|(_, d)| &d.outcome), Some(&said.later)];
+        [Some(&said.changes.1.outcomes), said.verdict.as_ref().map(|(_, d)| &d.outcomes), Some(&said.later)];
     let got = shown(outcomes.into_iter().flatten().flat_map(|o| o.results()), facts);
     if said.verdict.is_none() {
         return refused_change(expected, &got, &said);
@@ -361,7 +361,7 @@ fn refused_change(expected: &Results, got: &Results, said: &Said) -> Result<(), 
 /// What must be in the answer by the results: refusals, their text, warnings.
 fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Result<(), Differs> {
     let Some((answer, decision)) = &said.verdict else { return Ok(()) };
-    let target = decision.request.as_ref().map_or(target, |r| &r.target);
+    let target = decision.asked.as_ref().map_or(target, |a| &a.request.target);
     let (mut block, mut told, mut warnings) = (Map::new(), Vec::new(), 0);
     let mut blocks = false;
     for policy in gate.engine().set().policies().iter() {
@@ -428,6 +428,6 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
 }
 
 fn decision_kind(said: &Said) -> String {
-    let request = said.verdict.as_ref().and_then(|(_, d)| d.request.as_ref());
-    request.map(|r| r.root.text_at(&["request", "kind", "kind"]).to_string()).unwrap_or_default()
+    let request = said.verdict.as_ref().and_then(|(_, d)| d.asked.as_ref()).map(|a| &a.request);
+    request.map(|r| r.root.get().text_at(&["request", "kind", "kind"]).to_string()).unwrap_or_default()
 }

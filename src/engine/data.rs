@@ -360,6 +360,7 @@ impl<'r> Data<'r> {
         match source {
             QuerySource::Ready(q) => Ok(q.clone()),
             QuerySource::Dynamic { text, compile, names } => {
+                functions::unforeseen::note();
                 let shown = raw.text_at(&["jmesPath"]);
                 match self.fill(text) {
                     Ok(Value::Str(s)) => Ok(Query { on_delete: None, ..compile(&s, names) }),
@@ -374,6 +375,7 @@ impl<'r> Data<'r> {
 
     /// Asks the sources; `None` when nobody can answer.
     fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, String> {
+        functions::unforeseen::note();
         let name = &b.name;
         let text = |v: Result<Value, String>, field: &str, raw: &str| match v {
             Ok(Value::Str(s)) => Ok(s),

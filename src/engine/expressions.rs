@@ -62,7 +62,7 @@ fn request_of_rule(request: &Request) -> Map {
     let mut seen = admission_request(request);
     for key in ["resource", "requestResource"] {
         let nothing = ["group", "version", "resource"].map(|k| (Str::from(k), Value::from("")));
-        let known = request.root.at(&["request", key]).cloned();
+        let known = request.root.get().at(&["request", key]).cloned();
         seen.insert(key, known.unwrap_or_else(|| Value::Map(nothing.into_iter().collect())));
     }
     seen
@@ -193,7 +193,7 @@ pub(super) fn admission_request(request: &Request) -> Map {
             r.insert(key, Value::Str(value.clone()));
         }
     }
-    let user = request.root.at(&["request", "userInfo"]).cloned().unwrap_or(Value::Map(Map::new()));
+    let user = request.root.get().at(&["request", "userInfo"]).cloned().unwrap_or(Value::Map(Map::new()));
     r.insert("userInfo", user);
     r.insert("dryRun", Value::Bool(false));
     r.insert("options", Value::Null);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
+use crate::functions::unforeseen;
 use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
 use crate::value::print::json;
@@ -164,6 +165,7 @@ impl Data<'_> {
     }
 
     fn rounds(&mut self, rounds: &Rounds, source: &str, path: &str, depth: usize) -> Result<Value, String> {
+        unforeseen::note();
         let mut text = Cow::Borrowed(source);
         for _ in 0..MAX_ROUNDS {
             let round = round(rounds, &text);

@@ -12,6 +12,9 @@ use super::data::merge_at;
 use super::images::Images;
 
 mod changed;
+mod root;
+
+pub use root::Root;
 
 /// A request, with everything that rules read of it prepared once.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ pub struct Request {
     /// What the request is about.
     pub target: Target,
     /// The root of variables: `request` and injected values.
-    pub root: Value,
+    pub root: Root,
     /// The root from the second matching rule of a policy on, where it differs.
     pub later_root: Option<Value>,
     /// The image references of the object.
@@ -174,15 +177,15 @@ impl Request {
         // An object that is deleted shows no images (the reference looks at the new object alone).
         let images = Images::of(object.clone(), functions);
         let doubles = !profile.float_resources || valued;
-        let floating = if doubles { root.with_float_numbers() } else { root.clone() };
         let later_root = profile.integers_after_first_rule.then(|| root.clone());
+        let root = Root::new(root, doubles);
         let functions = functions.clone();
         let details = parts.details;
         Ok(Request {
             object,
             old_object,
             target,
-            root: floating,
+            root,
             later_root,
             images,
             pod: Default::default(),
@@ -205,7 +208,7 @@ impl Request {
     /// The request as if the former object were created now, to tell old violations from new ones.
     /// No user is known to it.
     pub fn former(&self) -> Request {
-        let mut root = self.root.clone();
+        let mut root = self.root.get().clone();
         if let Value::Map(m) = &mut root
             && let Some(Value::Map(r)) = m.get_mut("request")
         {
@@ -222,7 +225,7 @@ impl Request {
             object: self.old_object.clone(),
             old_object: Value::Null,
             target,
-            root,
+            root: Root::of(root),
             later_root: None,
             images: Images::of(self.old_object.clone(), &self.functions),
             pod: Default::default(),

@@ -50,9 +50,7 @@ pub fn policy<'p>(
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        if let Some(result) =
-            one(policy, rule, request, later.unwrap_or(&request.root), around, Some(&sorted))
-        {
+        if let Some(result) = one(policy, rule, request, later, around, Some(&sorted)) {
             // Most policies give one result.
             if out.is_empty() {
                 out.reserve_exact(1);
@@ -168,7 +166,7 @@ fn one(
     policy: &Policy,
     rule: &Rule,
     request: &Request,
-    root: &Value,
+    root: Option<&Value>,
     around: Surroundings<'_>,
     sorted: Option<&Sorted>,
 ) -> Option<RuleOutcome> {
@@ -179,6 +177,7 @@ fn one(
     if let Body::Admission(bound) = &rule.body {
         return super::admission::offline::verdict(bound, rule, request);
     }
+    let root = root.unwrap_or_else(|| request.root.get());
     let mut data = Data::new(root, world(policy, rule, request, around, sorted));
     let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
         Ok(entered) => entered,
@@ -272,5 +271,5 @@ fn failed_before(policy: &Policy, rule: &Rule, request: &Request, around: Surrou
     if !applies(rule, &former) {
         return false;
     }
-    one(policy, rule, &former, &former.root, around, None).is_some_and(|o| o.status == Status::Fail)
+    one(policy, rule, &former, None, around, None).is_some_and(|o| o.status == Status::Fail)
 }

@@ -18,6 +18,7 @@ const MAX_REPEAT: u32 = 4096;
 const MAX_LENGTH: usize = 1 << 20;
 
 pub(super) fn random(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
+    super::unforeseen::note();
     let pattern = text(args, 0);
     if pattern.is_empty() {
         return Err(Fault::new("no pattern provided"));

@@ -15,6 +15,7 @@ use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
 
+use super::verdicts::Limits;
 use super::{Engine, Outcome, PolicyOutcome, PolicySet};
 
 /// Which policies of a set change or make objects, by their position.
@@ -37,13 +38,13 @@ pub struct Phases {
 
 /// Kinds of policies that have phases of their own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(super) enum Class {
     Own,
     Review,
     Kubernetes,
 }
 
-fn class(policy: &Policy) -> Class {
+pub(super) fn class(policy: &Policy) -> Class {
     match (policy.is_review(), policy.is_admission()) {
         (true, _) => Class::Review,
         (_, true) => Class::Kubernetes,
@@ -138,18 +139,6 @@ impl Engine {
     }
 }
 
-/// What a run over a request is limited to.
-pub struct Limits<'l> {
-    /// The policies that are asked.
-    pub policies: &'l dyn Fn(&Policy) -> bool,
-    /// Their rules that are asked for verdicts.
-    pub rules: &'l dyn Fn(&Policy, &Rule) -> bool,
-    /// Whether there is time for the next policy.
-    pub goes_on: &'l dyn Fn() -> bool,
-    /// Whether what a policy left in vain, with these results, ends the run.
-    pub stops: &'l dyn Fn(&Policy, &[RuleOutcome]) -> bool,
-}
-
 /// What a limited run gave.
 #[derive(Debug, Default)]
 pub struct Limited {
@@ -159,47 +148,9 @@ pub struct Limited {
     pub left: Vec<Arc<Policy>>,
     /// The policy that ended the run; its results are the last ones.
     pub stopped: bool,
-    /// Whether rules of policies that were asked may match and were not asked.
-    pub passed_over: bool,
 }
 
 impl Engine {
-    /// The rules that may match a request, with their policies.
-    pub fn candidates<'e>(&'e self, request: &'e Request) -> impl Iterator<Item = (&'e Policy, &'e Rule)> {
-        let slots = self.set.index.candidates(&request.target);
-        slots.into_iter().filter_map(|(p, r)| {
-            let (_, policy) = self.policy(p)?;
-            Some((&**policy, &**policy.rules_for(&request.target.kind).get(r as usize)?))
-        })
-    }
-
-    /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not asked.
-    pub fn verdicts(&self, request: &Request, limits: &Limits<'_>) -> Limited {
-        let mut out = Limited::default();
-        for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
-            let Some((_, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
-            if class(policy) == Class::Kubernetes || !(limits.policies)(policy) {
-                continue;
-            }
-            let all = policy.rules_for(&request.target.kind);
-            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
-            out.passed_over = out.passed_over || rules.clone().any(|r| !(limits.rules)(policy, r));
-            let mut rules = rules.filter(|r| (limits.rules)(policy, r)).peekable();
-            if rules.peek().is_none() {
-                continue;
-            }
-            if !(limits.goes_on)() {
-                out.left.push(policy.clone());
-                continue;
-            }
-            let rules = self.run(policy, rules, request);
-            if !rules.is_empty() {
-                out.outcome.policies.push(PolicyOutcome::of(policy, rules));
-            }
-        }
-        out
-    }
-
     /// What Kyverno's policies make of the object of a request: mutate rules, then evidence of images,
     /// then changes by expressions. The changes of a policy that fails are not kept.
     pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> Limited {
@@ -336,7 +287,7 @@ impl Engine {
         current
     }
 
-    fn policy(&self, at: u32) -> Option<(usize, &Arc<Policy>)> {
+    pub(super) fn policy(&self, at: u32) -> Option<(usize, &Arc<Policy>)> {
         let at = at as usize;
         self.set.policies.get(at).map(|p| (at, p))
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::admit::{Decision, Incoming};
-use crate::policy_set::Outcome;
+use crate::policy_set::outcomes::Outcomes;
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
@@ -120,7 +120,7 @@ fn about(time: &str, stage: &str, path: &str, incoming: &Incoming) -> Map {
     line
 }
 
-fn results(outcome: &Outcome) -> Value {
+fn results(outcomes: &Outcomes) -> Value {
     let result = |(policy, rule): (&crate::ir::Policy, &crate::engine::RuleOutcome)| {
         object([
             ("policyKind", Value::Str(policy.kind.clone())),
@@ -130,7 +130,7 @@ fn results(outcome: &Outcome) -> Value {
             ("message", Value::Str(rule.message.clone())),
         ])
     };
-    Value::list(outcome.results().map(result).collect())
+    Value::list(outcomes.results().map(result).collect())
 }
 
 /// The line of a decision.
@@ -145,14 +145,14 @@ pub fn line(time: &str, path: &str, incoming: &Incoming, decision: &Decision, mi
     line.insert("patch", Value::list(patch));
     line.insert("warnings", Value::list(answer.warnings.iter().map(|w| Value::from(&**w)).collect()));
     line.insert("milliseconds", Value::Float(milliseconds));
-    line.insert("results", results(&decision.outcome));
+    line.insert("results", results(&decision.outcomes));
     Value::Map(line)
 }
 
 /// The line of results that came after the answer.
-pub fn later(time: &str, path: &str, incoming: &Incoming, outcome: &Outcome) -> Value {
+pub fn later(time: &str, path: &str, incoming: &Incoming, outcomes: &Outcomes) -> Value {
     let mut line = about(time, "audit", path, incoming);
-    line.insert("results", results(outcome));
+    line.insert("results", results(outcomes));
     Value::Map(line)
 }
 

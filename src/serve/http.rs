@@ -268,9 +268,9 @@ async fn decide(
         tracer.offer(path, parent, began, &incoming, &decision);
     }
     if let Some(reporter) = state.reporter.as_ref().filter(|_| route.phase == Phase::Validate) {
-        reporter.offer(&incoming, &snapshot, &decision.outcome, !decision.answer.allowed());
+        reporter.offer(&incoming, &snapshot, &decision.outcomes, !decision.answer.allowed());
     }
-    if route.phase == Phase::Validate && decision.answer.allowed() && decision.request.is_some() {
+    if route.phase == Phase::Validate && decision.answer.allowed() && decision.asked.is_some() {
         later(state, &snapshot, route, path, &incoming, decision);
     }
     response
@@ -323,8 +323,9 @@ fn later(
     incoming: &Arc<Incoming>,
     decision: Decision,
 ) {
-    let Some(request) = decision.request.filter(|_| decision.audits) else { return };
+    let Some(asked) = decision.asked.filter(|_| decision.audits) else { return };
     let slow = snapshot.pace.is_slow();
+    let brief = snapshot.pace.audits_are_brief();
     let permit = if slow { &state.auditing } else { &state.afterwards }.clone().try_acquire_owned().ok();
     if slow && permit.is_none() {
         state.metrics.audit_lost.inc();
@@ -335,18 +336,18 @@ fn later(
     let path = path.to_string();
     let work = move || {
         let began = Instant::now();
-        let outcome = snapshot.gate.audit(&route, &request, &Deadline::at(began + LATER));
-        snapshot.pace.note(began.elapsed());
-        state.metrics.results(&incoming, &request.target, &outcome);
+        let outcomes = snapshot.gate.audit(&route, &asked, &Deadline::at(began + LATER));
+        snapshot.pace.note_audit(began.elapsed());
+        state.metrics.results(&incoming, &asked.request.target, &outcomes);
         if let Some(reporter) = &state.reporter {
-            reporter.offer(&incoming, &snapshot, &outcome, false);
+            reporter.offer(&incoming, &snapshot, &outcomes, false);
         }
-        if let Some(audit) = state.audit.as_ref().filter(|_| !outcome.policies.is_empty()) {
-            note(&state, audit, &audit::later(&now(), &path, &incoming, &outcome));
+        if let Some(audit) = state.audit.as_ref().filter(|_| !outcomes.is_empty()) {
+            note(&state, audit, &audit::later(&now(), &path, &incoming, &outcomes));
         }
         drop(permit);
     };
-    match (slow, waits) {
+    match (slow, waits && !brief) {
         (true, _) => drop(tokio::task::spawn_blocking(work)),
         // Right after the answer, by the same thread: what was allocated is freed where it was.
         (false, true) => drop(tokio::spawn(async move { work() })),

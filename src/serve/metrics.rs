@@ -7,10 +7,7 @@ use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts
 
 use crate::admit::{Decision, Incoming};
 use crate::engine::RuleOutcome;
-use crate::engine::action::{enforces, of_result};
 use crate::ir::Policy;
-use crate::matching::Target;
-use crate::policy_set::Outcome;
 
 use crate::settings::metrics::Exposure;
 
@@ -22,7 +19,7 @@ use super::reports::Counters;
 pub struct Metrics {
     registry: Registry,
     /// Those that operators shape.
-    families: ArcSwap<Families>,
+    pub(super) families: ArcSwap<Families>,
     /// Requests that were refused because too many were under way.
     pub shed: IntCounter,
     /// Requests that were not answered in time.
@@ -35,6 +32,8 @@ pub struct Metrics {
     pub reporting: Counters,
     /// Spans that were not sent.
     pub spans_dropped: IntCounter,
+    /// Results that were remembered.
+    pub(super) remembered: IntCounter,
     reloads: IntCounterVec,
     problems: IntGauge,
     policies: IntGaugeVec,
@@ -91,6 +90,10 @@ impl Metrics {
                 lost_reports: counter("ephor_reports_lost_total", "Reports that could not be written.")?,
             },
             spans_dropped: counter("ephor_spans_dropped_total", "Spans that could not be sent.")?,
+            remembered: counter(
+                "ephor_results_remembered_total",
+                "Results that earlier requests had given already.",
+            )?,
             reloads: counters("ephor_policy_reloads_total", "Times policies were read again.", &["result"])?,
             problems: gauge(
                 "ephor_policy_problems",
@@ -122,58 +125,8 @@ impl Metrics {
             families.requests.with(&labels).inc();
             families.durations.observe(&labels, seconds);
         }
-        if let Some(request) = &decision.request {
-            self.results(incoming, &request.target, &decision.outcome);
-        }
-    }
-
-    /// Counts results about an object.
-    pub fn results(&self, incoming: &Incoming, target: &Target, outcome: &Outcome) {
-        if outcome.policies.is_empty() {
-            return;
-        }
-        let operation = incoming.text(&["operation"]).to_lowercase();
-        let (kind, of) = (incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]));
-        let dry = incoming.dry_run();
-        let families = self.families.load();
-        let book = families.tally.book((kind, of, &operation, dry));
-        for p in &outcome.policies {
-            let policy = &p.policy;
-            let namespace = policy.namespace.as_deref().unwrap_or("-");
-            if !families.count(namespace) {
-                continue;
-            }
-            let background = if policy.background { "true" } else { "false" };
-            let cause = "admission_request";
-            let enforced = |rule: &RuleOutcome| match policy.is_review() {
-                true => policy.follows.denies,
-                false => enforces(of_result(policy, rule, target)),
-            };
-            book.count(policy, &p.rules, enforced, |rule, enforced| {
-                let result = rule.status.name();
-                if policy.is_review() {
-                    let mode = if enforced { "Deny" } else { "Audit" };
-                    let labels =
-                        [mode, background, &policy.name, namespace, kind, of, &operation, cause, result];
-                    return families.reviews.with(&labels);
-                }
-                let labels = [
-                    if enforced { "enforce" } else { "audit" },
-                    policy_type(policy),
-                    background,
-                    namespace,
-                    &policy.name,
-                    kind,
-                    of,
-                    &operation,
-                    &rule.rule,
-                    result,
-                    rule_type(rule),
-                    cause,
-                    if dry { "true" } else { "false" },
-                ];
-                families.results.with(&labels)
-            });
+        if let Some(asked) = &decision.asked {
+            self.results(incoming, &asked.request.target, &decision.outcomes);
         }
     }
 
@@ -223,11 +176,11 @@ pub(super) fn is_for_later(rule: &crate::ir::Rule) -> bool {
     rule.kind == crate::ir::rule::RuleKind::Generation
 }
 
-fn policy_type(policy: &Policy) -> &'static str {
+pub(super) fn policy_type(policy: &Policy) -> &'static str {
     if policy.namespace.is_some() { "namespaced" } else { "cluster" }
 }
 
-fn rule_type(rule: &RuleOutcome) -> &'static str {
+pub(super) fn rule_type(rule: &RuleOutcome) -> &'static str {
     name_of(rule.kind)
 }
 

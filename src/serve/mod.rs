@@ -4,6 +4,7 @@
 //! Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics: `docs/serve.md`.
 
 pub mod audit;
+mod counting;
 mod families;
 pub mod http;
 pub mod listener;
@@ -82,6 +83,8 @@ pub struct Settings {
     pub written: Wanted,
     /// Whether registries of images may be asked.
     pub registry: bool,
+    /// How many bytes of results are remembered, roughly; 0 = none are.
+    pub remembered: u64,
     /// The address of an OpenTelemetry collector.
     pub collector: Option<String>,
     /// Certificates.
@@ -173,9 +176,10 @@ pub async fn until(
     let (places, choice) = (settings.places.clone(), settings.cluster.clone());
     let configured = settings.settings.clone();
     let registry = settings.registry.then(|| renewed(FORGOTTEN));
+    let remembered = settings.remembered;
     let read = move || {
         let link = choice.as_ref().map(|choice| Link::open(choice, &configured)).transpose()?.map(Arc::new);
-        Ok::<_, String>(Store::new(places, Around { link, registry }))
+        Ok::<_, String>(Store::new(places, Around { link, registry, remembered }))
     };
     let store = tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())??;
     let wanted = settings.written.clone();

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// A decision that takes longer is a long one.
 const QUICK: Duration = Duration::from_millis(20);
+/// Results that no answer waits for and that take no longer are made at once.
+const BRIEF: u32 = 50_000;
 /// How many quick decisions make up for a long one.
 const WEIGHT: u32 = 16;
 /// From here on decisions are slow.
@@ -21,17 +23,33 @@ const MOST: u32 = 2 * SLOW;
 pub struct Pace {
     asks_others: bool,
     strain: AtomicU32,
+    /// What audits took on the average of late, in nanoseconds.
+    audits: AtomicU32,
 }
 
 impl Pace {
     /// Of policies; those that ask others are slow from the beginning.
     pub fn new(asks_others: bool) -> Pace {
-        Pace { asks_others, strain: AtomicU32::new(0) }
+        Pace { asks_others, strain: AtomicU32::new(0), audits: AtomicU32::new(u32::MAX) }
     }
 
     /// Whether decisions are slow.
     pub fn is_slow(&self) -> bool {
         self.asks_others || self.strain.load(Ordering::Relaxed) >= SLOW
+    }
+
+    /// Whether results that no answer waits for are made sooner than handed to somebody else.
+    pub fn audits_are_brief(&self) -> bool {
+        !self.is_slow() && self.audits.load(Ordering::Relaxed) <= BRIEF
+    }
+
+    /// Notes how long results took that no answer waits for.
+    pub fn note_audit(&self, took: Duration) {
+        self.note(took);
+        let took = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
+        let average = self.audits.load(Ordering::Relaxed);
+        // Those that lose a race are not missed.
+        self.audits.store(average - average / 8 + took / 8, Ordering::Relaxed);
     }
 
     /// Notes how long a decision took.
@@ -63,6 +81,16 @@ mod tests {
         assert!(pace.is_slow());
         (0..MOST).for_each(|_| pace.note(short));
         assert!(!pace.is_slow(), "they became quick");
+    }
+
+    #[test]
+    fn audits_are_brief_when_they_are_so_on_the_average() {
+        let pace = Pace::new(false);
+        assert!(!pace.audits_are_brief(), "nothing is known yet");
+        (0..200).for_each(|_| pace.note_audit(Duration::from_micros(10)));
+        assert!(pace.audits_are_brief());
+        pace.note_audit(Duration::from_millis(10));
+        assert!(!pace.audits_are_brief());
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct Around {
     pub link: Option<Arc<Link>>,
     /// Registries of images, if they may be asked.
     pub registry: Option<Arc<dyn Registry>>,
+    /// How many bytes of results are remembered, roughly.
+    pub remembered: u64,
 }
 
 /// The policies in use.
@@ -159,7 +161,7 @@ fn read(
     let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
     lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
     let asks_others = all.policies.iter().any(|p| reaches_out(&p.document, around));
-    let mut gate = Gate::new(all, cluster, &lost);
+    let mut gate = Gate::new(all, cluster, &lost).with_recall(around.remembered);
     let link = around.link.as_ref();
     if let Some(map) = config_map(&places.settings, || link?.settings(), &mut problems) {
         let settings = Settings::of(&map);

@@ -18,7 +18,7 @@ use crate::cluster::Cluster;
 use crate::document::json;
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::Policy;
-use crate::policy_set::Outcome;
+use crate::policy_set::outcomes::Outcomes;
 use crate::report::policy_report::{Entry, PolicyFacts, shown_status};
 use crate::value::{Str, Value};
 
@@ -86,13 +86,13 @@ impl Reporter {
         &self,
         incoming: &Arc<Incoming>,
         snapshot: &Arc<Snapshot>,
-        outcome: &Outcome,
+        outcomes: &Outcomes,
         blocked: bool,
     ) {
-        if outcome.policies.is_empty() || incoming.dry_run() {
+        if outcomes.is_empty() || incoming.dry_run() {
             return;
         }
-        let results = outcome.policies.iter().map(|p| (p.policy.clone(), p.rules.clone())).collect();
+        let results = outcomes.policies().map(|p| (p.policy.clone(), p.rules.clone())).collect();
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let job = Job { incoming: incoming.clone(), snapshot: snapshot.clone(), results, blocked, seconds };
         let send = self.send.lock().unwrap_or_else(PoisonError::into_inner);

@@ -59,13 +59,14 @@ impl Tally {
 
 impl Book {
     /// Counts results of a policy; `enforced` tells whether a result counts as enforced, `find` finds the
-    /// counter of one that is not known yet.
+    /// counter of one that is not known yet; `counted` is told each counter.
     pub fn count(
         &self,
         policy: &Arc<Policy>,
         results: &[RuleOutcome],
         enforced: impl Fn(&RuleOutcome) -> bool,
         find: impl Fn(&RuleOutcome, bool) -> IntCounter,
+        counted: &mut impl FnMut(&IntCounter),
     ) {
         let address = Arc::as_ptr(policy).addr();
         let mut missing: Vec<(&RuleOutcome, bool)> = Vec::new();
@@ -77,7 +78,10 @@ impl Book {
                 let is_it =
                     |k: &&Known| k.status == result.status && k.enforced == enforced && k.rule == result.rule;
                 match all.iter().find(is_it) {
-                    Some(k) => k.counter.inc(),
+                    Some(k) => {
+                        k.counter.inc();
+                        counted(&k.counter);
+                    }
                     None => missing.push((result, enforced)),
                 }
             }
@@ -85,6 +89,7 @@ impl Book {
         for (result, enforced) in missing {
             let counter = find(result, enforced);
             counter.inc();
+            counted(&counter);
             let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
             let (_, all) = known.entry(address).or_insert_with(|| (policy.clone(), Vec::new()));
             all.push(Known { rule: result.rule.clone(), status: result.status, enforced, counter });
@@ -120,6 +125,7 @@ mod tests {
                     looked_up.set(looked_up.get() + 1);
                     counters[of].clone()
                 },
+                &mut |_| (),
             );
         };
         let pods = ("Pod", "a", "create", false);

@@ -133,7 +133,7 @@ fn span(
         Value::from(at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos()).to_string())
     };
     let violated: Vec<Value> = decision
-        .outcome
+        .outcomes
         .results()
         .filter(|(_, r)| matches!(r.status, Status::Fail | Status::Error))
         .map(|(policy, r)| Value::from(format!("{}/{}", policy.key(), r.rule)))
@@ -159,7 +159,7 @@ fn span(
     let count = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     attributes.push(attribute("admission.response.warnings", count(answer.warnings.len())));
     attributes.push(attribute("admission.response.patches", count(answer.patch.len())));
-    attributes.push(attribute("kyverno.policies", count(decision.outcome.policies.len())));
+    attributes.push(attribute("kyverno.policies", count(decision.outcomes.policies().count())));
     if !violated.is_empty() {
         attributes.push(attribute("kyverno.violations", Value::list(violated)));
     }

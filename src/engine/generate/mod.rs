@@ -93,7 +93,7 @@ fn verdict(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings
     if !is_now && !was {
         return None;
     }
-    let mut data = Data::new(&request.root, world(policy, rule, request, around, None));
+    let mut data = Data::new(request.root.get(), world(policy, rule, request, around, None));
     data.register(&rule.bindings);
     let exceptions = applying(policy, rule, request, around.exceptions, &mut data);
     if !exceptions.is_empty() {
@@ -113,7 +113,7 @@ fn verdict(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings
         Err(e) => return outcome(Status::Error, format!("failed to evaluate conditions: {e}")),
     }
     let Some(former) = former else { return outcome(Status::Skip, String::new()) };
-    let mut data = Data::new(&former.root, world(policy, rule, &former, around, None));
+    let mut data = Data::new(former.root.get(), world(policy, rule, &former, around, None));
     data.register(&rule.bindings);
     match condition::evaluate(admit, &mut data) {
         Ok(v) if v.holds => outcome(Status::Fail, v.message),
@@ -132,7 +132,7 @@ fn make_all(
     let mut store = Store::new(policy, request, around.sources);
     let mut made = Vec::with_capacity(rules.len());
     for rule in rules {
-        let mut data = Data::new(&request.root, world(policy, rule, request, around, None));
+        let mut data = Data::new(request.root.get(), world(policy, rule, request, around, None));
         data.register(&rule.bindings);
         let Body::Generate(generation) = &rule.body else { continue };
         let holds = match (&rule.admit, &**generation) {

@@ -31,7 +31,7 @@ enum Refusal {
 /// Checks the signatures of an object's manifest.
 pub fn check(wanted: &Manifests, request: &Request) -> (Status, String) {
     let error = |e: &str| (Status::Error, format!("error occurred during manifest verification: {e}"));
-    match request.root.at(&["request", "dryRun"]) {
+    match request.root.get().at(&["request", "dryRun"]) {
         Some(Value::Bool(true)) => return (Status::Pass, "allowed because of DryRun request".into()),
         Some(Value::Bool(false) | Value::Null) | None => {}
         Some(other) => {

@@ -49,7 +49,8 @@ pub fn policy<'p>(
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        let Ran { results, left } = one(policy, rule, request, later.unwrap_or(&request.root), around);
+        let Ran { results, left } =
+            one(policy, rule, request, later.unwrap_or_else(|| request.root.get()), around);
         out.rules.extend(results);
         let next = match left {
             Left::Same => None,

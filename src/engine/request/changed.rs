@@ -4,16 +4,17 @@ use crate::engine::images::Images;
 use crate::matching::Target;
 use crate::value::{Str, Value};
 
-use super::Request;
+use super::{Request, Root};
 
 impl Request {
     /// For the next rule of the same policy: variables see the changed object with its integers, the
     /// images stay those of the object before.
     pub fn with_object(&self, object: Value) -> Request {
-        let shown = put(self.later_root.as_ref().unwrap_or(&self.root), &[("object", object.clone())]);
+        let shown =
+            put(self.later_root.as_ref().unwrap_or_else(|| self.root.get()), &[("object", object.clone())]);
         Request {
             target: self.target_of(&object),
-            root: shown,
+            root: Root::of(shown),
             later_root: None,
             images: self.images.clone(),
             ..self.on(object)
@@ -30,10 +31,10 @@ impl Request {
             entries.extend(self.unchanged.then(|| ("oldObject", object.clone())));
         }
         let copied = self.unchanged && self.later_root.is_none();
-        let shown = put(self.later_root.as_ref().unwrap_or(&self.root), &entries);
+        let shown = put(self.later_root.as_ref().unwrap_or_else(|| self.root.get()), &entries);
         Request {
             target: self.target_of(&object),
-            root: if self.doubles { shown.with_float_numbers() } else { shown.clone() },
+            root: Root::new(shown.clone(), self.doubles),
             later_root: self.later_root.as_ref().map(|_| shown),
             images: Images::of(object.clone(), &self.functions),
             old_object: if copied { object.clone() } else { self.old_object.clone() },
@@ -46,7 +47,7 @@ impl Request {
         let object = self.old_object.clone();
         Request {
             target: self.target_of(&object),
-            root: put(&self.root, &[("object", object.clone())]),
+            root: Root::of(put(self.root.get(), &[("object", object.clone())])),
             images: Images::of(object.clone(), &self.functions),
             ..self.on(object)
         }

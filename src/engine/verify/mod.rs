@@ -86,7 +86,7 @@ pub fn policy<'p>(
         if !applies(rule, request) || !concerns(checks, &images) {
             continue;
         }
-        let mut data = Data::new(&request.root, run::world(policy, rule, request, around, None));
+        let mut data = Data::new(request.root.get(), run::world(policy, rule, request, around, None));
         let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
             Ok(entered) => entered,
             Err(result) => {

@@ -84,6 +84,8 @@ pub struct Function {
     pub run: fn(&Call<'_>) -> Given,
     /// What a call costs.
     pub cost: fn(&Charge<'_>) -> u64,
+    /// Whether equal arguments always give the equal result.
+    pub pure: bool,
 }
 
 impl std::fmt::Debug for Function {

@@ -10,11 +10,16 @@ use super::{
 use crate::value::Value;
 
 const fn f(name: &'static str, run: fn(&Call<'_>) -> Given, cost: fn(&Charge<'_>) -> u64) -> Function {
-    Function { name, run, cost }
+    Function { name, run, cost, pure: true }
+}
+
+/// A function that asks the clock, chance or others.
+const fn asks(name: &'static str, run: fn(&Call<'_>) -> Given, cost: fn(&Charge<'_>) -> u64) -> Function {
+    Function { pure: false, ..f(name, run, cost) }
 }
 
 const fn sum_from(run: fn(&Call<'_>) -> Given) -> Function {
-    Function { name: "sum", run, cost: c::traversal }
+    f("sum", run, c::traversal)
 }
 
 static SUMS: [Function; 4] = [
@@ -120,16 +125,16 @@ pub static TABLE: &[Function] = &[
     f("serviceAccount", a::service_account, c::one), f("resource", a::resource, c::one),
     f("subresource", a::subresource, c::one), f("namespace", a::namespace, c::one),
     f("name", a::name, c::one), f("fieldSelector", a::field_selector, c::selector),
-    f("labelSelector", a::label_selector, c::selector), f("check", a::ask, c::check),
-    f("allowed", a::allowed, c::one), f("reason", a::reason, c::one),
-    f("errored", a::errored, c::one), f("error", a::error, c::one),
+    f("labelSelector", a::label_selector, c::selector), asks("check", a::ask, c::check),
+    asks("allowed", a::allowed, c::one), asks("reason", a::reason, c::one),
+    asks("errored", a::errored, c::one), asks("error", a::error, c::one),
 
-    f("orValue", opt::or_value, c::one), f("get", w::get, c::one), f("Get", w::get, c::one), f("list", w::list, c::one),
-    f("List", w::list, c::one), f("post", w::post, c::one), f("Post", w::post, c::one),
-    f("toGVR", w::resource_name, c::one), f("ToGVR", w::resource_name, c::one),
-    f("client", w::client, c::one), f("Client", w::client, c::one),
-    f("getMetadata", w::image_data, c::one), f("GetMetadata", w::image_data, c::one),
-    f("apply", w::apply, c::one), f("Apply", w::apply, c::one),
+    f("orValue", opt::or_value, c::one), asks("get", w::get, c::one), asks("Get", w::get, c::one), asks("list", w::list, c::one),
+    asks("List", w::list, c::one), asks("post", w::post, c::one), asks("Post", w::post, c::one),
+    asks("toGVR", w::resource_name, c::one), asks("ToGVR", w::resource_name, c::one),
+    asks("client", w::client, c::one), asks("Client", w::client, c::one),
+    asks("getMetadata", w::image_data, c::one), asks("GetMetadata", w::image_data, c::one),
+    asks("apply", w::apply, c::one), asks("Apply", w::apply, c::one),
 
     f("sha1", d::sha1, c::one), f("hash.sha1", d::sha1, c::one), f("sha256", d::sha256, c::one),
     f("hash.sha256", d::sha256, c::one), f("md5", d::md5, c::one), f("hash.md5", d::md5, c::one),
@@ -142,8 +147,8 @@ pub static TABLE: &[Function] = &[
     f("math.bitShiftLeft", m::shift_left, c::one), f("math.bitShiftRight", m::shift_right, c::one),
     f("regex.replace", x::replace, c::one), f("regex.extract", x::extract, c::one),
     f("regex.extractAll", x::extract_all, c::one),
-    f("base64.encode", m::encode, c::walk), f("base64.decode", m::decode, c::walk), f("random", d::random_text, c::one),
-    f("random.random", d::random_text, c::one), f("time.now", d::now, c::one),
+    f("base64.encode", m::encode, c::walk), f("base64.decode", m::decode, c::walk), asks("random", d::random_text, c::one),
+    asks("random.random", d::random_text, c::one), asks("time.now", d::now, c::one),
     f("time.toCron", d::to_cron, c::one), f("time.truncate", d::truncate, c::one),
     f("listObjToMap", d::list_to_map, c::one), f("transform.listObjToMap", d::list_to_map, c::one),
     f("gzip.compress", d::compress, c::one), f("gzip.decompress", d::decompress, c::one),
@@ -159,14 +164,14 @@ pub static TABLE: &[Function] = &[
     f("WithoutHeader", p::without_header, c::one), f("WithResponseHeader", p::with_response_header, c::one),
     f("WithQueryParam", p::with_query, c::one), f("WithoutQueryParam", p::without_query, c::one),
     f("WithBody", p::with_body, c::one), f("WithMessage", p::with_message, c::one),
-    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", p::decode_token, c::one), f("jwks.Fetch", j::fetch, c::one),
-    f("Parse", mcp::parse, c::one), f("GetStringArgument", mcp::text, c::one),
+    f("WithMetadata", p::with_metadata, c::one), asks("jwt.Decode", p::decode_token, c::one), asks("jwks.Fetch", j::fetch, c::one),
+    asks("Parse", mcp::parse, c::one), f("GetStringArgument", mcp::text, c::one),
     f("GetIntArgument", mcp::int, c::one), f("GetFloatArgument", mcp::float, c::one),
     f("GetBoolArgument", mcp::bool, c::one), f("GetStringSliceArgument", mcp::texts, c::one),
     f("Unmarshal", d::unmarshal, c::one), f("Marshal", d::marshal, c::one),
 
-    f("verifyImageSignatures", e::signatures, c::one), f("verifyAttestationSignatures", e::statements, c::one),
-    f("getImageData", e::data, c::one), f("extractPayload", e::payload, c::one),
+    asks("verifyImageSignatures", e::signatures, c::one), asks("verifyAttestationSignatures", e::statements, c::one),
+    asks("getImageData", e::data, c::one), asks("extractPayload", e::payload, c::one),
 
     f("image", i::image, c::one), f("parseImageReference", i::image, c::one),
     f("isImage", i::is_image, c::one), f("containsDigest", i::contains_digest, c::one),

@@ -65,4 +65,4 @@ pub fn sorts(expr: &Expr) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

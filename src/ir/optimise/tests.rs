@@ -11,7 +11,7 @@ use crate::ir::print;
 use crate::value::{Str, Value};
 
 /// Bytes that decide, one after the other, what is generated; an empty tape gives the first choice.
-struct Tape<'b>(std::slice::Iter<'b, u8>);
+pub(crate) struct Tape<'b>(pub(crate) std::slice::Iter<'b, u8>);
 
 impl Tape<'_> {
     fn pick(&mut self, n: usize) -> usize {
@@ -35,7 +35,7 @@ fn scalar(tape: &mut Tape<'_>) -> Value {
     }
 }
 
-fn value(tape: &mut Tape<'_>, depth: usize) -> Value {
+pub(crate) fn value(tape: &mut Tape<'_>, depth: usize) -> Value {
     match tape.pick(4) {
         2 if depth > 0 => Value::list((0..tape.pick(4)).map(|_| value(tape, depth - 1)).collect()),
         3 if depth > 0 => Value::Map(
@@ -52,7 +52,7 @@ fn truth(tape: &mut Tape<'_>) -> Truth {
 }
 
 /// An expression whose locals are all bound; `bound` binders are around it.
-fn generate(tape: &mut Tape<'_>, depth: usize, bound: u32) -> Expr {
+pub(crate) fn generate(tape: &mut Tape<'_>, depth: usize, bound: u32) -> Expr {
     let leaf = |tape: &mut Tape<'_>| match tape.pick(4) {
         0 => Expr::Root,
         1 | 2 if bound > 0 => Expr::Local(tape.pick(bound as usize) as u32),
@@ -132,12 +132,12 @@ fn call(tape: &mut Tape<'_>, below: Make<'_>) -> Expr {
 }
 
 /// What an expression gives, in a form that shows the kinds of numbers and the order of keys.
-fn outcome(expr: &Expr, root: &Value) -> Result<String, crate::value::Fault> {
+pub(crate) fn outcome(expr: &Expr, root: &Value) -> Result<String, crate::value::Fault> {
     let context = functions::Context::default();
     eval(expr, Env::new(root, &context)).map(|v| print::literal(&v))
 }
 
-fn text(expr: &Expr) -> String {
+pub(crate) fn text(expr: &Expr) -> String {
     print::expression(expr).to_string()
 }
 

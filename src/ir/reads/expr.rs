@@ -1,0 +1,391 @@
+//! What expressions read.
+
+use crate::functions::Higher;
+use crate::ir::Expr;
+use crate::ir::expr::{CmpRule, Over, Truth};
+use crate::ir::expressions::{Lazy, Program};
+use crate::ir::strict::{Invoke, LoopKind, Make, Step as Walked, Walk};
+use crate::value::Value;
+
+use super::Unforeseen;
+use super::seen::{One, Reader, Seen, either};
+
+type Found = Result<Seen, Unforeseen>;
+
+/// What an expression is run with.
+#[derive(Clone, Default)]
+pub struct Around<'a> {
+    /// The data.
+    pub root: Seen,
+    /// Values of binders, the innermost last.
+    pub locals: Vec<Seen>,
+    /// Values under names.
+    pub lazies: &'a [Lazy],
+}
+
+impl<'a> Around<'a> {
+    /// The data of a request, with values under names.
+    pub fn request(lazies: &'a [Lazy]) -> Around<'a> {
+        Around { root: vec![One::Root], locals: Vec::new(), lazies }
+    }
+
+    fn with(&self, values: impl IntoIterator<Item = Seen>) -> Around<'a> {
+        let mut inner = self.clone();
+        inner.locals.extend(values);
+        inner
+    }
+}
+
+const NOTHING: Seen = Seen::new();
+
+/// Whether a value is a scalar: what it is compared with is then looked at in outline.
+fn is_scalar(e: &Expr) -> bool {
+    matches!(e, Expr::Const(v) if !matches!(v, Value::List(_) | Value::Map(_)))
+}
+
+impl Reader {
+    /// What a program gives; one that does not compile gives the same text every time.
+    pub fn program(&mut self, program: &Program, around: &Around<'_>) -> Found {
+        program.as_ref().map_or(Ok(NOTHING), |expr| self.expr(expr, around))
+    }
+
+    /// A program whose result is a verdict.
+    pub fn verdict(&mut self, program: &Program, around: &Around<'_>) -> Result<(), Unforeseen> {
+        let seen = self.program(program, around)?;
+        self.outline(&seen)
+    }
+
+    /// A program whose result is shown.
+    pub fn told(&mut self, program: &Program, around: &Around<'_>) -> Result<(), Unforeseen> {
+        let seen = self.program(program, around)?;
+        self.consume(&seen)
+    }
+
+    /// What an expression gives.
+    pub fn expr(&mut self, expr: &Expr, a: &Around<'_>) -> Found {
+        match expr {
+            Expr::Const(_) => Ok(NOTHING),
+            Expr::Root => Ok(a.root.clone()),
+            Expr::Local(n) => {
+                let at = a.locals.len().checked_sub(1 + *n as usize);
+                at.and_then(|at| a.locals.get(at)).cloned().ok_or(Unforeseen)
+            }
+            Expr::Path { base, keys, .. } => {
+                let mut seen = self.expr(base, a)?;
+                for key in keys {
+                    seen = self.key(&seen, key)?;
+                }
+                // Whether something is there decides about faults.
+                self.outline(&seen)?;
+                Ok(seen)
+            }
+            Expr::Index { base, .. } => {
+                let base = self.expr(base, a)?;
+                self.items(&base)
+            }
+            Expr::Slice { base, .. } => {
+                let base = self.expr(base, a)?;
+                Ok(vec![One::List(self.items(&base)?)])
+            }
+            Expr::Let { value, body } => {
+                let value = self.expr(value, a)?;
+                self.expr(body, &a.with([value]))
+            }
+            Expr::Rescue { expr, .. } => self.expr(expr, a),
+            Expr::Not { expr, truth } => {
+                let seen = self.expr(expr, a)?;
+                self.truth(&seen, *truth)?;
+                Ok(NOTHING)
+            }
+            Expr::Or { sides, truth } | Expr::And { sides, truth } => {
+                let left = self.expr(&sides[0], a)?;
+                self.truth(&left, *truth)?;
+                either(left, self.expr(&sides[1], a)?)
+            }
+            Expr::Compare { rule, sides, .. } => self.compared(sides, *rule == CmpRule::Strict, a),
+            Expr::Project { over, source, keep, body } => {
+                let source = self.expr(source, a)?;
+                let items = self.items(&source)?;
+                if *over == Over::Values {
+                    // The body runs on null as well.
+                    self.outline(&items)?;
+                }
+                let inner = a.with([items.clone()]);
+                if let Some(keep) = keep {
+                    let kept = self.expr(keep, &inner)?;
+                    self.outline(&kept)?;
+                }
+                let made = match body {
+                    Some(body) => self.expr(body, &inner)?,
+                    None => items,
+                };
+                self.outline(&made)?;
+                Ok(vec![One::List(made)])
+            }
+            Expr::Flatten(e) => {
+                let list = self.expr(e, a)?;
+                Ok(vec![One::List(self.flat(&list)?)])
+            }
+            Expr::List(items) => {
+                let mut all = NOTHING;
+                for e in items {
+                    all = either(all, self.expr(e, a)?)?;
+                }
+                Ok(vec![One::List(all)])
+            }
+            Expr::Object(pairs) => {
+                let mut entries = Vec::with_capacity(pairs.len());
+                for (k, e) in pairs {
+                    entries.push((k.clone(), self.expr(e, a)?));
+                }
+                Ok(vec![One::Map(entries)])
+            }
+            Expr::UnlessNull(pair) => {
+                let subject = self.expr(&pair[0], a)?;
+                self.outline(&subject)?;
+                self.expr(&pair[1], a)
+            }
+            Expr::Call { function, args } => {
+                if !function.pure {
+                    return Err(Unforeseen);
+                }
+                match function.name {
+                    "length" => self.counted(args, a),
+                    "keys" => {
+                        for arg in args {
+                            let seen = self.expr(arg, a)?;
+                            self.names(&seen)?;
+                        }
+                        Ok(NOTHING)
+                    }
+                    _ => self.consumed(args, a),
+                }
+            }
+            Expr::Higher { kind, function, args } => {
+                if !function.pure {
+                    return Err(Unforeseen);
+                }
+                self.higher(*kind, args, a)
+            }
+            Expr::Lambda { .. } => Ok(NOTHING),
+            Expr::Fail { args, .. } => self.consumed(args, a),
+            strict => self.strict(strict, a),
+        }
+    }
+
+    fn strict(&mut self, expr: &Expr, a: &Around<'_>) -> Found {
+        match expr {
+            Expr::Walk(walk) => self.walk(walk, a),
+            Expr::Test(test) => {
+                let base = self.walk(&test.walk, a)?;
+                let found = self.key(&base, &test.key)?;
+                self.outline(&found)?;
+                Ok(NOTHING)
+            }
+            Expr::Cond(parts) => {
+                let [condition, then, other] = &**parts;
+                let condition = self.expr(condition, a)?;
+                self.outline(&condition)?;
+                either(self.expr(then, a)?, self.expr(other, a)?)
+            }
+            Expr::Decide { sides, .. } => {
+                for side in &**sides {
+                    let seen = self.expr(side, a)?;
+                    self.outline(&seen)?;
+                }
+                Ok(NOTHING)
+            }
+            Expr::Lazy(n) => {
+                let lazy = a.lazies.get(*n as usize).ok_or(Unforeseen)?;
+                // It sees the earlier ones only.
+                let earlier = a.lazies.get(..*n as usize).unwrap_or_default();
+                let around = Around { root: a.root.clone(), locals: Vec::new(), lazies: earlier };
+                let seen = self.program(&lazy.program, &around)?;
+                self.outline(&seen)?;
+                Ok(seen)
+            }
+            Expr::Invoke(invoke) => self.invoked(invoke, a),
+            Expr::OneOf { value, .. } => {
+                let seen = self.expr(value, a)?;
+                self.outline(&seen)?;
+                Ok(NOTHING)
+            }
+            Expr::Make(make) => self.made(make, a),
+            Expr::Loop(l) => {
+                let range = self.expr(&l.range, a)?;
+                let items = self.items(&range)?;
+                let bound = if l.two { vec![NOTHING, items] } else { vec![items] };
+                let inner = a.with(bound);
+                if let Some(keep) = &l.keep {
+                    let kept = self.expr(keep, &inner)?;
+                    self.outline(&kept)?;
+                }
+                let body = self.expr(&l.body, &inner)?;
+                self.outline(&body)?;
+                match l.kind {
+                    LoopKind::All | LoopKind::Exists | LoopKind::One => Ok(NOTHING),
+                    LoopKind::List => Ok(vec![One::List(body)]),
+                    LoopKind::Map | LoopKind::Entries => {
+                        self.consume(&body)?;
+                        Ok(NOTHING)
+                    }
+                }
+            }
+            Expr::Bind(parts) => {
+                let value = self.expr(&parts[0], a)?;
+                self.expr(&parts[1], &a.with([value]))
+            }
+            Expr::OrElse { sides, .. } => {
+                let left = self.expr(&sides[0], a)?;
+                self.outline(&left)?;
+                either(left, self.expr(&sides[1], a)?)
+            }
+            _ => Err(Unforeseen),
+        }
+    }
+
+    /// Booleans that are asked for are scalars; what else has a truth is empty or not.
+    fn truth(&mut self, seen: &Seen, _: Truth) -> Result<(), Unforeseen> {
+        self.outline(seen)
+    }
+
+    fn compared(&mut self, sides: &[Expr; 2], strictly: bool, a: &Around<'_>) -> Found {
+        let (left, right) = (self.expr(&sides[0], a)?, self.expr(&sides[1], a)?);
+        // Lists and objects are never equal to scalars, nor ordered with them.
+        if strictly && is_scalar(&sides[0]) {
+            self.outline(&right)?;
+        } else if strictly && is_scalar(&sides[1]) {
+            self.outline(&left)?;
+        } else {
+            self.consume(&left)?;
+            self.consume(&right)?;
+        }
+        Ok(NOTHING)
+    }
+
+    /// What follows from all of some values.
+    fn consumed(&mut self, args: &[Expr], a: &Around<'_>) -> Found {
+        for arg in args {
+            let seen = self.expr(arg, a)?;
+            self.consume(&seen)?;
+        }
+        Ok(NOTHING)
+    }
+
+    /// What follows from how many items there are.
+    fn counted(&mut self, args: &[Expr], a: &Around<'_>) -> Found {
+        for arg in args {
+            let seen = self.expr(arg, a)?;
+            self.items(&seen)?;
+        }
+        Ok(NOTHING)
+    }
+
+    fn higher(&mut self, kind: Higher, args: &[Expr], a: &Around<'_>) -> Found {
+        let mut items = NOTHING;
+        for arg in args.iter().filter(|e| !matches!(e, Expr::Lambda { .. })) {
+            let list = self.expr(arg, a)?;
+            // Faults show what is no list.
+            self.consume(&list)?;
+            items = either(items, self.items(&list)?)?;
+        }
+        let mut bodies = NOTHING;
+        for arg in args {
+            if let Expr::Lambda { body, .. } = arg {
+                bodies = either(bodies, self.expr(body, &a.with([items.clone()]))?)?;
+            }
+        }
+        match kind {
+            Higher::Map => {
+                self.outline(&bodies)?;
+                Ok(vec![One::List(bodies)])
+            }
+            Higher::SortBy => {
+                self.consume(&bodies)?;
+                Ok(vec![One::List(items)])
+            }
+            Higher::MaxBy | Higher::MinBy => {
+                self.consume(&bodies)?;
+                Ok(items)
+            }
+        }
+    }
+
+    fn walk(&mut self, walk: &Walk, a: &Around<'_>) -> Found {
+        let mut seen = self.expr(&walk.base, a)?;
+        for step in &walk.steps {
+            seen = match step {
+                Walked::Key { key: Value::Str(key), .. } => self.key(&seen, key)?,
+                Walked::Key { .. } => self.items(&seen)?,
+                Walked::Field(_) => return Err(Unforeseen),
+                Walked::At { index, .. } => {
+                    let index = self.expr(index, a)?;
+                    self.consume(&index)?;
+                    self.items(&seen)?
+                }
+            };
+        }
+        // Whether something is there decides about faults.
+        self.outline(&seen)?;
+        Ok(seen)
+    }
+
+    fn invoked(&mut self, invoke: &Invoke, a: &Around<'_>) -> Found {
+        if !invoke.function.pure {
+            return Err(Unforeseen);
+        }
+        match (invoke.function.name, &*invoke.args) {
+            ("size", args) => self.counted(args, a),
+            // What is added is a scalar, or a list of the items of both.
+            ("_+_", [one, other]) => {
+                let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
+                self.outline(&one)?;
+                self.outline(&other)?;
+                either(one, other)
+            }
+            ("_==_" | "_!=_", [one, other]) if is_scalar(one) || is_scalar(other) => {
+                for side in [one, other] {
+                    let seen = self.expr(side, a)?;
+                    self.outline(&seen)?;
+                }
+                Ok(NOTHING)
+            }
+            ("@in", [one, list]) if is_scalar(one) => {
+                let seen = self.expr(list, a)?;
+                self.items(&seen)?;
+                Ok(NOTHING)
+            }
+            (_, args) => self.consumed(args, a),
+        }
+    }
+
+    fn made(&mut self, make: &Make, a: &Around<'_>) -> Found {
+        match make {
+            Make::List(items, _) => {
+                let mut all = NOTHING;
+                for e in items {
+                    let item = self.expr(e, a)?;
+                    // Items that may be missing are there or not.
+                    self.outline(&item)?;
+                    all = either(all, item)?;
+                }
+                Ok(vec![One::List(all)])
+            }
+            Make::Map(entries) => {
+                for (k, v, _) in entries {
+                    let (key, value) = (self.expr(k, a)?, self.expr(v, a)?);
+                    self.consume(&key)?;
+                    self.consume(&value)?;
+                }
+                Ok(NOTHING)
+            }
+            Make::Struct(_, fields) => {
+                for (_, v, _) in fields {
+                    let value = self.expr(v, a)?;
+                    self.consume(&value)?;
+                }
+                Ok(NOTHING)
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What matchers read.
+
+use crate::ir::Matcher;
+use crate::ir::constraints::Constraints;
+use crate::ir::matcher::{Filter, Selector};
+use crate::value::Str;
+
+use super::Step;
+use super::seen::Reader;
+
+fn metadata(part: &str) -> Vec<Step> {
+    vec![Step::Key("metadata".into()), Step::Key(part.into())]
+}
+
+impl Reader {
+    /// What a matcher reads.
+    pub fn matcher(&mut self, matcher: &Matcher) {
+        match matcher {
+            Matcher::Any(filters) | Matcher::All(filters) => filters.iter().for_each(|f| self.filter(f)),
+            Matcher::Constraints(c) => self.constraints(c),
+        }
+    }
+
+    fn filter(&mut self, f: &Filter) {
+        self.reads.name |= f.name.is_some() || !f.names.is_empty();
+        self.reads.user |= f.has_user;
+        for (key, _) in &f.annotations {
+            self.labelled("annotations", Some(key.pattern()).filter(|_| !key.is_wild()));
+        }
+        if let Some(selector) = &f.selector {
+            self.selector(selector);
+        }
+    }
+
+    /// Selectors of objects look at labels of the object and, as constraints, of the former one.
+    fn selector(&mut self, s: &Selector) {
+        for (key, _) in &s.labels {
+            self.labelled("labels", Some(key).filter(|_| !s.wild));
+        }
+        for requirement in &s.expressions {
+            self.labelled("labels", Some(&requirement.key));
+        }
+    }
+
+    /// The value under a key of labels or annotations; `None` = any.
+    fn labelled(&mut self, part: &str, key: Option<&Str>) {
+        let mut steps = metadata(part);
+        steps.extend(key.map(|key| Step::Key(key.clone())));
+        for tree in [&mut self.reads.shown, &mut self.reads.old] {
+            tree.add(&steps, true);
+        }
+    }
+
+    fn constraints(&mut self, c: &Constraints) {
+        self.reads.name |= c.rules.iter().chain(&c.exclude).any(|rule| !rule.names.is_empty());
+        if let Some(selector) = &c.object_selector {
+            self.selector(selector);
+        }
+        if c.namespace_selector.as_ref().is_some_and(|s| !s.is_empty()) {
+            // A namespace brings its own labels.
+            self.labelled("labels", None);
+        }
+    }
+}

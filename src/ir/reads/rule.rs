@@ -1,0 +1,205 @@
+//! What policies read.
+
+use crate::ir::check::{Check, ForEach};
+use crate::ir::expressions::{Expressions, Lazy, Source, Verdict};
+use crate::ir::review::{Deed, Exemption, Review, View};
+use crate::ir::rule::{Body, Message};
+use crate::ir::{Exception, Policy, Rule};
+use crate::value::Str;
+
+use super::expr::Around;
+use super::seen::{One, Part, Reader, Seen};
+use super::{Reads, Step, Tree, Unforeseen};
+
+type Done = Result<(), Unforeseen>;
+
+/// What the results of a policy's rules that give verdicts on objects of a kind can depend on.
+///
+/// # Errors
+/// They can depend on more.
+pub fn of_policy(
+    policy: &Policy,
+    kind: &str,
+    exceptions: &[Exception],
+    exemptions: &[Exemption],
+) -> Result<Reads, Unforeseen> {
+    let mut reader = Reader::default();
+    if policy.namespace.is_some() {
+        let namespace = [Step::Key("metadata".into()), Step::Key("namespace".into())];
+        reader.reads.object.add(&namespace, true);
+        reader.reads.old.add(&namespace, true);
+    }
+    reader.sources(&policy.admit, &[])?;
+    let key = policy.key();
+    for rule in policy.rules_for(kind) {
+        let mut own = Reader::default();
+        for exception in exceptions.iter().filter(|e| e.covers(&key, &rule.name)) {
+            own.matcher(&exception.when);
+        }
+        let exceptions = exceptions.iter().filter(|e| e.covers(&key, &rule.name));
+        own.rule(rule, exceptions)?;
+        for exemption in exemptions.iter().filter(|e| e.names(&policy.kind, &policy.name)) {
+            own.sources(&exemption.admit, &[])?;
+        }
+        if let Body::Review(review) = &rule.body
+            && review.view == View::Templates
+        {
+            own.reads = of_templates(&own.reads);
+        }
+        if rule.action.allow_existing {
+            // The former object may be asked the same.
+            let mut former = own.reads.object.clone();
+            former.merge(&own.reads.shown);
+            own.reads.old.merge(&former);
+            for key in ["apiVersion", "kind"] {
+                own.reads.old.add(&[Step::Key(key.into())], true);
+            }
+            let names = ["name", "generateName"].into_iter().filter(|_| own.reads.name);
+            for key in names.chain(["namespace"]) {
+                own.reads.old.add(&[Step::Key("metadata".into()), Step::Key(key.into())], true);
+            }
+        }
+        reader.reads.merge(&own.reads);
+    }
+    Ok(reader.reads)
+}
+
+/// What is read of an object whose pod templates are seen as pods with its name.
+fn of_templates(reads: &Reads) -> Reads {
+    let mut all = reads.clone();
+    let of_pods = [&reads.object, &reads.old].into_iter().any(|tree| *tree != Tree::default());
+    if of_pods {
+        for tree in [&mut all.object, &mut all.old] {
+            tree.add(&[Step::Key("spec".into())], true);
+            tree.add(&[Step::Key("metadata".into()), Step::Key("namespace".into())], true);
+            tree.add(&[Step::Key("metadata".into()), Step::Key("name".into())], true);
+        }
+        all.name = true;
+    }
+    all
+}
+
+impl Reader {
+    fn rule<'e>(&mut self, rule: &Rule, exceptions: impl Iterator<Item = &'e Exception>) -> Done {
+        self.matcher(&rule.when);
+        self.matcher(&rule.unless);
+        if rule.broken.is_some() && !matches!(rule.body, Body::Review(_)) {
+            return Ok(());
+        }
+        self.bindings(rule.bindings.iter().map(AsRef::as_ref));
+        self.of_rule = self.bound.len();
+        if let Some(admit) = &rule.admit {
+            self.conditions(admit)?;
+        }
+        if let Some(properties) = &rule.properties {
+            self.filled(&properties.template)?;
+        }
+        for exception in exceptions {
+            if let Some(admit) = &exception.admit {
+                self.conditions(admit)?;
+            }
+        }
+        match &rule.body {
+            Body::Validate { check, message } => {
+                let shown = vec![One::At(Part::Shown, Vec::new())];
+                self.check(check, message, &shown, 0)
+            }
+            Body::Expressions(expressions) => self.expressions(expressions),
+            Body::Review(review) => self.review(review),
+            Body::PodSecurity(_) => {
+                self.reads.object = Tree::all();
+                Ok(())
+            }
+            // These have phases of their own.
+            Body::Mutate(_) | Body::Generate(_) => Ok(()),
+            Body::Admission(_) | Body::VerifyImages(_) | Body::Manifests(_) => Err(Unforeseen),
+        }
+    }
+
+    fn check(&mut self, check: &Check, message: &Message, subject: &Seen, depth: usize) -> Done {
+        match check {
+            Check::Deny(conditions) => self.conditions(conditions)?,
+            Check::Pattern(overlay, _) => self.overlay(overlay, subject)?,
+            Check::AnyPattern(overlays, _) => self.overlays(overlays, subject)?,
+            Check::ForEach(loops) => {
+                return loops.iter().try_for_each(|l| self.each(l, message, subject, depth));
+            }
+            Check::Nothing => return Ok(()),
+        }
+        match self.bound.len() == message.names.len() {
+            true => self.filled(&message.template),
+            false => self.filled(&(message.lower)(&message.text, &self.bound.clone())),
+        }
+    }
+
+    fn each(&mut self, l: &ForEach, message: &Message, subject: &Seen, depth: usize) -> Done {
+        // Bindings are loaded when something mentions them, be it in an inner loop with an element of its own.
+        let shadowed = l.bindings.iter().any(|b| self.bound.contains(&b.name));
+        if shadowed || (depth > 0 && self.bound.len() > self.of_rule) {
+            return Err(Unforeseen);
+        }
+        let list = self.query(&l.list)?;
+        self.outline(&list)?;
+        // What is no list is a list of one.
+        let mut item = self.items(&list)?;
+        item.extend(list.iter().filter(|one| matches!(one, One::At(..) | One::Map(_))).cloned());
+        self.outline(&item)?;
+        let (names, bound) = (self.names.len(), self.bound.len());
+        for name in ["element".into(), format!("element{depth}")] {
+            self.names.push((Str::from(name), item.clone()));
+        }
+        for name in ["elementIndex".into(), format!("elementIndex{depth}")] {
+            self.names.push((Str::from(name), Seen::new()));
+        }
+        self.bindings(l.bindings.iter().map(AsRef::as_ref));
+        if let Some(admit) = &l.admit {
+            self.conditions(admit)?;
+        }
+        let mut seen = Seen::new();
+        if l.element_scope != Some(false) {
+            seen.extend(item.iter().cloned());
+        }
+        if l.element_scope != Some(true) {
+            seen.extend(subject.iter().cloned());
+        }
+        self.check(&l.check, message, &seen, depth + 1)?;
+        self.names.truncate(names);
+        self.bound.truncate(bound);
+        Ok(())
+    }
+
+    fn sources(&mut self, sources: &[Source], lazies: &[Lazy]) -> Done {
+        let around = Around::request(lazies);
+        sources.iter().try_for_each(|source| self.verdict(&source.program, &around))
+    }
+
+    fn verdicts(&mut self, verdicts: &[Verdict], lazies: &[Lazy]) -> Done {
+        let around = Around::request(lazies);
+        for verdict in verdicts {
+            self.verdict(&verdict.check.program, &around)?;
+            if let Some(program) = &verdict.message_program {
+                self.told(program, &around)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn expressions(&mut self, e: &Expressions) -> Done {
+        self.sources(&e.admit, &e.lazies)?;
+        self.verdicts(&e.verdicts, &e.lazies)
+    }
+
+    fn review(&mut self, review: &Review) -> Done {
+        if !matches!(review.view, View::Request | View::Templates) {
+            return Err(Unforeseen);
+        }
+        self.sources(&review.admit, &review.lazies)?;
+        match &review.body {
+            Deed::Verdicts(verdicts) => self.verdicts(verdicts, &review.lazies)?,
+            Deed::Changes { .. } | Deed::Objects(_) | Deed::Deletion => {}
+            Deed::Answers(_) | Deed::Images(_) => return Err(Unforeseen),
+        }
+        let around = Around::request(&review.lazies);
+        review.annotations.iter().try_for_each(|a| self.told(&a.program, &around))
+    }
+}

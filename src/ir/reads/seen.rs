@@ -1,0 +1,265 @@
+//! Values as the analysis sees them: places that they come from.
+//!
+//! What is computed of parts that already count as read is nothing new: its value follows from them.
+
+use crate::value::Str;
+
+use super::{Reads, Step, Tree, Unforeseen};
+
+/// A part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The new object.
+    Object,
+    /// The former object.
+    Old,
+    /// The one of them that rules match.
+    Shown,
+    /// The namespace as an object.
+    Namespace,
+}
+
+/// One of the things that a value may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum One {
+    /// The data of the request.
+    Root,
+    /// `request` in it.
+    Request,
+    /// What is at a place.
+    At(Part, Vec<Step>),
+    /// A list of such items.
+    List(Seen),
+    /// An object with these entries.
+    Map(Vec<(Str, Seen)>),
+    /// Something that depends on more than the request.
+    Unforeseen,
+}
+
+/// All the things that a value may be; none = it follows from what is read already.
+pub type Seen = Vec<One>;
+
+/// More alternatives, or longer ways, are given up.
+const MOST: usize = 48;
+
+/// Names at the root of data that are the same in all requests.
+const CONSTANT: [&str; 13] = [
+    "resource",
+    "http",
+    "globalContext",
+    "generator",
+    "image",
+    "json",
+    "yaml",
+    "mcp",
+    "mylib_version",
+    "exceptions",
+    "params",
+    "authorizer",
+    "authorizer.requestResource",
+];
+
+/// Names that the data has before any binding.
+pub const GIVEN: [&str; 7] = [
+    "request",
+    "images",
+    "serviceAccountName",
+    "serviceAccountNamespace",
+    "element",
+    "elementIndex",
+    "target",
+];
+
+/// What was read so far, and under which names more can be found.
+#[derive(Default)]
+pub struct Reader {
+    /// What was read.
+    pub reads: Reads,
+    /// Names on top of the root; the last of equal ones counts.
+    pub names: Vec<(Str, Seen)>,
+    /// The names of bindings in scope.
+    pub bound: Vec<Str>,
+    /// How many of them are the rule's own.
+    pub of_rule: usize,
+}
+
+/// Either of two.
+pub fn either(mut a: Seen, b: Seen) -> Result<Seen, Unforeseen> {
+    for one in b {
+        if !a.contains(&one) {
+            a.push(one);
+        }
+    }
+    if a.len() > MOST { Err(Unforeseen) } else { Ok(a) }
+}
+
+fn further(part: Part, steps: &[Step], step: Step) -> Result<One, Unforeseen> {
+    if steps.len() >= MOST {
+        return Err(Unforeseen);
+    }
+    let mut steps = steps.to_vec();
+    steps.push(step);
+    Ok(One::At(part, steps))
+}
+
+impl Reader {
+    fn tree(&mut self, part: Part) -> &mut Tree {
+        match part {
+            Part::Object => &mut self.reads.object,
+            Part::Old => &mut self.reads.old,
+            Part::Shown => &mut self.reads.shown,
+            Part::Namespace => &mut self.reads.namespace,
+        }
+    }
+
+    fn read(&mut self, part: Part, steps: &[Step], whole: bool) {
+        self.tree(part).add(steps, whole);
+    }
+
+    /// Something depends on all of a value.
+    pub fn consume(&mut self, seen: &Seen) -> Result<(), Unforeseen> {
+        for one in seen {
+            match one {
+                One::Root | One::Request | One::Unforeseen => return Err(Unforeseen),
+                One::At(part, steps) => self.read(*part, steps, true),
+                One::List(items) => self.consume(items)?,
+                One::Map(entries) => entries.iter().try_for_each(|(_, v)| self.consume(v))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Something depends on the keys of an object.
+    pub fn names(&mut self, seen: &Seen) -> Result<(), Unforeseen> {
+        for one in seen {
+            match one {
+                One::At(part, steps) => {
+                    if let Some(tree) = self.tree(*part).at(steps) {
+                        tree.names = true;
+                    }
+                }
+                One::Map(_) => {}
+                other => self.consume(&vec![other.clone()])?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Something depends on the outline of a value.
+    pub fn outline(&mut self, seen: &Seen) -> Result<(), Unforeseen> {
+        for one in seen {
+            match one {
+                One::Unforeseen => return Err(Unforeseen),
+                One::At(part, steps) => self.read(*part, steps, false),
+                One::Root | One::Request | One::List(_) | One::Map(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The value under a key.
+    pub fn key(&mut self, seen: &Seen, key: &Str) -> Result<Seen, Unforeseen> {
+        let mut out = Seen::new();
+        for one in seen {
+            let found = match one {
+                One::Root => self.of_root(key)?,
+                One::Request => self.of_request(key)?,
+                One::At(part, steps) => vec![further(*part, steps, Step::Key(key.clone()))?],
+                One::Map(entries) => {
+                    let found = entries.iter().rev().find(|(k, _)| k == key);
+                    found.map(|(_, v)| v.clone()).unwrap_or_default()
+                }
+                One::List(items) => {
+                    self.consume(items)?;
+                    Seen::new()
+                }
+                One::Unforeseen => return Err(Unforeseen),
+            };
+            out = either(out, found)?;
+        }
+        Ok(out)
+    }
+
+    /// Any of the values inside; how many there are, and the keys of an object, count as read.
+    pub fn items(&mut self, seen: &Seen) -> Result<Seen, Unforeseen> {
+        self.outline(seen)?;
+        let mut out = Seen::new();
+        for one in seen {
+            let found = match one {
+                One::At(part, steps) => {
+                    let one = further(*part, steps, Step::Items)?;
+                    let found = vec![one];
+                    self.outline(&found)?;
+                    found
+                }
+                One::List(items) => items.clone(),
+                One::Map(entries) => {
+                    let mut all = Seen::new();
+                    for (_, v) in entries {
+                        all = either(all, v.clone())?;
+                    }
+                    all
+                }
+                One::Root | One::Request | One::Unforeseen => return Err(Unforeseen),
+            };
+            out = either(out, found)?;
+        }
+        Ok(out)
+    }
+
+    /// Any of the items of a list, lists among them taken apart.
+    pub fn flat(&mut self, seen: &Seen) -> Result<Seen, Unforeseen> {
+        let items = self.items(seen)?;
+        let mut out = items.clone();
+        for one in &items {
+            let found = match one {
+                One::At(part, steps) => {
+                    let found = vec![further(*part, steps, Step::Nested)?];
+                    self.outline(&found)?;
+                    found
+                }
+                One::List(items) => items.clone(),
+                One::Map(_) => Seen::new(),
+                One::Root | One::Request | One::Unforeseen => return Err(Unforeseen),
+            };
+            out = either(out, found)?;
+        }
+        Ok(out)
+    }
+
+    fn of_root(&mut self, key: &Str) -> Result<Seen, Unforeseen> {
+        if let Some((_, seen)) = self.names.iter().rev().find(|(name, _)| name == key) {
+            return Ok(seen.clone());
+        }
+        let whole = |part| Ok(vec![One::At(part, Vec::new())]);
+        match &**key {
+            "request" => Ok(vec![One::Request]),
+            "object" => whole(Part::Object),
+            "oldObject" => whole(Part::Old),
+            "namespaceObject" => whole(Part::Namespace),
+            "images" => {
+                self.reads.object.add(&[Step::Key("spec".into())], true);
+                Ok(Seen::new())
+            }
+            "serviceAccountName" | "serviceAccountNamespace" => {
+                self.reads.user = true;
+                Ok(Seen::new())
+            }
+            constant if CONSTANT.contains(&constant) => Ok(Seen::new()),
+            _ => Err(Unforeseen),
+        }
+    }
+
+    fn of_request(&mut self, key: &Str) -> Result<Seen, Unforeseen> {
+        match &**key {
+            "object" => return Ok(vec![One::At(Part::Object, Vec::new())]),
+            "oldObject" => return Ok(vec![One::At(Part::Old, Vec::new())]),
+            "userInfo" | "roles" | "clusterRoles" => self.reads.user = true,
+            "name" => self.reads.name = true,
+            "uid" => return Err(Unforeseen),
+            // All else counts as read in any case.
+            _ => {}
+        }
+        Ok(Seen::new())
+    }
+}

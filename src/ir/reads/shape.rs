@@ -1,0 +1,135 @@
+//! What patterns read.
+
+use crate::ir::Template;
+use crate::ir::check::{LowerPattern, Overlay, Overlays};
+use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
+use crate::value::Value;
+use crate::value::wildcard::has_wildcard;
+
+use super::Unforeseen;
+use super::seen::{Reader, Seen};
+
+type Done = Result<(), Unforeseen>;
+
+impl Reader {
+    /// What a pattern reads of a subject.
+    pub fn overlay(&mut self, overlay: &Overlay, subject: &Seen) -> Done {
+        match overlay {
+            Overlay::Ready(pattern) => self.shape(&pattern.root, subject),
+            Overlay::Dynamic(template, lower) => self.draft(template, *lower, subject),
+            Overlay::Broken(_) => Ok(()),
+        }
+    }
+
+    /// What patterns read of a subject.
+    pub fn overlays(&mut self, overlays: &Overlays, subject: &Seen) -> Done {
+        match overlays {
+            Overlays::Ready(patterns) => patterns.iter().try_for_each(|p| self.shape(&p.root, subject)),
+            Overlays::Dynamic(Template::List(items), lower) => {
+                items.iter().try_for_each(|item| self.draft(item, *lower, subject))
+            }
+            Overlays::Dynamic(template, _) => {
+                self.filled(template)?;
+                self.consume(subject)
+            }
+            Overlays::Broken(_) => Ok(()),
+        }
+    }
+
+    fn shape(&mut self, shape: &Shape, subject: &Seen) -> Done {
+        match shape {
+            Shape::Leaf(_) => self.consume(subject),
+            Shape::Map(map) => self.map(map, subject),
+            Shape::List(list) => self.list(list, subject),
+        }
+    }
+
+    fn map(&mut self, map: &MapShape, subject: &Seen) -> Done {
+        if map.expand {
+            return self.consume(subject);
+        }
+        self.outline(subject)?;
+        map.entries.iter().try_for_each(|entry| self.entry(entry, subject))
+    }
+
+    fn entry(&mut self, entry: &Entry, subject: &Seen) -> Done {
+        let keys = [&entry.key, &entry.raw];
+        for key in &keys[..if entry.anchor == Anchor::AddIfAbsent { 2 } else { 1 }] {
+            if has_wildcard(key) {
+                self.consume(subject)?;
+            }
+            let value = self.key(subject, key)?;
+            self.outline(&value)?;
+            let is_there = matches!(&entry.shape, Shape::Leaf(leaf) if leaf.source.as_str() == Some("*"))
+                && entry.anchor == Anchor::None;
+            if !is_there {
+                self.shape(&entry.shape, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, list: &ListShape, subject: &Seen) -> Done {
+        self.outline(subject)?;
+        let existence = match list {
+            ListShape::Empty(_) => return Ok(()),
+            ListShape::Each(_, existence)
+            | ListShape::Scalars(_, existence)
+            | ListShape::Positions(_, existence) => existence,
+        };
+        let items = self.items(subject)?;
+        existence.iter().flatten().try_for_each(|map| self.map(map, &items))?;
+        match list {
+            ListShape::Empty(_) => Ok(()),
+            ListShape::Each(map, _) => self.map(map, &items),
+            ListShape::Scalars(..) => self.consume(subject),
+            ListShape::Positions(shapes, _) => shapes.iter().try_for_each(|shape| self.shape(shape, &items)),
+        }
+    }
+
+    /// A pattern that is still to be filled in: where variables stand, all of the subject counts.
+    fn draft(&mut self, template: &Template, lower: LowerPattern, subject: &Seen) -> Done {
+        match template {
+            Template::Const(v) => match lower(v) {
+                Some(pattern) => self.shape(&pattern.root, subject),
+                None => Ok(()),
+            },
+            Template::Object(pairs) => {
+                self.outline(subject)?;
+                for (key, value) in pairs {
+                    let Template::Const(Value::Str(raw)) = key else {
+                        self.filled(template)?;
+                        return self.consume(subject);
+                    };
+                    let (_, inner) = Anchor::parse(raw);
+                    // Their keys may hold wildcards, which only the whole pattern tells.
+                    let is_expanded = has_wildcard(raw) || matches!(inner, "labels" | "annotations");
+                    for key in [&inner.into(), raw] {
+                        let below = self.key(subject, key)?;
+                        self.outline(&below)?;
+                        if is_expanded {
+                            self.filled(value)?;
+                            self.consume(if has_wildcard(raw) { subject } else { &below })?;
+                        } else {
+                            self.draft(value, lower, &below)?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+            Template::List(items) => {
+                let below = self.items(subject)?;
+                items.iter().try_for_each(|item| self.draft(item, lower, &below))?;
+                // Which element of the pattern counts depends on what it becomes.
+                if items.iter().any(|i| !matches!(i, Template::Object(_) | Template::Const(Value::Map(_)))) {
+                    self.consume(subject)?;
+                }
+                Ok(())
+            }
+            hole => {
+                self.filled(hole)?;
+                self.consume(subject)
+            }
+        }
+    }
+}

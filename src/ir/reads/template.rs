@@ -1,0 +1,119 @@
+//! What templates, conditions and bindings read.
+
+use crate::ir::rule::{Binding, BindingSource, QuerySource};
+use crate::ir::template::Part;
+use crate::ir::{Conditions, Query, Template};
+use crate::value::{Str, Value};
+
+use super::Unforeseen;
+use super::expr::Around;
+use super::seen::{GIVEN, One, Reader, Seen, either};
+
+impl Reader {
+    /// What a query gives.
+    pub fn query(&mut self, query: &Query) -> Result<Seen, Unforeseen> {
+        self.query_on(query, vec![One::Root])
+    }
+
+    /// What a query gives on other data.
+    fn query_on(&mut self, query: &Query, root: Seen) -> Result<Seen, Unforeseen> {
+        let around = Around { root, ..Around::default() };
+        let seen = query.expr.as_ref().map_or(Ok(Seen::new()), |expr| self.expr(expr, &around))?;
+        match &query.on_delete {
+            Some(other) => either(seen, self.query_on(other, around.root)?),
+            None => Ok(seen),
+        }
+    }
+
+    /// What a template becomes. Results that bring in variables are noticed when they do.
+    pub fn template(&mut self, template: &Template) -> Result<Seen, Unforeseen> {
+        match template {
+            Template::Const(_) | Template::Fail(_) => Ok(Seen::new()),
+            Template::Whole(hole) => self.query(&hole.query),
+            Template::Text(text) => {
+                for part in &text.parts {
+                    if let Part::Hole(query) = part {
+                        let seen = self.query(query)?;
+                        self.consume(&seen)?;
+                    }
+                }
+                Ok(Seen::new())
+            }
+            Template::Rounds(_) => Err(Unforeseen),
+            Template::List(items) => {
+                let mut all = Seen::new();
+                for item in items {
+                    all = either(all, self.template(item)?)?;
+                }
+                Ok(vec![One::List(all)])
+            }
+            Template::Object(pairs) => {
+                let mut entries: Vec<(Str, Seen)> = Vec::with_capacity(pairs.len());
+                for (key, value) in pairs {
+                    let value = self.template(value)?;
+                    match key {
+                        Template::Const(Value::Str(key)) => entries.push((key.clone(), value)),
+                        key => {
+                            // Under which key the value stands is not known here.
+                            self.filled(key)?;
+                            self.consume(&value)?;
+                        }
+                    }
+                }
+                Ok(vec![One::Map(entries)])
+            }
+        }
+    }
+
+    /// A template whose text is shown or compared.
+    pub fn filled(&mut self, template: &Template) -> Result<(), Unforeseen> {
+        let seen = self.template(template)?;
+        self.consume(&seen)
+    }
+
+    /// What conditions read.
+    pub fn conditions(&mut self, conditions: &Conditions) -> Result<(), Unforeseen> {
+        for condition in conditions.any.iter().flatten().chain(&conditions.all) {
+            self.filled(&condition.key)?;
+            self.filled(&condition.value)?;
+            if condition.message.contains("{{") {
+                return Err(Unforeseen);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the values of bindings under their names.
+    pub fn bindings<'b>(&mut self, bindings: impl IntoIterator<Item = &'b Binding>) {
+        for binding in bindings {
+            let found = match GIVEN.contains(&&*binding.name) {
+                true => Err(Unforeseen),
+                false => self.binding(binding),
+            };
+            let seen = found.unwrap_or_else(|Unforeseen| vec![One::Unforeseen]);
+            self.names.push((binding.name.clone(), seen));
+            self.bound.push(binding.name.clone());
+        }
+    }
+
+    fn binding(&mut self, binding: &Binding) -> Result<Seen, Unforeseen> {
+        let BindingSource::Variable { value, query, default, .. } = &binding.source else {
+            return Err(Unforeseen);
+        };
+        let mut part = |template: &Option<Template>| match template {
+            None => Ok(None),
+            Some(template) => self.template(template).map(Some),
+        };
+        let (default, value) = (part(default)?, part(value)?);
+        let found = match (query, value) {
+            (None, value) => value.unwrap_or_default(),
+            (Some(QuerySource::Dynamic { .. }), _) => return Err(Unforeseen),
+            (Some(QuerySource::Ready(query)), value) => {
+                self.query_on(query, value.unwrap_or_else(|| vec![One::Root]))?
+            }
+        };
+        // One that is null fails or gives way to the default.
+        self.outline(&found)?;
+        either(found, default.unwrap_or_default())
+    }
+}

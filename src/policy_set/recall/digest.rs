@@ -1,0 +1,199 @@
+//! The parts of a request that results depend on, as bytes: equal bytes, equal parts.
+
+use highway::{HighwayHash, HighwayHasher, Key};
+
+use crate::engine::Request;
+use crate::ir::reads::{Reads, Tree};
+use crate::matching::Target;
+use crate::value::{Map, Value};
+
+/// Requests of which more than this is read are not remembered.
+const MOST: usize = 1 << 20;
+
+/// Deeper objects are not remembered.
+const DEEPEST: usize = 256;
+
+/// The bytes of parts.
+#[derive(Default)]
+pub struct Bytes {
+    out: Vec<u8>,
+    /// Something has no bytes.
+    lost: bool,
+}
+
+/// Entries of a request as it was sent that are told of on their own, or not at all.
+const APART: [&str; 5] = ["object", "oldObject", "name", "uid", "userInfo"];
+
+impl Bytes {
+    /// Forgets all bytes.
+    pub fn clear(&mut self) {
+        self.out.clear();
+        self.lost = false;
+    }
+
+    /// The hash of all bytes under a key; `None` = something has no bytes.
+    pub fn hash(&self, key: Key) -> Option<u128> {
+        if self.lost || self.out.len() > MOST {
+            return None;
+        }
+        let [a, b] = HighwayHasher::new(key).hash128(&self.out);
+        Some((u128::from(a) << 64) | u128::from(b))
+    }
+
+    /// A number; most are small.
+    pub fn number(&mut self, n: u64) {
+        match u8::try_from(n) {
+            Ok(n) if n < u8::MAX => self.out.push(n),
+            _ => {
+                self.out.push(u8::MAX);
+                self.out.extend_from_slice(&n.to_le_bytes());
+            }
+        }
+    }
+
+    /// A text.
+    pub fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    /// What all results can depend on.
+    pub fn circumstances(&mut self, request: &Request) {
+        let t = &request.target;
+        for text in [&t.group, &t.version, &t.kind, &t.subresource, &t.namespace, &t.operation] {
+            self.text(text);
+        }
+        if &*t.kind == "Namespace" {
+            self.text(&t.name);
+        }
+        self.out
+            .extend([t.exists, t.namespace_known, t.user.is_some(), t.old_labels.is_some()].map(u8::from));
+        self.map(&t.namespace_labels, 0);
+        let shown = shown(request);
+        self.text(shown.text_at(&["metadata", "namespace"]));
+        let sent = request.sent.iter().flat_map(Map::iter).filter(|(k, _)| !APART.contains(&&***k));
+        self.number(sent.clone().count() as u64);
+        for (key, value) in sent {
+            self.text(key);
+            self.value(value, 0);
+        }
+    }
+
+    /// What some results can depend on.
+    pub fn reads(&mut self, reads: &Reads, request: &Request) {
+        let Target { name, user, .. } = &request.target;
+        if reads.name {
+            self.text(name);
+            let sent = request.sent.as_ref().and_then(|sent| sent.get("name"));
+            self.value(sent.unwrap_or(&Value::Null), 0);
+            for key in ["name", "generateName"] {
+                self.text(shown(request).text_at(&["metadata", key]));
+            }
+        }
+        if let Some(user) = user.as_deref().filter(|_| reads.user) {
+            self.text(&user.name);
+            for list in [&user.groups, &user.roles, &user.cluster_roles] {
+                self.number(list.len() as u64);
+                list.iter().for_each(|text| self.text(text));
+            }
+            let sent = request.sent.as_ref().and_then(|sent| sent.get("userInfo"));
+            self.value(sent.unwrap_or(&Value::Null), 0);
+        }
+        for (tree, value) in [
+            (&reads.object, &request.object),
+            (&reads.old, &request.old_object),
+            (&reads.shown, shown(request)),
+            (&reads.namespace, &request.namespace),
+        ] {
+            // An object that nothing is read of is there or not all the same.
+            self.tree(tree, value, 0);
+        }
+    }
+
+    /// What a tree tells of a value.
+    pub fn tree(&mut self, tree: &Tree, value: &Value, depth: usize) {
+        if tree.whole {
+            return self.value(value, depth);
+        }
+        match value {
+            Value::Map(m) => {
+                self.out.extend([b'm', u8::from(m.is_empty())]);
+                if tree.names {
+                    self.number(m.len() as u64);
+                    m.keys().for_each(|key| self.text(key));
+                }
+                for (key, below) in &tree.keys {
+                    match m.get(key) {
+                        None => self.out.push(b'-'),
+                        Some(value) => self.tree(below, value, depth + 1),
+                    }
+                }
+                if let Some(below) = &tree.items {
+                    self.number(m.len() as u64);
+                    for (key, value) in m.iter() {
+                        self.text(key);
+                        self.tree(below, value, depth + 1);
+                    }
+                }
+            }
+            Value::List(_) if tree.names => self.value(value, depth),
+            Value::List(items) => {
+                self.out.push(b'l');
+                self.number(items.len() as u64);
+                for below in [&tree.items, &tree.nested].into_iter().flatten() {
+                    items.iter().for_each(|item| self.tree(below, item, depth + 1));
+                }
+            }
+            scalar => self.value(scalar, depth),
+        }
+    }
+
+    fn map(&mut self, m: &Map, depth: usize) {
+        self.out.push(b'M');
+        self.number(m.len() as u64);
+        for (key, value) in m.iter() {
+            self.text(key);
+            self.value(value, depth);
+        }
+    }
+
+    /// All of a value.
+    pub fn value(&mut self, value: &Value, depth: usize) {
+        if self.out.len() > MOST || depth > DEEPEST {
+            self.lost = true;
+            return;
+        }
+        match value {
+            Value::Null => self.out.push(b'n'),
+            Value::Bool(b) => self.out.extend([b'b', u8::from(*b)]),
+            Value::Int(i) => {
+                self.out.push(b'i');
+                self.out.extend_from_slice(&i.to_le_bytes());
+            }
+            Value::UInt(u) => {
+                self.out.push(b'u');
+                self.out.extend_from_slice(&u.to_le_bytes());
+            }
+            Value::Float(f) => {
+                self.out.push(b'f');
+                self.out.extend_from_slice(&f.to_le_bytes());
+            }
+            Value::Str(s) => {
+                self.out.push(b's');
+                self.text(s);
+            }
+            Value::List(items) => {
+                self.out.push(b'L');
+                self.number(items.len() as u64);
+                items.iter().for_each(|item| self.value(item, depth + 1));
+            }
+            Value::Map(m) => self.map(m, depth + 1),
+            // No document holds these.
+            Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => self.lost = true,
+        }
+    }
+}
+
+fn shown(request: &Request) -> &Value {
+    if request.object.is_null() { &request.old_object } else { &request.object }
+}

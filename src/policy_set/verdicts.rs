@@ -1,0 +1,159 @@
+//! Verdicts of Kyverno's policies on a request as it is, within limits.
+
+use std::sync::Arc;
+
+use crate::engine::{Request, RuleOutcome};
+use crate::functions::unforeseen;
+use crate::ir::{Policy, Rule};
+use crate::matching::index::Slot;
+
+use super::outcomes::{Outcomes, Part};
+use super::phases::{Class, class};
+use super::recall::Plan;
+use super::{Engine, PolicyOutcome};
+
+/// What a run over a request is limited to.
+pub struct Limits<'l> {
+    /// The policies that are asked.
+    pub policies: &'l dyn Fn(&Policy) -> bool,
+    /// Their rules that are asked for verdicts.
+    pub rules: &'l dyn Fn(&Policy, &Rule) -> bool,
+    /// Whether there is time for the next policy.
+    pub goes_on: &'l dyn Fn() -> bool,
+    /// Whether what a policy left in vain, with these results, ends the run.
+    pub stops: &'l dyn Fn(&Policy, &[RuleOutcome]) -> bool,
+    /// What tells which policies and rules are asked: requests about the same kind in the same namespace with the
+    /// same name of limits ask the same. `None` = nothing does, and results are not remembered.
+    pub name: Option<&'l str>,
+}
+
+/// What a limited run for verdicts gave.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    /// The results.
+    pub outcomes: Outcomes,
+    /// Policies that there was no time for.
+    pub left: Vec<Arc<Policy>>,
+    /// Whether rules of policies that were asked may match and were not asked.
+    pub passed_over: bool,
+}
+
+/// A request with the rules that may match it.
+#[derive(Debug)]
+pub struct Asked {
+    /// The request.
+    pub request: Request,
+    rules: Rules,
+}
+
+#[derive(Debug)]
+enum Rules {
+    All(Vec<Slot>),
+    Planned { plan: Arc<Plan>, digests: Vec<Option<u128>> },
+}
+
+impl From<Request> for Asked {
+    /// A request about which no rule gives verdicts.
+    fn from(request: Request) -> Asked {
+        Asked { request, rules: Rules::All(Vec::new()) }
+    }
+}
+
+impl Verdicts {
+    fn push(&mut self, part: Arc<Part>, remembered: bool) {
+        self.passed_over |= part.passed_over;
+        self.outcomes.push(part, remembered);
+    }
+}
+
+impl Engine {
+    /// The rules that may match a request, with their policies.
+    pub fn candidates<'e>(&'e self, request: &'e Request) -> impl Iterator<Item = (&'e Policy, &'e Rule)> {
+        let slots = self.set.index.candidates(&request.target);
+        slots.into_iter().filter_map(|(p, r)| {
+            let (_, policy) = self.policy(p)?;
+            Some((&**policy, &**policy.rules_for(&request.target.kind).get(r as usize)?))
+        })
+    }
+
+    /// Finds the rules that may match a request, to be asked within one or several limits.
+    pub fn asked(&self, request: Request) -> Asked {
+        let slots = self.set.index.candidates(&request.target);
+        let Some(recall) = &self.recall else {
+            return Asked { request, rules: Rules::All(slots) };
+        };
+        let plan = recall.plan(self, slots, &request);
+        let digests = recall.digests(&plan, &request);
+        Asked { request, rules: Rules::Planned { plan, digests } }
+    }
+
+    /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not asked.
+    pub fn verdicts(&self, asked: &Asked, limits: &Limits<'_>) -> Verdicts {
+        let mut out = Verdicts::default();
+        let request = &asked.request;
+        let (plan, digests) = match &asked.rules {
+            Rules::Planned { plan, digests } => (plan, digests),
+            Rules::All(slots) => {
+                let part = self.part(slots, request, limits, &mut out.left);
+                out.push(Arc::new(part), false);
+                return out;
+            }
+        };
+        for (group, digest) in plan.groups.iter().zip(digests) {
+            let place = match (&self.recall, digest, limits.name) {
+                (Some(recall), Some(digest), Some(name)) => Some((recall, recall.place(*digest, name))),
+                _ => None,
+            };
+            if let Some(known) = place.and_then(|(recall, place)| recall.get(place)) {
+                out.push(known, true);
+                continue;
+            }
+            let left = out.left.len();
+            let make = || Arc::new(self.part(&group.slots, request, limits, &mut out.left));
+            let (part, is_unforeseen) = unforeseen::during(make);
+            if let Some((recall, place)) = place.filter(|_| !is_unforeseen && out.left.len() == left) {
+                recall.keep(place, &part);
+            }
+            out.push(part, false);
+        }
+        if !plan.rest.is_empty() {
+            let part = self.part(&plan.rest, request, limits, &mut out.left);
+            out.push(Arc::new(part), false);
+        }
+        out
+    }
+
+    /// The verdicts of some rules.
+    fn part(
+        &self,
+        slots: &[Slot],
+        request: &Request,
+        limits: &Limits<'_>,
+        left: &mut Vec<Arc<Policy>>,
+    ) -> Part {
+        let mut out = Part::default();
+        for group in slots.chunk_by(|a, b| a.0 == b.0) {
+            let Some((at, _)) = group.first() else { continue };
+            let Some((_, policy)) = self.policy(*at) else { continue };
+            if class(policy) == Class::Kubernetes || !(limits.policies)(policy) {
+                continue;
+            }
+            let all = policy.rules_for(&request.target.kind);
+            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
+            out.passed_over = out.passed_over || rules.clone().any(|r| !(limits.rules)(policy, r));
+            let mut rules = rules.filter(|r| (limits.rules)(policy, r)).peekable();
+            if rules.peek().is_none() {
+                continue;
+            }
+            if !(limits.goes_on)() {
+                left.push(policy.clone());
+                continue;
+            }
+            let rules = self.run(policy, rules, request);
+            if !rules.is_empty() {
+                out.policies.push((*at, PolicyOutcome::of(policy, rules)));
+            }
+        }
+        out
+    }
+}

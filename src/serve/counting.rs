@@ -1,0 +1,94 @@
+//! Counting results.
+//!
+//! In: results about an object. Results that requests share have counters that they share as well: their labels tell
+//! nothing that is not the same for all of them.
+
+use std::sync::Arc;
+
+use prometheus::IntCounter;
+
+use crate::admit::Incoming;
+use crate::engine::RuleOutcome;
+use crate::engine::action::{enforces, of_result};
+use crate::matching::Target;
+use crate::policy_set::outcomes::{Outcomes, Part, Share};
+
+use super::families::Families;
+use super::metrics::{Metrics, policy_type, rule_type};
+
+/// The counters of results that requests share.
+struct Counted {
+    families: Arc<Families>,
+    /// One for each result that is counted.
+    counters: Vec<IntCounter>,
+    results: u64,
+}
+
+impl Metrics {
+    /// Counts results about an object.
+    pub fn results(&self, incoming: &Incoming, target: &Target, outcomes: &Outcomes) {
+        for Share { part, remembered } in outcomes.parts() {
+            let families = self.families.load();
+            let known = part.made.get().and_then(|made| made.downcast_ref::<Counted>());
+            if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.families, &families)) {
+                known.counters.iter().for_each(IntCounter::inc);
+                self.remembered.inc_by(known.results);
+                continue;
+            }
+            let counters = count(&families, incoming, target, part);
+            if *remembered {
+                let results = part.policies.iter().map(|(_, p)| p.rules.len() as u64).sum();
+                self.remembered.inc_by(results);
+                let _ = part.made.set(Box::new(Counted { families: families.clone(), counters, results }));
+            }
+        }
+    }
+}
+
+/// Counts results; their counters.
+fn count(families: &Families, incoming: &Incoming, target: &Target, part: &Part) -> Vec<IntCounter> {
+    let operation = incoming.text(&["operation"]).to_lowercase();
+    let (kind, of) = (incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]));
+    let dry = incoming.dry_run();
+    let book = families.tally.book((kind, of, &operation, dry));
+    let mut counters = Vec::with_capacity(part.policies.len());
+    for (_, p) in &part.policies {
+        let policy = &p.policy;
+        let namespace = policy.namespace.as_deref().unwrap_or("-");
+        if !families.count(namespace) {
+            continue;
+        }
+        let background = if policy.background { "true" } else { "false" };
+        let cause = "admission_request";
+        let enforced = |rule: &RuleOutcome| match policy.is_review() {
+            true => policy.follows.denies,
+            false => enforces(of_result(policy, rule, target)),
+        };
+        let find = |rule: &RuleOutcome, enforced: bool| {
+            let result = rule.status.name();
+            if policy.is_review() {
+                let mode = if enforced { "Deny" } else { "Audit" };
+                let labels = [mode, background, &policy.name, namespace, kind, of, &operation, cause, result];
+                return families.reviews.with(&labels);
+            }
+            let labels = [
+                if enforced { "enforce" } else { "audit" },
+                policy_type(policy),
+                background,
+                namespace,
+                &policy.name,
+                kind,
+                of,
+                &operation,
+                &rule.rule,
+                result,
+                rule_type(rule),
+                cause,
+                if dry { "true" } else { "false" },
+            ];
+            families.results.with(&labels)
+        };
+        book.count(policy, &p.rules, enforced, find, &mut |counter| counters.push(counter.clone()));
+    }
+    counters
+}

@@ -1,0 +1,235 @@
+//! Remembered results are those that would be made: recorded policies on recorded objects, and on these with one
+//! part changed.
+//!
+//! Every policy is asked alone, so that no other one's reading covers for it. `EPHOR_RECALL=all` takes all objects.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use std::path::{Path, PathBuf};
+
+use ephor::document::{self, ResourceOptions};
+use ephor::engine::request::{Parts, UserParts};
+use ephor::engine::{Profile, Request};
+use ephor::functions::Context;
+use ephor::load::{self, Reader};
+use ephor::policy_set::outcomes::Outcomes;
+use ephor::policy_set::verdicts::Limits;
+use ephor::sources::files::SourceText;
+use ephor::value::{Map, Value};
+use ephor::{Engine, PolicySet};
+
+fn recorded() -> Option<PathBuf> {
+    let given = std::env::var_os("EPHOR_CONFORMANCE").map(PathBuf::from);
+    let dir = given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"));
+    dir.join("verdicts").is_dir().then_some(dir)
+}
+
+fn engine(name: &str, policy: &str) -> Option<Engine> {
+    let text = SourceText { name: name.to_string(), text: policy.to_string() };
+    let mut loaded = load::argument_for(&[text], Reader::Server);
+    loaded.bind(Vec::new());
+    let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
+    let policies: Vec<_> = usable.filter_map(|p| p.policy.clone()).collect();
+    let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
+    (!set.policies().is_empty()).then(|| Engine::new(set).with_profile(Profile::cluster()))
+}
+
+fn request(object: &Value, old: &Value, operation: &str, user: &str) -> Request {
+    let mut info = Map::new();
+    info.insert("username", Value::from(user));
+    let mut sent = Map::new();
+    sent.insert("uid", Value::from("u"));
+    sent.insert("name", Value::from(object.text_at(&["metadata", "name"])));
+    sent.insert("operation", Value::from(operation));
+    sent.insert("userInfo", Value::Map(info.clone()));
+    let parts = Parts {
+        object: object.clone(),
+        old_object: Some(old.clone()),
+        operation: operation.into(),
+        user: Some(UserParts { info: Value::Map(info), ..UserParts::default() }),
+        details: true,
+        sent: Some(sent),
+        ..Parts::default()
+    };
+    Request::new(parts, Profile::cluster(), &Context::default()).expect("a request")
+}
+
+fn verdicts(engine: &Engine, request: Request, name: Option<&str>) -> Outcomes {
+    let limits = Limits {
+        policies: &|p| !p.looks_at_payloads(),
+        rules: &|_, _| true,
+        goes_on: &|| true,
+        stops: &|_, _| false,
+        name,
+    };
+    engine.verdicts(&engine.asked(request), &limits).outcomes
+}
+
+fn shown(outcomes: &Outcomes) -> String {
+    outcomes.results().map(|(p, r)| format!("{} {r:?}\n", p.key())).collect()
+}
+
+/// Every value with one part of it changed.
+fn changes(v: &Value, out: &mut Vec<Value>) {
+    let other = |v: &Value| match v {
+        Value::Str(s) if s.is_empty() => Value::from("other"),
+        Value::Str(s) => Value::from(format!("{s}x")),
+        Value::Int(i) => Value::Int(i + 1),
+        Value::Float(f) => Value::Float(f + 1.0),
+        Value::Bool(b) => Value::Bool(!b),
+        _ => Value::from("something"),
+    };
+    out.push(other(v));
+    match v {
+        Value::Map(m) => {
+            let mut more = m.clone();
+            more.insert("another", Value::from("entry"));
+            out.push(Value::Map(more));
+            for (key, below) in m.iter() {
+                let mut less = m.clone();
+                less.remove(key);
+                out.push(Value::Map(less));
+                let mut inner = Vec::new();
+                changes(below, &mut inner);
+                for changed in inner {
+                    let mut m = m.clone();
+                    m.insert(key.clone(), changed);
+                    out.push(Value::Map(m));
+                }
+            }
+        }
+        Value::List(items) => {
+            let items: Vec<Value> = items.iter().cloned().collect();
+            out.push(Value::list(items.iter().skip(1).cloned().collect()));
+            out.push(Value::list(items.iter().chain(items.last()).cloned().collect()));
+            for (i, item) in items.iter().enumerate() {
+                let mut inner = Vec::new();
+                changes(item, &mut inner);
+                for changed in inner {
+                    let mut items = items.clone();
+                    items[i] = changed;
+                    out.push(Value::list(items));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Policies with objects that they were recorded on.
+struct Case {
+    name: String,
+    policy: String,
+    objects: Vec<Value>,
+}
+
+/// Policies of a library, with objects of a pool that they say something about, of different kinds first.
+fn of_library(dir: &Path, all: bool) -> Vec<Case> {
+    let text = std::fs::read_to_string(dir.join("verdicts/pool.yaml")).unwrap();
+    let pool = document::resources("pool.yaml", &text, ResourceOptions::default()).unwrap();
+    let mut cases: Vec<Case> = Vec::new();
+    for line in ephor::conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")).unwrap() {
+        let name = line.text_at(&["file"]);
+        if cases.iter().any(|case| case.name == name) {
+            continue;
+        }
+        let Ok(policy) = std::fs::read_to_string(dir.join("kyverno-policies").join(name)) else { continue };
+        let Some(plain) = engine(name, &policy) else { continue };
+        let concerned = |object: &&Value| {
+            !verdicts(&plain, request(object, &Value::Null, "CREATE", "anna"), None).is_empty()
+        };
+        let mut objects: Vec<Value> = Vec::new();
+        for object in pool.iter().map(|d| &d.value).filter(concerned) {
+            let kind = object.text_at(&["kind"]);
+            if all || objects.iter().all(|o| o.text_at(&["kind"]) != kind) {
+                objects.push(object.clone());
+            }
+        }
+        cases.push(Case { name: name.to_string(), policy, objects });
+    }
+    cases
+}
+
+/// Policies of one rule each, with the objects that they were recorded on.
+fn of_rules(dir: &Path, all: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for file in ["realistic", "rules", "match", "conditions", "variables", "patterns", "autogen"] {
+        let lines = ephor::conformance::lines(&dir.join(format!("engine/{file}.jsonl"))).unwrap();
+        for (i, line) in lines.iter().enumerate().filter(|(i, _)| all || i % 10 == 0) {
+            let rules = line.at(&["policy", "spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
+            let objects: Vec<Value> = line.get("resource").into_iter().cloned().collect();
+            for (r, rule) in rules.iter().enumerate().filter(|(r, _)| all || r % 7 == i % 7) {
+                let mut policy = line.get("policy").unwrap().as_map().unwrap().clone();
+                let mut spec = policy.get("spec").unwrap().as_map().unwrap().clone();
+                spec.insert("rules", Value::list(vec![rule.clone()]));
+                policy.insert("spec", Value::Map(spec));
+                let policy = ephor::value::print::json(&Value::Map(policy));
+                let name = format!("{} rule {r}", line.text_at(&["id"]));
+                cases.push(Case { name, policy, objects: objects.clone() });
+            }
+        }
+    }
+    cases
+}
+
+/// Asks about objects and what is near them with and without memory; how many requests were asked, and how many of
+/// them had results that were remembered.
+fn compare(cases: &[Case], few: usize) -> (u64, u64) {
+    let (mut asked, mut kept, mut wrong) = (0u64, 0u64, 0u64);
+    for case in cases {
+        let engines = (engine(&case.name, &case.policy), engine(&case.name, &case.policy));
+        let (Some(plain), Some(remembering)) = engines else { continue };
+        let remembering = remembering.with_recall(64 << 20);
+        for whole in &case.objects {
+            let mut objects = vec![whole.clone()];
+            changes(whole, &mut objects);
+            let step = 1 + objects.len() / few;
+            for (i, object) in
+                objects.iter().enumerate().filter(|(i, o)| i % step == 0 && o.as_map().is_some())
+            {
+                let user = if i % 11 == 10 { "bert" } else { "anna" };
+                let make = || match i / step % 6 {
+                    3 => request(object, whole, "UPDATE", user),
+                    4 => request(whole, object, "UPDATE", user),
+                    5 => request(object, object, "DELETE", user),
+                    _ => request(object, &Value::Null, "CREATE", user),
+                };
+                let fresh = verdicts(&plain, make(), None);
+                let found = verdicts(&remembering, make(), Some("all"));
+                asked += 1;
+                kept += u64::from(found.parts().iter().any(|share| share.remembered));
+                if shown(&fresh) != shown(&found) {
+                    wrong += 1;
+                    println!(
+                        "{}: {}\n{}{}",
+                        case.name,
+                        ephor::value::print::json(object),
+                        shown(&fresh),
+                        shown(&found)
+                    );
+                }
+            }
+        }
+    }
+    println!("{asked} requests, {kept} remembered, {wrong} wrong");
+    assert_eq!(wrong, 0);
+    (asked, kept)
+}
+
+fn is_long() -> bool {
+    std::env::var("EPHOR_RECALL").is_ok_and(|v| v == "all")
+}
+
+#[test]
+fn what_is_remembered_of_a_library_is_what_would_be_decided() {
+    let Some(dir) = recorded() else { return };
+    let (asked, kept) = compare(&of_library(&dir, is_long()), if is_long() { usize::MAX } else { 40 });
+    assert!(kept > asked / 4);
+}
+
+#[test]
+fn what_is_remembered_of_single_rules_is_what_would_be_decided() {
+    let Some(dir) = recorded() else { return };
+    let (asked, kept) = compare(&of_rules(&dir, is_long()), if is_long() { usize::MAX } else { 30 });
+    assert!(kept > asked / 4);
+}
