@@ -73,6 +73,7 @@ fn shown(outcomes: &Outcomes) -> String {
 fn changes(v: &Value, out: &mut Vec<Value>) {
     let other = |v: &Value| match v {
         Value::Str(s) if s.is_empty() => Value::from("other"),
+        Value::Str(s) if s.len() % 5 == 0 => Value::from(format!("{s}' || '{{{{ request.object.kind }}}}")),
         Value::Str(s) => Value::from(format!("{s}x")),
         Value::Int(i) => Value::Int(i + 1),
         Value::Float(f) => Value::Float(f + 1.0),

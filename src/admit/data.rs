@@ -242,6 +242,10 @@ impl World for Data {
         self.offline.global(name, projection).unwrap_or(Ok(Value::Null))
     }
 
+    fn asks_registries(&self) -> bool {
+        self.context.asks_registries()
+    }
+
     fn image(&self, reference: &str) -> Result<Value, String> {
         self.context.image(reference)
     }

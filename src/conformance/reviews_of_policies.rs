@@ -202,7 +202,8 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> Vec<Result<(), Failur
     });
     let gate_of = |text: String| {
         let policies = load::argument(&[SourceText { name: file.to_string(), text }]);
-        Gate::new(policies, cluster.clone(), &[])
+        // The objects of the pool are asked about one after the other.
+        Gate::new(policies, cluster.clone(), &[]).with_recall(64 << 20)
     };
     let enforcing = gate_of(enforced(&text));
     let gate = gate_of(text);

@@ -23,6 +23,9 @@ use super::data::{Data, Trouble};
 /// A text that has not come to rest after this many rounds feeds on itself.
 const MAX_ROUNDS: usize = 64;
 
+/// What can make another expression of the text around it.
+const BREAKING: [char; 7] = ['{', '}', '\'', '"', '`', '\\', '$'];
+
 /// A text that grows beyond this while variables are put in is refused.
 const MAX_TEXT: usize = 64 << 20;
 
@@ -112,6 +115,7 @@ impl Data<'_> {
             }
         }
         if holds_braces(&out) {
+            unforeseen::note();
             return self.rounds(&text.rounds, &text.rounds.source, &text.rounds.path, 0);
         }
         Ok(Value::from(out))
@@ -123,7 +127,10 @@ impl Data<'_> {
             return Err(format!("failed to resolve variables at path {path}: they lead back to themselves"));
         }
         match v {
-            Value::Str(s) if s.contains("{{") => self.rounds(rounds, s, path, depth + 1),
+            Value::Str(s) if s.contains("{{") => {
+                unforeseen::note();
+                self.rounds(rounds, s, path, depth + 1)
+            }
             Value::List(l) => {
                 let mut items = Vec::with_capacity(l.len());
                 for (i, v) in l.iter().enumerate() {
@@ -157,6 +164,7 @@ impl Data<'_> {
         if !k.contains("{{") {
             return Ok(None);
         }
+        unforeseen::note();
         match self.rounds(rounds, k, path, depth + 1)? {
             Value::Str(s) => Ok(Some(s)),
             Value::Null => Ok(None),
@@ -165,7 +173,6 @@ impl Data<'_> {
     }
 
     fn rounds(&mut self, rounds: &Rounds, source: &str, path: &str, depth: usize) -> Result<Value, String> {
-        unforeseen::note();
         let mut text = Cow::Borrowed(source);
         for _ in 0..MAX_ROUNDS {
             let round = round(rounds, &text);
@@ -192,6 +199,9 @@ impl Data<'_> {
                 }
                 let mut embedded = String::new();
                 push(&mut embedded, &value);
+                if embedded.contains(BREAKING) {
+                    unforeseen::note();
+                }
                 if *shallow {
                     embedded = embedded.replace("{{", "\\{{");
                 }

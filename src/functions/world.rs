@@ -107,6 +107,11 @@ pub trait World: Send + Sync {
         Err(format!("image data for {reference} not found in the context"))
     }
 
+    /// Whether what is said about images may change: registries are asked.
+    fn asks_registries(&self) -> bool {
+        self.inner().is_none_or(World::asks_registries)
+    }
+
     /// The answer of a service.
     ///
     /// # Errors

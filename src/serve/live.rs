@@ -471,6 +471,10 @@ impl World for FromCluster {
         self.entry(name).map_or(Ok(Value::Null), |entry| self.of_entry(&entry, projection))
     }
 
+    fn asks_registries(&self) -> bool {
+        self.files.asks_registries()
+    }
+
     fn image(&self, reference: &str) -> Result<Value, String> {
         self.files.image(reference)
     }

@@ -137,6 +137,10 @@ impl World for Context {
         })
     }
 
+    fn asks_registries(&self) -> bool {
+        self.registry.is_some()
+    }
+
     fn image(&self, reference: &str) -> Result<Value, String> {
         let known = self.images.iter().find(|i| i.text_at(&["image"]) == reference);
         match (known, &self.registry) {

@@ -258,7 +258,11 @@ pub fn client(call: &Call<'_>) -> Given {
 /// `image.getMetadata`
 pub fn image_data(call: &Call<'_>) -> Given {
     fields(call.arg(0), IMAGE_DATA)?;
-    match world(call).image(call.text(1)?) {
+    let world = call.cx.world.as_deref().unwrap_or(&Nobody);
+    if world.asks_registries() {
+        crate::functions::unforeseen::note();
+    }
+    match world.image(call.text(1)?) {
         Ok(v) => Some(Ok(v)),
         Err(e) => fault(format!("failed to get image data: {e}")),
     }

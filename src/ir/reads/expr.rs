@@ -1,6 +1,7 @@
 //! What expressions read.
 
 use crate::functions::Higher;
+use crate::functions::cel::Function;
 use crate::ir::Expr;
 use crate::ir::expr::{CmpRule, Over, Truth};
 use crate::ir::expressions::{Lazy, Program};
@@ -331,7 +332,8 @@ impl Reader {
     }
 
     fn invoked(&mut self, invoke: &Invoke, a: &Around<'_>) -> Found {
-        if !invoke.function.pure {
+        let Function { name, pure, .. } = *invoke.function;
+        if !pure && !self.settled.contains(&name) {
             return Err(Unforeseen);
         }
         match (invoke.function.name, &*invoke.args) {

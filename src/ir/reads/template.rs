@@ -1,13 +1,28 @@
 //! What templates, conditions and bindings read.
 
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
-use crate::ir::template::Part;
+use crate::ir::template::{Part, Rounds};
 use crate::ir::{Conditions, Query, Template};
+use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
 use super::Unforeseen;
 use super::expr::Around;
 use super::seen::{GIVEN, One, Reader, Seen, either};
+
+/// Texts that go on longer are given up.
+const MAX_ROUNDS: usize = 8;
+
+/// Whether what comes behind is no part of an expression, or of a text in quotes in it.
+fn is_in_text(before: &str) -> bool {
+    match before.rfind("{{") {
+        None => true,
+        Some(at) => {
+            let expression = before.get(at..).unwrap_or_default();
+            !expression.contains(['"', '`', '\\']) && expression.matches('\'').count() % 2 == 1
+        }
+    }
+}
 
 impl Reader {
     /// What a query gives.
@@ -39,7 +54,7 @@ impl Reader {
                 }
                 Ok(Seen::new())
             }
-            Template::Rounds(_) => Err(Unforeseen),
+            Template::Rounds(rounds) => self.rounds(rounds),
             Template::List(items) => {
                 let mut all = Seen::new();
                 for item in items {
@@ -62,6 +77,44 @@ impl Reader {
                 }
                 Ok(vec![One::Map(entries)])
             }
+        }
+    }
+
+    /// A text that is resolved in rounds, as long as results only become parts of texts in it. What breaks out of
+    /// these is noticed when it does.
+    fn rounds(&mut self, rounds: &Rounds) -> Result<Seen, Unforeseen> {
+        let mut text = rounds.source.to_string();
+        for _ in 0..MAX_ROUNDS {
+            let found = find_variables(&text);
+            if found.is_empty() {
+                break;
+            }
+            let mut next = String::new();
+            let mut from = 0;
+            for at in found {
+                let variable = text.get(at.clone()).ok_or(Unforeseen)?;
+                let expr = expression(variable);
+                if expr == "@" || expr.starts_with('-') {
+                    return Err(Unforeseen);
+                }
+                let seen = self.query(&(rounds.compile)(&expr, &rounds.names))?;
+                if variable == text {
+                    return Ok(seen);
+                }
+                self.consume(&seen)?;
+                next.push_str(text.get(from..at.start).ok_or(Unforeseen)?);
+                if !is_in_text(&next) {
+                    return Err(Unforeseen);
+                }
+                next.push('x');
+                from = at.end;
+            }
+            next.push_str(text.get(from..).ok_or(Unforeseen)?);
+            text = next;
+        }
+        match text.contains("{{") {
+            true => Err(Unforeseen),
+            false => Ok(Seen::new()),
         }
     }
 

@@ -29,7 +29,7 @@ fn places(tree: &Tree, at: &str, out: &mut Vec<String>) {
 
 fn of(policy: &str) -> Result<Reads, Unforeseen> {
     let set = PolicySet::from_yaml(policy).unwrap();
-    of_policy(&set.policies()[0], "Pod", set.exceptions(), &[])
+    of_policy(&set.policies()[0], "Pod", set.exceptions(), &[], &[])
 }
 
 fn shown(tree: &Tree) -> String {
@@ -127,12 +127,15 @@ fn what_depends_on_more_than_the_request_is_unforeseen() {
         ))
     };
     assert!(of(&deny("{{ to_upper(request.object.metadata.labels.a) }}")).is_ok());
+    let nested = of(&deny("{{ to_upper('{{ request.object.metadata.labels.a }}') }}"));
+    assert_eq!(shown(&nested.unwrap().object), "metadata.labels.a", "a text in quotes stays one");
     for key in [
         "{{ time_now() }}",
         "{{ random('[a-z]') }}",
         "{{ request.uid }}",
         "{{ to_string(request) }}",
         "{{ request.object.metadata.annotations.{{ request.object.metadata.labels.a }} }}",
+        "{{ to_upper(`{{ request.object.metadata.labels.a }}`) }}",
     ] {
         assert_eq!(of(&deny(key)), Err(Unforeseen), "{key}");
     }

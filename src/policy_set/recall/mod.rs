@@ -37,6 +37,9 @@ const PLANS: usize = 256;
 /// How many results there may be at a time, roughly, by what one of them weighs.
 const EACH: u64 = 2048;
 
+/// The functions that tell of images; where no registry is asked, always the same.
+const ABOUT_IMAGES: &[&str] = &["getMetadata", "GetMetadata"];
+
 /// See the module page.
 pub struct Recall {
     key: Key,
@@ -122,13 +125,15 @@ impl Recall {
 
     fn make(&self, engine: &Engine, slots: &[Slot], kind: &str) -> Plan {
         let mut plan = Plan { id: self.made.fetch_add(1, Ordering::Relaxed), ..Plan::default() };
+        let world = engine.functions().world.as_ref();
+        let settled = if world.is_some_and(|w| !w.asks_registries()) { ABOUT_IMAGES } else { &[] };
         let mut groups = [const { (Vec::new(), Vec::new()) }; 2];
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
             let set = engine.set();
             let Some(policy) = group.first().and_then(|(p, _)| set.policies.get(*p as usize)) else {
                 continue;
             };
-            match of_policy(policy, kind, &set.exceptions, &set.exemptions) {
+            match of_policy(policy, kind, &set.exceptions, &set.exemptions, settled) {
                 Ok(reads) => {
                     let (slots, all) = &mut groups[usize::from(reads.tells_objects_apart())];
                     slots.extend_from_slice(group);
