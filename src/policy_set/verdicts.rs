@@ -111,8 +111,12 @@ impl Engine {
             let left = out.left.len();
             let make = || Arc::new(self.part(&group.slots, request, limits, &mut out.left));
             let (part, is_unforeseen) = unforeseen::during(make);
-            if let Some((recall, place)) = place.filter(|_| !is_unforeseen && out.left.len() == left) {
-                recall.keep(place, &part);
+            if let Some((recall, place)) = place {
+                let kept = !is_unforeseen && out.left.len() == left;
+                group.note(kept);
+                if kept {
+                    recall.keep(place, &part);
+                }
             }
             out.push(part, false);
         }

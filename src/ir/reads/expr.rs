@@ -1,7 +1,6 @@
 //! What expressions read.
 
 use crate::functions::Higher;
-use crate::functions::cel::Function;
 use crate::ir::Expr;
 use crate::ir::expr::{CmpRule, Over, Truth};
 use crate::ir::expressions::{Lazy, Program};
@@ -148,7 +147,7 @@ impl Reader {
             }
             Expr::Call { function, args } => {
                 if !function.pure {
-                    return Err(Unforeseen);
+                    self.reads.asks = true;
                 }
                 match function.name {
                     "length" => self.counted(args, a),
@@ -164,7 +163,7 @@ impl Reader {
             }
             Expr::Higher { kind, function, args } => {
                 if !function.pure {
-                    return Err(Unforeseen);
+                    self.reads.asks = true;
                 }
                 self.higher(*kind, args, a)
             }
@@ -332,9 +331,8 @@ impl Reader {
     }
 
     fn invoked(&mut self, invoke: &Invoke, a: &Around<'_>) -> Found {
-        let Function { name, pure, .. } = *invoke.function;
-        if !pure && !self.settled.contains(&name) {
-            return Err(Unforeseen);
+        if !invoke.function.pure {
+            self.reads.asks = true;
         }
         match (invoke.function.name, &*invoke.args) {
             ("size", args) => self.counted(args, a),

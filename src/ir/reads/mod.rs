@@ -1,8 +1,8 @@
 //! What rules read of a request, known before there is one.
 //!
-//! In: a lowered policy. Out: [`Reads`], the parts of a request that results can depend on, or
-//! [`Unforeseen`] where they depend on more than that: on the clock, on chance, on answers of others, on
-//! expressions that are put together at run time. Two requests that agree in these parts get the same
+//! In: a lowered policy. Out: [`Reads`], the parts of a request that results can depend on, and whether they may
+//! depend on more: on the clock, on chance, on answers of others, which notes itself at run time
+//! (`functions::unforeseen`); or [`Unforeseen`] where nobody would notice. Two requests that agree in these parts get the same
 //! results, so that a result may be remembered (`policy_set::recall`).
 //!
 //! The analysis runs a rule on *places* instead of values ([`seen`]): a value is where it comes from. A part
@@ -32,7 +32,7 @@ pub fn of_expression(expr: &crate::ir::Expr) -> Result<Tree, Unforeseen> {
 
 use crate::value::Str;
 
-/// Results of these rules depend on more than the request.
+/// Results of these rules depend on what cannot be told beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unforeseen;
 
@@ -138,6 +138,8 @@ pub struct Reads {
     pub name: bool,
     /// Who makes the request.
     pub user: bool,
+    /// Others, the clock or chance may be asked, which is noted when it happens (`functions::unforeseen`).
+    pub asks: bool,
 }
 
 impl Reads {
@@ -149,6 +151,7 @@ impl Reads {
         self.namespace.merge(&other.namespace);
         self.name |= other.name;
         self.user |= other.user;
+        self.asks |= other.asks;
     }
 
     /// Whether something is read that differs from object to object: its name, what a server writes into its

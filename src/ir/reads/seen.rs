@@ -79,8 +79,6 @@ pub struct Reader {
     pub names: Vec<(Str, Seen)>,
     /// The names of bindings in scope.
     pub bound: Vec<Str>,
-    /// Impure functions whose answers are settled.
-    pub settled: &'static [&'static str],
     /// How many of them are the rule's own.
     pub of_rule: usize,
 }

@@ -151,7 +151,9 @@ impl Reader {
 
     fn binding(&mut self, binding: &Binding) -> Result<Seen, Unforeseen> {
         let BindingSource::Variable { value, query, default, .. } = &binding.source else {
-            return Err(Unforeseen);
+            // Asking for it is noted.
+            self.reads.asks = true;
+            return Ok(Seen::new());
         };
         let mut part = |template: &Option<Template>| match template {
             None => Ok(None),
@@ -160,7 +162,10 @@ impl Reader {
         let (default, value) = (part(default)?, part(value)?);
         let found = match (query, value) {
             (None, value) => value.unwrap_or_default(),
-            (Some(QuerySource::Dynamic { .. }), _) => return Err(Unforeseen),
+            (Some(QuerySource::Dynamic { .. }), _) => {
+                self.reads.asks = true;
+                return Ok(Seen::new());
+            }
             (Some(QuerySource::Ready(query)), value) => {
                 self.query_on(query, value.unwrap_or_else(|| vec![One::Root]))?
             }

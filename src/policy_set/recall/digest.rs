@@ -21,6 +21,12 @@ pub struct Bytes {
     lost: bool,
 }
 
+/// A place among bytes.
+pub struct Mark {
+    length: usize,
+    lost: bool,
+}
+
 /// Entries of a request as it was sent that are told of on their own, or not at all.
 const APART: [&str; 5] = ["object", "oldObject", "name", "uid", "userInfo"];
 
@@ -29,6 +35,17 @@ impl Bytes {
     pub fn clear(&mut self) {
         self.out.clear();
         self.lost = false;
+    }
+
+    /// The place of what comes next.
+    pub fn mark(&self) -> Mark {
+        Mark { length: self.out.len(), lost: self.lost }
+    }
+
+    /// Forgets what came after a mark.
+    pub fn back_to(&mut self, mark: &Mark) {
+        self.out.truncate(mark.length);
+        self.lost = mark.lost;
     }
 
     /// The hash of all bytes under a key; `None` = something has no bytes.

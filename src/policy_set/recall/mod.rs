@@ -7,14 +7,15 @@
 //! something unforeseen happen meanwhile, nothing is kept.
 //!
 //! Policies are remembered in two groups, those that look at names and the like of single objects and all
-//! others, so that the former do not keep the latter from being remembered.
+//! others, so that the former do not keep the latter from being remembered. Those that may ask others are groups of
+//! their own: their results are kept when they did not.
 
 mod digest;
 
 use std::cell::RefCell;
 use std::collections::hash_map::RandomState;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use highway::{HighwayHash, HighwayHasher, Key};
@@ -36,9 +37,6 @@ const PLANS: usize = 256;
 
 /// How many results there may be at a time, roughly, by what one of them weighs.
 const EACH: u64 = 2048;
-
-/// The functions that tell of images; where no registry is asked, always the same.
-const ABOUT_IMAGES: &[&str] = &["getMetadata", "GetMetadata"];
 
 /// See the module page.
 pub struct Recall {
@@ -74,6 +72,33 @@ pub struct Group {
     pub slots: Vec<Slot>,
     /// What their results depend on: of requests that delete, and of all others.
     reads: [Reads; 2],
+    /// How often in a row there was nothing to keep.
+    vain: AtomicU32,
+}
+
+/// After so many times without anything to keep a group is remembered only now and then.
+const PATIENCE: u32 = 4;
+/// How often then: once in so many times.
+const NOW_AND_THEN: u32 = 64;
+
+impl Group {
+    fn new(slots: Vec<Slot>, reads: &[Reads]) -> Group {
+        Group { slots, reads: merged(reads), vain: AtomicU32::new(0) }
+    }
+
+    /// Whether it is worth while to look for results.
+    fn is_promising(&self) -> bool {
+        self.vain.load(Ordering::Relaxed) < PATIENCE
+            || self.vain.fetch_add(1, Ordering::Relaxed).is_multiple_of(NOW_AND_THEN)
+    }
+
+    /// Notes whether there was something to keep.
+    pub(super) fn note(&self, kept: bool) {
+        match kept {
+            true => self.vain.store(0, Ordering::Relaxed),
+            false => drop(self.vain.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -125,15 +150,15 @@ impl Recall {
 
     fn make(&self, engine: &Engine, slots: &[Slot], kind: &str) -> Plan {
         let mut plan = Plan { id: self.made.fetch_add(1, Ordering::Relaxed), ..Plan::default() };
-        let world = engine.functions().world.as_ref();
-        let settled = if world.is_some_and(|w| !w.asks_registries()) { ABOUT_IMAGES } else { &[] };
+        let mut asking = Vec::new();
         let mut groups = [const { (Vec::new(), Vec::new()) }; 2];
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
             let set = engine.set();
             let Some(policy) = group.first().and_then(|(p, _)| set.policies.get(*p as usize)) else {
                 continue;
             };
-            match of_policy(policy, kind, &set.exceptions, &set.exemptions, settled) {
+            match of_policy(policy, kind, &set.exceptions, &set.exemptions) {
+                Ok(reads) if reads.asks => asking.push(Group::new(group.to_vec(), &[reads])),
                 Ok(reads) => {
                     let (slots, all) = &mut groups[usize::from(reads.tells_objects_apart())];
                     slots.extend_from_slice(group);
@@ -143,24 +168,30 @@ impl Recall {
             }
         }
         let used = groups.into_iter().filter(|(slots, _)| !slots.is_empty());
-        plan.groups = used.map(|(slots, all)| Group { slots, reads: merged(&all) }).collect();
+        plan.groups = used.map(|(slots, all)| Group::new(slots, &all)).chain(asking).collect();
         plan
     }
 
     /// What results of each group of a plan depend on; `None` = they are not to be remembered.
     pub(super) fn digests(&self, plan: &Plan, request: &Request) -> Vec<Option<u128>> {
         let is_there = usize::from(!request.object.is_null());
-        let era = self.era(request.target.kinds.as_ref());
-        let of_group = |(at, group): (u64, &Group)| {
-            SCRATCH.with_borrow_mut(|bytes| {
-                bytes.clear();
-                [era, plan.id, at].into_iter().for_each(|n| bytes.number(n));
-                bytes.circumstances(request);
+        SCRATCH.with_borrow_mut(|bytes| {
+            bytes.clear();
+            bytes.number(self.era(request.target.kinds.as_ref()));
+            bytes.number(plan.id);
+            bytes.circumstances(request);
+            let common = bytes.mark();
+            let of_group = |(at, group): (u64, &Group)| {
+                if !group.is_promising() {
+                    return None;
+                }
+                bytes.back_to(&common);
+                bytes.number(at);
                 bytes.reads(group.reads.get(is_there)?, request);
                 bytes.hash(self.key)
-            })
-        };
-        (0..).zip(&plan.groups).map(of_group).collect()
+            };
+            (0..).zip(&plan.groups).map(of_group).collect()
+        })
     }
 
     /// A number for the kinds of the cluster: others have another one.
