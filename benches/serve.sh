@@ -3,7 +3,8 @@
 #
 # In: wrk (Debian package `wrk`), the recorded policies in ../shared/conformance or EPHOR_CONFORMANCE.
 # Out: requests a second and the 99th percentile of both routes on kept-alive TLS, their ratios, memory before
-# and after, the same with 10,000 policies, and what 10,000 more policies change. Reviews are of one Pod with three containers of twenty variables each;
+# and after, the same with 10,000 policies, and what 10,000 more policies change. Reviews are of one Pod with three containers of twenty variables each,
+# also with another image each time, so that no result is remembered that looks at images;
 # with PyYAML also of the recorded pool of 1,155 objects of all kinds in turn, and only of kinds that some policy is
 # about, since no other reaches a webhook. SECONDS_EACH (10) is the time of one measurement, ROUNDS (3) how often.
 set -euo pipefail
@@ -55,6 +56,11 @@ review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "reque
  "userInfo": {"username": "anna", "groups": ["system:authenticated"]}, "object": pod, "oldObject": None, "dryRun": False}}
 body = json.dumps(review)
 open(f"{out}/post.lua", "w").write('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nwrk.body = [==[' + body + "]==]\n")
+head, tail = body.replace("cart:1.4.2", "cart:1.4.@", 1).split("@")
+open(f"{out}/each.lua", "w").write(f'''local n = 0
+function init() wrk.headers["Content-Type"] = "application/json" end
+function request() n = n + 1; return wrk.format("POST", nil, nil, [==[{head}]==] .. n .. [==[{tail}]==]) end
+''')
 print(f"{len(os.listdir(out + '/hundred'))} policies, a review of {len(body)} bytes")
 try: import yaml
 except ImportError: sys.exit()
@@ -111,6 +117,7 @@ compare() { # NAME POLICIES LOAD
     kill $pid; wait $pid 2>/dev/null || true
 }
 compare "100 policies, a large Pod" "$dir/hundred" post
+compare "100 policies, another image in every Pod" "$dir/hundred" each
 if [ -s "$dir/pool.lua" ]; then compare "100 policies, objects of all kinds" "$dir/hundred" pool; fi
 compare "10,000 policies of other kinds" "$dir/many" post
 

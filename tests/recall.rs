@@ -198,7 +198,7 @@ fn compare(cases: &[Case], few: usize) -> (u64, u64) {
                 let fresh = verdicts(&plain, make(), None);
                 let found = verdicts(&remembering, make(), Some("all"));
                 asked += 1;
-                kept += u64::from(found.parts().iter().any(|share| share.remembered));
+                kept += u64::from(found.shares().iter().any(|s| s.remembered || s.bundle.remembered > 0));
                 if shown(&fresh) != shown(&found) {
                     wrong += 1;
                     println!(

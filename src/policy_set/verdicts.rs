@@ -7,9 +7,9 @@ use crate::functions::unforeseen;
 use crate::ir::{Policy, Rule};
 use crate::matching::index::Slot;
 
-use super::outcomes::{Outcomes, Part};
+use super::outcomes::{Bundle, Outcomes, Part};
 use super::phases::{Class, class};
-use super::recall::Plan;
+use super::recall::{Digests, Member, Plan, Recall};
 use super::{Engine, PolicyOutcome};
 
 /// What a run over a request is limited to.
@@ -49,7 +49,7 @@ pub struct Asked {
 #[derive(Debug)]
 enum Rules {
     All(Vec<Slot>),
-    Planned { plan: Arc<Plan>, digests: Vec<Option<u128>> },
+    Planned { plan: Arc<Plan>, digests: Digests },
 }
 
 impl From<Request> for Asked {
@@ -60,9 +60,9 @@ impl From<Request> for Asked {
 }
 
 impl Verdicts {
-    fn push(&mut self, part: Arc<Part>, remembered: bool) {
-        self.passed_over |= part.passed_over;
-        self.outcomes.push(part, remembered);
+    fn push(&mut self, bundle: Arc<Bundle>, remembered: bool) {
+        self.passed_over |= bundle.passed_over();
+        self.outcomes.push(bundle, remembered);
     }
 }
 
@@ -95,34 +95,73 @@ impl Engine {
             Rules::Planned { plan, digests } => (plan, digests),
             Rules::All(slots) => {
                 let part = self.part(slots, request, limits, &mut out.left);
-                out.push(Arc::new(part), false);
+                out.push(Arc::new(Bundle::of(part)), false);
                 return out;
             }
         };
-        for (group, digest) in plan.groups.iter().zip(digests) {
-            let place = match (&self.recall, digest, limits.name) {
-                (Some(recall), Some(digest), Some(name)) => Some((recall, recall.place(*digest, name))),
-                _ => None,
-            };
-            if let Some(known) = place.and_then(|(recall, place)| recall.get(place)) {
+        for (group, digest) in plan.groups.iter().zip(&digests.groups) {
+            let place = self.place(*digest, limits);
+            if let Some(known) = place.and_then(|(recall, place)| recall.bundle(place)) {
+                group.needs.found();
                 out.push(known, true);
                 continue;
             }
             let left = out.left.len();
-            let make = || Arc::new(self.part(&group.slots, request, limits, &mut out.left));
-            let (part, is_unforeseen) = unforeseen::during(make);
+            let make = || Arc::new(self.bundle(&group.members, digests, request, limits, &mut out.left));
+            let (bundle, is_unforeseen) = unforeseen::during(make);
             if let Some((recall, place)) = place {
                 let kept = !is_unforeseen && out.left.len() == left;
-                group.note(kept);
+                group.needs.missed(kept);
                 if kept {
-                    recall.keep(place, &part);
+                    recall.keep_bundle(place, &bundle);
                 }
             }
-            out.push(part, false);
+            out.push(bundle, false);
         }
         if !plan.rest.is_empty() {
             let part = self.part(&plan.rest, request, limits, &mut out.left);
-            out.push(Arc::new(part), false);
+            out.push(Arc::new(Bundle::of(part)), false);
+        }
+        out
+    }
+
+    /// Where results are that depend on this.
+    fn place(&self, digest: Option<u128>, limits: &Limits<'_>) -> Option<(&Recall, u128)> {
+        let (recall, digest, name) = (self.recall.as_ref()?, digest?, limits.name?);
+        Some((recall, recall.place(digest, name)))
+    }
+
+    /// The verdicts of policies, those of each made or remembered; a single one was looked for already.
+    fn bundle(
+        &self,
+        members: &[Member],
+        digests: &Digests,
+        request: &Request,
+        limits: &Limits<'_>,
+        left: &mut Vec<Arc<Policy>>,
+    ) -> Bundle {
+        let mut out = Bundle::default();
+        for member in members {
+            let recall = self.recall.as_ref().filter(|_| members.len() > 1);
+            let digest = recall.and_then(|recall| recall.digest(digests, &member.needs, request));
+            let place = self.place(digest, limits);
+            if let Some(known) = place.and_then(|(recall, place)| recall.part(place)) {
+                member.needs.found();
+                out.remembered += known.results();
+                out.push(known);
+                continue;
+            }
+            let before = left.len();
+            let make = || Arc::new(self.part(&member.slots, request, limits, left));
+            let (part, is_unforeseen) = unforeseen::during(make);
+            if let Some((recall, place)) = place {
+                let kept = !is_unforeseen && left.len() == before;
+                member.needs.missed(kept);
+                if kept {
+                    recall.keep_part(place, &part);
+                }
+            }
+            out.push(part);
         }
         out
     }

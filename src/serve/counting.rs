@@ -11,7 +11,7 @@ use crate::admit::Incoming;
 use crate::engine::RuleOutcome;
 use crate::engine::action::{enforces, of_result};
 use crate::matching::Target;
-use crate::policy_set::outcomes::{Outcomes, Part, Share};
+use crate::policy_set::outcomes::{Bundle, Outcomes, Share};
 
 use super::families::Families;
 use super::metrics::{Metrics, policy_type, rule_type};
@@ -27,32 +27,34 @@ struct Counted {
 impl Metrics {
     /// Counts results about an object.
     pub fn results(&self, incoming: &Incoming, target: &Target, outcomes: &Outcomes) {
-        for Share { part, remembered } in outcomes.parts() {
+        for Share { bundle, remembered } in outcomes.shares() {
             let families = self.families.load();
-            let known = part.made.get().and_then(|made| made.downcast_ref::<Counted>());
+            let known = bundle.made.get().and_then(|made| made.downcast_ref::<Counted>());
             if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.families, &families)) {
                 known.counters.iter().for_each(IntCounter::inc);
                 self.remembered.inc_by(known.results);
                 continue;
             }
-            let counters = count(&families, incoming, target, part);
-            if *remembered {
-                let results = part.policies.iter().map(|(_, p)| p.rules.len() as u64).sum();
+            let counters = count(&families, incoming, target, bundle);
+            if !*remembered {
+                self.remembered.inc_by(bundle.remembered);
+            } else {
+                let results = bundle.parts.iter().map(|part| part.results()).sum();
                 self.remembered.inc_by(results);
-                let _ = part.made.set(Box::new(Counted { families: families.clone(), counters, results }));
+                let _ = bundle.made.set(Box::new(Counted { families: families.clone(), counters, results }));
             }
         }
     }
 }
 
 /// Counts results; their counters.
-fn count(families: &Families, incoming: &Incoming, target: &Target, part: &Part) -> Vec<IntCounter> {
+fn count(families: &Families, incoming: &Incoming, target: &Target, bundle: &Bundle) -> Vec<IntCounter> {
     let operation = incoming.text(&["operation"]).to_lowercase();
     let (kind, of) = (incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]));
     let dry = incoming.dry_run();
     let book = families.tally.book((kind, of, &operation, dry));
-    let mut counters = Vec::with_capacity(part.policies.len());
-    for (_, p) in &part.policies {
+    let mut counters = Vec::with_capacity(bundle.parts.len());
+    for (_, p) in bundle.policies() {
         let policy = &p.policy;
         let namespace = policy.namespace.as_deref().unwrap_or("-");
         if !families.count(namespace) {

@@ -21,12 +21,6 @@ pub struct Bytes {
     lost: bool,
 }
 
-/// A place among bytes.
-pub struct Mark {
-    length: usize,
-    lost: bool,
-}
-
 /// Entries of a request as it was sent that are told of on their own, or not at all.
 const APART: [&str; 5] = ["object", "oldObject", "name", "uid", "userInfo"];
 
@@ -37,15 +31,9 @@ impl Bytes {
         self.lost = false;
     }
 
-    /// The place of what comes next.
-    pub fn mark(&self) -> Mark {
-        Mark { length: self.out.len(), lost: self.lost }
-    }
-
-    /// Forgets what came after a mark.
-    pub fn back_to(&mut self, mark: &Mark) {
-        self.out.truncate(mark.length);
-        self.lost = mark.lost;
+    /// A digest of other bytes.
+    pub fn digest(&mut self, digest: u128) {
+        self.out.extend_from_slice(&digest.to_le_bytes());
     }
 
     /// The hash of all bytes under a key; `None` = something has no bytes.

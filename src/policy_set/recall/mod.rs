@@ -3,19 +3,20 @@
 //! Most requests of a cluster change little of what policies look at: heartbeats, states, copies of the same
 //! template. In: the rules that may match a request, and the request. Out: the results from the time before, or a
 //! place to keep the new ones. What results depend on is known from the rules ([`crate::ir::reads`]); what they read
-//! of a request is hashed with a key that nobody knows. Rules that depend on more are asked every time; should
-//! something unforeseen happen meanwhile, nothing is kept.
+//! of a request is hashed with a key that nobody knows. Should something besides the request be asked meanwhile, nothing
+//! is kept.
 //!
-//! Policies are remembered in two groups, those that look at names and the like of single objects and all
-//! others, so that the former do not keep the latter from being remembered. Those that may ask others are groups of
-//! their own: their results are kept when they did not.
+//! Results are looked for twice: first those of many policies together, since most requests of a kind are much
+//! alike, then those of each policy. Policies that look at names and the like of single objects are a group apart, and so is
+//! each that may ask others. Where nothing is found again and again, one looks only now and then.
 
 mod digest;
+mod plan;
 
 use std::cell::RefCell;
-use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use highway::{HighwayHash, HighwayHasher, Key};
@@ -23,27 +24,30 @@ use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use crate::engine::{Request, RuleOutcome};
-use crate::ir::reads::{Reads, of_policy};
 use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
 use crate::value::Str;
 
-use super::outcomes::Part;
+use super::outcomes::{Bundle, Part};
 use super::{Engine, PolicyOutcome};
 use digest::Bytes;
+pub use plan::{Member, Needs, Plan};
 
 /// How many lists of rules are prepared at a time.
 const PLANS: usize = 256;
 
-/// How many results there may be at a time, roughly, by what one of them weighs.
-const EACH: u64 = 2048;
+/// What is kept weighs so many bytes on the average, to begin with.
+const EACH: u64 = 1024;
+
+/// What an allocation costs besides its contents.
+const ALLOCATION: usize = 32;
 
 /// See the module page.
 pub struct Recall {
     key: Key,
     /// By kind, since positions of rules are among those for a kind.
     plans: Cache<(Str, Vec<Slot>), Arc<Plan>>,
-    known: Cache<u128, Arc<Part>, Weight, RandomState, DefaultLifecycle<u128, Arc<Part>>>,
+    known: Cache<u128, Kept, Weight, BuildHasherDefault<Taken>, DefaultLifecycle<u128, Kept>>,
     /// The kinds of the cluster that results were made with.
     kinds: ArcSwapOption<(Arc<Kinds>, u64)>,
     made: AtomicU64,
@@ -55,48 +59,28 @@ impl std::fmt::Debug for Recall {
     }
 }
 
-/// How rules that may match a request are asked.
-#[derive(Debug, Default)]
-pub struct Plan {
-    id: u64,
-    /// Groups of which results are remembered.
-    pub groups: Vec<Group>,
-    /// Rules that are asked every time.
-    pub rest: Vec<Slot>,
+/// Results that are kept.
+#[derive(Clone)]
+enum Kept {
+    /// With the bytes that it needs besides what is kept by itself.
+    Bundle(Arc<Bundle>, u64),
+    Part(Arc<Part>),
 }
 
-/// Rules whose results are remembered together.
-#[derive(Debug)]
-pub struct Group {
-    /// The rules.
-    pub slots: Vec<Slot>,
-    /// What their results depend on: of requests that delete, and of all others.
-    reads: [Reads; 2],
-    /// How often in a row there was nothing to keep.
-    vain: AtomicU32,
-}
+/// Places are hashes already.
+#[derive(Default)]
+struct Taken(u64);
 
-/// After so many times without anything to keep a group is remembered only now and then.
-const PATIENCE: u32 = 4;
-/// How often then: once in so many times.
-const NOW_AND_THEN: u32 = 64;
-
-impl Group {
-    fn new(slots: Vec<Slot>, reads: &[Reads]) -> Group {
-        Group { slots, reads: merged(reads), vain: AtomicU32::new(0) }
+impl Hasher for Taken {
+    fn finish(&self) -> u64 {
+        self.0
     }
 
-    /// Whether it is worth while to look for results.
-    fn is_promising(&self) -> bool {
-        self.vain.load(Ordering::Relaxed) < PATIENCE
-            || self.vain.fetch_add(1, Ordering::Relaxed).is_multiple_of(NOW_AND_THEN)
-    }
-
-    /// Notes whether there was something to keep.
-    pub(super) fn note(&self, kept: bool) {
-        match kept {
-            true => self.vain.store(0, Ordering::Relaxed),
-            false => drop(self.vain.fetch_add(1, Ordering::Relaxed)),
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+            self.0 = self.0.rotate_left(1) ^ u64::from_le_bytes(word);
         }
     }
 }
@@ -104,18 +88,33 @@ impl Group {
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<u128, Arc<Part>> for Weight {
-    fn weight(&self, _: &u128, part: &Arc<Part>) -> u64 {
-        let texts = |r: &RuleOutcome| {
-            let properties: usize = r.properties.iter().map(|(k, v)| k.len() + v.len()).sum();
-            // What Pod Security found repeats the message in parts.
-            let found = if r.pod_security.is_some() { 4 * r.message.len() } else { 0 };
-            size_of::<RuleOutcome>() + r.message.len() + properties + found
-        };
-        let of = |p: &PolicyOutcome| size_of::<PolicyOutcome>() + p.rules.iter().map(texts).sum::<usize>();
-        let all: usize = part.policies.iter().map(|(_, p)| of(p)).sum();
-        (all + 128) as u64
+impl Weighter<u128, Kept> for Weight {
+    fn weight(&self, _: &u128, kept: &Kept) -> u64 {
+        match kept {
+            Kept::Bundle(_, bytes) => *bytes,
+            Kept::Part(part) => of_part(part) as u64,
+        }
     }
+}
+
+fn of_part(part: &Part) -> usize {
+    let texts = |r: &RuleOutcome| {
+        let properties: usize = r.properties.iter().map(|(k, v)| k.len() + v.len() + 2 * ALLOCATION).sum();
+        // What Pod Security found repeats the message in parts.
+        let found = if r.pod_security.is_some() { 8 * r.message.len() } else { 0 };
+        size_of::<RuleOutcome>() + r.message.len() + ALLOCATION + properties + found
+    };
+    let of = |p: &PolicyOutcome| size_of::<(u32, PolicyOutcome)>() + p.rules.iter().map(texts).sum::<usize>();
+    4 * ALLOCATION + size_of::<Part>() + part.policies.iter().map(|(_, p)| of(p) + ALLOCATION).sum::<usize>()
+}
+
+/// What the results of all groups of a plan depend on.
+#[derive(Debug)]
+pub struct Digests {
+    /// What every result can depend on.
+    common: Option<u128>,
+    /// For each group; `None` = its results are not looked for.
+    pub groups: Vec<Option<u128>>,
 }
 
 thread_local! {
@@ -127,7 +126,8 @@ impl Recall {
     pub fn new(bytes: u64) -> Recall {
         let key = Key([(); 4].map(|()| rand::random()));
         let capacity = usize::try_from(bytes / EACH).unwrap_or(usize::MAX).max(16);
-        let known = Cache::with(capacity, bytes, Weight, RandomState::new(), DefaultLifecycle::default());
+        let known =
+            Cache::with(capacity, bytes, Weight, BuildHasherDefault::default(), DefaultLifecycle::default());
         Recall {
             key,
             plans: Cache::new(PLANS),
@@ -143,54 +143,39 @@ impl Recall {
         if let Some(plan) = self.plans.get(&place) {
             return plan;
         }
-        let plan = Arc::new(self.make(engine, &place.1, &place.0));
+        let id = self.made.fetch_add(1, Ordering::Relaxed);
+        let plan = Arc::new(Plan::new(id, engine, &place.1, &place.0));
         self.plans.insert(place, plan.clone());
         plan
     }
 
-    fn make(&self, engine: &Engine, slots: &[Slot], kind: &str) -> Plan {
-        let mut plan = Plan { id: self.made.fetch_add(1, Ordering::Relaxed), ..Plan::default() };
-        let mut asking = Vec::new();
-        let mut groups = [const { (Vec::new(), Vec::new()) }; 2];
-        for group in slots.chunk_by(|a, b| a.0 == b.0) {
-            let set = engine.set();
-            let Some(policy) = group.first().and_then(|(p, _)| set.policies.get(*p as usize)) else {
-                continue;
-            };
-            match of_policy(policy, kind, &set.exceptions, &set.exemptions) {
-                Ok(reads) if reads.asks => asking.push(Group::new(group.to_vec(), &[reads])),
-                Ok(reads) => {
-                    let (slots, all) = &mut groups[usize::from(reads.tells_objects_apart())];
-                    slots.extend_from_slice(group);
-                    all.push(reads);
-                }
-                Err(_) => plan.rest.extend_from_slice(group),
-            }
-        }
-        let used = groups.into_iter().filter(|(slots, _)| !slots.is_empty());
-        plan.groups = used.map(|(slots, all)| Group::new(slots, &all)).chain(asking).collect();
-        plan
-    }
-
-    /// What results of each group of a plan depend on; `None` = they are not to be remembered.
-    pub(super) fn digests(&self, plan: &Plan, request: &Request) -> Vec<Option<u128>> {
-        let is_there = usize::from(!request.object.is_null());
-        SCRATCH.with_borrow_mut(|bytes| {
+    /// What the results of a plan's groups depend on.
+    pub(super) fn digests(&self, plan: &Plan, request: &Request) -> Digests {
+        let common = SCRATCH.with_borrow_mut(|bytes| {
             bytes.clear();
             bytes.number(self.era(request.target.kinds.as_ref()));
             bytes.number(plan.id);
             bytes.circumstances(request);
-            let common = bytes.mark();
-            let of_group = |(at, group): (u64, &Group)| {
-                if !group.is_promising() {
-                    return None;
-                }
-                bytes.back_to(&common);
-                bytes.number(at);
-                bytes.reads(group.reads.get(is_there)?, request);
-                bytes.hash(self.key)
-            };
-            (0..).zip(&plan.groups).map(of_group).collect()
+            bytes.hash(self.key)
+        });
+        let of_group =
+            |needs: &Needs| if needs.is_promising() { self.of(common?, needs, request) } else { None };
+        let groups = plan.groups.iter().map(|group| of_group(&group.needs)).collect();
+        Digests { common, groups }
+    }
+
+    /// What the results of a policy depend on; `None` = they are not looked for.
+    pub(super) fn digest(&self, digests: &Digests, needs: &Needs, request: &Request) -> Option<u128> {
+        if needs.is_promising() { self.of(digests.common?, needs, request) } else { None }
+    }
+
+    fn of(&self, common: u128, needs: &Needs, request: &Request) -> Option<u128> {
+        SCRATCH.with_borrow_mut(|bytes| {
+            bytes.clear();
+            bytes.digest(common);
+            bytes.number(needs.number);
+            bytes.reads(needs.reads(!request.object.is_null()), request);
+            bytes.hash(self.key)
         })
     }
 
@@ -210,31 +195,42 @@ impl Recall {
 
     /// Where results of rules are that limits of this name have asked.
     pub(super) fn place(&self, digest: u128, limits: &str) -> u128 {
-        let [a, b] =
-            HighwayHasher::new(self.key).hash128(&[&digest.to_le_bytes(), limits.as_bytes()].concat());
+        let mut hasher = HighwayHasher::new(self.key);
+        hasher.append(&digest.to_le_bytes());
+        hasher.append(limits.as_bytes());
+        let [a, b] = hasher.finalize128();
         (u128::from(a) << 64) | u128::from(b)
     }
 
-    /// The results at a place.
-    pub(super) fn get(&self, place: u128) -> Option<Arc<Part>> {
-        self.known.get(&place)
+    /// The results of a group at a place.
+    pub(super) fn bundle(&self, place: u128) -> Option<Arc<Bundle>> {
+        match self.known.get(&place) {
+            Some(Kept::Bundle(bundle, _)) => Some(bundle),
+            _ => None,
+        }
     }
 
-    /// Keeps results.
-    pub(super) fn keep(&self, place: u128, part: &Arc<Part>) {
-        self.known.insert(place, part.clone());
+    /// Keeps the results of a group.
+    pub(super) fn keep_bundle(&self, place: u128, bundle: &Arc<Bundle>) {
+        // Parts that nobody else has are not kept by themselves.
+        let own = |part: &Arc<Part>| if Arc::strong_count(part) > 1 { 0 } else { of_part(part) };
+        let bytes = bundle.parts.iter().map(|part| size_of::<usize>() + own(part)).sum::<usize>();
+        let bytes = bytes + size_of::<Bundle>() + 4 * ALLOCATION;
+        self.known.insert(place, Kept::Bundle(bundle.clone(), bytes as u64));
     }
-}
 
-/// All that is read, with the object that rules match as the one that it is.
-fn merged(all: &[Reads]) -> [Reads; 2] {
-    let mut sum = Reads::default();
-    all.iter().for_each(|reads| sum.merge(reads));
-    let shown = std::mem::take(&mut sum.shown);
-    let (mut deleting, mut other) = (sum.clone(), sum);
-    deleting.old.merge(&shown);
-    other.object.merge(&shown);
-    [deleting, other]
+    /// The results of a policy at a place.
+    pub(super) fn part(&self, place: u128) -> Option<Arc<Part>> {
+        match self.known.get(&place) {
+            Some(Kept::Part(part)) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// Keeps the results of a policy.
+    pub(super) fn keep_part(&self, place: u128, part: &Arc<Part>) {
+        self.known.insert(place, Kept::Part(part.clone()));
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::engine::Profile;
 use crate::engine::request::Parts;
 use crate::functions::Context;
 use crate::ir::optimise::tests::{Tape, generate, outcome, text, value};
-use crate::ir::reads::{Tree, of_expression};
+use crate::ir::reads::{Reads, Tree, of_expression};
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
 use crate::value::Value;
