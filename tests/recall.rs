@@ -1,7 +1,8 @@
 //! Remembered results are those that would be made: recorded policies on recorded objects, and on these with one
 //! part changed.
 //!
-//! Every policy is asked alone, so that no other one's reading covers for it. `EPHOR_RECALL=all` takes all objects.
+//! Every policy is asked alone, so that no other one's reading covers for it, and then many together, whose results are
+//! put together of new and remembered ones. `EPHOR_RECALL=all` takes all objects.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -25,8 +26,11 @@ fn recorded() -> Option<PathBuf> {
 }
 
 fn engine(name: &str, policy: &str) -> Option<Engine> {
-    let text = SourceText { name: name.to_string(), text: policy.to_string() };
-    let mut loaded = load::argument_for(&[text], Reader::Server);
+    engine_of(&[SourceText { name: name.to_string(), text: policy.to_string() }])
+}
+
+fn engine_of(texts: &[SourceText]) -> Option<Engine> {
+    let mut loaded = load::argument_for(texts, Reader::Server);
     loaded.bind(Vec::new());
     let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
     let policies: Vec<_> = usable.filter_map(|p| p.policy.clone()).collect();
@@ -176,12 +180,21 @@ fn of_rules(dir: &Path, all: bool) -> Vec<Case> {
 /// Asks about objects and what is near them with and without memory; how many requests were asked, and how many of
 /// them had results that were remembered.
 fn compare(cases: &[Case], few: usize) -> (u64, u64) {
+    let all = cases.iter().filter_map(|case| {
+        let engines = (engine(&case.name, &case.policy)?, engine(&case.name, &case.policy)?);
+        Some((&*case.name, engines, &case.objects[..]))
+    });
+    compared(all, few)
+}
+
+fn compared<'c>(
+    cases: impl Iterator<Item = (&'c str, (Engine, Engine), &'c [Value])>,
+    few: usize,
+) -> (u64, u64) {
     let (mut asked, mut kept, mut wrong) = (0u64, 0u64, 0u64);
-    for case in cases {
-        let engines = (engine(&case.name, &case.policy), engine(&case.name, &case.policy));
-        let (Some(plain), Some(remembering)) = engines else { continue };
+    for (name, (plain, remembering), originals) in cases {
         let remembering = remembering.with_recall(64 << 20);
-        for whole in &case.objects {
+        for whole in originals {
             let mut objects = vec![whole.clone()];
             changes(whole, &mut objects);
             let step = 1 + objects.len() / few;
@@ -203,7 +216,7 @@ fn compare(cases: &[Case], few: usize) -> (u64, u64) {
                     wrong += 1;
                     println!(
                         "{}: {}\n{}{}",
-                        case.name,
+                        name,
                         ephor::value::print::json(object),
                         shown(&fresh),
                         shown(&found)
@@ -233,4 +246,21 @@ fn what_is_remembered_of_single_rules_is_what_would_be_decided() {
     let Some(dir) = recorded() else { return };
     let (asked, kept) = compare(&of_rules(&dir, is_long()), if is_long() { usize::MAX } else { 30 });
     assert!(kept > asked / 4);
+}
+
+#[test]
+fn results_of_many_policies_are_put_together_as_if_they_were_made() {
+    let Some(dir) = recorded() else { return };
+    let cases = of_library(&dir, false);
+    let texts: Vec<SourceText> = cases
+        .iter()
+        .step_by(if is_long() { 1 } else { 2 })
+        .map(|case| SourceText { name: case.name.clone(), text: case.policy.clone() })
+        .collect();
+    let objects: Vec<Value> =
+        cases.iter().step_by(9).filter_map(|case| case.objects.first().cloned()).collect();
+    let engines = (engine_of(&texts).expect("policies"), engine_of(&texts).expect("policies"));
+    let (asked, kept) =
+        compared(std::iter::once(("many", engines, &objects[..])), if is_long() { 1000 } else { 30 });
+    assert!(kept > asked / 2, "{kept} of {asked}");
 }

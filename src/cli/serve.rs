@@ -69,7 +69,7 @@ const FLAGS: &[Flag] = &[
         Takes::Number,
         "memory for results that requests which agree in what rules read share; 0 for none",
     )
-    .default("16"),
+    .default("8"),
     flag("max-body-bytes", Takes::Number, "largest review").default("8388608"),
     flag("max-in-flight", Takes::Number, "reviews that may be under way; more are refused with status 429")
         .default("512"),

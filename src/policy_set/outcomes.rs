@@ -8,6 +8,9 @@ use crate::ir::Policy;
 
 use super::{Outcome, PolicyOutcome};
 
+/// What an allocation costs besides its contents, and an entry that leads to it.
+const ALLOCATION: usize = 32;
+
 /// Results of some policies, each with its position among all.
 #[derive(Debug, Default)]
 pub struct Part {
@@ -21,6 +24,21 @@ impl Part {
     /// How many results there are.
     pub fn results(&self) -> u64 {
         self.policies.iter().map(|(_, p)| p.rules.len() as u64).sum()
+    }
+
+    /// How many bytes it needs, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        let of_result = |r: &RuleOutcome| {
+            let properties: usize =
+                r.properties.iter().map(|(k, v)| k.len() + v.len() + 2 * ALLOCATION).sum();
+            // What Pod Security found repeats the message in parts.
+            let found = if r.pod_security.is_some() { 8 * r.message.len() } else { 0 };
+            size_of::<RuleOutcome>() + r.message.len() + ALLOCATION + properties + found
+        };
+        let of_policy = |(_, p): &(u32, PolicyOutcome)| {
+            size_of::<(u32, PolicyOutcome)>() + ALLOCATION + p.rules.iter().map(of_result).sum::<usize>()
+        };
+        size_of::<Part>() + 4 * ALLOCATION + self.policies.iter().map(of_policy).sum::<usize>()
     }
 }
 
@@ -39,6 +57,13 @@ impl Bundle {
     /// Of one part.
     pub fn of(part: Part) -> Bundle {
         Bundle { parts: vec![Arc::new(part)], ..Bundle::default() }
+    }
+
+    /// How many bytes it needs besides its parts, roughly, with what is made of it.
+    pub(super) fn bytes(&self) -> usize {
+        let results: u64 = self.parts.iter().map(|part| part.results()).sum();
+        let made = usize::try_from(results).unwrap_or_default() * size_of::<usize>();
+        size_of::<Bundle>() + 6 * ALLOCATION + self.parts.len() * size_of::<usize>() + made
     }
 
     /// Adds results, if they tell anything.

@@ -23,13 +23,13 @@ use highway::{HighwayHash, HighwayHasher, Key};
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
-use crate::engine::{Request, RuleOutcome};
+use crate::engine::Request;
 use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
 use crate::value::Str;
 
+use super::Engine;
 use super::outcomes::{Bundle, Part};
-use super::{Engine, PolicyOutcome};
 use digest::Bytes;
 pub use plan::{Member, Needs, Plan};
 
@@ -38,9 +38,6 @@ const PLANS: usize = 256;
 
 /// What is kept weighs so many bytes on the average, to begin with.
 const EACH: u64 = 1024;
-
-/// What an allocation costs besides its contents.
-const ALLOCATION: usize = 32;
 
 /// See the module page.
 pub struct Recall {
@@ -92,20 +89,9 @@ impl Weighter<u128, Kept> for Weight {
     fn weight(&self, _: &u128, kept: &Kept) -> u64 {
         match kept {
             Kept::Bundle(_, bytes) => *bytes,
-            Kept::Part(part) => of_part(part) as u64,
+            Kept::Part(part) => part.bytes() as u64,
         }
     }
-}
-
-fn of_part(part: &Part) -> usize {
-    let texts = |r: &RuleOutcome| {
-        let properties: usize = r.properties.iter().map(|(k, v)| k.len() + v.len() + 2 * ALLOCATION).sum();
-        // What Pod Security found repeats the message in parts.
-        let found = if r.pod_security.is_some() { 8 * r.message.len() } else { 0 };
-        size_of::<RuleOutcome>() + r.message.len() + ALLOCATION + properties + found
-    };
-    let of = |p: &PolicyOutcome| size_of::<(u32, PolicyOutcome)>() + p.rules.iter().map(texts).sum::<usize>();
-    4 * ALLOCATION + size_of::<Part>() + part.policies.iter().map(|(_, p)| of(p) + ALLOCATION).sum::<usize>()
 }
 
 /// What the results of all groups of a plan depend on.
@@ -212,10 +198,9 @@ impl Recall {
 
     /// Keeps the results of a group.
     pub(super) fn keep_bundle(&self, place: u128, bundle: &Arc<Bundle>) {
-        // Parts that nobody else has are not kept by themselves.
-        let own = |part: &Arc<Part>| if Arc::strong_count(part) > 1 { 0 } else { of_part(part) };
-        let bytes = bundle.parts.iter().map(|part| size_of::<usize>() + own(part)).sum::<usize>();
-        let bytes = bytes + size_of::<Bundle>() + 4 * ALLOCATION;
+        // What others hold as well is borne by all of them but the cache, which may let go of it at any time.
+        let own = |part: &Arc<Part>| part.bytes() / Arc::strong_count(part).saturating_sub(1).max(1);
+        let bytes = bundle.bytes() + bundle.parts.iter().map(own).sum::<usize>();
         self.known.insert(place, Kept::Bundle(bundle.clone(), bytes as u64));
     }
 
