@@ -224,6 +224,7 @@ pub struct Engine {
     functions: functions::Context,
     sources: Arc<dyn Sources>,
     values: Arc<dyn RuleValues>,
+    is_valued: bool,
     recall: Option<Recall>,
 }
 
@@ -236,6 +237,7 @@ impl Engine {
             functions: functions::Context::default(),
             sources: Arc::new(Nothing),
             values: Arc::new(NoValues),
+            is_valued: false,
             recall: None,
         }
     }
@@ -244,29 +246,36 @@ impl Engine {
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Engine {
         self.profile = profile;
-        self
+        self.forgetful()
     }
 
     /// With a source of data for rules.
     #[must_use]
     pub fn with_sources(mut self, sources: Arc<dyn Sources>) -> Engine {
         self.sources = sources;
-        self
+        self.forgetful()
     }
 
     /// With values that are put in for rules.
     #[must_use]
     pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Engine {
         self.values = values;
+        self.is_valued = true;
         self.recall = None;
         self
     }
 
-    /// Remembers verdicts within limits, of at most so many bytes, roughly; 0 = none. Values that are put in
-    /// for rules end it.
+    /// Remembers verdicts on requests that a server has sent, of at most so many bytes, roughly; 0 = none. Requests
+    /// are made with the engine's profile and functions. Nothing is remembered with values that are put in for rules.
     #[must_use]
     pub fn with_recall(mut self, bytes: u64) -> Engine {
-        self.recall = (bytes > 0).then(|| Recall::new(bytes));
+        self.recall = (bytes > 0 && !self.is_valued).then(|| Recall::new(bytes));
+        self
+    }
+
+    /// The same without what was remembered before something changed.
+    fn forgetful(self) -> Engine {
+        self.recall.iter().for_each(Recall::forget);
         self
     }
 
@@ -274,7 +283,7 @@ impl Engine {
     #[must_use]
     pub fn with_functions(mut self, functions: functions::Context) -> Engine {
         self.functions = functions;
-        self
+        self.forgetful()
     }
 
     /// The policies.

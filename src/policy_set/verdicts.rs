@@ -79,7 +79,8 @@ impl Engine {
     /// Finds the rules that may match a request, to be asked within one or several limits.
     pub fn asked(&self, request: Request) -> Asked {
         let slots = self.set.index.candidates(&request.target);
-        let Some(recall) = &self.recall else {
+        // Of what no server has sent less is known than results can depend on.
+        let Some(recall) = self.recall.as_ref().filter(|_| request.sent.is_some()) else {
             return Asked { request, rules: Rules::All(slots) };
         };
         let plan = recall.plan(self, slots, &request);

@@ -67,15 +67,16 @@ pub fn of_policy(
 /// What is read of an object whose pod templates are seen as pods with its name.
 fn of_templates(reads: &Reads) -> Reads {
     let mut all = reads.clone();
-    let of_pods = [&reads.object, &reads.old].into_iter().any(|tree| *tree != Tree::default());
-    if of_pods {
-        for tree in [&mut all.object, &mut all.old] {
-            tree.add(&[Step::Key("spec".into())], true);
-            tree.add(&[Step::Key("metadata".into()), Step::Key("namespace".into())], true);
-            tree.add(&[Step::Key("metadata".into()), Step::Key("name".into())], true);
+    // Which templates there are is told in any case.
+    for tree in [&mut all.object, &mut all.old] {
+        for key in ["apiVersion", "kind", "spec"] {
+            tree.add(&[Step::Key(key.into())], true);
         }
-        all.name = true;
+        for key in ["namespace", "name"] {
+            tree.add(&[Step::Key("metadata".into()), Step::Key(key.into())], true);
+        }
     }
+    all.name = true;
     all
 }
 

@@ -71,8 +71,10 @@ impl Bytes {
         if &*t.kind == "Namespace" {
             self.text(&t.name);
         }
-        self.out
-            .extend([t.exists, t.namespace_known, t.user.is_some(), t.old_labels.is_some()].map(u8::from));
+        let known = [t.exists, t.namespace_known, t.user.is_some(), t.old_labels.is_some()];
+        let how = [request.details, request.unchanged, request.doubles, request.later_root.is_some()];
+        self.out.extend(known.map(u8::from));
+        self.out.extend(how.map(u8::from));
         self.map(&t.namespace_labels, 0);
         let shown = shown(request);
         self.text(shown.text_at(&["metadata", "namespace"]));

@@ -123,6 +123,11 @@ impl Recall {
         }
     }
 
+    /// Forgets all results.
+    pub(super) fn forget(&self) {
+        self.known.clear();
+    }
+
     /// How the rules that may match a request are asked.
     pub(super) fn plan(&self, engine: &Engine, slots: Vec<Slot>, request: &Request) -> Arc<Plan> {
         let place = (request.target.kind.clone(), slots);
@@ -175,7 +180,7 @@ impl Recall {
         }
         let era = self.made.fetch_add(1, Ordering::Relaxed);
         self.kinds.store(Some(Arc::new((kinds.clone(), era))));
-        self.known.clear();
+        self.forget();
         era
     }
 

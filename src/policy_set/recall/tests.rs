@@ -10,7 +10,7 @@ use crate::ir::optimise::tests::{Tape, generate, outcome, text, value};
 use crate::ir::reads::{Reads, Tree, of_expression};
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
-use crate::value::Value;
+use crate::value::{Map, Value};
 use crate::{PolicySet, document};
 
 const POLICY: &str = r#"
@@ -31,7 +31,7 @@ fn engine(policy: &str) -> Engine {
 
 fn request(object: &str) -> Request {
     let object = document::yaml_value(object).unwrap();
-    let parts = Parts { object, old_object: Some(Value::Null), ..Parts::default() };
+    let parts = Parts { object, old_object: Some(Value::Null), sent: Some(Map::new()), ..Parts::default() };
     Request::new(parts, Profile::cluster(), &Context::default()).unwrap()
 }
 
@@ -89,6 +89,24 @@ fn limits_of_other_names_have_results_of_their_own() {
     assert!(!are_one(&before, &limited(&engine, map(""), Some("other"), true)));
     assert!(!are_one(&before, &limited(&engine, map(""), None, true)));
     assert!(are_one(&before, &asked(&engine, map(""))));
+}
+
+#[test]
+fn what_an_engine_is_changed_by_is_forgotten_or_ends_it() {
+    let first = engine(POLICY);
+    let before = asked(&first, map(""));
+    let second = first.with_profile(Profile::cluster());
+    let after = asked(&second, map(""));
+    assert!(!are_one(&before, &after));
+    assert!(are_one(&after, &asked(&second, map(""))));
+    struct None;
+    impl crate::policy_set::RuleValues for None {
+        fn for_rule(&self, _: &str, _: &str) -> &[(Vec<Str>, Value)] {
+            &[]
+        }
+    }
+    let third = second.with_values(Arc::new(None)).with_recall(1 << 20);
+    assert!(!are_one(&asked(&third, map("")), &asked(&third, map(""))));
 }
 
 #[test]
