@@ -278,7 +278,7 @@ fn shown<'o>(
 /// The `request` of a review that asks what the command line evaluates.
 fn sent(request: &Request, kinds: &Kinds) -> Map {
     let target = &request.target;
-    let about = if request.object.is_null() { &request.old_object } else { &request.object };
+    let about = request.shown();
     let api_version = about.text_at(&["apiVersion"]);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let plural = kinds.plural_of(&target.group, &target.version, &target.kind);

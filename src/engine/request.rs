@@ -200,6 +200,11 @@ impl Request {
         })
     }
 
+    /// The new object, or the former one where there is none.
+    pub fn shown(&self) -> &Value {
+        if self.object.is_null() { &self.old_object } else { &self.object }
+    }
+
     /// Whether the request deletes the object.
     pub fn deleting(&self) -> bool {
         &*self.target.operation == "DELETE"

@@ -201,7 +201,7 @@ fn one(
         // These have phases of their own.
         Body::Mutate(_) | Body::Generate(_) | Body::Review(_) | Body::Admission(_) => None,
         Body::Validate { check, message } => {
-            let object = if request.object.is_null() { &request.old_object } else { &request.object };
+            let object = request.shown();
             let subject = Subject {
                 rule: &rule.name,
                 message,

@@ -233,7 +233,7 @@ impl Engine {
 
     /// Runs the rules that give verdicts, of policies of a class.
     fn decide(&self, wanted: Class, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
-        let object = if request.object.is_null() { &request.old_object } else { &request.object };
+        let object = request.shown();
         for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
             let Some((at, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
             if class(policy) != wanted {
@@ -251,7 +251,7 @@ impl Engine {
     }
 
     fn generate(&self, all: &[u32], request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
-        let object = if request.object.is_null() { &request.old_object } else { &request.object };
+        let object = request.shown();
         for (at, policy) in all.iter().filter_map(|at| self.policy(*at)) {
             let own = own(at, object);
             let request = own.as_ref().unwrap_or(request);

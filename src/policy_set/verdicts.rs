@@ -129,7 +129,7 @@ impl Engine {
     /// Where results are that depend on this.
     fn place(&self, digest: Option<u128>, limits: &Limits<'_>) -> Option<(&Recall, u128)> {
         let (recall, digest, name) = (self.recall.as_ref()?, digest?, limits.name?);
-        Some((recall, recall.place(digest, name)))
+        Some((recall, recall.place(digest, name)?))
     }
 
     /// The verdicts of policies, those of each made or remembered; a single one was looked for already.

@@ -27,8 +27,8 @@ struct Counted {
 impl Metrics {
     /// Counts results about an object.
     pub fn results(&self, incoming: &Incoming, target: &Target, outcomes: &Outcomes) {
+        let families = self.families.load();
         for Share { bundle, remembered } in outcomes.shares() {
-            let families = self.families.load();
             let known = bundle.made.get().and_then(|made| made.downcast_ref::<Counted>());
             if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.families, &families)) {
                 known.counters.iter().for_each(IntCounter::inc);
@@ -38,11 +38,11 @@ impl Metrics {
             let counters = count(&families, incoming, target, bundle);
             if !*remembered {
                 self.remembered.inc_by(bundle.remembered);
-            } else {
-                let results = bundle.parts.iter().map(|part| part.results()).sum();
-                self.remembered.inc_by(results);
-                let _ = bundle.made.set(Box::new(Counted { families: families.clone(), counters, results }));
+                continue;
             }
+            let results = bundle.parts.iter().map(|part| part.results()).sum();
+            self.remembered.inc_by(results);
+            let _ = bundle.made.set(Box::new(Counted { families: families.clone(), counters, results }));
         }
     }
 }

@@ -381,7 +381,7 @@ fn root(request: &Request, absent: Absent) -> Value {
 }
 
 fn payload_root(request: &Request) -> Value {
-    let object = if request.object.is_null() { &request.old_object } else { &request.object };
+    let object = request.shown();
     rooted([
         (Part::Object, object.clone()),
         (Part::OldObject, Value::Null),
@@ -401,7 +401,7 @@ fn templates(
     request: &Request,
     each: &dyn Fn(&Value) -> Option<RuleOutcome>,
 ) -> Option<RuleOutcome> {
-    let object = if request.object.is_null() { &request.old_object } else { &request.object };
+    let object = request.shown();
     let mut found = Vec::new();
     collect(object.get("spec").unwrap_or(&Value::Null), &mut "spec".to_string(), &mut found, 0);
     if found.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::functions::Higher;
 use crate::ir::Expr;
-use crate::ir::expr::{CmpRule, Over, Truth};
+use crate::ir::expr::{CmpRule, Over};
 use crate::ir::expressions::{Lazy, Program};
 use crate::ir::strict::{Invoke, LoopKind, Make, Step as Walked, Walk};
 use crate::value::Value;
@@ -92,14 +92,15 @@ impl Reader {
                 self.expr(body, &a.with([value]))
             }
             Expr::Rescue { expr, .. } => self.expr(expr, a),
-            Expr::Not { expr, truth } => {
+            // Booleans that are asked for are scalars; what else has a truth is empty or not.
+            Expr::Not { expr, .. } => {
                 let seen = self.expr(expr, a)?;
-                self.truth(&seen, *truth)?;
+                self.outline(&seen)?;
                 Ok(NOTHING)
             }
-            Expr::Or { sides, truth } | Expr::And { sides, truth } => {
+            Expr::Or { sides, .. } | Expr::And { sides, .. } => {
                 let left = self.expr(&sides[0], a)?;
-                self.truth(&left, *truth)?;
+                self.outline(&left)?;
                 either(left, self.expr(&sides[1], a)?)
             }
             Expr::Compare { rule, sides, .. } => self.compared(sides, *rule == CmpRule::Strict, a),
@@ -242,11 +243,6 @@ impl Reader {
             }
             _ => Err(Unforeseen),
         }
-    }
-
-    /// Booleans that are asked for are scalars; what else has a truth is empty or not.
-    fn truth(&mut self, seen: &Seen, _: Truth) -> Result<(), Unforeseen> {
-        self.outline(seen)
     }
 
     fn compared(&mut self, sides: &[Expr; 2], strictly: bool, a: &Around<'_>) -> Found {

@@ -18,18 +18,6 @@ mod template;
 
 pub use rule::of_policy;
 
-/// What the value of an expression depends on, of the data that it is run on.
-///
-/// # Errors
-/// It depends on more.
-pub fn of_expression(expr: &crate::ir::Expr) -> Result<Tree, Unforeseen> {
-    let mut reader = seen::Reader::default();
-    let root = vec![seen::One::At(seen::Part::Object, Vec::new())];
-    let value = reader.expr(expr, &expr::Around { root, ..expr::Around::default() })?;
-    reader.consume(&value)?;
-    Ok(reader.reads.object)
-}
-
 use crate::value::Str;
 
 /// Results of these rules depend on what cannot be told beforehand.
@@ -177,6 +165,19 @@ impl Reads {
         };
         self.name || self.user || apart(&self.object) || apart(&self.old) || apart(&self.shown)
     }
+}
+
+/// What the value of an expression depends on, of the data that it is run on.
+///
+/// # Errors
+/// It depends on more.
+#[cfg(test)]
+pub(crate) fn of_expression(expr: &crate::ir::Expr) -> Result<Tree, Unforeseen> {
+    let mut reader = seen::Reader::default();
+    let root = vec![seen::One::At(seen::Part::Object, Vec::new())];
+    let value = reader.expr(expr, &expr::Around { root, ..expr::Around::default() })?;
+    reader.consume(&value)?;
+    Ok(reader.reads.object)
 }
 
 #[cfg(test)]

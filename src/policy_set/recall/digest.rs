@@ -76,8 +76,7 @@ impl Bytes {
         self.out.extend(known.map(u8::from));
         self.out.extend(how.map(u8::from));
         self.map(&t.namespace_labels, 0);
-        let shown = shown(request);
-        self.text(shown.text_at(&["metadata", "namespace"]));
+        self.text(request.shown().text_at(&["metadata", "namespace"]));
         let sent = request.sent.iter().flat_map(Map::iter).filter(|(k, _)| !APART.contains(&&***k));
         self.number(sent.clone().count() as u64);
         for (key, value) in sent {
@@ -94,7 +93,7 @@ impl Bytes {
             let sent = request.sent.as_ref().and_then(|sent| sent.get("name"));
             self.value(sent.unwrap_or(&Value::Null), 0);
             for key in ["name", "generateName"] {
-                self.text(shown(request).text_at(&["metadata", key]));
+                self.text(request.shown().text_at(&["metadata", key]));
             }
         }
         if let Some(user) = user.as_deref().filter(|_| reads.user) {
@@ -109,7 +108,7 @@ impl Bytes {
         for (tree, value) in [
             (&reads.object, &request.object),
             (&reads.old, &request.old_object),
-            (&reads.shown, shown(request)),
+            (&reads.shown, request.shown()),
             (&reads.namespace, &request.namespace),
         ] {
             // An object that nothing is read of is there or not all the same.
@@ -199,8 +198,4 @@ impl Bytes {
             Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => self.lost = true,
         }
     }
-}
-
-fn shown(request: &Request) -> &Value {
-    if request.object.is_null() { &request.old_object } else { &request.object }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
-use highway::{HighwayHash, HighwayHasher, Key};
+use highway::Key;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
@@ -185,12 +185,13 @@ impl Recall {
     }
 
     /// Where results of rules are that limits of this name have asked.
-    pub(super) fn place(&self, digest: u128, limits: &str) -> u128 {
-        let mut hasher = HighwayHasher::new(self.key);
-        hasher.append(&digest.to_le_bytes());
-        hasher.append(limits.as_bytes());
-        let [a, b] = hasher.finalize128();
-        (u128::from(a) << 64) | u128::from(b)
+    pub(super) fn place(&self, digest: u128, limits: &str) -> Option<u128> {
+        SCRATCH.with_borrow_mut(|bytes| {
+            bytes.clear();
+            bytes.digest(digest);
+            bytes.text(limits);
+            bytes.hash(self.key)
+        })
     }
 
     /// The results of a group at a place.
