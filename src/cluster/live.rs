@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::functions::cel::outside::segment_problem;
 use crate::functions::world::{HttpCall, Place, World};
 use crate::kubernetes::Types;
 use crate::sources::registry::Registry;
@@ -31,6 +32,11 @@ pub struct Live {
 
 impl Live {
     fn config(&self, namespace: &str, name: &str) -> Result<Value, Failure> {
+        // A name may come from an object of the request, and must not lead to another path.
+        if let Some(why) = [namespace, name].iter().find_map(|text| segment_problem(text)) {
+            let text = format!("invalid resource name \"{name}\": [{why}]");
+            return Err(Failure { code: 400, reason: "BadRequest".into(), text });
+        }
         if let Some(cache) = self.cache.as_ref().filter(|c| c.has("", "ConfigMap")) {
             return cache.get("", "ConfigMap", namespace, name).ok_or_else(|| Failure {
                 code: 404,
@@ -99,6 +105,10 @@ impl World for Live {
 
     fn list(&self, at: &Place<'_>) -> Result<Value, String> {
         self.cluster.get(&path(at)).map_err(|e| e.text)
+    }
+
+    fn selects_by_labels(&self) -> bool {
+        true
     }
 
     fn post(&self, at: &Place<'_>, body: &Value) -> Option<Result<Value, String>> {

@@ -71,7 +71,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     }
     let mut policies = load_policies(&parsed)?;
     deprecations(&policies.deprecations, parsed.on("warnings-as-errors"))?;
-    let profile = if parsed.on("as-cluster") { Profile::cluster() } else { Profile::kyverno_cli() };
+    let profile = if parsed.on("as-cluster") { Profile::as_cluster() } else { Profile::kyverno_cli() };
     let load = |flag: &str| load_resources(parsed.list(flag), profile, parsed.on("policy-report"));
     let (targets, params) = (load("target-resource")?, load("parameter-resource")?);
     policies.bind(params.iter().map(|d| d.value.clone()).collect());
@@ -114,6 +114,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         globals,
         types: crds(&parsed, profile)?,
         registry: registry(parsed.on("registry")),
+        strict: false,
     };
     let requests = Requests {
         values: Arc::new(values),
