@@ -177,16 +177,82 @@ fn refusals_of_the_api_keep_their_code_and_words() {
 }
 
 #[test]
-fn objects_are_written_by_server_side_apply() {
-    let server = Server::new(&[]);
+fn an_object_is_written_as_it_was_read_or_not_at_all() {
+    let found = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"7"}}"#;
+    let server = Server::new(&[("/api/v1/namespaces/shop/configmaps/a", 200, found)]);
     let (cluster, _files) = server.cluster();
-    let object =
-        yaml_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}").unwrap();
-    assert!(cluster.apply(&object, "ephor").unwrap().json_eq(&object));
-    assert_eq!(
-        server.seen().last().map(String::as_str),
-        Some("PATCH /api/v1/namespaces/shop/configmaps/a?fieldManager=ephor&force=true")
+    let object = |name: &str| {
+        yaml_value(&format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: shop}}}}"
+        ))
+        .unwrap()
+    };
+    let last = || server.seen().last().cloned().unwrap();
+    let current = cluster.current(&object("a")).unwrap().unwrap();
+    let written = cluster.write(&object("a"), Some(&current), "ephor").unwrap();
+    assert_eq!(last(), "PATCH /api/v1/namespaces/shop/configmaps/a?fieldManager=ephor&force=true");
+    assert_eq!(written.text_at(&["metadata", "resourceVersion"]), "7", "a write in between is a conflict");
+    assert!(cluster.current(&object("b")).unwrap().is_none());
+    // The table has no such path, as an object that somebody else created in between has none either.
+    assert!(cluster.write(&object("b"), None, "ephor").is_err());
+    assert_eq!(last(), "POST /api/v1/namespaces/shop/configmaps?fieldManager=ephor");
+}
+
+/// A cluster that has a validating configuration, with this label.
+fn configured(label: &str) -> Server {
+    let hooks = r#"{"resources":[{"name":"validatingwebhookconfigurations","kind":"ValidatingWebhookConfiguration","namespaced":false},{"name":"mutatingwebhookconfigurations","kind":"MutatingWebhookConfiguration","namespaced":false}]}"#;
+    let groups = r#"{"groups":[{"name":"admissionregistration.k8s.io","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]}]}"#;
+    let own = format!(
+        r#"{{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{{"name":"{}","uid":"u","resourceVersion":"7","labels":{{"app.kubernetes.io/managed-by":"{label}"}},"managedFields":[{{"manager":"other-program"}}]}}}}"#,
+        "ephor-resource-validating-webhook-cfg"
     );
+    Server::new(&[
+        ("/apis", 200, groups),
+        ("/apis/admissionregistration.k8s.io/v1", 200, hooks),
+        (VALIDATING, 200, &own),
+        (&format!("{}?fieldManager=ephor", MUTATING), 201, "{}"),
+    ])
+}
+
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/ephor-resource-validating-webhook-cfg";
+const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+
+#[test]
+fn webhook_configurations_of_another_program_are_never_taken_over_silently() {
+    for (label, more, written) in
+        [("ephor", None, true), ("somebody", None, false), ("somebody", Some("--take-over"), true)]
+    {
+        let server = configured(label);
+        let files = Files::new(&[("config", &server.kubeconfig()), ("p.yaml", POLICY)]);
+        let mut arguments =
+            vec!["webhook-config", "p.yaml", "--url", "https://h", "--apply", "--kubeconfig", "config"];
+        arguments.extend(more);
+        let ran = files.run(&arguments);
+        let writes: Vec<String> =
+            server.seen().into_iter().filter(|r| r.starts_with("PATCH") || r.starts_with("POST")).collect();
+        if written {
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            let patch = format!("PATCH {VALIDATING}?fieldManager=ephor&force=true");
+            assert_eq!(writes, [format!("POST {MUTATING}?fieldManager=ephor"), patch]);
+        } else {
+            assert_eq!(ran.code, Some(1), "{}", ran.out);
+            assert!(ran.err.contains("belongs to another program (written by other-program)"), "{}", ran.err);
+            assert!(ran.err.contains("--take-over"), "{}", ran.err);
+            assert_eq!(writes, Vec::<String>::new(), "nothing is half-written");
+        }
+    }
+}
+
+#[test]
+fn only_configurations_of_our_own_are_removed() {
+    for (label, deleted) in [("ephor", true), ("somebody", false)] {
+        let server = configured(label);
+        let files = Files::new(&[("config", &server.kubeconfig())]);
+        let ran = files.run(&["webhook-config", "--remove", "--kubeconfig", "config"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let found = server.seen().iter().any(|r| *r == format!("DELETE {VALIDATING}"));
+        assert_eq!(found, deleted, "{:?}", server.seen());
+    }
 }
 
 const POLICY: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: need-team}\nspec:\n  rules:\n  - name: team\n    \
@@ -233,10 +299,10 @@ fn webhook_configurations_are_simulated_and_written() {
     assert_eq!(
         ran.out,
         "CREATE configmaps shop/a\nmutating webhooks, one after the other: none\nvalidating webhooks, together:\n  \
-         1. kyverno-resource-validating-webhook-cfg/validate.kyverno.svc-fail at https://ephor.ephor.svc:443/validate/fail?timeout=10s\n"
+         1. ephor-resource-validating-webhook-cfg/validate.ephor.svc-fail at https://ephor.ephor.svc:443/validate/fail?timeout=10s\n"
     );
     let ran = files.run(&["webhook-config", "p.yaml", "--simulate", "pod.yaml"]);
-    assert!(ran.out.ends_with("not called:\n  kyverno-resource-validating-webhook-cfg/validate.kyverno.svc-fail: no rule is for the request's resource\n"), "{}", ran.out);
+    assert!(ran.out.ends_with("not called:\n  ephor-resource-validating-webhook-cfg/validate.ephor.svc-fail: no rule is for the request's resource\n"), "{}", ran.out);
     let ran = files.run(&["webhook-config", "p.yaml", "--apply", "--kubeconfig", "config"]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
     let written: Vec<String> = server.seen().into_iter().filter(|r| r.starts_with("PATCH")).collect();

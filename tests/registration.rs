@@ -15,7 +15,7 @@ use ephor::kubernetes::{Kinds, Resource};
 use ephor::load;
 use ephor::lower::admission::{Judge, webhooks};
 use ephor::matching::filter::{Mode, accepts};
-use ephor::registration::{Address, Options, needs};
+use ephor::registration::{Address, Names, Options, needs};
 use ephor::sources::files::SourceText;
 use ephor::value::{Map, Str, Value};
 use ephor::webhooks::{Allowing, Log, Server, in_order};
@@ -24,6 +24,7 @@ use proptest::prelude::*;
 
 fn options() -> Options {
     Options {
+        names: Names::Ephor,
         address: Address::Url("https://h:9443/".into()),
         ca_bundle: String::new(),
         timeout: 10,
@@ -94,7 +95,7 @@ fn a_policy_on_pods_needs_its_controllers_and_ephemeral_containers() {
     assert_eq!(
         shown(&text),
         [
-            "validate.kyverno.svc-fail https://h:9443/validate/fail".to_string(),
+            "validate.ephor.svc-fail https://h:9443/validate/fail".to_string(),
             format!("  /v1 pods,pods/ephemeralcontainers,replicationcontrollers {all} Namespaced"),
             format!("  apps/v1 daemonsets,deployments,replicasets,statefulsets {all} Namespaced"),
             format!("  batch/v1 cronjobs,jobs {all} Namespaced"),
@@ -120,11 +121,11 @@ fn policies_are_parted_by_what_follows_from_failures_and_by_conditions_of_their_
     assert_eq!(
         shown(&text),
         [
-            "validate.kyverno.svc-fail https://h:9443/validate/fail",
+            "validate.ephor.svc-fail https://h:9443/validate/fail",
             "  /v1 secrets CREATE Namespaced",
-            "validate.kyverno.svc-fail-finegrained-c https://h:9443/validate/fail/finegrained/c",
+            "validate.ephor.svc-fail-finegrained-c https://h:9443/validate/fail/finegrained/c",
             "  /v1 services CREATE Namespaced",
-            "validate.kyverno.svc-ignore https://h:9443/validate/ignore",
+            "validate.ephor.svc-ignore https://h:9443/validate/ignore",
             "  /v1 configmaps CREATE Namespaced",
         ]
     );
@@ -142,7 +143,7 @@ fn what_a_wider_rule_sends_is_not_asked_for_twice() {
     assert_eq!(
         shown(&text),
         [
-            "validate.kyverno.svc-fail https://h:9443/validate/fail",
+            "validate.ephor.svc-fail https://h:9443/validate/fail",
             "  /v1 configmaps UPDATE Namespaced",
             "  */* *,pods/ephemeralcontainers CREATE *",
         ]

@@ -119,7 +119,7 @@ def serve(cluster, checks, ephor):
 def decide(cluster, checks):
     block = "\n\nresource ConfigMap/shop/bad was blocked due to the following policies \n\ndeny-label:\n  deny: label deny is set\n"
     bad = config_map("bad", labels={"deny": "yes"})
-    checks.denied("the text of a denial", cluster.create(bad), 'admission webhook "validate.kyverno.svc-fail" denied the request: ' + block)
+    checks.denied("the text of a denial", cluster.create(bad), 'admission webhook "validate.ephor.svc-fail" denied the request: ' + block)
     checks.denied("a denial of a rehearsal", cluster.create(bad, dry_run=True), "label deny is set")
     for namespace in ("shop", "lab"):
         checks.allowed(f"a good object in {namespace}", cluster.create(config_map("good", namespace)))

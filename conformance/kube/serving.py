@@ -133,7 +133,7 @@ class Serve:
     def unregister(self):
         for kind, name in (("Mutating", "mutating"), ("Validating", "validating")):
             self.cluster.delete({"apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}WebhookConfiguration",
-                                 "metadata": {"name": f"kyverno-resource-{name}-webhook-cfg"}})
+                                 "metadata": {"name": f"ephor-resource-{name}-webhook-cfg"}})
 
 
 class SlowService:

@@ -152,6 +152,12 @@ impl Gate {
         Gate { engine, changing, asking, cluster, broken, lost: lost.first().cloned(), settings: None }
     }
 
+    /// The same gate with another profile, for recordings that were made without a cluster.
+    pub fn with_profile(mut self, profile: Profile) -> Gate {
+        self.engine = self.engine.with_profile(profile);
+        self
+    }
+
     /// The same gate with values that rules get in place of their data.
     pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Gate {
         self.engine = self.engine.with_values(values);

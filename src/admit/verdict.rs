@@ -86,11 +86,12 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         answer.warnings.extend(told.warnings);
         answer.annotations = told.annotations;
     }
-    if refusal.is_none() {
-        let mut warnings: Vec<String> = results().flat_map(|(p, rules)| warnings(p, rules)).collect();
-        warnings.append(&mut answer.warnings);
-        answer.warnings = warnings;
-    }
+    // A client whose request is refused gets the warnings of CEL policies, and not those of rules.
+    let warns = |p: &Policy| refusal.is_none() || p.is_review();
+    let mut warnings: Vec<String> =
+        results().filter(|(p, _)| warns(p)).flat_map(|(p, rules)| warnings(p, rules)).collect();
+    warnings.append(&mut answer.warnings);
+    answer.warnings = warnings;
     answer.denial = refusal;
     Decision { answer, outcomes: done.outcomes, asked: Some(asked), audits: done.passed_over }
 }

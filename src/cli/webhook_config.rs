@@ -1,13 +1,14 @@
 //! `ephor webhook-config`: the webhook configurations that policies need, and what they do with a request.
 
 use crate::api::admission::{check, defaulted};
+use crate::cluster::Cluster;
 use crate::document::json::to_serde;
 use crate::engine::admission::{Chain, Rbac, World};
 use crate::functions::CelLevel;
 use crate::kubernetes::{Kinds, Types};
 use crate::load::{self, Reader};
 use crate::lower::admission as lower;
-use crate::registration::{self, Address, Needs, Options};
+use crate::registration::{self, Address, Names, Needs, Options};
 use crate::report::yaml::{self, Style};
 use crate::settings::Settings;
 use crate::sources::files;
@@ -49,6 +50,21 @@ const FLAGS: &[Flag] = &[
     ),
     flag("definition", Takes::List, "files with definitions of custom resources"),
     flag("apply", Takes::Switch, "write the configurations to a cluster instead of printing them"),
+    flag(
+        "remove",
+        Takes::Switch,
+        "delete the configurations that ephor wrote to a cluster; needs no policies",
+    ),
+    flag(
+        "take-over",
+        Takes::Switch,
+        "with --apply: replace configurations of these names that another program owns",
+    ),
+    flag(
+        "kyverno-names",
+        Takes::Switch,
+        "give configurations and webhooks Kyverno's names, for clusters without Kyverno",
+    ),
     flag("context", Takes::Text, "context of the kubeconfig file, for --apply"),
     flag(
         "simulate",
@@ -75,6 +91,7 @@ const ABOUT: &str = "Prints the MutatingWebhookConfiguration and the ValidatingW
 
 const EXAMPLES: &str = "  # for a server that runs as a service\n  ephor webhook-config policies/ --ca-bundle ca.crt | kubectl apply -f -\n\n  \
                         # for a server on this machine, written to the cluster\n  ephor webhook-config policies/ --url https://127.0.0.1:9443 --ca-bundle ca.crt --apply\n\n  \
+                        # before the server is uninstalled\n  ephor webhook-config --remove\n\n  \
                         # which webhooks a request would meet\n  ephor webhook-config policies/ --simulate request.yaml\n\n  \
                         # the same for configurations of a cluster\n  kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > hooks.yaml\n  ephor webhook-config --config hooks.yaml --simulate request.yaml\n";
 
@@ -95,6 +112,9 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if parsed.on("help") {
         super::print(&super::command_help("webhook-config", PAGE.arguments, ABOUT, FLAGS, EXAMPLES));
         return Ok(0);
+    }
+    if parsed.on("remove") {
+        return remove(&parsed).map(|()| 0);
     }
     let definitions = documents(parsed.list("definition"))?;
     let kinds = Kinds::with(&definitions);
@@ -119,8 +139,13 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         "" if parsed.on("apply") => {
             let cluster =
                 crate::cluster::connect(&super::cluster_choice(&parsed)).map_err(|e| e.to_string())?;
-            for configuration in &configurations {
-                cluster.apply(configuration, "ephor").map_err(|e| e.to_string())?;
+            // Nothing is written unless everything may be.
+            let current = configurations
+                .iter()
+                .map(|c| owned(&cluster, c, parsed.on("take-over")))
+                .collect::<Result<Vec<_>, String>>()?;
+            for (configuration, current) in configurations.iter().zip(&current) {
+                cluster.write(configuration, current.as_ref(), MANAGER).map_err(|e| e.to_string())?;
                 let name = configuration.text_at(&["metadata", "name"]);
                 super::print(&format!("{} {name}\n", configuration.text_at(&["kind"])));
             }
@@ -133,6 +158,50 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         }
     }
     Ok(0)
+}
+
+/// The name under which fields are written.
+const MANAGER: &str = "ephor";
+
+/// The configuration that a cluster has under the name of one that is to be written.
+///
+/// # Errors
+/// It belongs to another program, and may not be taken over.
+fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Option<Value>, String> {
+    let Some(current) = cluster.current(configuration).map_err(|e| e.to_string())? else { return Ok(None) };
+    if registration::is_own(&current) || take_over {
+        return Ok(Some(current));
+    }
+    let (kind, name) = (configuration.text_at(&["kind"]), configuration.text_at(&["metadata", "name"]));
+    let managers = current.at(&["metadata", "managedFields"]).and_then(Value::as_list).unwrap_or_default();
+    let mut managers: Vec<&str> = managers.iter().map(|m| m.text_at(&["manager"])).collect();
+    managers.dedup();
+    let by =
+        if managers.is_empty() { String::new() } else { format!(" (written by {})", managers.join(", ")) };
+    Err(format!(
+        "{kind} `{name}` belongs to another program{by}: remove that program first, or give --take-over to replace it"
+    ))
+}
+
+/// Deletes the configurations that ephor wrote; those of other programs stay.
+fn remove(parsed: &Parsed) -> Result<(), String> {
+    let cluster = crate::cluster::connect(&super::cluster_choice(parsed)).map_err(|e| e.to_string())?;
+    for (kind, name) in registration::KINDS.into_iter().zip(names(parsed).configurations()) {
+        let wanted = registration::reference(kind, name);
+        match cluster.current(&wanted).map_err(|e| e.to_string())? {
+            None => {}
+            Some(current) if registration::is_own(&current) => {
+                cluster.delete(&current).map_err(|e| e.to_string())?;
+                super::print(&format!("{kind} {name} deleted\n"));
+            }
+            Some(_) => super::warn(&format!("{kind} `{name}` belongs to another program and stays")),
+        }
+    }
+    Ok(())
+}
+
+fn names(parsed: &Parsed) -> Names {
+    if parsed.on("kyverno-names") { Names::Kyverno } else { Names::Ephor }
 }
 
 /// The configurations that the policies of the arguments need.
@@ -199,6 +268,7 @@ fn options(parsed: &Parsed) -> Result<Options, String> {
     };
     settings.problems.iter().for_each(|problem| super::warn(problem));
     Ok(Options {
+        names: names(parsed),
         address,
         ca_bundle,
         timeout: number("webhook-timeout"),

@@ -265,11 +265,56 @@ impl Cluster {
         self.get(&path_of(resource, namespace, name))
     }
 
-    /// Creates an object or makes it what is given, by server-side apply.
+    /// The object with the kind and name of another one, as it is now; `None` = there is none.
     ///
     /// # Errors
     /// The kind is not served, or see [`Cluster::request`].
-    pub fn apply(&self, object: &Value, manager: &str) -> Result<Value, Failure> {
+    pub fn current(&self, object: &Value) -> Result<Option<Value>, Failure> {
+        match self.get(&self.path_to(object)?) {
+            Ok(found) => Ok(Some(found)),
+            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Creates an object, or makes it what is given while it still is what `current` says.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`]; 409 when somebody else created or changed it in between.
+    pub fn write(&self, object: &Value, current: Option<&Value>, manager: &str) -> Result<Value, Failure> {
+        let path = self.path_to(object)?;
+        let Some(current) = current else {
+            let (all, _) = path.rsplit_once('/').unwrap_or((&path, ""));
+            let path = format!("{all}?fieldManager={manager}");
+            return self.request("POST", &path, "application/json", Some(object));
+        };
+        let mut object = object.as_map().cloned().unwrap_or_default();
+        let mut metadata = object.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+        metadata.insert("resourceVersion", current.text_at(&["metadata", "resourceVersion"]).into());
+        object.insert("metadata", Value::Map(metadata));
+        let path = format!("{path}?fieldManager={manager}&force=true");
+        self.request("PATCH", &path, "application/apply-patch+yaml", Some(&Value::Map(object)))
+    }
+
+    /// Deletes an object, if it is still the one that was read.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`]; 409 when it is another one by now.
+    pub fn delete(&self, object: &Value) -> Result<(), Failure> {
+        let precondition =
+            |key: &str| (crate::value::Str::from(key), object.text_at(&["metadata", key]).into());
+        let preconditions =
+            Value::Map([precondition("uid"), precondition("resourceVersion")].into_iter().collect());
+        let mut options = Map::new();
+        options.insert("apiVersion", "v1".into());
+        options.insert("kind", "DeleteOptions".into());
+        options.insert("preconditions", preconditions);
+        let path = self.path_to(object)?;
+        self.request("DELETE", &path, "application/json", Some(&Value::Map(options))).map(drop)
+    }
+
+    /// The path of an object.
+    fn path_to(&self, object: &Value) -> Result<String, Failure> {
         let api_version = object.text_at(&["apiVersion"]);
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let kind = object.text_at(&["kind"]);
@@ -278,9 +323,7 @@ impl Cluster {
             Failure::other(format!("no matches for kind {kind:?} in version {api_version:?}"))
         })?;
         let namespace = object.text_at(&["metadata", "namespace"]);
-        let path = path_of(resource, namespace, object.text_at(&["metadata", "name"]));
-        let path = format!("{path}?fieldManager={manager}&force=true");
-        self.request("PATCH", &path, "application/apply-patch+yaml", Some(object))
+        Ok(path_of(resource, namespace, object.text_at(&["metadata", "name"])))
     }
 }
 

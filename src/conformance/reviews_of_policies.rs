@@ -172,7 +172,9 @@ fn of_test(test: Evaluated) -> Vec<Result<(), Failure>> {
         user: test.requests.user.clone(),
         kinds: kinds.clone(),
     };
-    let gate = Gate::new(test.policies, Arc::new(cluster), &[]).with_values(values);
+    let gate = Gate::new(test.policies, Arc::new(cluster), &[])
+        .with_profile(Profile::as_cluster())
+        .with_values(values);
     let facts = facts(&gate);
     let one = |(request, outcome): &(Request, crate::policy_set::Outcome)| {
         let expected = shown(outcome.results(), &facts);
@@ -203,7 +205,7 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> Vec<Result<(), Failur
     let gate_of = |text: String| {
         let policies = load::argument(&[SourceText { name: file.to_string(), text }]);
         // The objects of the pool are asked about one after the other.
-        Gate::new(policies, cluster.clone(), &[]).with_recall(64 << 20)
+        Gate::new(policies, cluster.clone(), &[]).with_profile(Profile::as_cluster()).with_recall(64 << 20)
     };
     let enforcing = gate_of(enforced(&text));
     let gate = gate_of(text);

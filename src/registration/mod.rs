@@ -15,10 +15,58 @@ use crate::value::{Map, Str, Value};
 
 pub use resources::{Entry, rules};
 
-/// The names of the configurations.
-pub const MUTATING: &str = "kyverno-resource-mutating-webhook-cfg";
-/// See [`MUTATING`].
-pub const VALIDATING: &str = "kyverno-resource-validating-webhook-cfg";
+/// Whose names configurations and webhooks have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Names {
+    /// Names of our own, beside which another Kyverno keeps its own.
+    #[default]
+    Ephor,
+    /// Kyverno's names, for clusters without Kyverno.
+    Kyverno,
+}
+
+impl Names {
+    /// The names of the mutating and of the validating configuration.
+    pub fn configurations(self) -> [&'static str; 2] {
+        match self {
+            Names::Ephor => ["ephor-resource-mutating-webhook-cfg", "ephor-resource-validating-webhook-cfg"],
+            Names::Kyverno => {
+                ["kyverno-resource-mutating-webhook-cfg", "kyverno-resource-validating-webhook-cfg"]
+            }
+        }
+    }
+
+    /// The name of a webhook that Kyverno calls `name`.
+    fn webhook(self, name: &str) -> String {
+        match self {
+            Names::Ephor => name.replacen(".kyverno.svc-", ".ephor.svc-", 1),
+            Names::Kyverno => name.into(),
+        }
+    }
+}
+
+/// The kinds of the configurations, the mutating one first.
+pub const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+
+/// The label that says which program owns an object, and its value for ours.
+pub const OWNER: (&str, &str) = ("app.kubernetes.io/managed-by", "ephor");
+
+/// Whether a configuration is ours.
+pub fn is_own(configuration: &Value) -> bool {
+    let labels = configuration.at(&["metadata", "labels"]);
+    labels.is_some_and(|labels| labels.text_at(&[OWNER.0]) == OWNER.1)
+}
+
+/// A configuration without content, to look it up by.
+pub fn reference(kind: &str, name: &str) -> Value {
+    let mut metadata = Map::new();
+    metadata.insert("name", name.into());
+    let mut m = Map::new();
+    m.insert("apiVersion", "admissionregistration.k8s.io/v1".into());
+    m.insert("kind", kind.into());
+    m.insert("metadata", Value::Map(metadata));
+    Value::Map(m)
+}
 
 /// The longest time that an API server lets a webhook take.
 const MAX_TIMEOUT: i64 = 30;
@@ -42,6 +90,8 @@ pub enum Address {
 /// What the configurations say beside what policies do.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Whose names configurations and webhooks have.
+    pub names: Names,
     /// Where the server is.
     pub address: Address,
     /// The certificates to trust, base64 of PEM; empty = those of the machine.
@@ -102,13 +152,16 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
         drafts.retain(|d| !d.rules.is_empty());
         drafts.sort_by(|a, b| a.name.cmp(&b.name));
     }
-    let kinds = [("MutatingWebhookConfiguration", MUTATING), ("ValidatingWebhookConfiguration", VALIDATING)];
-    for ((kind, name), drafts) in kinds.into_iter().zip(both) {
+    let kinds = KINDS.into_iter().zip(options.names.configurations());
+    for ((kind, name), drafts) in kinds.zip(both) {
         let mut m = Map::new();
         m.insert("apiVersion", "admissionregistration.k8s.io/v1".into());
         m.insert("kind", kind.into());
         let mut labels = options.labels.clone();
-        labels.insert("webhook.kyverno.io/managed-by", "kyverno".into());
+        labels.insert(OWNER.0, OWNER.1.into());
+        if options.names == Names::Kyverno {
+            labels.insert("webhook.kyverno.io/managed-by", "kyverno".into());
+        }
         let mut metadata = Map::new();
         metadata.insert("name", name.into());
         metadata.insert("labels", Value::Map(labels));
@@ -125,7 +178,7 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
 impl Draft {
     fn written(self, options: &Options) -> Value {
         let mut m = Map::new();
-        m.insert("name", self.name.into());
+        m.insert("name", options.names.webhook(&self.name).into());
         m.insert("admissionReviewVersions", texts(["v1"]));
         m.insert("clientConfig", client(options, &self.path));
         m.insert("failurePolicy", if self.fail { "Fail" } else { "Ignore" }.into());

@@ -243,20 +243,27 @@ impl Writer {
         let Some(resource) = kinds.kind("wgpolicyk8s.io", "v1alpha2", kind) else {
             return Err(format!("the cluster has no {kind}s of wgpolicyk8s.io/v1alpha2"));
         };
-        let mut results = match self.cluster.object(resource, namespace, uid) {
-            Ok(report) => {
-                let known = report.get("results").and_then(Value::as_list).unwrap_or_default();
-                known.iter().map(|r| (key_of(r), r.clone())).collect()
-            }
-            Err(e) if e.is_not_found() => BTreeMap::new(),
-            Err(e) => return Err(e.text),
-        };
         let policies = pending.snapshot.gate.engine().set().policies();
-        results.retain(|[_, policy, _], _| policies.iter().any(|p| p.reported && p.key() == *policy));
-        results.extend(pending.results);
-        let report = report(kind, uid, &pending.scope, results.into_values().collect());
-        self.cluster.apply(&report, MANAGER).map_err(|e| e.text)?;
-        Ok(())
+        // Another server may write the same report in between; the results of both count.
+        for _ in 0..MOST_WRITES {
+            let current = match self.cluster.object(resource, namespace, uid) {
+                Ok(report) => Some(report),
+                Err(e) if e.is_not_found() => None,
+                Err(e) => return Err(e.text),
+            };
+            let known =
+                current.iter().flat_map(|r| r.get("results").and_then(Value::as_list).unwrap_or_default());
+            let mut results: BTreeMap<[String; 3], Value> = known.map(|r| (key_of(r), r.clone())).collect();
+            results.retain(|[_, policy, _], _| policies.iter().any(|p| p.reported && p.key() == *policy));
+            results.extend(pending.results.clone());
+            let report = report(kind, uid, &pending.scope, results.into_values().collect());
+            match self.cluster.write(&report, current.as_ref(), MANAGER) {
+                Ok(_) => return Ok(()),
+                Err(e) if e.code == 409 => {}
+                Err(e) => return Err(e.text),
+            }
+        }
+        Err(format!("other servers changed it {MOST_WRITES} times in a row"))
     }
 
     fn events(&self, job: &Job) {
@@ -282,6 +289,9 @@ impl Writer {
         }
     }
 }
+
+/// How often a report is written again because another server changed it in between.
+const MOST_WRITES: usize = 8;
 
 /// A report.
 fn report(kind: &str, uid: &str, scope: &Value, mut results: Vec<Value>) -> Value {

@@ -154,7 +154,7 @@ fn namespace_object() {
     );
     Case::of(prod.clone()).with(NAMESPACE).denied("refused");
     let other = NAMESPACE.replace("shop", "other");
-    Case::of(prod.clone()).with(&other).denied("Error getting the resource's namespace");
+    Case::of(prod.clone()).with(&other).denied("namespaces \"shop\" not found");
     Case::of(prod).named_on_readyz("expressions of rules read namespaces, which the server does not know");
     Case::of(enforcing("blind", &cel("has(object.spec.containers)"))).allowed();
 }
@@ -195,7 +195,7 @@ fn namespace_labels() {
 fn roles() {
     let rule = |block: &str| {
         format!(
-            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: roles}}\nspec:\n  rules:\n  - name: r\n{block}    validate: {{failureAction: Enforce, message: refused, deny: {{}}}}\n---\n"
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: roles}}\nspec:\n  background: false\n  rules:\n  - name: r\n{block}    validate: {{failureAction: Enforce, message: refused, deny: {{}}}}\n---\n"
         )
     };
     let matched = rule("    match: {any: [{resources: {kinds: [Pod]}, clusterRoles: [developer]}]}\n");

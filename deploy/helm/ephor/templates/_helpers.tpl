@@ -39,3 +39,8 @@ runAsNonRoot: true
 capabilities:
   drop: [ALL]
 {{- end }}
+
+{{/* Whose names the webhook configurations have. */}}
+{{- define "ephor.webhooks" -}}
+{{- if .Values.registration.kyvernoNames }}kyverno{{ else }}ephor{{ end }}
+{{- end }}
