@@ -7,17 +7,15 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::io::Read;
-use std::net::{Ipv4Addr, ToSocketAddrs};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-use ureq::http::Response;
-
 use crate::functions::decode_json;
 use crate::functions::encode::base64_text;
+use crate::sources::http::{self, Request, Unread};
 use crate::value::Value;
+use sha2::{Digest, Sha256};
 
 use super::{Cause, Failure, Manifest, Registry, Repository};
 
@@ -233,48 +231,22 @@ fn diagnosis(error: &Value) -> String {
 
 /// Asks, and takes an answer of at most so many bytes.
 fn get(url: &str, headers: &[(&str, Option<&str>)], most: u64) -> Result<Answer, Failure> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(LONGEST))
-        .http_status_as_error(false)
-        .max_redirects(5)
-        .user_agent(concat!("ephor/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .into();
-    let mut request = agent.get(url);
+    let mut request = Request::get(url, LONGEST);
     for (name, value) in headers {
         if let Some(value) = value {
-            request = request.header(*name, *value);
+            request = request.header(name, value);
         }
     }
-    let failed = |e: ureq::Error| Failure::network(format!("Get \"{url}\": {}", reason(url, &e)));
-    let answer = request.call().map_err(failed)?;
-    let header = |answer: &Response<ureq::Body>, name: &str| {
-        let value = answer.headers().get(name).and_then(|v| v.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    };
-    let status = answer.status().as_u16();
-    let (media_type, challenge) = (header(&answer, "content-type"), header(&answer, "www-authenticate"));
+    let answer = http::client().send(request).map_err(|failed| Failure::network(failed.to_string()))?;
+    let status = answer.status.as_u16();
+    let (media_type, challenge) =
+        (answer.header("content-type").to_owned(), answer.header("www-authenticate").to_owned());
     let most = if status == 200 { most } else { LARGEST_TEXT };
-    let mut body = Vec::new();
-    let mut reader = answer.into_body().into_reader().take(most.saturating_add(1));
-    reader.read_to_end(&mut body).map_err(|e| Failure::network(format!("Get \"{url}\": {e}")))?;
-    if body.len() as u64 > most {
-        return Err(Failure::other(format!("Get \"{url}\": the answer has more than {most} bytes")));
-    }
+    let body = answer.bytes(most).map_err(|unread| match unread {
+        Unread::TooLarge => Failure::other(format!("Get \"{url}\": the answer has more than {most} bytes")),
+        unread => Failure::network(format!("Get \"{url}\": {unread}")),
+    })?;
     Ok(Answer { status, media_type, challenge, body })
-}
-
-/// Why nothing came, with the address that was called.
-fn reason(url: &str, error: &ureq::Error) -> String {
-    let text = crate::sources::download::cause(url, error);
-    let Some((host, rest)) = text.strip_prefix("dial tcp ").and_then(|t| t.split_once(": connect:")) else {
-        return text;
-    };
-    let found = host.to_socket_addrs().ok().and_then(|mut all| all.find(|a| a.is_ipv4()));
-    match found {
-        Some(address) => format!("dial tcp {address}: connect:{rest}"),
-        None => text,
-    }
 }
 
 /// Whether a host may speak plain HTTP: the machine itself, and private networks.
