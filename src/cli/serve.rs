@@ -16,6 +16,7 @@ use crate::serve::{AuditLog, Settings, Tls, run as serve};
 use crate::value::duration;
 
 use super::flags::{self, Flag, Parsed, Takes, flag};
+use super::outbound;
 
 const FLAGS: &[Flag] = &[
     flag("policies", Takes::List, "files and folders with policies, exceptions and bindings"),
@@ -48,6 +49,9 @@ const FLAGS: &[Flag] = &[
     flag("events", Takes::Switch, "write events about violated policies to the cluster"),
     flag("omit-events", Takes::List, "reasons of events that are not written").default("PolicySkipped"),
     flag("registry", Takes::Switch, "ask registries of images for what rules want to know"),
+    outbound::BLOCKLIST,
+    outbound::ALLOWLIST,
+    outbound::CA_FILE,
     flag("otlp-endpoint", Takes::Text, "OpenTelemetry collector to send spans to: http://HOST:4318"),
     flag("listen", Takes::Text, "address for reviews").default("0.0.0.0:9443"),
     flag("metrics-listen", Takes::Text, "address for metrics and health, `none` for no such")
@@ -106,6 +110,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         return Ok(0);
     }
     let settings = settings(&parsed)?;
+    outbound::configure(&parsed)?;
     log(&parsed)?;
     serve(settings, |addresses, first| {
         tracing::info!(

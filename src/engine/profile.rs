@@ -15,17 +15,29 @@ pub struct Profile {
     /// From the second matching rule of a policy on, variables see the integers of the decoded object
     /// instead of doubles (`docs/variables.md`, "Numbers").
     pub integers_after_first_rule: bool,
+    /// Services may answer more than a server reads, and `0.0.0.0` may be called (`docs/variables.md`, "apiCall").
+    pub unlimited_services: bool,
 }
 
 impl Profile {
     /// What the reference's command line answers.
     pub const fn kyverno_cli() -> Profile {
-        Profile { float_resources: true, bare_request: true, integers_after_first_rule: false }
+        Profile {
+            float_resources: true,
+            bare_request: true,
+            integers_after_first_rule: false,
+            unlimited_services: true,
+        }
     }
 
     /// What the reference answers in a cluster.
     pub const fn cluster() -> Profile {
-        Profile { float_resources: false, bare_request: false, integers_after_first_rule: true }
+        Profile {
+            float_resources: false,
+            bare_request: false,
+            integers_after_first_rule: true,
+            unlimited_services: false,
+        }
     }
 }
 
