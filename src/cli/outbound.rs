@@ -14,7 +14,9 @@ pub(super) const BLOCKLIST: Flag = flag(
     Takes::List,
     "addresses, ranges and host names that policies may not call; replaces the default, empty for none",
 )
-.default("169.254.169.254/32,169.254.169.253/32,fd00:ec2::254/128,metadata.google.internal,127.0.0.0/8,::1/128");
+.default(
+    "169.254.169.254/32,169.254.169.253/32,fd00:ec2::254/128,metadata.google.internal,127.0.0.0/8,::1/128",
+);
 
 /// Prefixes of URLs that policies may call.
 pub(super) const ALLOWLIST: Flag = flag(

@@ -60,10 +60,14 @@ fn answer(policy: &str, more: &[&str]) -> (bool, String) {
 fn the_machine_itself_is_called_neither_by_context_entries_nor_by_expressions() {
     let (port, calls) = service();
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0"] {
-        for policy in [calling(&format!("http://{host}:{port}/x")), by_expression(&format!("http://{host}:{port}/x"))]
+        for policy in
+            [calling(&format!("http://{host}:{port}/x")), by_expression(&format!("http://{host}:{port}/x"))]
         {
             let (allowed, message) = answer(&policy, &[]);
-            assert!(!allowed && message.contains("blocked") && !message.contains("of-the-machine"), "{message}");
+            assert!(
+                !allowed && message.contains("blocked") && !message.contains("of-the-machine"),
+                "{message}"
+            );
         }
     }
     assert_eq!(calls.load(Ordering::SeqCst), 0);
