@@ -4,14 +4,17 @@
 
 use std::sync::Arc;
 
+use percent_encoding::utf8_percent_encode;
+
 use crate::functions::world::{HttpCall, Place, World};
 use crate::kubernetes::Types;
 use crate::sources::registry::Registry;
+use crate::sources::registry::credentials::Secrets;
 use crate::sources::{Call, Sources};
 use crate::value::{Map, Str, Value};
 
 use super::cache::Cache;
-use super::{Cluster, Failure};
+use super::{Cluster, Failure, SEGMENT};
 
 /// A cluster that answers the questions of rules.
 pub struct Live {
@@ -72,6 +75,14 @@ impl Sources for Live {
 
     fn registry(&self) -> Option<&Arc<dyn Registry>> {
         self.others.registry()
+    }
+}
+
+impl Secrets for Cluster {
+    fn secret(&self, namespace: &str, name: &str) -> Result<Value, String> {
+        let path = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
+        self.get(&format!("/api/v1/namespaces/{}/secrets/{}", path(namespace), path(name)))
+            .map_err(|e| e.text)
     }
 }
 

@@ -230,7 +230,7 @@ impl Reach {
                     self.cluster = true;
                     query.iter().for_each(|q| self.query_source(q));
                 }
-                BindingSource::Image { reference, query } => {
+                BindingSource::Image { reference, query, .. } => {
                     self.registry = true;
                     self.template(reference);
                     query.iter().for_each(|q| self.query_source(q));

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::Call;
-use super::http::{Client, Failed, Failure, Request, Unread};
+use super::http::{Caller, Client, Failed, Failure, Request, Unread};
 use crate::document::json;
 use crate::functions::encode::lossy;
 use crate::functions::url::split;
@@ -31,7 +31,7 @@ pub fn call(call: &Call, client: &Client) -> Result<Value, String> {
         headers: call.headers.clone(),
         body: is_post.then(|| format!("{}\n", print::json(&call.body)).into_bytes()),
         ca_bundle: &call.ca_bundle,
-        guarded: true,
+        caller: Caller::Policy,
         ..Request::get(&call.url, LONGEST)
     };
     let answer = client.send(request).map_err(|failed| told(entry, &failed))?;

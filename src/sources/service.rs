@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::time::Duration;
 
-use super::http::{Client, Failure, LATE_BODY, Request, Unread, is_timeout};
+use super::http::{Caller, Client, Failure, LATE_BODY, Request, Unread, is_timeout};
 use crate::functions::encode::lossy;
 use crate::functions::url::split;
 use crate::functions::world::HttpCall;
@@ -34,7 +34,7 @@ pub fn call(call: &HttpCall<'_>, client: &Client) -> Result<Value, String> {
         headers: call.headers.clone(),
         body: call.body.as_ref().map(|body| format!("{}\n", print::json(body)).into_bytes()),
         ca_bundle: call.ca_bundle,
-        guarded: true,
+        caller: Caller::Policy,
         ..Request::get(call.url, LONGEST)
     };
     let answer = client.send(request).map_err(|failed| match failed.failure {
@@ -58,7 +58,7 @@ pub fn key_set(url: &str, client: &Client) -> Result<String, String> {
     split(url).map_err(|e| format!("failed to create new request: parse {}: {e}", quote(url)))?;
     let request = Request {
         requests: (5, "jwk.Fetch: stopped after 5 redirects"),
-        guarded: true,
+        caller: Caller::Policy,
         ..Request::get(url, LONGEST)
     };
     let answer = client.send(request).map_err(|failed| format!("request failed: {failed}"))?;

@@ -18,7 +18,7 @@ use crate::value::quote::quote;
 use super::guard::{Guarded, Refusal};
 use super::limit::Permit;
 use super::proxy::Proxy;
-use super::{Answer, Client, Failed, Failure, Request};
+use super::{Answer, Caller, Client, Failed, Failure, Request};
 
 /// What Go's client says when time is over.
 const LATE: &str = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
@@ -97,10 +97,9 @@ impl<'a> Exchange<'a> {
             return Err(self.failed(LATE));
         }
         let proxy = self.client.proxies.of_url(url).map_err(|e| self.failed(&e))?;
-        if self.request.guarded {
-            let guard = &self.client.settings.guard;
+        if let Some(guard) = self.client.guard_of(self.request.caller) {
             guard.check_url(url).map_err(|r| self.refused(r))?;
-            if let Some(proxy) = &proxy {
+            if let Some(proxy) = proxy.as_ref().filter(|_| self.request.caller == Caller::Policy) {
                 self.check_behind(proxy, left)?;
             }
         }

@@ -53,6 +53,13 @@ impl Default for Guard {
 }
 
 impl Guard {
+    /// Metadata services only.
+    pub(super) fn metadata() -> Guard {
+        let mut guard = Guard::default();
+        guard.ranges.retain(|(base, _)| !base.is_loopback() && !base.is_unspecified());
+        guard
+    }
+
     /// What Kyverno's command line refuses; it calls `0.0.0.0`.
     pub fn kyverno_cli() -> Guard {
         let mut guard = Guard::default();

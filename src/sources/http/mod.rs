@@ -62,6 +62,17 @@ impl Settings {
     }
 }
 
+/// Who chose a URL, which says what may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// An operator: anything.
+    Operator,
+    /// A policy: what [`Settings::guard`] lets it.
+    Policy,
+    /// An image or a registry: anything but metadata services. Registries of the machine itself are usual.
+    Registry,
+}
+
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
@@ -75,8 +86,8 @@ pub struct Request<'a> {
     pub body: Option<Vec<u8>>,
     /// PEM certificates: only those are trusted; empty = those of the system.
     pub ca_bundle: &'a str,
-    /// Whether a policy chose the URL.
-    pub guarded: bool,
+    /// Who chose the URL.
+    pub caller: Caller,
     /// How many requests are made where one answer leads to the next, and what is said of one more.
     pub requests: (u32, &'static str),
     /// How long all of it may take, the body included.
@@ -92,7 +103,7 @@ impl Request<'_> {
             headers: Vec::new(),
             body: None,
             ca_bundle: "",
-            guarded: false,
+            caller: Caller::Operator,
             requests: (10, "stopped after 10 redirects"),
             timeout,
         }
@@ -225,13 +236,14 @@ impl Read for Body {
 /// Which connections may be shared: those of one guard and one set of roots.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Sharing {
-    guarded: bool,
+    caller: Caller,
     ca_bundle: String,
 }
 
 /// See the module page.
 pub struct Client {
     settings: Settings,
+    metadata: Guard,
     proxies: proxy::Proxies,
     roots: OnceLock<RootCerts>,
     agents: Mutex<HashMap<Sharing, ureq::Agent>>,
@@ -255,6 +267,7 @@ impl Client {
     pub fn new(settings: Settings) -> Client {
         Client {
             settings,
+            metadata: Guard::metadata(),
             proxies: proxy::Proxies::of_environment(),
             roots: OnceLock::new(),
             agents: Mutex::default(),
@@ -273,10 +286,19 @@ impl Client {
     /// See [`Failure`].
     pub fn send(&self, request: Request<'_>) -> Result<Answer, Failed> {
         let agent = self
-            .agent(Sharing { guarded: request.guarded, ca_bundle: request.ca_bundle.into() })
+            .agent(Sharing { caller: request.caller, ca_bundle: request.ca_bundle.into() })
             .map_err(|failure| Failed { request: String::new(), failure })?;
         let ends = Instant::now() + request.timeout;
         exchange::Exchange::new(self, agent, request, ends).run()
+    }
+
+    /// What may not be called.
+    fn guard_of(&self, caller: Caller) -> Option<&Guard> {
+        match caller {
+            Caller::Operator => None,
+            Caller::Policy => Some(&self.settings.guard),
+            Caller::Registry => Some(&self.metadata),
+        }
     }
 
     /// The agent whose connections a request may use.
@@ -302,9 +324,9 @@ impl Client {
             .max_idle_connections(IDLE.0)
             .max_idle_connections_per_host(IDLE.1)
             .build();
-        let resolver: Box<dyn Resolver> = match sharing.guarded {
-            true => Box::new(Guarded(self.settings.guard.clone())),
-            false => Box::new(DefaultResolver::default()),
+        let resolver: Box<dyn Resolver> = match self.guard_of(sharing.caller) {
+            Some(guard) => Box::new(Guarded(guard.clone())),
+            None => Box::new(DefaultResolver::default()),
         };
         let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), AnyResolver(resolver));
         // Policies may take bundles from data: those that were there first make way.

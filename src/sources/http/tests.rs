@@ -92,7 +92,7 @@ fn with_guard(blocked: &[&str], allowed: &[&str]) -> Client {
 }
 
 fn guarded(url: &str) -> Request<'static> {
-    Request { guarded: true, ..Request::get(url, Duration::from_secs(10)) }
+    Request { caller: Caller::Policy, ..Request::get(url, Duration::from_secs(10)) }
 }
 
 fn text_of(sent: Result<Answer, Failed>) -> Result<String, String> {
