@@ -375,10 +375,7 @@ fn root_key(expr: &Expr) -> Option<&str> {
         Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) && keys.len() == 1 => {
             keys.first().map(|k| &**k)
         }
-        Expr::Walk(walk) if matches!(walk.base, Expr::Root) => match &*walk.steps {
-            [Step::Key { key, .. }] => key.as_str(),
-            _ => None,
-        },
+        Expr::Walk(walk) if walk.steps.is_empty() => root_key(&walk.base),
         _ => None,
     }
 }
@@ -449,8 +446,7 @@ mod tests {
         assert_eq!(rule(words), NOBODY);
         let looped = "    validate:\n      message: m\n      foreach:\n      - list: request.object.spec.containers\n        context: [{name: x, apiCall: {service: {url: 'http://a/'}}}]\n        deny: {conditions: {any: [{key: '{{ x }}', operator: Equals, value: a}]}}";
         assert_eq!(rule(looped), SERVICES);
-        let images =
-            "    verifyImages: [{imageReferences: ['*'], attestors: [{entries: [{keys: {publicKeys: k}}]}]}]";
+        let images = "    verifyImages: [{imageReferences: ['*'], mutateDigest: false, attestors: [{entries: [{keys: {publicKeys: k}}]}]}]";
         assert_eq!(rule(images), REGISTRY);
     }
 }

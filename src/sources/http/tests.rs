@@ -306,3 +306,33 @@ fn certificates_that_operators_add_are_trusted_where_a_request_brings_none() {
     }
     assert_eq!(seen.connections.load(Ordering::SeqCst), 1);
 }
+
+#[test]
+fn behind_a_proxy_the_destination_is_checked_and_so_is_the_proxy() {
+    let (port, seen) = plain(hello);
+    let proxy = format!("127.0.0.1:{port}");
+    let behind = |blocked: &[&str]| {
+        let proxies = proxy::Proxies::of(&format!("http://{proxy}"), "", "");
+        Client { proxies, ..with_guard(blocked, &[]) }
+    };
+    let says = |client: &Client, url: &str| text_of(client.send(guarded(url))).unwrap_err();
+    assert_eq!(
+        says(&behind(&guard::BLOCKED), "http://192.0.2.1/"),
+        format!(
+            "Get \"http://192.0.2.1/\": proxyconnect tcp: connection to {proxy} blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8"
+        )
+    );
+    let client = behind(&["192.0.2.0/24"]);
+    assert_eq!(
+        says(&client, "http://192.0.2.1/"),
+        "Get \"http://192.0.2.1/\": connection to 192.0.2.1:80 blocked: IP 192.0.2.1 falls in blocked range 192.0.2.0/24"
+    );
+    let unchecked = says(&client, "http://2130706433/");
+    assert!(
+        unchecked.starts_with(&format!(
+            "Get \"http://2130706433/\": connection to 2130706433 via proxy {proxy} blocked: the destination cannot be resolved in-pod"
+        )),
+        "{unchecked}"
+    );
+    assert_eq!(seen.connections.load(Ordering::SeqCst), 0);
+}
