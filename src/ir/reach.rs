@@ -422,7 +422,8 @@ mod tests {
             SERVICES
         );
         assert_eq!(cel("resource . List('v1', 'pods', '').items.size() > 0", ""), CLUSTER);
-        assert_eq!(cel("authorizer.group('').resource('pods').check('get').allowed()", ""), CLUSTER);
+        let authorizer = "    validate: {cel: {expressions: [{expression: \"authorizer.group('').resource('pods').check('get').allowed()\", message: m}]}}";
+        assert_eq!(rule(authorizer), CLUSTER);
         assert_eq!(cel("dyn(globalContext.Get('x', '')) == null", ""), CLUSTER);
         assert!(cel("http.Client('').Get('http://a/').a == 1", "").services);
         assert_eq!(cel("object.metadata.name != 'http.Get('", ""), NOBODY);
