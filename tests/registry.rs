@@ -339,3 +339,81 @@ fn statements_in_bundles_must_be_of_the_type_and_fit_the_conditions() {
     assert!(says("https://example.com/scan/v1", 9).ends_with("scan/v1: too low"));
     assert!(says("https://example.com/other", 5).ends_with("no matching signatures found"));
 }
+
+/// The digest check of an image in a registry that wants a token, with more files for the program.
+fn from_closed(files: &[(&str, &str)], path: Option<&str>) -> String {
+    let mut oci = registry();
+    oci.close("anna", "secret");
+    let policy = check(&oci, &by_team(""));
+    let pod = POD.replace("IMAGE", &oci.name("app", "signed"));
+    let all = Files::new(&[("p.yaml", &policy), ("r.yaml", &pod)]);
+    for (name, text) in files {
+        all.write(name, text.replace("HOST", &oci.host).as_bytes());
+    }
+    let mut program =
+        all.program(&["apply", "p.yaml", "-r", "r.yaml", "--registry", "--detailed-results", "-p"]);
+    program.env("DOCKER_CONFIG", all.dir.path().join("docker"));
+    if let Some(path) = path {
+        use std::os::unix::fs::PermissionsExt;
+        for (name, _) in files.iter().filter(|(name, _)| name.starts_with(path)) {
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(all.path(name), executable).expect("a file");
+        }
+        let usual = std::env::var("PATH").unwrap_or_default();
+        program.env("PATH", format!("{}:{usual}", all.path(path).display()));
+    }
+    let output = program.output().expect("the program starts");
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let at = out.find("apiVersion: openreports").expect("a report");
+    let report = ephor::document::yaml_value(&out[at..]).expect("YAML");
+    let results = report.get("results").and_then(ephor::value::Value::as_list).unwrap_or_default();
+    results.iter().map(|r| r.text_at(&["message"]).replace('\n', " ")).collect()
+}
+
+#[test]
+fn a_registry_that_wants_a_token_gets_one_for_the_password_of_docker_login() {
+    let config = r#"{"auths":{"HOST":{"auth":"YW5uYTpzZWNyZXQ="}}}"#;
+    let found = from_closed(&[("docker/config.json", config)], None);
+    assert!(found.starts_with("verified image signatures"), "{found}");
+    let wrong = config.replace("YW5uYTpzZWNyZXQ=", "YW5uYTpvdGhlcg==");
+    let refused = from_closed(&[("docker/config.json", &wrong)], None);
+    assert!(refused.contains("unexpected status code 401 Unauthorized"), "{refused}");
+}
+
+#[test]
+fn credential_helpers_are_asked_for_passwords() {
+    let helper = "#!/bin/sh\nread server\ntest \"$1 $server\" = 'get HOST' || exit 1\necho '{\"ServerURL\":\"HOST\",\"Username\":\"anna\",\"Secret\":\"secret\"}'\n";
+    for config in [r#"{"credHelpers":{"HOST":"mine"}}"#, r#"{"credsStore":"mine"}"#] {
+        let files = [("docker/config.json", config), ("bin/docker-credential-mine", helper)];
+        let found = from_closed(&files, Some("bin"));
+        assert!(found.starts_with("verified image signatures"), "{found}");
+    }
+    let broken = "#!/bin/sh\necho 'no keychain'\nexit 1\n";
+    let files = [("docker/config.json", r#"{"credsStore":"mine"}"#), ("bin/docker-credential-mine", broken)];
+    let refused = from_closed(&files, Some("bin"));
+    assert!(refused.contains("docker-credential-mine: no keychain"), "{refused}");
+    let absent = from_closed(&[("docker/config.json", r#"{"credsStore":"../x"}"#)], None);
+    assert!(absent.contains("is no name of a credential helper"), "{absent}");
+}
+
+#[test]
+fn a_registry_that_is_busy_is_asked_again_a_few_times() {
+    let mut oci = registry();
+    oci.tire(2);
+    let policy = check(&oci, &by_team(""));
+    let found = one(&apply(&policy, &oci.name("app", "signed"), &[]));
+    assert!(found.starts_with("pass: verified image signatures"), "{found}");
+    oci.tire(1_000);
+    let refused = one(&apply(&policy, &oci.name("app", "signed"), &[]));
+    assert!(refused.contains("unexpected status code 503 Service Unavailable: busy"), "{refused}");
+    assert!(oci.questions() < 50, "{}", oci.questions());
+}
+
+#[test]
+fn a_secret_that_a_policy_names_and_nobody_can_read_is_told() {
+    let mut oci = registry();
+    oci.close("anna", "secret");
+    let policy = check(&oci, &by_team("      imageRegistryCredentials: {secrets: [regcred]}\n"));
+    let refused = one(&apply(&policy, &oci.name("app", "signed"), &[]));
+    assert!(refused.contains("failed to read pull secret /regcred: there is no cluster"), "{refused}");
+}

@@ -16,6 +16,7 @@ pub mod fix;
 pub mod flags;
 pub mod jp;
 pub mod lint;
+mod outbound;
 pub mod serve;
 pub mod test;
 pub mod webhook_config;

@@ -16,6 +16,7 @@ use crate::serve::{AuditLog, Settings, Tls, run as serve};
 use crate::value::duration;
 
 use super::flags::{self, Flag, Parsed, Takes, flag};
+use super::outbound;
 
 const FLAGS: &[Flag] = &[
     flag("policies", Takes::List, "files and folders with policies, exceptions and bindings"),
@@ -48,6 +49,14 @@ const FLAGS: &[Flag] = &[
     flag("events", Takes::Switch, "write events about violated policies to the cluster"),
     flag("omit-events", Takes::List, "reasons of events that are not written").default("PolicySkipped"),
     flag("registry", Takes::Switch, "ask registries of images for what rules want to know"),
+    flag(
+        "image-pull-secrets",
+        Takes::List,
+        "Secrets with credentials for registries: NAME, in the namespace of the settings, or NAMESPACE/NAME",
+    ),
+    outbound::BLOCKLIST,
+    outbound::ALLOWLIST,
+    outbound::CA_FILE,
     flag("otlp-endpoint", Takes::Text, "OpenTelemetry collector to send spans to: http://HOST:4318"),
     flag("listen", Takes::Text, "address for reviews").default("0.0.0.0:9443"),
     flag("metrics-listen", Takes::Text, "address for metrics and health, `none` for no such")
@@ -106,6 +115,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         return Ok(0);
     }
     let settings = settings(&parsed)?;
+    outbound::configure(&parsed)?;
     log(&parsed)?;
     serve(settings, |addresses, first| {
         tracing::info!(
@@ -162,6 +172,7 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         written: written(parsed)?,
         cluster: cluster(parsed),
         registry: parsed.on("registry"),
+        pull_secrets: pull_secrets(parsed)?,
         remembered: u64::try_from(parsed.number("remember-megabytes"))
             .map_err(|_| "--remember-megabytes must not be negative")?
             .saturating_mul(1 << 20),
@@ -186,6 +197,15 @@ fn cluster(parsed: &Parsed) -> Option<Choice> {
     let choice = super::cluster_choice(parsed);
     let is_asked = parsed.on("cluster") || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
     is_asked.then_some(choice)
+}
+
+/// The Secrets with credentials for registries.
+fn pull_secrets(parsed: &Parsed) -> Result<Vec<String>, String> {
+    let all: Vec<String> = parsed.list("image-pull-secrets").to_vec();
+    match all.is_empty() || (parsed.on("registry") && cluster(parsed).is_some()) {
+        true => Ok(all),
+        false => Err("--image-pull-secrets needs --registry and a cluster".into()),
+    }
 }
 
 /// `NAMESPACE/NAME`.

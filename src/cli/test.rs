@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 
+use crate::engine::Profile;
 use crate::testing::coverage::Coverage;
 use crate::testing::file::{self, Test};
 use crate::testing::find::{Found, find};
@@ -73,6 +74,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         let threads = usize::try_from(parsed.number("threads")).unwrap_or(1).min(256);
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
+    super::outbound::configure_for(Profile::kyverno_cli());
     let format = FORMATS.iter().find(|(name, _)| *name == parsed.text("output-format"));
     let Some((_, format)) = format else {
         return Err("invalid format, expected (json, yaml, markdown, junit)".into());

@@ -4,15 +4,18 @@
 
 use std::sync::Arc;
 
-use crate::functions::cel::outside::segment_problem;
+use percent_encoding::utf8_percent_encode;
+
 use crate::functions::world::{HttpCall, Place, World};
 use crate::kubernetes::Types;
 use crate::sources::registry::Registry;
+use crate::sources::registry::credentials::Secrets;
 use crate::sources::{Call, Sources};
+use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 
 use super::cache::Cache;
-use super::{Cluster, Failure};
+use super::{Cluster, Failure, SEGMENT};
 
 /// A cluster that answers the questions of rules.
 pub struct Live {
@@ -32,11 +35,6 @@ pub struct Live {
 
 impl Live {
     fn config(&self, namespace: &str, name: &str) -> Result<Value, Failure> {
-        // A name may come from an object of the request, and must not lead to another path.
-        if let Some(why) = [namespace, name].iter().find_map(|text| segment_problem(text)) {
-            let text = format!("invalid resource name \"{name}\": [{why}]");
-            return Err(Failure { code: 400, reason: "BadRequest".into(), text });
-        }
         if let Some(cache) = self.cache.as_ref().filter(|c| c.has("", "ConfigMap")) {
             return cache.get("", "ConfigMap", namespace, name).ok_or_else(|| Failure {
                 code: 404,
@@ -44,7 +42,8 @@ impl Live {
                 text: format!("configmaps \"{name}\" not found"),
             });
         }
-        self.cluster.get(&format!("/api/v1/namespaces/{namespace}/configmaps/{name}"))
+        let at = Place { api_version: "v1", resource: "configmaps", namespace, name };
+        self.cluster.get(&path(&at).map_err(Failure::other)?)
     }
 }
 
@@ -81,30 +80,54 @@ impl Sources for Live {
     }
 }
 
+impl Secrets for Cluster {
+    fn secret(&self, namespace: &str, name: &str) -> Result<Value, String> {
+        let path = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
+        self.get(&format!("/api/v1/namespaces/{}/secrets/{}", path(namespace), path(name)))
+            .map_err(|e| e.text)
+    }
+}
+
 /// The path of what a question is about.
-fn path(at: &Place<'_>) -> String {
+fn path(at: &Place<'_>) -> Result<String, String> {
     let root = if at.api_version.contains('/') { "/apis" } else { "/api" };
     let (resource, sub) = at.resource.split_once('/').unwrap_or((at.resource, ""));
-    let mut path = format!("{root}/{}", at.api_version);
-    for (before, text) in [("/namespaces/", at.namespace), ("/", resource), ("/", at.name), ("/", sub)] {
+    checked("namespace", at.namespace)?;
+    checked("resource name", at.name)?;
+    let mut path = root.to_string();
+    let steps = [("/namespaces/", at.namespace), ("/", resource), ("/", at.name), ("/", sub)];
+    for (before, text) in at.api_version.split('/').map(|step| ("/", step)).chain(steps) {
         if !text.is_empty() {
+            checked("resource", text)?;
             path.push_str(before);
-            path.push_str(text);
+            path.extend(utf8_percent_encode(text, SEGMENT));
         }
     }
-    path
+    Ok(path)
+}
+
+/// Refuses what would lead to another place of the API, as the client of Kubernetes does: policies may take names from requests.
+fn checked(what: &str, text: &str) -> Result<(), String> {
+    let why = match text {
+        "." | ".." => format!("may not be '{text}'"),
+        _ => match text.chars().find(|c| matches!(c, '/' | '%')) {
+            Some(c) => format!("may not contain '{c}'"),
+            None => return Ok(()),
+        },
+    };
+    Err(format!("invalid {what} {}: [{why}]", quote(text)))
 }
 
 impl World for Live {
     fn get(&self, at: &Place<'_>) -> Result<Value, String> {
-        match self.cluster.get(&path(at)) {
+        match self.cluster.get(&path(at)?) {
             Err(e) if e.is_not_found() => Ok(Value::Null),
             answer => answer.map_err(|e| e.text),
         }
     }
 
     fn list(&self, at: &Place<'_>) -> Result<Value, String> {
-        self.cluster.get(&path(at)).map_err(|e| e.text)
+        self.cluster.get(&path(at)?).map_err(|e| e.text)
     }
 
     fn selects_by_labels(&self) -> bool {
@@ -112,8 +135,8 @@ impl World for Live {
     }
 
     fn post(&self, at: &Place<'_>, body: &Value) -> Option<Result<Value, String>> {
-        let answer = self.cluster.request("POST", &path(at), "application/json", Some(body));
-        Some(answer.map_err(|e| e.text))
+        let created = |path: String| self.cluster.request("POST", &path, "application/json", Some(body));
+        Some(path(at).and_then(|path| created(path).map_err(|e| e.text)))
     }
 
     fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {
@@ -160,4 +183,29 @@ pub fn namespaces(cluster: &Cluster) -> Result<Vec<(Str, Map)>, Failure> {
         (Str::from(o.text_at(&["metadata", "name"])), labels)
     };
     Ok(cluster.list(&resource, "")?.iter().map(labels).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_out_of_requests_do_not_lead_to_other_places_of_the_api() {
+        let of =
+            |api_version, resource, namespace, name| path(&Place { api_version, resource, namespace, name });
+        assert_eq!(of("v1", "pods/log", "shop", "a"), Ok("/api/v1/namespaces/shop/pods/a/log".into()));
+        assert_eq!(of("apps/v1", "deployments", "", ""), Ok("/apis/apps/v1/deployments".into()));
+        assert_eq!(of("v1", "nodes", "", "a b?c#d"), Ok("/api/v1/nodes/a%20b%3Fc%23d".into()));
+        let refused = |why: &str| Err(why.to_string());
+        assert_eq!(
+            of("v1", "configmaps", "shop", "../../other/secrets/s"),
+            refused("invalid resource name \"../../other/secrets/s\": [may not contain '/']")
+        );
+        assert_eq!(of("v1", "configmaps", "..", "a"), refused("invalid namespace \"..\": [may not be '..']"));
+        assert_eq!(
+            of("v1", "pods", "a%2fb", "a"),
+            refused("invalid namespace \"a%2fb\": [may not contain '%']")
+        );
+        assert_eq!(of("..", "pods", "a", "b"), refused("invalid resource \"..\": [may not be '..']"));
+    }
 }

@@ -17,11 +17,14 @@ use std::time::Duration;
 use http::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::document::json;
 use crate::kubernetes::{Kinds, Resource};
 use crate::value::{Map, Value, print};
 
+/// What is escaped in a segment of a path and in a value of a query: all but unreserved characters.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// How many objects a page of a list has.
 const PAGE: usize = 500;
 /// How long a request may take.
@@ -238,7 +241,11 @@ impl Cluster {
         let (mut items, mut more) = (Vec::new(), String::new());
         let api_version = api_version(resource);
         loop {
-            let token = if more.is_empty() { String::new() } else { format!("&continue={}", escaped(&more)) };
+            let token = if more.is_empty() {
+                String::new()
+            } else {
+                format!("&continue={}", utf8_percent_encode(&more, SEGMENT))
+            };
             let page = match self.get(&format!("{path}?limit={PAGE}{token}")) {
                 // The token has become too old: from the beginning, without pages.
                 Err(e) if e.code == 410 && !more.is_empty() => {
@@ -358,18 +365,6 @@ fn named(item: &Value, api_version: &str, kind: &str) -> Value {
         m.insert(k.clone(), v.clone());
     }
     Value::Map(m)
-}
-
-/// A text as a value of a query.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for b in text.bytes() {
-        match b {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(b)),
-            b => out.push_str(&format!("%{b:02X}")),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

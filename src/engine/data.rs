@@ -449,10 +449,11 @@ impl<'r> Data<'r> {
                 })
                 .map(Some)
             }
-            BindingSource::Image { reference, query } => {
+            BindingSource::Image { reference, credentials, query } => {
                 let reference = text(self.fill(reference), "imageRegistry.reference", "")?;
                 let Some(registry) = self.world.sources.registry() else { return Ok(None) };
-                let found = registry::facts::for_rules(&**registry, &reference)
+                let registry = registry::for_policy(registry, credentials);
+                let found = registry::facts::for_rules(&*registry, &reference)
                     .map_err(|e| format!("failed to fetch image descriptor: {reference}, error: {e}"))?;
                 self.apply(query.as_ref(), found, name, |path, e| {
                     format!("failed to apply JMESPath ({path}) results to context entry {name}, error: {e}")

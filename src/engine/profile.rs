@@ -32,6 +32,8 @@ pub struct Profile {
     /// A failing match condition of `webhookConfiguration` exempts the request. The API server judges it
     /// by the failure policy.
     pub failing_match_conditions_exempt: bool,
+    /// Services may answer more than a server reads, and `0.0.0.0` may be called (`docs/variables.md`, "apiCall").
+    pub unlimited_services: bool,
 }
 
 impl Profile {
@@ -47,6 +49,7 @@ impl Profile {
             expired_exceptions_apply: true,
             unanswered_entries_are_dropped: true,
             failing_match_conditions_exempt: true,
+            unlimited_services: true,
         }
     }
 
@@ -73,6 +76,7 @@ impl Profile {
             expired_exceptions_apply: false,
             unanswered_entries_are_dropped: false,
             failing_match_conditions_exempt: false,
+            unlimited_services: false,
         }
     }
 }

@@ -249,33 +249,26 @@ pub(super) fn unescaped_query(text: &str) -> Option<String> {
 }
 
 fn percent_decode(s: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(s.len());
-    let mut rest = s.as_bytes();
-    while let Some((b, after)) = rest.split_first() {
-        let hex = |i: usize| after.get(i).and_then(|b| char::from(*b).to_digit(16));
-        match (b, hex(0), hex(1)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            _ => {
-                out.push(*b);
-                rest = after;
-            }
-        }
-    }
-    out
+    percent_encoding::percent_decode_str(s).collect()
 }
+
+/// What is escaped in a path that is written in the usual way.
+const PATH: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b'/')
+    .remove(b':')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b'@');
 
 /// A path in the usual way to write it.
 fn percent_encode(path: &[u8]) -> String {
-    let mut out = String::with_capacity(path.len());
-    for b in path {
-        if b.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(b) {
-            out.push(char::from(*b));
-        } else {
-            out.push_str(&format!("%{b:02X}"));
-        }
-    }
-    out
+    percent_encoding::percent_encode(path, PATH).to_string()
 }

@@ -14,7 +14,7 @@ pub struct ImageChecks {
     /// `path`, `value`, `name`, `key`.
     pub extractors: Value,
     /// Who must have signed the images of each check, and with which statements: below `verifyImages`,
-    /// a list of `type`, `repository`, `annotations`, `attestors`, `attestations`, `message`.
+    /// a list of `type`, `repository`, `annotations`, `attestors`, `attestations`, `message`, `credentials`.
     pub evidence: Template,
 }
 

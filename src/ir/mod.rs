@@ -27,6 +27,7 @@ pub mod origin;
 pub mod pattern;
 pub mod policy;
 pub mod print;
+pub mod reach;
 pub mod reads;
 pub mod review;
 pub mod rule;

@@ -56,6 +56,8 @@ pub enum Deed {
 /// Verdicts about images, with what they may ask.
 #[derive(Clone, Debug)]
 pub struct ImageReview {
+    /// With which credentials registries are asked.
+    pub credentials: Value,
     /// The images that it is about; empty = all.
     pub references: Box<[Reference]>,
     /// Lists of images besides those of containers.

@@ -193,6 +193,8 @@ pub enum BindingSource {
     Image {
         /// The image.
         reference: Template,
+        /// With which credentials registries are asked (`imageRegistryCredentials`).
+        credentials: Value,
         /// Applied to the facts.
         query: Option<QuerySource>,
     },

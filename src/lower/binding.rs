@@ -58,7 +58,11 @@ fn source(entry: &Value, names: &Arc<[Str]>) -> BindingSource {
         return BindingSource::Global { name: v.text_at(&["name"]).into(), query: query(v, names) };
     }
     if let Some(v) = entry.get("imageRegistry") {
-        return BindingSource::Image { reference: text(v, "reference"), query: query(v, names) };
+        return BindingSource::Image {
+            reference: text(v, "reference"),
+            credentials: v.get("imageRegistryCredentials").cloned().unwrap_or_default(),
+            query: query(v, names),
+        };
     }
     BindingSource::Variable { value: None, query: None, default: None, raw: Value::Null }
 }

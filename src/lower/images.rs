@@ -66,7 +66,8 @@ fn evidence(entry: &Value) -> Value {
         ("attestors", Value::list(attestors)),
         ("attestations", Value::list(attestations.iter().map(without_conditions).collect())),
     ];
-    Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
+    let credentials = entry.get("imageRegistryCredentials").map(|v| ("credentials", v.clone()));
+    Value::Map(fields.into_iter().chain(credentials).map(|(k, v)| (Str::from(k), v)).collect())
 }
 
 /// Conditions are filled in with what statements say.

@@ -29,6 +29,7 @@ use tokio::sync::watch as channel;
 
 use crate::cluster::Choice;
 use crate::sources::registry::client::renewed;
+use crate::sources::registry::credentials::{Keys, Secrets};
 
 use audit::Audit;
 use http::{Limits, State};
@@ -83,6 +84,8 @@ pub struct Settings {
     pub written: Wanted,
     /// Whether registries of images may be asked.
     pub registry: bool,
+    /// Secrets with credentials for registries.
+    pub pull_secrets: Vec<String>,
     /// How many bytes of results are remembered, roughly; 0 = none are.
     pub remembered: u64,
     /// The address of an OpenTelemetry collector.
@@ -175,10 +178,15 @@ pub async fn until(
     };
     let (places, choice) = (settings.places.clone(), settings.cluster.clone());
     let configured = settings.settings.clone();
-    let registry = settings.registry.then(|| renewed(FORGOTTEN));
+    let (asks_registries, pull_secrets) = (settings.registry, settings.pull_secrets.clone());
     let remembered = settings.remembered;
     let read = move || {
         let link = choice.as_ref().map(|choice| Link::open(choice, &configured)).transpose()?.map(Arc::new);
+        let registry = asks_registries.then(|| {
+            let secrets = link.as_ref().map(|link| -> Arc<dyn Secrets> { link.cluster.clone() });
+            let namespace = configured.settings.0.clone();
+            renewed(FORGOTTEN, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
+        });
         Ok::<_, String>(Store::new(places, Around { link, registry, remembered }))
     };
     let store = tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())??;

@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 use crate::admit::data::Cluster;
 use crate::admit::{Data, Gate, Known};
 use crate::document::{self, ResourceOptions};
+use crate::ir::{Policy, reach};
 use crate::load::{self, Policies, Reader};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
@@ -160,7 +161,7 @@ fn read(
     };
     let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
     lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
-    let asks_others = all.policies.iter().any(|p| reaches_out(&p.document, around));
+    let asks_others = all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
     let mut gate = Gate::new(all, cluster, &lost).with_recall(around.remembered);
     let link = around.link.as_ref();
     if let Some(map) = config_map(&places.settings, || link?.settings(), &mut problems) {
@@ -195,23 +196,11 @@ fn config_map(
 }
 
 /// Whether a policy may wait for somebody else: its decisions are not made where requests are read.
-fn reaches_out(document: &Value, around: &Around) -> bool {
-    const SERVICES: [&str; 3] = ["\"service\":", "http.Get(", "http.Post("];
-    const CLUSTER: [&str; 6] = [
-        "\"apiCall\":",
-        "resource.Get(",
-        "resource.List(",
-        "resource.Post(",
-        "authorizer.",
-        "\"globalReference\":",
-    ];
-    const REGISTRY: [&str; 4] =
-        ["\"imageRegistry\":", "\"verifyImages\":", "image.GetMetadata(", "ImageValidatingPolicy"];
-    let text = crate::value::print::json(document);
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    has(&SERVICES)
-        || (around.link.is_some() && has(&CLUSTER))
-        || (around.registry.is_some() && has(&REGISTRY))
+fn reaches_out(policy: &Policy, around: &Around) -> bool {
+    let reach = reach::of_policy(policy);
+    reach.services
+        || (around.link.is_some() && reach.cluster)
+        || (around.registry.is_some() && reach.registry)
 }
 
 /// Whether policies of a place stay in use.

@@ -14,6 +14,7 @@ use prometheus::IntCounter;
 
 use crate::admit::{Decision, Incoming};
 use crate::engine::Status;
+use crate::sources::http::{Request, client};
 use crate::value::print::json;
 use crate::value::{Str, Value};
 
@@ -25,6 +26,8 @@ const BATCH: usize = 512;
 const GATHERED: Duration = Duration::from_secs(1);
 /// How long the collector may take.
 const LONGEST: Duration = Duration::from_secs(10);
+/// How much of its answer is read.
+const LARGEST_ANSWER: u64 = 64 * 1024;
 /// Longer texts are cut.
 const LONGEST_TEXT: usize = 1024;
 
@@ -195,7 +198,6 @@ fn batch(spans: Vec<Value>) -> Value {
 }
 
 fn run(url: &str, receive: &Receiver<Value>, lost: &IntCounter) {
-    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(LONGEST)).build().into();
     let mut spans: Vec<Value> = Vec::new();
     let mut since: Option<Instant> = None;
     loop {
@@ -214,15 +216,26 @@ fn run(url: &str, receive: &Receiver<Value>, lost: &IntCounter) {
             let count = spans.len() as u64;
             let body = json(&batch(std::mem::take(&mut spans)));
             since = None;
-            if let Err(e) = agent.post(url).header("Content-Type", "application/json").send(body) {
+            if let Err(error) = post(url, body) {
                 lost.inc_by(count);
-                tracing::warn!(error = %e, url, "spans cannot be sent");
+                tracing::warn!(error, url, "spans cannot be sent");
             }
         }
         if ended {
             return;
         }
     }
+}
+
+/// Sends a batch; any status but those of success is an error.
+fn post(url: &str, body: String) -> Result<(), String> {
+    let request = Request { method: "POST", body: Some(body.into_bytes()), ..Request::get(url, LONGEST) };
+    let sent = client().send(request.header("Content-Type", "application/json"));
+    let answer = sent.map_err(|failed| failed.to_string())?;
+    let status = answer.status;
+    // Read to its end, so that the connection can be used again.
+    let _ = answer.bytes(LARGEST_ANSWER);
+    if status.is_success() { Ok(()) } else { Err(format!("HTTP {status}")) }
 }
 
 #[cfg(test)]

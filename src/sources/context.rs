@@ -12,7 +12,7 @@ use crate::kubernetes::Kinds;
 use crate::kubernetes::kinds::guessed_plural;
 use crate::value::{Map, Str, Value};
 
-use super::guarded::Guard;
+use super::http::client;
 use super::registry::{Registry, facts};
 use super::service;
 
@@ -161,10 +161,10 @@ impl World for Context {
             let entries = [("body", answer.body.clone()), ("statusCode", Value::Int(status))];
             return Ok(Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect()));
         }
-        service::call(call, &Guard::default())
+        service::call(call, client())
     }
 
     fn keys(&self, url: &str) -> Result<String, String> {
-        service::key_set(url, &Guard::default())
+        service::key_set(url, client())
     }
 }

@@ -3,11 +3,12 @@
 //! A rule may read ConfigMaps, answers of the Kubernetes API, of services and registries, and global
 //! context entries. The engine asks a `Sources` for them and does not know where they come from.
 
+mod api_call;
 pub mod context;
 pub mod download;
 pub mod files;
 pub mod git;
-pub mod guarded;
+pub mod http;
 pub mod offline;
 pub mod payload;
 pub mod registry;
@@ -34,7 +35,7 @@ pub struct Call {
     pub body: Value,
     /// Headers of a service call.
     pub headers: Vec<(String, String)>,
-    /// PEM certificates to trust.
+    /// PEM certificates: only those are trusted; empty = those of the system.
     pub ca_bundle: String,
 }
 

@@ -3,21 +3,15 @@
 //! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed from
 //! its name, as the reference's offline client does. Semantics: `docs/cli.md`, "Context data".
 
-use std::io::Read;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::document::json;
 use crate::kubernetes::Types;
 use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::value::{Map, Str, Value};
 
+use super::http::client;
 use super::registry::Registry;
-use super::{Call, Sources};
-
-/// The largest answer of a service.
-const LARGEST: u64 = 10_000_000;
-const TIMEOUT: Duration = Duration::from_secs(30);
+use super::{Call, Sources, api_call};
 
 /// See the module page.
 #[derive(Default)]
@@ -189,7 +183,7 @@ impl Sources for Offline {
         if !call.url_path.is_empty() {
             return Some(self.answer(&call.url_path));
         }
-        Some(service(call))
+        Some(api_call::call(call, client()))
     }
 
     fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
@@ -233,39 +227,4 @@ pub fn projected(entry: &Value, data: Value, projection: &str) -> Result<Value, 
     let context = crate::functions::Context::default();
     let env = crate::engine::eval::Env::new(&data, &context);
     crate::engine::eval::eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|e| e.to_string())
-}
-
-/// Calls a service; its answer must be JSON.
-fn service(call: &Call) -> Result<Value, String> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(TIMEOUT))
-        .http_status_as_error(false)
-        .max_redirects(10)
-        .build()
-        .into();
-    let failed = |e: ureq::Error| format!("failed to execute HTTP request for APICall: {e}");
-    let answer = if call.method == "POST" {
-        let mut request = agent.post(&call.url);
-        for (k, v) in &call.headers {
-            request = request.header(k, v);
-        }
-        request.send(crate::value::print::json(&call.body)).map_err(failed)?
-    } else {
-        let mut request = agent.get(&call.url);
-        for (k, v) in &call.headers {
-            request = request.header(k, v);
-        }
-        request.call().map_err(failed)?
-    };
-    let status = answer.status();
-    let mut body = String::new();
-    let mut reader = answer.into_body().into_reader().take(LARGEST + 1);
-    reader.read_to_string(&mut body).map_err(|e| format!("failed to read data from APICall: {e}"))?;
-    if body.len() as u64 > LARGEST {
-        return Err(format!("response length must be less than max allowed response length of {LARGEST}"));
-    }
-    if !status.is_success() {
-        return Err(format!("HTTP {}: {body}", status));
-    }
-    json::parse(&body)
 }

@@ -1,16 +1,12 @@
-//! Calls of services by expressions.
+//! Calls of services by expressions: `http.*` and `jwks.Fetch`.
 //!
-//! In: a call and a [`Guard`]. Out: the answer as a value, a set of keys as text, or the reference's words for what went wrong. For
-//! every redirect the guard is asked again. Size and time are limited: of an endless answer only the first JSON value is read, and
-//! no more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
+//! In: a call. Out: the answer as a value, a set of keys as text, or the reference's words for what went wrong. Size and time are
+//! limited: of an endless answer only the first JSON value is read, and no more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
 
 use std::io::Read;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ureq::http::{Request, header};
-use ureq::unversioned::transport::DefaultConnector;
-
-use super::guarded::{Guard, Guarded, blocked_host};
+use super::http::{Caller, Client, Failure, LATE_BODY, Request, Unread, is_timeout};
 use crate::functions::encode::lossy;
 use crate::functions::url::split;
 use crate::functions::world::HttpCall;
@@ -24,50 +20,29 @@ const LARGEST: usize = 10_000_000;
 const LARGEST_KEYS: u64 = 10 * 1024 * 1024;
 /// How long a call may take, redirects included.
 const LONGEST: Duration = Duration::from_secs(30);
-/// What the reference's client says when time is over.
-const LATE: &str = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
-/// The headers that stay with the host that they were meant for.
-const CONFIDENTIAL: [&str; 4] = ["authorization", "www-authenticate", "cookie", "cookie2"];
-
-/// A request that is on its way.
-struct Trip {
-    method: &'static str,
-    url: String,
-    body: Option<String>,
-    headers: Vec<(String, String)>,
-    /// How many requests are made where one answer leads to the next, and what is said of one more.
-    requests: (u32, &'static str),
-    ends: Instant,
-}
 
 /// Calls a service. An answer that is a JSON object gets the key `statusCode`; any other is put under
 /// `body`, or null there when it is no JSON. What follows the first JSON value is not read.
 ///
 /// # Errors
 /// The reference's text; no status is an error.
-pub fn call(call: &HttpCall<'_>, guard: &Guard) -> Result<Value, String> {
-    let parts = split(call.url).map_err(|e| format!("invalid URL: parse {}: {e}", quote(call.url)))?;
-    if guard.blocks_host(&parts.host_name) {
-        return Err(blocked_host(call.url, &parts.host_name));
-    }
-    let mut config = ureq::Agent::config_builder();
-    if !call.ca_bundle.is_empty() {
-        let unusable = |_| "failed to parse PEM CA bundle for APICall".to_string();
-        let roots = ureq::tls::Certificate::from_pem(call.ca_bundle.as_bytes()).map_err(unusable)?;
-        let roots = ureq::tls::RootCerts::new_with_certs(&[roots]);
-        config = config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots).build());
-    }
-    let trip = Trip {
+pub fn call(call: &HttpCall<'_>, client: &Client) -> Result<Value, String> {
+    split(call.url).map_err(|e| format!("invalid URL: parse {}: {e}", quote(call.url)))?;
+    client.settings().guard.check_url(call.url).map_err(|refusal| refusal.to_string())?;
+    let request = Request {
         method: call.method,
-        url: call.url.into(),
-        body: call.body.as_ref().map(|body| format!("{}\n", print::json(body))),
         headers: call.headers.clone(),
-        requests: (10, "stopped after 10 redirects"),
-        ends: Instant::now() + LONGEST,
+        body: call.body.as_ref().map(|body| format!("{}\n", print::json(body)).into_bytes()),
+        ca_bundle: call.ca_bundle,
+        caller: Caller::Policy,
+        ..Request::get(call.url, LONGEST)
     };
-    let answer = trip.make(&agent(config, guard)).map_err(|e| format!("request failed: {e}"))?;
-    let status = Value::Int(i64::from(answer.status().as_u16()));
-    let mut m = match first_value(&mut answer.into_body().into_reader())? {
+    let answer = client.send(request).map_err(|failed| match failed.failure {
+        Failure::Bundle => "failed to parse PEM CA bundle for APICall".to_string(),
+        _ => format!("request failed: {failed}"),
+    })?;
+    let status = Value::Int(i64::from(answer.status.as_u16()));
+    let mut m = match first_value(&mut answer.reader())? {
         Some(Value::Map(m)) => m,
         other => [(Str::from("body"), other.unwrap_or_default())].into_iter().collect::<Map>(),
     };
@@ -79,30 +54,24 @@ pub fn call(call: &HttpCall<'_>, guard: &Guard) -> Result<Value, String> {
 ///
 /// # Errors
 /// The reference's text.
-pub fn key_set(url: &str, guard: &Guard) -> Result<String, String> {
+pub fn key_set(url: &str, client: &Client) -> Result<String, String> {
     split(url).map_err(|e| format!("failed to create new request: parse {}: {e}", quote(url)))?;
-    let trip = Trip {
-        method: "GET",
-        url: url.into(),
-        body: None,
-        headers: Vec::new(),
+    let request = Request {
         requests: (5, "jwk.Fetch: stopped after 5 redirects"),
-        ends: Instant::now() + LONGEST,
+        caller: Caller::Policy,
+        ..Request::get(url, LONGEST)
     };
-    let answer = trip
-        .make(&agent(ureq::Agent::config_builder(), guard))
-        .map_err(|e| format!("request failed: {e}"))?;
-    if answer.status() != 200 {
-        return Err(format!("request returned status {}, expected 200", answer.status().as_u16()));
+    let answer = client.send(request).map_err(|failed| format!("request failed: {failed}"))?;
+    if answer.status != 200 {
+        return Err(format!("request returned status {}, expected 200", answer.status.as_u16()));
     }
-    let mut bytes = Vec::new();
-    let mut reader = answer.into_body().into_reader().take(LARGEST_KEYS + 1);
-    let read = reader.read_to_end(&mut bytes);
-    read.map_err(|_| format!("failed to read response body for {}: unexpected EOF", quote(url)))?;
-    if bytes.len() as u64 > LARGEST_KEYS {
-        return Err(format!("response body for {} exceeded max size of {LARGEST_KEYS} bytes", quote(url)));
+    match answer.bytes(LARGEST_KEYS) {
+        Ok(bytes) => Ok(lossy(&bytes)),
+        Err(Unread::TooLarge) => {
+            Err(format!("response body for {} exceeded max size of {LARGEST_KEYS} bytes", quote(url)))
+        }
+        Err(_) => Err(format!("failed to read response body for {}: unexpected EOF", quote(url))),
     }
-    Ok(lossy(&bytes))
 }
 
 /// The first JSON value that comes; `None` when it is something else.
@@ -113,12 +82,7 @@ fn first_value(reader: &mut impl Read) -> Result<Option<Value>, String> {
     loop {
         let read = match reader.read(&mut chunk) {
             Ok(read) => read,
-            Err(e) if timed_out(&e) => {
-                return Err(
-                    "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
-                        .into(),
-                );
-            }
+            Err(e) if is_timeout(&e) => return Err(LATE_BODY.into()),
             // As where the answer ends too early.
             Err(_) => 0,
         };
@@ -142,190 +106,26 @@ fn first_value(reader: &mut impl Read) -> Result<Option<Value>, String> {
     }
 }
 
-fn timed_out(e: &std::io::Error) -> bool {
-    e.kind() == std::io::ErrorKind::TimedOut
-        || e.get_ref()
-            .and_then(|e| e.downcast_ref::<ureq::Error>())
-            .is_some_and(|e| matches!(e, ureq::Error::Timeout(_)))
-}
-
-fn agent(config: ureq::config::ConfigBuilder<ureq::typestate::AgentScope>, guard: &Guard) -> ureq::Agent {
-    let config = config.http_status_as_error(false).max_redirects(0).proxy(None).build();
-    ureq::Agent::with_parts(config, DefaultConnector::default(), Guarded(guard.clone()))
-}
-
-impl Trip {
-    /// Sends the request and follows redirects, as the reference's client does: what was posted is only posted again where the
-    /// answer asks for it.
-    fn make(mut self, agent: &ureq::Agent) -> Result<ureq::http::Response<ureq::Body>, String> {
-        for made in 1.. {
-            let answer = self.send(agent)?;
-            let is_repeated = matches!(answer.status().as_u16(), 307 | 308);
-            let is_redirect = is_repeated || matches!(answer.status().as_u16(), 301..=303);
-            let place = answer.headers().get(header::LOCATION).map(|v| lossy(v.as_bytes()));
-            let Some(place) = place.filter(|_| is_redirect) else { return Ok(answer) };
-            if !is_repeated {
-                self.method = "GET";
-                self.body = None;
-            }
-            let next = resolved(&self.url, &place);
-            if authority(&next) != authority(&self.url) {
-                self.headers.retain(|(name, _)| !CONFIDENTIAL.contains(&name.to_lowercase().as_str()));
-            }
-            if let Err(e) = split(&next) {
-                return Err(self.failed(&format!(
-                    "failed to parse Location header {}: parse {}: {e}",
-                    quote(&place),
-                    quote(&place)
-                )));
-            }
-            if made >= self.requests.0 {
-                self.url = place;
-                break;
-            }
-            self.url = next;
-        }
-        Err(self.failed(self.requests.1))
-    }
-
-    fn send(&self, agent: &ureq::Agent) -> Result<ureq::http::Response<ureq::Body>, String> {
-        let scheme = self.url.split_once("://").map_or("", |(scheme, _)| scheme);
-        if !matches!(scheme, "http" | "https") {
-            return Err(self.failed(&format!("unsupported protocol scheme {}", quote(scheme))));
-        }
-        if authority(&self.url).ends_with("://") {
-            let verb = if self.method == "POST" { "Post" } else { "Get" };
-            return Err(format!(
-                "{verb} {}: http: no Host in request URL",
-                quote(self.url.trim_end_matches('/'))
-            ));
-        }
-        if let Some(problem) = self.headers.iter().find_map(|(name, value)| header_problem(name, value)) {
-            return Err(self.failed(&problem));
-        }
-        let left = self.ends.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(self.failed(LATE));
-        }
-        let mut request = Request::builder().method(self.method).uri(&self.url);
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
-        let invalid = |e: ureq::http::Error| self.failed(&e.to_string());
-        let sent = match &self.body {
-            None => {
-                let request = request.body(()).map_err(invalid)?;
-                agent.run(agent.configure_request(request).timeout_global(Some(left)).build())
-            }
-            Some(body) => {
-                let request = request.body(body.as_str()).map_err(invalid)?;
-                agent.run(agent.configure_request(request).timeout_global(Some(left)).build())
-            }
-        };
-        sent.map_err(|e| match e {
-            ureq::Error::Other(text) => self.failed(&text.to_string()),
-            ureq::Error::Timeout(_) => self.failed(LATE),
-            e => self.failed(&super::download::cause(&self.url, &e)),
-        })
-    }
-
-    fn failed(&self, cause: &str) -> String {
-        let verb = if self.method == "POST" { "Post" } else { "Get" };
-        format!("{verb} {}: {cause}", quote(&without_password(&self.url)))
-    }
-}
-
-/// An address as it may be told.
-fn without_password(url: &str) -> String {
-    let authority = authority(url);
-    let password = authority.rsplit_once('@').and_then(|(user, _)| {
-        let start = authority.find("://").map_or(0, |at| at + 3);
-        let colon = user.get(start..)?.find(':')? + start;
-        Some(colon + 1..user.len())
-    });
-    match password {
-        Some(range) => {
-            let mut told = url.to_string();
-            told.replace_range(range, "***");
-            told
-        }
-        None => url.into(),
-    }
-}
-
-/// What is wrong with a header, in the words of the reference's client.
-fn header_problem(name: &str, value: &str) -> Option<String> {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(is_token) {
-        return Some(format!("net/http: invalid header field name {}", quote(name)));
-    }
-    // The value may be confidential.
-    let is_bad = |c: char| c.is_ascii_control() && c != '\t';
-    value
-        .chars()
-        .any(is_bad)
-        .then(|| format!("net/http: invalid header field value for {}", quote(&canonical(name))))
-}
-
-/// `content-type` as `Content-Type`.
-fn canonical(name: &str) -> String {
-    let words: Vec<String> = name
-        .split('-')
-        .map(|word| {
-            let mut word = word.to_ascii_lowercase();
-            if let Some(first) = word.get_mut(..1) {
-                first.make_ascii_uppercase();
-            }
-            word
-        })
-        .collect();
-    words.join("-")
-}
-
-/// Scheme, user, host and port.
-fn authority(url: &str) -> &str {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    let end = url.get(start..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(url.len(), |at| start + at);
-    url.get(..end).unwrap_or(url)
-}
-
-/// Where a reference in an answer leads to.
-fn resolved(base: &str, place: &str) -> String {
-    let is_absolute = place.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-    });
-    if is_absolute {
-        return place.into();
-    }
-    let origin = authority(base);
-    let path = base.get(origin.len()..).unwrap_or_default();
-    let path = path.split(['?', '#']).next().unwrap_or_default();
-    if let Some(rest) = place.strip_prefix("//") {
-        return format!("{}://{rest}", base.split("://").next().unwrap_or_default());
-    }
-    if place.starts_with('/') {
-        return format!("{origin}{place}");
-    }
-    if place.starts_with(['?', '#']) || place.is_empty() {
-        return format!("{origin}{path}{place}");
-    }
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    format!("{origin}{folder}/{place}")
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
 
     use super::*;
+    use crate::sources::http::Settings;
+    use crate::sources::http::guard::Guard;
+
+    /// A client that may call the machine itself.
+    fn open() -> Client {
+        let guard = Guard::of::<&str>(&[], &[]).expect("a guard");
+        Client::new(Settings { guard, ..Settings::default() })
+    }
 
     #[test]
     fn guarded_calls_fail_with_the_words_of_the_reference() {
         let get = |url| {
             let wanted = HttpCall { method: "GET", url, body: None, headers: Vec::new(), ca_bundle: "" };
-            call(&wanted, &Guard::default()).expect_err("guarded")
+            call(&wanted, &Client::new(Settings::default())).expect_err("guarded")
         };
         assert_eq!(
             get("http://127.0.0.1:1/"),
@@ -341,11 +141,11 @@ mod tests {
     #[test]
     fn keys_are_not_fetched_from_guarded_places() {
         assert_eq!(
-            key_set("http://127.0.0.1:1/", &Guard::default()).expect_err("guarded"),
+            key_set("http://127.0.0.1:1/", &Client::new(Settings::default())).expect_err("guarded"),
             "request failed: Get \"http://127.0.0.1:1/\": connection to 127.0.0.1:1 blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8"
         );
         assert_eq!(
-            key_set("http://a b/", &Guard::default()).expect_err("no URL"),
+            key_set("http://a b/", &Client::new(Settings::default())).expect_err("no URL"),
             "failed to create new request: parse \"http://a b/\": invalid character \" \" in host name"
         );
     }
@@ -372,7 +172,7 @@ mod tests {
 
     fn body_of(url: &str) -> Result<String, String> {
         let wanted = HttpCall { method: "GET", url, body: None, headers: Vec::new(), ca_bundle: "" };
-        call(&wanted, &Guard::open()).map(|v| print::json(&v))
+        call(&wanted, &open()).map(|v| print::json(&v))
     }
 
     #[test]
@@ -385,7 +185,7 @@ mod tests {
         assert_eq!(get("/garbage").as_deref(), Ok("{\"body\":null,\"statusCode\":200}"));
         assert_eq!(get("/value").as_deref(), Ok("{\"a\":1,\"statusCode\":200}"));
         assert_eq!(
-            key_set(&format!("{at}/value"), &Guard::open()),
+            key_set(&format!("{at}/value"), &open()),
             Err(format!("response body for \"{at}/value\" exceeded max size of 10485760 bytes"))
         );
     }
@@ -413,20 +213,9 @@ mod tests {
             Err("request failed: Get \"/to/11\": stopped after 10 redirects".into())
         );
         assert_eq!(
-            key_set(&format!("{at}/to/1"), &Guard::open()),
+            key_set(&format!("{at}/to/1"), &open()),
             Err("request failed: Get \"/to/6\": jwk.Fetch: stopped after 5 redirects".into())
         );
         assert_eq!(body_of(&format!("{at}/x")).as_deref(), Ok("{\"body\":\"there\",\"statusCode\":200}"));
-    }
-
-    #[test]
-    fn a_redirect_is_resolved_against_the_place_that_it_came_from() {
-        let at = |place| resolved("http://h:1/a/b?q#f", place);
-        assert_eq!(at("https://o/x"), "https://o/x");
-        assert_eq!(at("//o/x"), "http://o/x");
-        assert_eq!(at("/x?y"), "http://h:1/x?y");
-        assert_eq!(at("x"), "http://h:1/a/x");
-        assert_eq!(at("?y"), "http://h:1/a/b?y");
-        assert_eq!(resolved("http://h", "x"), "http://h/x");
     }
 }

@@ -46,7 +46,14 @@ struct Kept {
     /// What refers to these is kept under a tag.
     unlisted: HashSet<String>,
     bad: HashMap<String, Tag>,
+    /// The header `Authorization` that the service of tokens wants, if anything is to be proved.
+    closed: Option<String>,
+    /// How many questions are still answered with status 503.
+    busy: usize,
 }
+
+/// What the service of tokens gives out.
+const TOKEN: &str = "t0ken";
 
 pub struct Oci {
     pub host: String,
@@ -92,6 +99,17 @@ impl Oci {
 
     pub fn misbehave(&mut self, repository: &str, how: Tag) {
         self.kept.lock().expect("a lock").bad.insert(repository.into(), how);
+    }
+
+    /// From now on everything wants a token, which this user gets for the password.
+    pub fn close(&mut self, user: &str, password: &str) {
+        let both = BASE64_STANDARD.encode(format!("{user}:{password}"));
+        self.kept.lock().expect("a lock").closed = Some(format!("Basic {both}"));
+    }
+
+    /// The next questions are answered with status 503.
+    pub fn tire(&mut self, questions: usize) {
+        self.kept.lock().expect("a lock").busy = questions;
     }
 
     fn blob(&mut self, bytes: &[u8]) -> serde_json::Value {
@@ -248,12 +266,41 @@ fn serve(stream: TcpStream, kept: &Mutex<Kept>, asked: &AtomicUsize) {
         return;
     }
     asked.fetch_add(1, Ordering::SeqCst);
-    let mut line = String::new();
+    let (mut line, mut head) = (String::new(), String::new());
     while reader.read_line(&mut line).is_ok_and(|n| n > 2) {
+        head.push_str(&line);
         line.clear();
     }
     let path = first.split(' ').nth(1).unwrap_or_default();
-    answer(stream, path, kept);
+    let (closed, is_busy) = {
+        let mut kept = kept.lock().expect("a lock");
+        let is_busy = kept.busy > 0;
+        kept.busy = kept.busy.saturating_sub(1);
+        (kept.closed.clone(), is_busy)
+    };
+    if is_busy {
+        return send(stream, 503, "text/plain", b"busy");
+    }
+    let Some(closed) = closed else { return answer(stream, path, kept) };
+    let proof =
+        head.lines().find_map(|l| l.to_lowercase().starts_with("authorization: ").then(|| l.split_at(15).1));
+    match path.split_once('?') {
+        // The name of the service has blanks, a comma and quotes.
+        Some(("/token", query)) if query.contains("&service=a%2C%20%22b%22") && proof == Some(&closed) => {
+            send(stream, 200, "application/json", format!(r#"{{"token":"{TOKEN}"}}"#).as_bytes());
+        }
+        Some(("/token", _)) => send(stream, 401, "text/plain", b"no"),
+        _ if proof == Some(&format!("Bearer {TOKEN}")) => answer(stream, path, kept),
+        _ => {
+            let host = head.lines().find_map(|l| l.to_lowercase().strip_prefix("host: ").map(str::to_owned));
+            let host = host.unwrap_or_default();
+            let challenge = format!(r#"bearer Realm="http://{host}/token",service="a, \"b\"",scope="x""#);
+            let _ = write!(
+                &stream,
+                "HTTP/1.1 401 X\r\nWWW-Authenticate: {challenge}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+        }
+    }
 }
 
 fn send(mut stream: TcpStream, status: u16, kind: &str, body: &[u8]) {

@@ -6,6 +6,7 @@ mod answers;
 mod faults;
 mod life;
 mod profile;
+mod outbound;
 mod recorded;
 mod server;
 mod settings;

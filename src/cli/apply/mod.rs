@@ -60,6 +60,8 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     check_arguments(&parsed)?;
+    let profile = if parsed.on("as-cluster") { Profile::as_cluster() } else { Profile::kyverno_cli() };
+    super::outbound::configure_for(profile);
     let destination = changes::destination(parsed.text("output"), !parsed.on("stdin"))?;
     let user = read_user(&parsed)?;
     let mut values = match parsed.text("values-file") {
@@ -71,7 +73,6 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     }
     let mut policies = load_policies(&parsed)?;
     deprecations(&policies.deprecations, parsed.on("warnings-as-errors"))?;
-    let profile = if parsed.on("as-cluster") { Profile::as_cluster() } else { Profile::kyverno_cli() };
     let load = |flag: &str| load_resources(parsed.list(flag), profile, parsed.on("policy-report"));
     let (targets, params) = (load("target-resource")?, load("parameter-resource")?);
     policies.bind(params.iter().map(|d| d.value.clone()).collect());

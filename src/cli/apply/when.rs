@@ -25,7 +25,7 @@ impl Run<'_> {
             let mut sweep = engine.sweep(cleanup);
             let since = [&cleanup.last_run, &cleanup.created].into_iter().find_map(|text| seconds(text));
             let when = match Cron::parse(&cleanup.schedule) {
-                None => format!("never: `{}` is no schedule of five fields", cleanup.schedule),
+                None => format!("never: `{}` is no schedule", cleanup.schedule),
                 Some(cron) => cron.next(since.unwrap_or(now)).map_or("never".into(), shown),
             };
             for document in &self.resources {

@@ -18,6 +18,7 @@ use crate::functions::cel::{evidence, image_reference};
 use crate::functions::{CelLevel, Context};
 use crate::ir::review::{ImageReview, Review};
 use crate::ir::{Policy, Rule};
+use crate::sources::registry::for_policy;
 use crate::value::{Str, Value};
 
 use super::inquiry::{Inquiry, Known, matches};
@@ -121,7 +122,7 @@ pub fn run(
         .iter()
         .map(|a| (a.name.to_string(), filled(&a.name, &a.written, &a.computed, &scope)))
         .collect();
-    let registry = around.sources.registry().cloned();
+    let registry = around.sources.registry().map(|r| for_policy(r, &parts.credentials));
     let inquiry =
         Arc::new(Inquiry::new(request.functions.world.clone(), registry, checks.clone(), attestors));
     for image in &all {

@@ -32,7 +32,7 @@ use super::Request;
 use super::data::Data;
 use super::outcome::{RuleOutcome, Status};
 use super::run::{self, Concern, Entered, Surroundings, applies, enter, excepted, reported};
-use crate::sources::registry::{Registry, facts};
+use crate::sources::registry::{Registry, facts, for_policy};
 use attestors::Answer;
 use records::Records;
 
@@ -130,8 +130,10 @@ pub fn policy<'p>(
                     continue;
                 }
                 let mut states: HashMap<&str, State> = HashMap::new();
-                let registry = around.sources.registry().map(|r| &**r);
                 for (entry, evidence) in checks.entries.iter().zip(evidence) {
+                    let credentials = evidence.get("credentials").unwrap_or(&Value::Null);
+                    let registry = around.sources.registry().map(|r| for_policy(r, credentials));
+                    let registry = registry.as_deref();
                     for image in &matched {
                         let state = states.entry(&*image.pointer).or_default();
                         let asking = Asking { policy, rule, entry, evidence, request, registry };

@@ -108,35 +108,12 @@ fn namespace<'v>(call: &Call<'v>, limits: &'v Map, next: &mut usize) -> Option<&
     call.text(*next - 1)
 }
 
-/// A group and a version have one slash between them at most, and no name brings in another path: what an object of
-/// the request says may be part of it.
+/// A group and a version have one slash between them at most.
 fn checked(at: &Place<'_>) -> Result<(), String> {
-    if at.api_version.matches('/').count() > 1 {
-        return Err(format!("unexpected GroupVersion string: {}", at.api_version));
+    match at.api_version.matches('/').count() > 1 {
+        true => Err(format!("unexpected GroupVersion string: {}", at.api_version)),
+        false => Ok(()),
     }
-    let (resource, subresource) = at.resource.split_once('/').unwrap_or((at.resource, ""));
-    let versions = at.api_version.split('/').map(|part| ("GroupVersion", part));
-    let parts = [
-        ("resource", resource),
-        ("subresource", subresource),
-        ("namespace", at.namespace),
-        ("resource name", at.name),
-    ];
-    for (what, text) in versions.chain(parts) {
-        if let Some(why) = segment_problem(text) {
-            return Err(format!("invalid {what} \"{text}\": [{why}]"));
-        }
-    }
-    Ok(())
-}
-
-/// Why a text is no segment of a path of the Kubernetes API.
-pub(crate) fn segment_problem(text: &str) -> Option<String> {
-    if matches!(text, "." | "..") {
-        return Some(format!("may not be '{text}'"));
-    }
-    let illegal = text.chars().find(|c| matches!(c, '/' | '%' | '?' | '#' | '\\') || c.is_control());
-    illegal.map(|c| format!("may not contain '{}'", c.escape_default()))
 }
 
 fn answered(answer: Result<Value, String>, what: &str) -> Given {
@@ -211,9 +188,6 @@ fn create(call: &Call<'_>, limits: &Map) -> Given {
         return None;
     }
     let at = Place { api_version: &api_version, resource, namespace, name: "" };
-    if let Err(e) = checked(&at) {
-        return fault(format!("failed to create resource: {e}"));
-    }
     match world(call).post(&at, call.arg(next)) {
         Some(answer) => answered(answer, "create resource"),
         None => fault(NOT_THERE),

@@ -57,8 +57,8 @@ fn binding(b: Binding) -> Binding {
             BindingSource::ApiCall { call: template(call), raw, compile }
         }
         BindingSource::Global { name, query: q } => BindingSource::Global { name, query: q.map(source) },
-        BindingSource::Image { reference, query: q } => {
-            BindingSource::Image { reference: template(reference), query: q.map(source) }
+        BindingSource::Image { reference, credentials, query: q } => {
+            BindingSource::Image { reference: template(reference), credentials, query: q.map(source) }
         }
     };
     Binding { source, ..b }

@@ -120,7 +120,7 @@ fn binding(b: &Binding) -> Node {
             below.extend(query.as_ref().map(source));
             ("global entry", below)
         }
-        BindingSource::Image { reference, query } => {
+        BindingSource::Image { reference, query, .. } => {
             let mut below = vec![template(reference).labelled("reference")];
             below.extend(query.as_ref().map(source));
             ("image facts", below)

@@ -55,6 +55,7 @@ fn compiled(spec: &Value, view: View, namespaced: bool) -> Result<Parts, String>
     };
     let on = |key: &str| spec.at(&["validationConfigurations", key]).and_then(Value::as_bool).unwrap_or(true);
     let images = ImageReview {
+        credentials: spec.get("credentials").cloned().unwrap_or_default(),
         references,
         extractors,
         attestors,

@@ -1,32 +1,24 @@
 //! Registries over HTTP: the pulling half of the OCI distribution protocol.
 //!
 //! In: where something is kept. Out: its bytes, with the digest checked. Hosts on the machine itself and in private networks
-//! may speak plain HTTP; all others must speak TLS. Tokens are fetched where a registry asks for them, with the
-//! user's credentials of `docker login` where there are some. Every answer is limited in size and time, and is
-//! kept, so that nothing is asked twice.
+//! may speak plain HTTP; all others must speak TLS ([`super::session`]). Who asks is known from [`super::credentials`]. Every answer is
+//! limited in size and time, and is kept, so that nothing is asked twice.
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::io::Read;
-use std::net::{Ipv4Addr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-use ureq::http::Response;
-
 use crate::functions::decode_json;
-use crate::functions::encode::base64_text;
 use crate::value::Value;
+use sha2::{Digest, Sha256};
 
+use super::credentials::{Keys, Wanted};
+use super::session::{Session, get, open};
 use super::{Cause, Failure, Manifest, Registry, Repository};
 
 /// The largest manifest and list of referrers.
 const LARGEST_MANIFEST: u64 = 4 * 1024 * 1024;
-/// The largest answer of a service that gives out tokens, or of a text that tells a failure.
-const LARGEST_TEXT: u64 = 256 * 1024;
-/// How long a question may take.
-const LONGEST: Duration = Duration::from_secs(30);
 
 const ACCEPTED: &str = "application/vnd.oci.image.index.v1+json,\
     application/vnd.docker.distribution.manifest.list.v2+json,\
@@ -51,20 +43,12 @@ impl<K: Hash + Eq, V: Clone> Kept<K, V> {
     }
 }
 
-/// How a repository is spoken to.
-#[derive(Clone)]
-struct Session {
-    /// `https://host`
-    base: String,
-    /// The header `Authorization`.
-    authorization: Option<String>,
-}
-
 type Blob = Result<Arc<Vec<u8>>, Failure>;
 
 /// See the module page.
 #[derive(Default)]
 pub struct Client {
+    keys: Arc<Keys>,
     sessions: Kept<Repository, Result<Session, Failure>>,
     manifests: Kept<(Repository, String), Result<Manifest, Failure>>,
     blobs: Kept<(Repository, String, u64), Blob>,
@@ -73,30 +57,43 @@ pub struct Client {
 
 /// Who answers for registries, if anybody may be asked.
 pub fn registry(allowed: bool) -> Option<Arc<dyn Registry>> {
-    allowed.then(|| -> Arc<dyn Registry> { Arc::new(Client::default()) })
+    allowed.then(|| -> Arc<dyn Registry> { Arc::new(Clients::new(None, Keys::default())) })
 }
 
 /// Who answers for registries for a long time: what was asked is forgotten after a while, as tags move.
-pub fn renewed(every: Duration) -> Arc<dyn Registry> {
-    Arc::new(Renewed { every, current: Mutex::new((Instant::now(), Arc::default())) })
+pub fn renewed(every: Duration, keys: Keys) -> Arc<dyn Registry> {
+    Arc::new(Clients::new(Some(every), keys))
 }
 
-struct Renewed {
-    every: Duration,
-    current: Mutex<(Instant, Arc<Client>)>,
+/// A client for each set of credentials that policies name: what one of them was given is not told to others.
+struct Clients {
+    every: Option<Duration>,
+    keys: Arc<Keys>,
+    current: Arc<Mutex<(Instant, HashMap<Wanted, Arc<Client>>)>>,
+    wanted: Wanted,
 }
 
-impl Renewed {
+/// More sets of credentials than any installation has.
+const MOST_CLIENTS: usize = 256;
+
+impl Clients {
+    fn new(every: Option<Duration>, keys: Keys) -> Clients {
+        let current = Arc::new(Mutex::new((Instant::now(), HashMap::new())));
+        Clients { every, keys: Arc::new(keys), current, wanted: Wanted::default() }
+    }
+
     fn current(&self) -> Arc<Client> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.0.elapsed() >= self.every {
-            *current = (Instant::now(), Arc::default());
+        let is_old = self.every.is_some_and(|every| current.0.elapsed() >= every);
+        if is_old || current.1.len() >= MOST_CLIENTS {
+            *current = (Instant::now(), HashMap::new());
         }
-        current.1.clone()
+        let new = || Arc::new(Client::new(self.keys.with(&self.wanted)));
+        current.1.entry(self.wanted.clone()).or_insert_with(new).clone()
     }
 }
 
-impl Registry for Renewed {
+impl Registry for Clients {
     fn manifest(&self, at: &Repository, by: &str) -> Result<Manifest, Failure> {
         self.current().manifest(at, by)
     }
@@ -107,6 +104,12 @@ impl Registry for Renewed {
 
     fn referrers(&self, at: &Repository, digest: &str) -> Result<Vec<Value>, Failure> {
         self.current().referrers(at, digest)
+    }
+
+    fn with(&self, wanted: &Wanted) -> Option<Arc<dyn Registry>> {
+        let Clients { every, keys, current, .. } = self;
+        let (keys, current) = (keys.clone(), current.clone());
+        Some(Arc::new(Clients { every: *every, keys, current, wanted: wanted.clone() }))
     }
 }
 
@@ -126,9 +129,13 @@ impl Registry for Client {
 }
 
 impl Client {
+    fn new(keys: Keys) -> Client {
+        Client { keys: Arc::new(keys), ..Client::default() }
+    }
+
     /// The body of a path of a repository.
     fn fetch(&self, at: &Repository, path: &str, accept: &str, most: u64) -> Result<Answer, Failure> {
-        let session = self.sessions.get(at.clone(), || open(at))?;
+        let session = self.sessions.get(at.clone(), || open(at, &self.keys))?;
         let url = format!("{}/v2/{}/{path}", session.base, at.path);
         let headers = [("Accept", Some(accept)), ("Authorization", session.authorization.as_deref())];
         get(&url, &headers, most)?.checked(&url)
@@ -184,16 +191,17 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// An answer whatever its status.
-struct Answer {
-    status: u16,
-    media_type: String,
-    challenge: String,
-    body: Vec<u8>,
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) media_type: String,
+    /// What proof the registry wants, as it says.
+    pub(super) challenges: Vec<String>,
+    pub(super) body: Vec<u8>,
 }
 
 impl Answer {
     /// The answer, when its status says that all is well.
-    fn checked(self, url: &str) -> Result<Answer, Failure> {
+    pub(super) fn checked(self, url: &str) -> Result<Answer, Failure> {
         if self.status == 200 {
             return Ok(self);
         }
@@ -231,155 +239,15 @@ fn diagnosis(error: &Value) -> String {
     text
 }
 
-/// Asks, and takes an answer of at most so many bytes.
-fn get(url: &str, headers: &[(&str, Option<&str>)], most: u64) -> Result<Answer, Failure> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(LONGEST))
-        .http_status_as_error(false)
-        .max_redirects(5)
-        .user_agent(concat!("ephor/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .into();
-    let mut request = agent.get(url);
-    for (name, value) in headers {
-        if let Some(value) = value {
-            request = request.header(*name, *value);
-        }
-    }
-    let failed = |e: ureq::Error| Failure::network(format!("Get \"{url}\": {}", reason(url, &e)));
-    let answer = request.call().map_err(failed)?;
-    let header = |answer: &Response<ureq::Body>, name: &str| {
-        let value = answer.headers().get(name).and_then(|v| v.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    };
-    let status = answer.status().as_u16();
-    let (media_type, challenge) = (header(&answer, "content-type"), header(&answer, "www-authenticate"));
-    let most = if status == 200 { most } else { LARGEST_TEXT };
-    let mut body = Vec::new();
-    let mut reader = answer.into_body().into_reader().take(most.saturating_add(1));
-    reader.read_to_end(&mut body).map_err(|e| Failure::network(format!("Get \"{url}\": {e}")))?;
-    if body.len() as u64 > most {
-        return Err(Failure::other(format!("Get \"{url}\": the answer has more than {most} bytes")));
-    }
-    Ok(Answer { status, media_type, challenge, body })
-}
-
-/// Why nothing came, with the address that was called.
-fn reason(url: &str, error: &ureq::Error) -> String {
-    let text = crate::sources::download::cause(url, error);
-    let Some((host, rest)) = text.strip_prefix("dial tcp ").and_then(|t| t.split_once(": connect:")) else {
-        return text;
-    };
-    let found = host.to_socket_addrs().ok().and_then(|mut all| all.find(|a| a.is_ipv4()));
-    match found {
-        Some(address) => format!("dial tcp {address}: connect:{rest}"),
-        None => text,
-    }
-}
-
-/// Whether a host may speak plain HTTP: the machine itself, and private networks.
-fn is_near(registry: &str) -> bool {
-    let host = match registry.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => registry.split(':').next().unwrap_or_default(),
-    };
-    if host == "localhost" || host == "::1" || host.ends_with(".localhost") || host.ends_with(".local") {
-        return true;
-    }
-    host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback() || ip.is_private())
-}
-
-/// Finds out how a repository is spoken to.
-fn open(at: &Repository) -> Result<Session, Failure> {
-    let schemes: &[&str] = if is_near(&at.registry) { &["https", "http"] } else { &["https"] };
-    let mut failures: Vec<String> = Vec::new();
-    for scheme in schemes {
-        let base = format!("{scheme}://{}", at.registry);
-        let url = format!("{base}/v2/");
-        let answer = match get(&url, &[], LARGEST_TEXT) {
-            Ok(answer) => answer,
-            Err(failure) => {
-                failures.push(failure.text);
-                continue;
-            }
-        };
-        return match answer.status {
-            200 => Ok(Session { base, authorization: None }),
-            401 => {
-                let authorization = authorization(at, &answer.challenge)?;
-                Ok(Session { base, authorization })
-            }
-            _ => Err(answer.checked(&url).err().unwrap_or_else(|| Failure::other("no answer"))),
-        };
-    }
-    Err(Failure::network(failures.join("; ")))
-}
-
-/// What a registry that asks who comes is told.
-fn authorization(at: &Repository, challenge: &str) -> Result<Option<String>, Failure> {
-    let known = credentials(&at.registry).map(|c| format!("Basic {c}"));
-    let Some(asked) = challenge.strip_prefix("Bearer ") else { return Ok(known) };
-    let part = |key: &str| {
-        let (_, rest) = asked.split_once(&format!("{key}=\""))?;
-        rest.split('"').next()
-    };
-    let Some(realm) = part("realm") else {
-        return Err(Failure::other("malformed www-authenticate, missing realm"));
-    };
-    let service = part("service").unwrap_or_default();
-    let join = if realm.contains('?') { '&' } else { '?' };
-    let encoded =
-        |text: &str| text.replace('%', "%25").replace(':', "%3A").replace('/', "%2F").replace('&', "%26");
-    let scope = encoded(&format!("repository:{}:pull", at.path));
-    let url = format!("{realm}{join}scope={scope}&service={}", encoded(service));
-    let answer = get(&url, &[("Authorization", known.as_deref())], LARGEST_TEXT)?.checked(&url)?;
-    let token = decode_json(&String::from_utf8_lossy(&answer.body)).map_err(Failure::other)?;
-    let named = ["token", "access_token"].map(|key| token.text_at(&[key]).to_owned());
-    match named.into_iter().find(|t| !t.is_empty()) {
-        Some(token) => Ok(Some(format!("Bearer {token}"))),
-        None => Err(Failure::other("no token in bearer response")),
-    }
-}
-
-/// What `docker login` has kept for a host: base64 of user and password.
-fn credentials(registry: &str) -> Option<String> {
-    let folder = std::env::var_os("DOCKER_CONFIG")
-        .map(std::path::PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| std::path::PathBuf::from(home).join(".docker")))?;
-    let text = std::fs::read_to_string(folder.join("config.json")).ok()?;
-    let config = decode_json(&text).ok()?;
-    let names = match registry {
-        "index.docker.io" => vec!["https://index.docker.io/v1/", "index.docker.io", "docker.io"],
-        other => vec![other],
-    };
-    let own = names.into_iter().find_map(|name| config.at(&["auths", name]))?;
-    let auth = own.text_at(&["auth"]);
-    if !auth.is_empty() {
-        return Some(auth.to_owned());
-    }
-    let (user, password) = (own.text_at(&["username"]), own.text_at(&["password"]));
-    (!user.is_empty()).then(|| base64_text(format!("{user}:{password}").as_bytes()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_near_hosts_may_speak_plain_http() {
-        for near in ["localhost:5000", "127.0.0.1", "10.1.2.3:80", "registry.local", "[::1]:5000"] {
-            assert!(is_near(near), "{near}");
-        }
-        for far in ["ghcr.io", "8.8.8.8:5000", "localhost.example.com", "index.docker.io"] {
-            assert!(!is_near(far), "{far}");
-        }
-    }
-
-    #[test]
     fn failures_are_told_in_the_words_of_the_reference() {
         let told = |status, body: &str| {
-            let (media_type, challenge) = (String::new(), String::new());
-            Answer { status, media_type, challenge, body: body.into() }.told()
+            let (media_type, challenges) = (String::new(), Vec::new());
+            Answer { status, media_type, challenges, body: body.into() }.told()
         };
         assert_eq!(told(500, "boom"), "unexpected status code 500 Internal Server Error: boom");
         assert_eq!(told(404, ""), "unexpected status code 404 Not Found");

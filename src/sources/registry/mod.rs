@@ -5,7 +5,13 @@
 //! "Registries".
 
 pub mod client;
+pub mod credentials;
 pub mod facts;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
 
 use crate::functions::cel::image_reference::{self, Reference};
 use crate::functions::decode_json;
@@ -127,4 +133,16 @@ pub trait Registry: Send + Sync {
     /// # Errors
     /// See [`Failure`].
     fn referrers(&self, at: &Repository, digest: &str) -> Result<Vec<Value>, Failure>;
+
+    /// The same with credentials that a policy names; `None` = it knows none.
+    fn with(&self, _wanted: &credentials::Wanted) -> Option<Arc<dyn Registry>> {
+        None
+    }
+}
+
+/// A registry with the credentials that a policy names (`imageRegistryCredentials`), which may be none.
+pub fn for_policy(registry: &Arc<dyn Registry>, credentials: &Value) -> Arc<dyn Registry> {
+    let wanted = credentials::Wanted::of(credentials);
+    let own = if wanted == credentials::Wanted::default() { None } else { registry.with(&wanted) };
+    own.unwrap_or_else(|| registry.clone())
 }

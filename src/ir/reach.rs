@@ -1,0 +1,453 @@
+//! Which others a policy may ask and wait for: services, the cluster, registries of images.
+//!
+//! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule is looked at; words in messages mean
+//! nothing. A call whose receiver is computed may be one to anybody. Semantics: `docs/serve.md`, "Time".
+
+use super::admission::AdmissionBody;
+use super::check::{Check, ForEach, Overlay, Overlays};
+use super::expressions::{Lazy, Program, Source, Verdict};
+use super::generate::{Described, Generation};
+use super::images::ImageChecks;
+use super::mutate::{Change, Json, Merge, Patch};
+use super::review::{Deed, Draft, Making, Reference, Review, TextPart};
+use super::rule::{Binding, BindingSource, Body, QuerySource};
+use super::strict::{Make, Step, Walk};
+use super::template::Part;
+use super::{Conditions, Expr, Policy, Query, Rule, Template, optimise::walk::operands};
+
+/// Who may be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Services, and servers of names.
+    pub services: bool,
+    /// The API server of a cluster.
+    pub cluster: bool,
+    /// Registries of images.
+    pub registry: bool,
+}
+
+/// Whom a policy may ask.
+pub fn of_policy(policy: &Policy) -> Reach {
+    let mut reach = Reach::default();
+    reach.sources(&policy.admit);
+    let by_kind = policy.by_kind.iter().flat_map(|(_, rules)| rules.iter());
+    policy.rules.iter().chain(by_kind).for_each(|rule| reach.rule(rule));
+    reach
+}
+
+impl Reach {
+    fn anybody() -> Reach {
+        Reach { services: true, cluster: true, registry: true }
+    }
+
+    fn rule(&mut self, rule: &Rule) {
+        self.bindings(rule.bindings.iter().map(AsRef::as_ref));
+        self.conditions(rule.admit.iter());
+        if let Some(properties) = &rule.properties {
+            self.template(&properties.template);
+        }
+        match &rule.body {
+            Body::Validate { check, message } => {
+                self.check(check);
+                self.template(&message.template);
+            }
+            Body::Expressions(e) => {
+                self.sources(&e.admit);
+                self.lazies(&e.lazies);
+                self.verdicts(&e.verdicts);
+                self.cluster |= e.params.is_some();
+            }
+            Body::Review(review) => self.review(review),
+            Body::Admission(bound) => {
+                let policy = &bound.policy;
+                self.sources(&policy.admit);
+                self.lazies(&policy.lazies);
+                self.cluster |= policy.params.is_some();
+                match &policy.body {
+                    AdmissionBody::Ask { demands, annotations } => {
+                        for demand in demands {
+                            self.program(&demand.check.program);
+                            demand.message_program.iter().for_each(|p| self.program(p));
+                        }
+                        annotations.iter().for_each(|a| self.program(&a.value.program));
+                    }
+                    AdmissionBody::Change { changes, .. } => {
+                        changes.iter().for_each(|c| self.program(&c.source.program));
+                    }
+                }
+            }
+            Body::PodSecurity(_) => {}
+            Body::Mutate(mutation) => {
+                mutation.beside.iter().for_each(|t| self.template(t));
+                self.change(&mutation.change);
+                for target in mutation.targets.iter().flatten() {
+                    self.template(&target.wanted);
+                    self.bindings(target.bindings.iter().map(AsRef::as_ref));
+                    self.conditions(target.admit.iter());
+                }
+            }
+            Body::Generate(generation) => self.generation(generation),
+            Body::VerifyImages(checks) => self.images(checks),
+            // Its keys and the object itself are all that it looks at, with a dry run in a cluster.
+            Body::Manifests(_) => self.cluster = true,
+        }
+    }
+
+    fn review(&mut self, review: &Review) {
+        self.sources(&review.admit);
+        self.lazies(&review.lazies);
+        review.annotations.iter().for_each(|a| self.program(&a.program));
+        match &review.body {
+            Deed::Verdicts(verdicts) => self.verdicts(verdicts),
+            Deed::Changes { changes, targets, .. } => {
+                changes.iter().for_each(|c| self.program(&c.program));
+                targets.iter().for_each(|rule| self.rule(rule));
+            }
+            Deed::Objects(makings) => {
+                for making in makings {
+                    match making {
+                        Making::Expression(program) => self.program(program),
+                        Making::Documents(drafts) => drafts.iter().for_each(|d| self.draft(d)),
+                    }
+                }
+            }
+            Deed::Deletion => {}
+            Deed::Answers(programs) => programs.iter().for_each(|p| self.program(p)),
+            Deed::Images(images) => {
+                self.registry = true;
+                let Ok(images) = &**images else { return };
+                images.extractors.iter().for_each(|(_, p)| self.program(p));
+                images.attestors.iter().flat_map(|a| &a.computed).for_each(|(_, p)| self.program(p));
+                for reference in &images.references {
+                    if let Reference::Expression(program) = reference {
+                        self.program(program);
+                    }
+                }
+                self.verdicts(&images.verdicts);
+            }
+        }
+    }
+
+    fn images(&mut self, checks: &ImageChecks) {
+        self.registry = true;
+        self.template(&checks.evidence);
+        for entry in &checks.entries {
+            self.conditions(entry.deny.iter());
+            for claim in &entry.claims {
+                self.conditions(claim.blocks.iter());
+                self.template(&claim.text);
+            }
+        }
+    }
+
+    fn draft(&mut self, draft: &Draft) {
+        match draft {
+            Draft::Ready(_) => {}
+            Draft::Whole(place) => self.program(&place.program),
+            Draft::Text(parts) => {
+                for part in parts {
+                    if let TextPart::Place(place) = part {
+                        self.program(&place.program);
+                    }
+                }
+            }
+            Draft::List(items) => items.iter().for_each(|d| self.draft(d)),
+            Draft::Map(entries) => entries.iter().for_each(|(_, d)| self.draft(d)),
+        }
+    }
+
+    fn generation(&mut self, generation: &Generation) {
+        let described = |reach: &mut Reach, d: &Described| reach.template(&d.template);
+        match generation {
+            Generation::One(d) => described(self, d),
+            Generation::ForEach(loops) => {
+                for l in loops {
+                    self.query(&l.list);
+                    self.bindings(l.bindings.iter().map(AsRef::as_ref));
+                    self.conditions(l.admit.iter());
+                    described(self, &l.described);
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, change: &Change) {
+        match change {
+            Change::Patch(Patch::Merge(Merge::Dynamic(t, _)), _)
+            | Change::Patch(Patch::Json(Json::Dynamic(t)), _) => self.template(t),
+            Change::Patch(..) => {}
+            Change::ForEach(loops) => {
+                for l in loops {
+                    self.query(&l.list);
+                    self.bindings(l.bindings.iter().map(AsRef::as_ref));
+                    self.conditions(l.admit.iter());
+                    self.change(&l.change);
+                }
+            }
+        }
+    }
+
+    fn check(&mut self, check: &Check) {
+        match check {
+            Check::Deny(conditions) => self.conditions([conditions]),
+            Check::Pattern(Overlay::Dynamic(t, _), _) | Check::AnyPattern(Overlays::Dynamic(t, _), _) => {
+                self.template(t);
+            }
+            Check::Pattern(..) | Check::AnyPattern(..) | Check::Nothing => {}
+            Check::ForEach(loops) => {
+                for ForEach { list, bindings, admit, check, .. } in loops {
+                    self.query(list);
+                    self.bindings(bindings.iter().map(AsRef::as_ref));
+                    self.conditions(admit.iter());
+                    self.check(check);
+                }
+            }
+        }
+    }
+
+    fn bindings<'b>(&mut self, bindings: impl IntoIterator<Item = &'b Binding>) {
+        for binding in bindings {
+            match &binding.source {
+                BindingSource::Variable { value, query, default, .. } => {
+                    value.iter().chain(default).for_each(|t| self.template(t));
+                    query.iter().for_each(|q| self.query_source(q));
+                }
+                BindingSource::ConfigMap { name, namespace, .. } => {
+                    self.cluster = true;
+                    self.template(name);
+                    self.template(namespace);
+                }
+                BindingSource::ApiCall { call, raw, .. } => {
+                    let is_service = raw.text_at(&["urlPath"]).is_empty();
+                    *self = if is_service {
+                        Reach { services: true, ..*self }
+                    } else {
+                        Reach { cluster: true, ..*self }
+                    };
+                    self.template(call);
+                }
+                BindingSource::Global { query, .. } => {
+                    self.cluster = true;
+                    query.iter().for_each(|q| self.query_source(q));
+                }
+                BindingSource::Image { reference, query, .. } => {
+                    self.registry = true;
+                    self.template(reference);
+                    query.iter().for_each(|q| self.query_source(q));
+                }
+            }
+        }
+    }
+
+    fn conditions<'c>(&mut self, all: impl IntoIterator<Item = &'c Conditions>) {
+        for conditions in all {
+            for condition in conditions.any.iter().flatten().chain(&conditions.all) {
+                self.template(&condition.key);
+                self.template(&condition.value);
+            }
+        }
+    }
+
+    fn template(&mut self, template: &Template) {
+        match template {
+            Template::Const(_) | Template::Fail(_) => {}
+            Template::Whole(hole) => self.query(&hole.query),
+            Template::Text(text) => {
+                for part in &text.parts {
+                    if let Part::Hole(query) = part {
+                        self.query(query);
+                    }
+                }
+            }
+            // Which variables it has is known only when it is filled in.
+            Template::Rounds(rounds) => self.services |= rounds.source.contains("is_external_url"),
+            Template::List(items) => items.iter().for_each(|t| self.template(t)),
+            Template::Object(entries) => {
+                for (key, value) in entries {
+                    self.template(key);
+                    self.template(value);
+                }
+            }
+        }
+    }
+
+    fn query_source(&mut self, query: &QuerySource) {
+        match query {
+            QuerySource::Ready(query) => self.query(query),
+            QuerySource::Dynamic { text, .. } => self.template(text),
+        }
+    }
+
+    fn query(&mut self, query: &Query) {
+        if let Ok(expr) = &query.expr {
+            self.expr(expr);
+        }
+        query.on_delete.iter().for_each(|q| self.query(q));
+    }
+
+    fn sources(&mut self, sources: &[Source]) {
+        sources.iter().for_each(|s| self.program(&s.program));
+    }
+
+    fn lazies(&mut self, lazies: &[Lazy]) {
+        lazies.iter().for_each(|l| self.program(&l.program));
+    }
+
+    fn verdicts(&mut self, verdicts: &[Verdict]) {
+        for verdict in verdicts {
+            self.program(&verdict.check.program);
+            verdict.message_program.iter().for_each(|p| self.program(p));
+        }
+    }
+
+    fn program(&mut self, program: &Program) {
+        if let Ok(expr) = program {
+            self.expr(expr);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Call { function, .. } => self.services |= function.name == "is_external_url",
+            Expr::Walk(walk) => self.walk(walk),
+            Expr::Test(test) => self.walk(&test.walk),
+            Expr::Cond(parts) => parts.iter().for_each(|e| self.expr(e)),
+            Expr::Decide { sides, .. } | Expr::OrElse { sides, .. } | Expr::Bind(sides) => {
+                sides.iter().for_each(|e| self.expr(e));
+            }
+            Expr::Invoke(invoke) => {
+                self.call(invoke.function.name, invoke.args.first());
+                invoke.args.iter().for_each(|e| self.expr(e));
+            }
+            Expr::OneOf { value, .. } => self.expr(value),
+            Expr::Make(make) => match &**make {
+                Make::List(items, _) => items.iter().for_each(|e| self.expr(e)),
+                Make::Map(entries) => entries.iter().for_each(|(key, value, _)| {
+                    self.expr(key);
+                    self.expr(value);
+                }),
+                Make::Struct(_, fields) => fields.iter().for_each(|(_, value, _)| self.expr(value)),
+            },
+            Expr::Loop(l) => {
+                [Some(&l.range), l.keep.as_ref(), Some(&l.body)]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|e| self.expr(e));
+            }
+            _ => {}
+        }
+        operands(expr, &mut |e, _| self.expr(e));
+    }
+
+    fn walk(&mut self, walk: &Walk) {
+        self.expr(&walk.base);
+        for step in &walk.steps {
+            if let Step::At { index, .. } = step {
+                self.expr(index);
+            }
+        }
+    }
+
+    /// A call of a function by expressions of a receiver.
+    fn call(&mut self, name: &str, receiver: Option<&Expr>) {
+        match name {
+            "get" | "Get" | "list" | "List" | "post" | "Post" => match receiver.and_then(root_key) {
+                Some("resource" | "globalContext") => self.cluster = true,
+                Some("http") => self.services = true,
+                _ => *self = Reach::anybody(),
+            },
+            "toGVR" | "ToGVR" | "apply" | "Apply" | "check" => self.cluster = true,
+            "jwks.Fetch" => self.services = true,
+            "getMetadata"
+            | "GetMetadata"
+            | "verifyImageSignatures"
+            | "verifyAttestationSignatures"
+            | "getImageData"
+            | "extractPayload" => self.registry = true,
+            _ => {}
+        }
+    }
+}
+
+/// The name of the variable that an expression is.
+fn root_key(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) && keys.len() == 1 => {
+            keys.first().map(|k| &**k)
+        }
+        Expr::Walk(walk) if walk.steps.is_empty() => root_key(&walk.base),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::PolicySet;
+
+    const NOBODY: Reach = Reach { services: false, cluster: false, registry: false };
+    const SERVICES: Reach = Reach { services: true, ..NOBODY };
+    const CLUSTER: Reach = Reach { cluster: true, ..NOBODY };
+    const REGISTRY: Reach = Reach { registry: true, ..NOBODY };
+
+    fn of(policy: &str) -> Reach {
+        of_policy(&PolicySet::from_yaml(policy).unwrap().policies()[0])
+    }
+
+    fn cel(expression: &str, more: &str) -> Reach {
+        of(&format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}}]}}\n  validations: [{{expression: \"{expression}\", message: 'http.Get( resource.List( \\\"service\\\":'}}]\n{more}"
+        ))
+    }
+
+    fn rule(body: &str) -> Reach {
+        of(&format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  background: false\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n{body}"
+        ))
+    }
+
+    #[test]
+    fn calls_of_expressions_are_found_however_they_are_written() {
+        assert_eq!(cel("http.Get('http://a/').a == 1", ""), SERVICES);
+        assert_eq!(cel("http . Get ( 'http://a/' ).a == 1", ""), SERVICES);
+        assert_eq!(cel("[1].all(x, http.Post('http://a/', {'x': x}).a == x)", ""), SERVICES);
+        assert_eq!(
+            cel("variables.v == 1", "  variables: [{name: v, expression: \"http.Get ('http://a/').a\"}]\n"),
+            SERVICES
+        );
+        assert_eq!(
+            cel("true", "  matchConditions: [{name: c, expression: \"http.Get('http://a/').a == 1\"}]\n"),
+            SERVICES
+        );
+        assert_eq!(cel("resource . List('v1', 'pods', '').items.size() > 0", ""), CLUSTER);
+        let authorizer = "    validate: {cel: {expressions: [{expression: \"authorizer.group('').resource('pods').check('get').allowed()\", message: m}]}}";
+        assert_eq!(rule(authorizer), CLUSTER);
+        assert_eq!(cel("dyn(globalContext.Get('x', '')) == null", ""), CLUSTER);
+        assert!(cel("http.Client('').Get('http://a/').a == 1", "").services);
+        assert_eq!(cel("object.metadata.name != 'http.Get('", ""), NOBODY);
+    }
+
+    #[test]
+    fn context_entries_are_found_and_words_in_messages_are_not() {
+        let context = |entry: &str| {
+            rule(&format!(
+                "    context: [{{name: x, {entry}}}]\n    validate: {{message: m, deny: {{conditions: {{any: [{{key: '{{{{ to_string(x) }}}}', operator: Equals, value: a}}]}}}}}}"
+            ))
+        };
+        assert_eq!(context("apiCall: {service: {url: 'http://a/'}}"), SERVICES);
+        assert_eq!(context("apiCall: {urlPath: /api/v1/pods}"), CLUSTER);
+        assert_eq!(context("configMap: {name: a, namespace: b}"), CLUSTER);
+        assert_eq!(context("globalReference: {name: a}"), CLUSTER);
+        assert_eq!(context("imageRegistry: {reference: 'a/b'}"), REGISTRY);
+        assert_eq!(context("variable: {jmesPath: \"is_external_url('http://a')\"}"), SERVICES);
+        assert_eq!(context("variable: {value: 'apiCall: service: http.Get('}"), NOBODY);
+        let words = "    validate: {message: 'apiCall service http.Get( resource.Get( verifyImages', pattern: {spec: {hostNetwork: false}}}";
+        assert_eq!(rule(words), NOBODY);
+        let looped = "    validate:\n      message: m\n      foreach:\n      - list: request.object.spec.containers\n        context: [{name: x, apiCall: {service: {url: 'http://a/'}}}]\n        deny: {conditions: {any: [{key: '{{ x }}', operator: Equals, value: a}]}}";
+        assert_eq!(rule(looped), SERVICES);
+        let images = "    verifyImages: [{imageReferences: ['*'], mutateDigest: false, attestors: [{entries: [{keys: {publicKeys: k}}]}]}]";
+        assert_eq!(rule(images), REGISTRY);
+    }
+}

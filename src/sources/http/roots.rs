@@ -1,0 +1,51 @@
+//! Which certificates of authorities are trusted.
+//!
+//! In: PEM text. Out: certificates. Without a bundle of a request's own: those of the system (`SSL_CERT_FILE` and `SSL_CERT_DIR`
+//! say otherwise where they are), those that operators add, and – where the system has none, as in an empty image – Mozilla's,
+//! which the program carries.
+
+use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
+
+/// The most certificates that a bundle may have.
+const MOST: usize = 10_000;
+
+/// The certificates of a bundle. As for Go, what is no certificate in it does not count.
+///
+/// # Errors
+/// There is none.
+pub fn of_bundle(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
+    let all: Vec<Certificate<'static>> = parse_pem(pem)
+        .take(MOST)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .filter(|c| webpki::anchor_from_trusted_cert(&c.der().into()).is_ok())
+        .collect();
+    if all.is_empty() { Err("no certificate in PEM form".into()) } else { Ok(all) }
+}
+
+/// The certificates of a file.
+///
+/// # Errors
+/// It cannot be read, or has none.
+pub fn of_file(path: &str) -> Result<Vec<Certificate<'static>>, String> {
+    let pem = std::fs::read(path).map_err(|e| format!("{path}: {e}"))?;
+    of_bundle(&pem).map_err(|e| format!("{path}: {e}"))
+}
+
+/// What is trusted where a request brings no bundle.
+pub(super) fn of_system(more: &[Certificate<'static>]) -> RootCerts {
+    let found = rustls_native_certs::load_native_certs();
+    let mut all: Vec<Certificate<'static>> =
+        found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+    let is_chosen = ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| std::env::var_os(name).is_some());
+    // What an operator chose counts also where it cannot be used: nothing is trusted then.
+    if all.is_empty() && !is_chosen {
+        all.extend(
+            webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().map(|der| Certificate::from_der(der).to_owned()),
+        );
+    }
+    all.extend(more.iter().cloned());
+    RootCerts::new_with_certs(&all)
+}

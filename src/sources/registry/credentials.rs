@@ -1,0 +1,308 @@
+//! Who asks a registry.
+//!
+//! In: pull secrets of operators and policies, the `config.json` of `docker login` with its credential helpers, and providers. Out: the
+//! credentials for a repository, if there are some; a secret or a helper that fails is an error. They are looked for only once a registry
+//! wants them. Semantics: `docs/images.md`, "Registries".
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::functions::decode_json;
+use crate::functions::encode::base64_text;
+use crate::value::{Map, Value};
+
+use super::Repository;
+
+/// How long a helper may take.
+const LONGEST: Duration = Duration::from_secs(10);
+/// The most that a helper may say.
+const LARGEST: u64 = 256 * 1024;
+/// What Docker Hub is called in configurations.
+const DOCKER_HUB: [&str; 3] = ["index.docker.io", "docker.io", "registry-1.docker.io"];
+
+/// Who reads Secrets.
+pub trait Secrets: Send + Sync {
+    /// A Secret.
+    ///
+    /// # Errors
+    /// It is not there or may not be read.
+    fn secret(&self, namespace: &str, name: &str) -> Result<Value, String>;
+}
+
+/// What a policy says about credentials.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    providers: Vec<String>,
+    secrets: Vec<String>,
+}
+
+impl Wanted {
+    /// Reads `imageRegistryCredentials`.
+    pub fn of(value: &Value) -> Wanted {
+        let list = |key: &str| {
+            let all = value.get(key).and_then(Value::as_list).unwrap_or_default();
+            all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Wanted { providers: list("providers"), secrets: list("secrets") }
+    }
+}
+
+/// The proof of who asks.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// User and password, in base64.
+    Basic(String),
+    /// Something that a service of tokens takes for them.
+    Identity(String),
+    /// A token of the registry itself.
+    Bearer(String),
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+/// Where credentials are.
+#[derive(Clone, Default)]
+pub struct Keys {
+    /// Names of Secrets, with or without their namespace.
+    pub pull_secrets: Vec<String>,
+    /// The namespace of those without.
+    pub namespace: String,
+    /// Who reads them.
+    pub secrets: Option<Arc<dyn Secrets>>,
+    /// The folder of `config.json`; `None` = that of the environment.
+    pub config: Option<PathBuf>,
+    /// Whose clouds are asked for credentials of their registries.
+    pub providers: Vec<String>,
+}
+
+impl Keys {
+    #[cfg(test)]
+    pub(super) fn nobody() -> Keys {
+        Keys { config: Some(PathBuf::new()), ..Keys::default() }
+    }
+
+    /// The same with what a policy names.
+    pub(super) fn with(&self, wanted: &Wanted) -> Keys {
+        let mut keys = self.clone();
+        keys.pull_secrets.extend(wanted.secrets.iter().cloned());
+        keys.providers.clone_from(&wanted.providers);
+        keys
+    }
+
+    /// The credentials for a repository.
+    ///
+    /// # Errors
+    /// A Secret or a helper that may have some fails.
+    pub(super) fn of(&self, at: &Repository) -> Result<Option<Credentials>, String> {
+        for name in &self.pull_secrets {
+            let config = self.secret(name)?;
+            if let Some(found) = entry(&config, at).and_then(of_entry) {
+                return Ok(Some(found));
+            }
+        }
+        if let Some(found) = self.of_config(at)? {
+            return Ok(Some(found));
+        }
+        for provider in &self.providers {
+            if let Some(found) = of_provider(provider, at)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The entries of a pull secret, by host.
+    fn secret(&self, name: &str) -> Result<Map, String> {
+        let (namespace, name) = name.split_once('/').unwrap_or((&self.namespace, name));
+        let failed = |e: String| format!("failed to read pull secret {namespace}/{name}: {e}");
+        let Some(secrets) = &self.secrets else { return Err(failed("there is no cluster".into())) };
+        let secret = secrets.secret(namespace, name).map_err(failed)?;
+        let text = |key: &str| {
+            let coded = secret.at(&["data", key]).and_then(Value::as_str)?;
+            STANDARD.decode(coded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+        };
+        let parsed = match (text(".dockerconfigjson"), text(".dockercfg")) {
+            (Some(text), _) => {
+                decode_json(&text).map(|config| config.get("auths").cloned().unwrap_or_default())
+            }
+            (None, Some(text)) => decode_json(&text),
+            (None, None) => Err("it has no usable .dockerconfigjson".into()),
+        };
+        match parsed.map_err(failed)? {
+            Value::Map(entries) => Ok(entries),
+            _ => Ok(Map::new()),
+        }
+    }
+
+    /// What `docker login` has kept, or the helpers that it names know.
+    fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, String> {
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".docker"));
+        let folder = self.config.clone().or_else(|| std::env::var_os("DOCKER_CONFIG").map(PathBuf::from));
+        let Some(path) = folder.or_else(home).map(|folder| folder.join("config.json")) else {
+            return Ok(None);
+        };
+        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+        let config = decode_json(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+        let helpers = config.get("credHelpers").and_then(Value::as_map);
+        let hosts = names(at);
+        let own = hosts.iter().find_map(|host| helpers?.get(host.as_str())?.as_str());
+        let store = Some(config.text_at(&["credsStore"])).filter(|name| !name.is_empty());
+        if let Some(helper) = own.or(store) {
+            let server = if DOCKER_HUB.contains(&&*at.registry) {
+                "https://index.docker.io/v1/"
+            } else {
+                &at.registry
+            };
+            if let Some(found) = of_helper(helper, server)? {
+                return Ok(Some(found));
+            }
+        }
+        let auths = config.get("auths").and_then(Value::as_map);
+        Ok(auths.and_then(|auths| entry(auths, at)).and_then(of_entry))
+    }
+}
+
+/// The names under which a registry may stand in a configuration.
+fn names(at: &Repository) -> Vec<String> {
+    match DOCKER_HUB.contains(&&*at.registry) {
+        true => DOCKER_HUB.iter().map(ToString::to_string).collect(),
+        false => vec![at.registry.clone()],
+    }
+}
+
+/// The entry for a repository: that of its host with the longest path. As for the kubelet, a part of the host may be `*`.
+fn entry<'m>(entries: &'m Map, at: &Repository) -> Option<&'m Value> {
+    let hosts = names(at);
+    let fits = |key: &str| -> Option<usize> {
+        let key = key.split_once("://").map_or(key, |(_, rest)| rest);
+        let (host, path) = key.split_once('/').unwrap_or((key, ""));
+        let path = path.trim_matches('/');
+        let path = if matches!(path, "v1" | "v2") { "" } else { path };
+        let below = at
+            .path
+            .strip_prefix(path)
+            .is_some_and(|rest| path.is_empty() || rest.is_empty() || rest.starts_with('/'));
+        (below && hosts.iter().any(|own| host_fits(host, own))).then_some(path.len())
+    };
+    let found = entries.iter().filter_map(|(key, value)| Some((fits(key)?, value)));
+    found
+        .fold(None, |best: Option<(usize, &Value)>, one| match best {
+            Some(best) if best.0 >= one.0 => Some(best),
+            _ => Some(one),
+        })
+        .map(|(_, value)| value)
+}
+
+fn host_fits(pattern: &str, host: &str) -> bool {
+    if !pattern.contains('*') {
+        return pattern.eq_ignore_ascii_case(host);
+    }
+    let (patterns, parts): (Vec<&str>, Vec<&str>) = (pattern.split('.').collect(), host.split('.').collect());
+    let part_fits = |pattern: &str, part: &str| crate::value::wildcard::Wildcard::new(pattern).matches(part);
+    patterns.len() == parts.len()
+        && patterns.iter().zip(parts).all(|(pattern, part)| part_fits(pattern, part))
+}
+
+fn of_entry(entry: &Value) -> Option<Credentials> {
+    let text = |key: &str| Some(entry.text_at(&[key])).filter(|t| !t.is_empty());
+    if let Some(token) = text("registrytoken") {
+        return Some(Credentials::Bearer(token.into()));
+    }
+    if let Some(token) = text("identitytoken") {
+        return Some(Credentials::Identity(token.into()));
+    }
+    if let Some(auth) = text("auth") {
+        return Some(Credentials::Basic(auth.into()));
+    }
+    let user = text("username")?;
+    Some(basic(user, text("password").unwrap_or_default()))
+}
+
+fn basic(user: &str, password: &str) -> Credentials {
+    match user {
+        "<token>" => Credentials::Identity(password.into()),
+        user => Credentials::Basic(base64_text(format!("{user}:{password}").as_bytes())),
+    }
+}
+
+/// What a provider of clouds knows, by the usual helper programs.
+fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, String> {
+    let host = &*at.registry;
+    let (is_own, helper) = match provider {
+        "default" => return Ok(None),
+        "github" => {
+            let token = std::env::var("GITHUB_TOKEN").unwrap_or_default();
+            return Ok((host == "ghcr.io" && !token.is_empty()).then(|| basic("unset", &token)));
+        }
+        "amazon" => (host.ends_with(".amazonaws.com") || host == "public.ecr.aws", "ecr-login"),
+        "google" => (host == "gcr.io" || host.ends_with(".gcr.io") || host.ends_with(".pkg.dev"), "gcr"),
+        "azure" => (host.ends_with(".azurecr.io"), "acr-env"),
+        other => return Err(format!("unknown provider of credentials `{other}`")),
+    };
+    if !is_own {
+        return Ok(None);
+    }
+    of_helper(helper, host).map_err(|e| format!("provider of credentials `{provider}`: {e}"))
+}
+
+/// Asks `docker-credential-NAME`; it may take [`LONGEST`].
+fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, String> {
+    let program = format!("docker-credential-{name}");
+    let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    if !is_name || name.is_empty() {
+        return Err(format!("`{program}` is no name of a credential helper"));
+    }
+    let failed = |e: &str| format!("{program}: {e}");
+    let mut child = Command::new(&program)
+        .arg("get")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| failed(&e.to_string()))?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let (tell, told) = mpsc::sync_channel(1);
+    let server = server.to_owned();
+    std::thread::spawn(move || {
+        if let Some(mut stdin) = stdin {
+            let _ = stdin.write_all(format!("{server}\n").as_bytes());
+        }
+        let mut text = String::new();
+        let read = stdout.map(|stdout| stdout.take(LARGEST).read_to_string(&mut text));
+        let _ = tell.send(read.is_some_and(|read| read.is_ok()).then_some(text));
+    });
+    let ends = Instant::now() + LONGEST;
+    let answer = told.recv_timeout(LONGEST);
+    let status = loop {
+        match child.try_wait().map_err(|e| failed(&e.to_string()))? {
+            Some(status) => break Some(status),
+            None if Instant::now() >= ends => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    let (Some(status), Ok(text)) = (status, answer) else {
+        return Err(failed(&format!("no answer within {} s", LONGEST.as_secs())));
+    };
+    let text = text.unwrap_or_default();
+    if !status.success() {
+        let is_unknown = text.contains("credentials not found");
+        return if is_unknown { Ok(None) } else { Err(failed(text.trim())) };
+    }
+    let found = decode_json(&text).map_err(|e| failed(&e))?;
+    let (user, secret) = (found.text_at(&["Username"]), found.text_at(&["Secret"]));
+    Ok((!user.is_empty() && !secret.is_empty()).then(|| basic(user, secret)))
+}
