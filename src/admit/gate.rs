@@ -133,7 +133,8 @@ impl Gate {
     pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>, lost: &[String]) -> Gate {
         let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
         let of_kind = |kind: &str| -> Vec<_> {
-            let all = loaded.policies.iter().filter(|p| p.document.text_at(&["kind"]) == kind);
+            let usable = loaded.policies.iter().filter(|p| p.refused.is_none());
+            let all = usable.filter(|p| p.document.text_at(&["kind"]) == kind);
             all.map(|p| lower::policy(&defaulted(&p.document), lower::Place::Server)).collect()
         };
         let chain = |kind: &str| {

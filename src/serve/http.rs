@@ -144,8 +144,9 @@ async fn metrics(Shared(state): Shared<App>) -> Response {
 async fn ready(Shared(state): Shared<App>) -> Response {
     let now = state.store.current();
     let mut text = format!("policies {} generation {}\n", now.policies, now.generation);
-    for problem in &now.problems {
-        text.push_str(problem);
+    let notices = now.notices.iter().map(|notice| format!("notice: {notice}"));
+    for line in now.problems.iter().cloned().chain(notices) {
+        text.push_str(&line);
         text.push('\n');
     }
     if state.draining.load(Ordering::Relaxed) {

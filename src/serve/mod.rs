@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod pace;
 pub mod policies;
 pub mod reports;
+mod retained;
 pub mod selfmade;
 mod tally;
 pub mod tls;
@@ -192,9 +193,7 @@ pub async fn until(
     let state = Arc::new(state.with_tracer(tracer));
     let first = state.store.current();
     state.metrics.loaded(&first);
-    for problem in &first.problems {
-        tracing::error!(problem, "policies");
-    }
+    let logged = watch::Logged::of(&first);
     for policy in first.gate.engine().set().policies() {
         if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_for_later(rule)) {
             tracing::warn!(policy = policy.key(), rule = &*rule.name, "rules that generate are not run");
@@ -202,7 +201,7 @@ pub async fn until(
     }
     let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, a)| *a) };
     started(addresses, &first);
-    let watched = watch::policies(state.clone());
+    let watched = watch::policies(state.clone(), logged);
     let renewed = certificates.clone().map(|c| watch::certificates(c, settings.tls.clone()));
     let (close, closes) = channel::channel(false);
     let serve = |listener, router, certificates| {
