@@ -20,6 +20,12 @@ use super::flags::{self, Flag, Parsed, Takes, flag};
 const FLAGS: &[Flag] = &[
     flag("policies", Takes::List, "files and folders with policies, exceptions and bindings"),
     flag(
+        "require-policies",
+        Takes::Number,
+        "refuse requests, and be not ready, while fewer policies than this can be evaluated",
+    )
+    .default("0"),
+    flag(
         "data",
         Takes::List,
         "files and folders with objects that rules ask for: namespaces, ConfigMaps, roles, parameters",
@@ -154,6 +160,8 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
             data: paths("data").collect(),
             settings: file("config-map"),
             metrics: file("metrics-config-map"),
+            required: usize::try_from(parsed.number("require-policies"))
+                .map_err(|_| "--require-policies must not be negative")?,
         },
         settings: ConfigMaps {
             settings: place(parsed, "config-map-name")?,

@@ -152,7 +152,8 @@ async fn ready(Shared(state): Shared<App>) -> Response {
     if state.draining.load(Ordering::Relaxed) {
         return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_string() + &text).into_response();
     }
-    let status = if now.complete { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+    let is_ready = now.complete && now.gate.shortage().is_none();
+    let status = if is_ready { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
     (status, text).into_response()
 }
 

@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub again: Option<Duration>,
     /// How often policies were read before.
     pub generation: u64,
-    /// Whether every policy that must be evaluated can be.
+    /// Whether every policy that must be evaluated can be. There may still be fewer than are required.
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
@@ -57,6 +57,8 @@ pub struct Places {
     pub settings: Option<PathBuf>,
     /// A file with what they set about metrics.
     pub metrics: Option<PathBuf>,
+    /// How many policies must be usable.
+    pub required: usize,
 }
 
 /// What files last gave.
@@ -156,10 +158,9 @@ fn read(
             Arc::new(Data::with(objects, known))
         }
     };
-    let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
     let notices = notices(&all);
     let asks_others = all.policies.iter().any(|p| reaches_out(&p.document, around));
-    let mut gate = Gate::new(all, cluster, &lost).with_recall(around.remembered);
+    let mut gate = Gate::new(all, cluster, &lost).with_recall(around.remembered).with_required(places.required);
     let link = around.link.as_ref();
     if let Some(map) = config_map(&places.settings, || link?.settings(), &mut problems) {
         let settings = Settings::of(&map);
@@ -170,7 +171,9 @@ fn read(
     let exposure = map.as_ref().map(Exposure::of).unwrap_or_default();
     problems.extend(exposure.problems.iter().cloned());
     problems.extend(gate.broken().iter().map(ToString::to_string));
+    problems.extend(gate.shortage());
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
+    let policies = gate.usable();
     let pace = Pace::new(asks_others);
     Snapshot { gate, problems, notices, again, generation, complete, policies, exposure, pace }
 }

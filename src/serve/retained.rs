@@ -94,7 +94,12 @@ impl<T> Retained<T> {
             smaller: Vec::new(),
         };
         for (argument, (_, loaded)) in read.iter().enumerate() {
-            let of_known = |n: &&Notice| n.cause == Cause::Empty && self.files.contains_key(&n.place);
+            // What is still in use of them is reported below.
+            let of_known = |n: &&Notice| match n.cause {
+                Cause::Empty => self.files.contains_key(&n.place),
+                Cause::NoMatch => self.files.values().any(|file| file.argument == argument),
+                _ => false,
+            };
             let told = loaded.notices.iter().filter(|n| !of_known(n));
             round.current.problems.extend(told.map(ToString::to_string));
             for source in &loaded.sources {

@@ -5,6 +5,7 @@
 mod answers;
 mod faults;
 mod life;
+mod policies;
 mod recorded;
 mod server;
 mod settings;
