@@ -266,15 +266,19 @@ impl Gate {
         subject::request(incoming, &*self.cluster, self.engine.profile(), self.engine.functions())
     }
 
-    /// The kind and names of policies that a path names and that are not known; the failure policy of these is not known either.
-    pub fn unknown<'r>(&self, route: &'r Route) -> Option<(&'static str, Vec<&'r str>)> {
+    /// Which policies that a path names are not known; their failure policy is not known either.
+    pub fn unknown(&self, route: &Route) -> Option<String> {
         let (kind, names) = route.named()?;
         let known = self.engine.set().policies();
         let is_known = |name: &str| known.iter().any(|p| *p.kind == *kind && *p.name == *name);
         let is_ignored = |name: &str| self.ignored.iter().any(|(of, n)| of == kind && n == name);
         let unknown: Vec<&str> =
             names.iter().map(|n| &**n).filter(|name| !is_known(name) && !is_ignored(name)).collect();
-        (names.is_empty() || !unknown.is_empty()).then_some((kind, unknown))
+        match unknown.get(..NAMED.min(unknown.len())).unwrap_or_default() {
+            [] if names.is_empty() => Some(format!("the path names no {kind}")),
+            [] => None,
+            some => Some(format!("the path names a {kind} that is not known: {}", some.join(", "))),
+        }
     }
 
     /// What is answered to all requests of a path because policies that must be evaluated cannot be.
@@ -289,12 +293,8 @@ impl Gate {
         if let Some(text) = self.shortage() {
             return Some(Answer::denied(text));
         }
-        if let Some((kind, names)) = self.unknown(route) {
-            let names: Vec<&str> = names.into_iter().take(NAMED).collect();
-            return Some(Answer::denied(match names[..] {
-                [] => format!("the path names no {kind}"),
-                _ => format!("the path names a {kind} that is not known: {}", names.join(", ")),
-            }));
+        if let Some(text) = self.unknown(route) {
+            return Some(Answer::denied(text));
         }
         let (namespace, name) = route.single()?;
         let kind = if namespace.is_some() { "Policy" } else { "ClusterPolicy" };

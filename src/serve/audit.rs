@@ -14,6 +14,8 @@ use crate::policy_set::outcomes::Outcomes;
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
+use super::refusals::Refused;
+
 /// Where lines go.
 pub struct Audit {
     path: PathBuf,
@@ -147,6 +149,19 @@ pub fn line(time: &str, path: &str, incoming: &Incoming, decision: &Decision, mi
     line.insert("milliseconds", Value::Float(milliseconds));
     line.insert("results", results(&decision.outcomes));
     Value::Map(line)
+}
+
+/// The line of reviews that were refused before policies were evaluated, for the same reason.
+pub fn refused(time: &str, of: &Refused, count: u64) -> Value {
+    object([
+        ("time", time.into()),
+        ("stage", "refused".into()),
+        ("path", Value::from(&*of.path)),
+        ("status", Value::Int(of.status.into())),
+        ("reason", of.reason.into()),
+        ("message", Value::from(&*of.text)),
+        ("count", Value::Int(i64::try_from(count).unwrap_or(i64::MAX))),
+    ])
 }
 
 /// The line of results that came after the answer.

@@ -23,6 +23,7 @@ use crate::report::policy_report::{Entry, PolicyFacts, shown_status};
 use crate::value::{Str, Value};
 
 use super::policies::Snapshot;
+use super::threads::STACK;
 
 /// How many decisions may wait.
 const WAITING: usize = 1000;
@@ -77,7 +78,7 @@ impl Reporter {
         let (send, receive) = sync_channel(WAITING);
         let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "ephor".into());
         let writer = Writer { cluster, wanted, host, pending: BTreeMap::new(), counters: counters.clone() };
-        let thread = std::thread::Builder::new().name("reports".into()).spawn(move || writer.run(&receive));
+        let thread = std::thread::Builder::new().name("reports".into()).stack_size(STACK).spawn(move || writer.run(&receive));
         Reporter { send: Mutex::new(Some(send)), writer: Mutex::new(thread.ok()), counters }
     }
 
