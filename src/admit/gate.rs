@@ -3,7 +3,7 @@
 //! In: loaded policies and a cluster. Out: for each review an [`Answer`] with what led to it. A gate never
 //! changes; new policies make a new one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ use super::data::Cluster;
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
 use super::subject;
-use crate::value::Value;
+use crate::value::{Str, Value};
 
 /// Policies that are ready to decide.
 pub struct Gate {
@@ -34,6 +34,8 @@ pub struct Gate {
     asking: Chain,
     cluster: Arc<dyn Cluster>,
     broken: Vec<Finding>,
+    /// The names of policies that can be evaluated, by kind.
+    known: HashMap<Str, HashSet<Str>>,
     /// Kinds and names of policies that cannot be evaluated and say that their errors are ignored.
     ignored: HashSet<(String, String)>,
     lost: Option<String>,
@@ -158,6 +160,10 @@ impl Gate {
         let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
         let count = usable.clone().count();
         let policies = sorted(usable.filter_map(|p| p.policy.clone()).collect());
+        let mut known: HashMap<Str, HashSet<Str>> = HashMap::new();
+        for policy in &policies {
+            known.entry(policy.kind.clone()).or_default().insert(policy.name.clone());
+        }
         let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
         let functions = Context { world: Some(cluster.clone()), ..Context::default() };
         let engine = Engine::new(set)
@@ -166,7 +172,19 @@ impl Gate {
             .with_sources(cluster.clone());
         let lost = lost.first().cloned();
         let (usable, required) = (count, 0);
-        Gate { engine, changing, asking, cluster, broken, ignored, lost, usable, required, settings: None }
+        Gate {
+            engine,
+            changing,
+            asking,
+            cluster,
+            broken,
+            known,
+            ignored,
+            lost,
+            usable,
+            required,
+            settings: None,
+        }
     }
 
     /// The same gate, refusing requests while fewer policies than this can be evaluated.
@@ -269,8 +287,8 @@ impl Gate {
     /// Which policies that a path names are not known; their failure policy is not known either.
     pub fn unknown(&self, route: &Route) -> Option<String> {
         let (kind, names) = route.named()?;
-        let known = self.engine.set().policies();
-        let is_known = |name: &str| known.iter().any(|p| *p.kind == *kind && *p.name == *name);
+        let known = self.known.get(kind);
+        let is_known = |name: &str| known.is_some_and(|names| names.contains(name));
         let is_ignored = |name: &str| self.ignored.iter().any(|(of, n)| of == kind && n == name);
         let unknown: Vec<&str> =
             names.iter().map(|n| &**n).filter(|name| !is_known(name) && !is_ignored(name)).collect();

@@ -147,7 +147,7 @@ impl<'de> serde::de::Visitor<'de> for Seed<'_> {
 
     fn visit_map<A: serde::de::MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
         let mut entries = Vec::new();
-        let mut inside = self.inside()?;
+        let inside = self.inside()?;
         while let Some(key) = map.next_key_seed(KeySeed(inside.strings))? {
             let seed = Seed { strings: &mut *inside.strings, levels: inside.levels };
             entries.push((key, map.next_value_seed(seed)?));

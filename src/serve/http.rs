@@ -39,8 +39,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many reviews may wait for quick results that only audit. More of them would push each other out of the
 /// processors' caches: the results of the next ones are made before their answers.
 const AFTERWARDS: usize = 2;
-/// How many bodies may be arriving for each review that may be under way.
-const ARRIVING: usize = 8;
+/// How many bodies may be arriving for each review that may be under way, and in any case.
+const ARRIVING: (usize, usize) = (8, 1024);
 /// How many paths that name policies which are not known are reported.
 const UNKNOWN_PATHS: usize = 100;
 
@@ -112,7 +112,7 @@ impl State {
     ) -> Result<State, String> {
         let Others { audit, reporter, tracer } = others;
         let (running, auditing) = (Semaphore::new(limits.running), Semaphore::new(limits.auditing));
-        let arriving = limits.running.saturating_mul(ARRIVING);
+        let arriving = limits.running.saturating_mul(ARRIVING.0).max(ARRIVING.1);
         let most = limits.running.saturating_add(limits.auditing);
         Ok(State {
             store,
@@ -250,7 +250,8 @@ async fn accepted(
     body: Body,
 ) -> Result<Job, Undecodable> {
     let route = Route::parse(uri.path()).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
-    state.metrics.request(method, uri.path(), &route);
+    let is_known = state.store.current().gate.unknown(&route).is_none();
+    state.metrics.request(method, uri.path(), &route, is_known);
     if *method != Method::POST {
         return Err(Undecodable::new(405, "reviews are sent with POST"));
     }

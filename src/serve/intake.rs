@@ -203,10 +203,9 @@ impl Intake {
     fn enter(self: &Arc<Self>, size: usize) -> Result<Ticket, Undecodable> {
         let evict = Arc::new(Notify::new());
         let mut held = self.held();
-        if held.arriving.len() >= self.arriving && !held.evict(|held| held.arriving.len() < self.arriving) {
-            return Err(no_room());
-        }
-        if size > 0 && !held.has_room(size, self.most) {
+        // A body that comes at once is never the oldest.
+        held.evict(Duration::ZERO, |held| held.arriving.len() < self.arriving);
+        if size > 0 && !held.has_room(size, self.limit(size)) {
             return Err(no_room());
         }
         let number = held.next;
@@ -223,13 +222,18 @@ impl Intake {
         let mut held = self.held();
         // It does not make way for itself.
         let Some(mut own) = held.arriving.remove(&ticket.number) else { return Err(no_room()) };
-        let has_room = held.has_room(bytes, self.most);
+        let has_room = held.has_room(bytes, self.limit(own.bytes + bytes));
         if has_room {
             own.bytes += bytes;
             held.bytes += bytes;
         }
         held.arriving.insert(ticket.number, own);
         if has_room { Ok(()) } else { Err(no_room()) }
+    }
+
+    /// How many bytes may be held so that there is room for a body: some is kept for small ones.
+    fn limit(&self, size: usize) -> usize {
+        if size <= SMALL { self.most + self.most / 8 } else { self.most }
     }
 
     /// Takes room for a whole body, and waits for it while others are answered.
@@ -257,14 +261,14 @@ impl Held {
     /// Whether there is room, or some that have been arriving for long have made it.
     fn has_room(&mut self, bytes: usize, most: usize) -> bool {
         let fits = |held: &mut Held| held.bytes.saturating_add(bytes) <= most;
-        fits(self) || self.evict(fits)
+        fits(self) || self.evict(LONG, fits)
     }
 
-    /// Gives up bodies that have been arriving for long, the oldest first, until there is what is needed.
-    fn evict(&mut self, enough: impl Fn(&mut Held) -> bool) -> bool {
+    /// Gives up bodies that have been arriving for a while, the oldest first, until there is what is needed.
+    fn evict(&mut self, after: Duration, enough: impl Fn(&mut Held) -> bool) -> bool {
         while !enough(self) {
             match self.arriving.first_key_value() {
-                Some((_, oldest)) if oldest.since.elapsed() >= LONG => {}
+                Some((_, oldest)) if oldest.since.elapsed() >= after => {}
                 _ => return false,
             }
             let Some((_, oldest)) = self.arriving.pop_first() else { return false };

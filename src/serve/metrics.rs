@@ -135,13 +135,14 @@ impl Metrics {
     }
 
     /// Counts an HTTP request.
-    pub fn request(&self, method: &Method, path: &str, route: &Route) {
+    pub fn request(&self, method: &Method, path: &str, route: &Route, is_known: bool) {
         // Whoever sends requests must not be able to make labels without end.
         let known = [Method::POST, Method::GET, Method::PUT, Method::DELETE, Method::HEAD, Method::PATCH];
         let method = if known.contains(method) { method.as_str() } else { "other" };
         let path = match route.named().is_none() && route.single().is_none() {
             true => path,
-            false => self.label(path),
+            false if is_known => self.label(path),
+            false => "other",
         };
         self.families.load().http.with(&[method, path]).inc();
     }

@@ -15,6 +15,7 @@ pub mod metrics;
 mod operation;
 pub mod pace;
 pub mod policies;
+mod redact;
 mod refusals;
 pub mod reports;
 mod retained;
