@@ -82,7 +82,10 @@ pub fn findings(policies: &Policies, definitions: &[Value]) -> Vec<Finding> {
 }
 
 fn of_policy(policy: &LoadedPolicy, definitions: &[Value], all: &mut Vec<Finding>) {
-    if let Some(why) = &policy.refused {
+    let kind = policy.document.text_at(&["kind"]);
+    let is_native = matches!(kind, "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy");
+    // What is wrong with those of Kubernetes is shown field by field.
+    if let Some(why) = policy.refused.as_ref().filter(|_| !is_native) {
         all.push(at_line(
             policy,
             policy.line,
@@ -96,8 +99,7 @@ fn of_policy(policy: &LoadedPolicy, definitions: &[Value], all: &mut Vec<Finding
     for (field, text) in faults_of_rules(policy) {
         all.push(in_expression(policy, &field, &text, Severity::Error));
     }
-    let kind = policy.document.text_at(&["kind"]);
-    if matches!(kind, "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy") {
+    if is_native {
         let stored = defaulted(&policy.document);
         if let Err(refusal) = check(&stored, &mut Judge::new(&stored)) {
             if refusal.causes.is_empty() {
@@ -268,5 +270,30 @@ spec:
     fn a_good_policy_gives_nothing_to_say() {
         assert!(told(&format!("{HEAD}  - expression: has(object.spec)\n")).is_empty());
         assert_eq!(told("a: [").len(), 1);
+    }
+
+    #[test]
+    fn policies_and_bindings_that_an_api_server_refuses_are_errors() {
+        let head = "apiVersion: admissionregistration.k8s.io/v1\n";
+        for (text, field) in [
+            (
+                "kind: ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\nspec: {policyName: p, validationActions: [deny]}",
+                "spec.validationActions[0]: Unsupported value",
+            ),
+            (
+                "kind: ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\nspec: {validationActions: [Deny]}",
+                "spec.policyName: Required value",
+            ),
+            (
+                "kind: ValidatingAdmissionPolicy\nmetadata: {name: p}\nspec: {validations: [{expression: 'true'}], matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [Create], resources: [pods]}]}}",
+                "operations[0]: Unsupported value",
+            ),
+        ] {
+            let source = SourceText { name: "p.yaml".into(), text: format!("{head}{text}\n") };
+            let loaded = load::argument_for(&[source], load::Reader::Server);
+            let found = findings(&loaded, &[]);
+            assert!(found.len() == 1 && found[0].severity == Severity::Error, "{found:?}");
+            assert!(found[0].text.contains(field), "{found:?}");
+        }
     }
 }

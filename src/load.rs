@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::api::admission::defaulted;
+use crate::api::admission::{check, defaulted};
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
@@ -19,9 +19,12 @@ use crate::ir::review::{Exemption, Proxy};
 use crate::ir::{Exception, Policy};
 use crate::kubernetes::Kinds;
 use crate::lower;
+use crate::lower::admission::Judge;
 use crate::sources::files::SourceText;
 use crate::value::place::PathPart;
 use crate::value::{Str, Value};
+
+mod served;
 
 /// A policy with what is known about it.
 #[derive(Clone, Debug)]
@@ -63,6 +66,10 @@ pub struct Problem {
     pub fatal: bool,
     /// Whether it is about a document that is no policy at all.
     pub foreign: bool,
+    /// Whether requests are refused while it lasts: not of a policy that says that its errors are ignored.
+    pub fail_closed: bool,
+    /// The kind and name of the policy that it is about, as far as a server knows it.
+    pub policy: Option<(String, String)>,
 }
 
 impl std::fmt::Display for Problem {
@@ -194,7 +201,8 @@ pub enum Reader {
     /// A command that applies policies: admission policies of Kubernetes in the versions that the reference's
     /// commands read.
     Command,
-    /// A server, which takes all versions that an API server takes.
+    /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API
+    /// server refuses, and leaves out nothing that may be a policy without naming it.
     Server,
 }
 
@@ -244,6 +252,25 @@ impl Policies {
         }
     }
 
+    /// The names of all policies and bindings with their kinds and namespaces.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let policies = self.policies.iter().map(|p| {
+            let namespace = p.document.text_at(&["metadata", "namespace"]);
+            format!("{} {namespace}/{}", p.document.text_at(&["kind"]), p.name)
+        });
+        policies.chain(self.bindings.iter().map(|(of, binding)| format!("{of}Binding {}", binding.name)))
+    }
+
+    /// Whether there is nothing in it that has an effect.
+    pub fn is_empty(&self) -> bool {
+        let Policies { policies, exceptions, exemptions, bindings, cleanups, .. } = self;
+        policies.is_empty()
+            && exceptions.is_empty()
+            && exemptions.is_empty()
+            && bindings.is_empty()
+            && cleanups.is_empty()
+    }
+
     /// Why nothing can be evaluated: the first policy of those that are asked whose expressions do not
     /// compile.
     pub fn uncompiled(&self, asked: Asked) -> Option<String> {
@@ -278,6 +305,8 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
             text: e.message,
             fatal: true,
             foreign: false,
+            fail_closed: true,
+            policy: None,
         })],
         Ok(documents) => documents
             .into_iter()
@@ -293,6 +322,8 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
                     ),
                     fatal: false,
                     foreign: false,
+                    fail_closed: true,
+                    policy: None,
                 })],
             })
             .collect(),
@@ -302,6 +333,9 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
 fn one(d: &Document, reader: Reader) -> Vec<Item> {
     if d.value.is_null() {
         return Vec::new();
+    }
+    if reader == Reader::Server {
+        return served::items(d);
     }
     if d.value.text_at(&["apiVersion"]) == "v1" && d.value.text_at(&["kind"]) == "List" {
         return list(d, reader);
@@ -325,6 +359,8 @@ fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
         text,
         fatal,
         foreign: false,
+        fail_closed: true,
+        policy: None,
     })
 }
 
@@ -436,6 +472,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             if let Some(text) = refused() {
                 return Some(left(d, &[], text, false));
             }
+            let refused = (reader == Reader::Server).then(|| refusal(value)).flatten();
             let loaded = LoadedPolicy {
                 name: value.text_at(&["metadata", "name"]).into(),
                 policy: Some(Arc::new(lower::admission::offline::policy(value))),
@@ -444,7 +481,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
                 line: d.line,
                 text: d.text.clone(),
                 rule_count: 1,
-                refused: None,
+                refused,
                 uncompiled: None,
                 faults: Vec::new(),
             };
@@ -456,12 +493,21 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             }
             let (kind, mut binding) = lower::admission::offline::binding(value);
             if reader == Reader::Server {
+                if let Some(text) = refusal(value) {
+                    return Some(left(d, &[], text, false));
+                }
                 binding = lower::admission::binding(&defaulted(value));
             }
             Some(Item::Binding(Box::new((kind, binding))))
         }
         _ => None,
     }
+}
+
+/// Why an API server refuses a policy or binding.
+fn refusal(value: &Value) -> Option<String> {
+    let stored = defaulted(value);
+    check(&stored, &mut Judge::new(&stored)).err().map(|refusal| refusal.message)
 }
 
 /// The version of the objects that only the command line reads.

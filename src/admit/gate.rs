@@ -3,6 +3,7 @@
 //! In: loaded policies and a cluster. Out: for each review an [`Answer`] with what led to it. A gate never
 //! changes; new policies make a new one.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +12,8 @@ use crate::engine::admission::Chain;
 use crate::engine::{Profile, Request};
 use crate::functions::Context;
 use crate::ir::Policy;
-use crate::load::{LoadedPolicy, Policies};
+use crate::ir::admission::OnFailure;
+use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::lower::admission as lower;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Asked;
@@ -23,7 +25,7 @@ use super::data::Cluster;
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
 use super::subject;
-use crate::value::Value;
+use crate::value::{Str, Value};
 
 /// Policies that are ready to decide.
 pub struct Gate {
@@ -32,7 +34,14 @@ pub struct Gate {
     asking: Chain,
     cluster: Arc<dyn Cluster>,
     broken: Vec<Finding>,
+    /// The names of policies that can be evaluated, by kind.
+    known: HashMap<Str, HashSet<Str>>,
+    /// Kinds and names of policies that cannot be evaluated and say that their errors are ignored.
+    ignored: HashSet<(String, String)>,
     lost: Option<String>,
+    /// How many policies can be evaluated, and how many have to be.
+    usable: usize,
+    required: usize,
     settings: Option<Arc<Settings>>,
 }
 
@@ -79,16 +88,16 @@ impl Deadline {
 
     /// What follows for policies that there was no time for.
     pub(super) fn refusal(&self, left: &[Arc<Policy>]) -> Option<Refusal> {
-        out_of_time(left.iter().map(AsRef::as_ref))
+        out_of_time(left.iter().filter(|p| p.fail_closed).map(|p| &*p.name))
     }
 }
 
 /// How many policies a text names.
 const NAMED: usize = 10;
 
-/// Policies that there was no time for refuse the request when they fail closed.
-fn out_of_time<'p>(left: impl Iterator<Item = &'p Policy>) -> Option<Refusal> {
-    let closed: Vec<&str> = left.filter(|p| p.fail_closed).map(|p| &*p.name).collect();
+/// Policies that fail closed, and that there was no time for, refuse the request.
+fn out_of_time<'p>(closed: impl Iterator<Item = &'p str>) -> Option<Refusal> {
+    let closed: Vec<&str> = closed.collect();
     let more = if closed.len() > NAMED { " and others" } else { "" };
     (!closed.is_empty()).then(|| Refusal {
         message: format!(
@@ -133,7 +142,8 @@ impl Gate {
     pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>, lost: &[String]) -> Gate {
         let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
         let of_kind = |kind: &str| -> Vec<_> {
-            let all = loaded.policies.iter().filter(|p| p.document.text_at(&["kind"]) == kind);
+            let usable = loaded.policies.iter().filter(|p| p.refused.is_none());
+            let all = usable.filter(|p| p.document.text_at(&["kind"]) == kind);
             all.map(|p| lower::policy(&defaulted(&p.document), lower::Place::Server)).collect()
         };
         let chain = |kind: &str| {
@@ -141,15 +151,57 @@ impl Gate {
             Chain::new(of_kind(kind), bindings.collect())
         };
         let (changing, asking) = (chain("MutatingAdmissionPolicy"), chain("ValidatingAdmissionPolicy"));
+        let closed = broken.iter().any(|b| b.fail_closed);
+        let of_problem = |p: &Problem| (!p.fail_closed).then(|| p.policy.clone()).flatten();
+        let unread = loaded.problems.iter().filter_map(of_problem);
+        let refused = loaded.policies.iter().filter(|p| !closed && finding(p).is_some());
+        let refused = refused.map(|p| (p.document.text_at(&["kind"]).to_string(), p.name.clone()));
+        let ignored = unread.chain(refused).collect();
         let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
+        let count = usable.clone().count();
         let policies = sorted(usable.filter_map(|p| p.policy.clone()).collect());
+        let mut known: HashMap<Str, HashSet<Str>> = HashMap::new();
+        for policy in &policies {
+            known.entry(policy.kind.clone()).or_default().insert(policy.name.clone());
+        }
         let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
         let functions = Context { world: Some(cluster.clone()), ..Context::default() };
         let engine = Engine::new(set)
             .with_profile(Profile::cluster())
             .with_functions(functions)
             .with_sources(cluster.clone());
-        Gate { engine, changing, asking, cluster, broken, lost: lost.first().cloned(), settings: None }
+        let lost = lost.first().cloned();
+        let (usable, required) = (count, 0);
+        Gate {
+            engine,
+            changing,
+            asking,
+            cluster,
+            broken,
+            known,
+            ignored,
+            lost,
+            usable,
+            required,
+            settings: None,
+        }
+    }
+
+    /// The same gate, refusing requests while fewer policies than this can be evaluated.
+    pub fn with_required(mut self, policies: usize) -> Gate {
+        self.required = policies;
+        self
+    }
+
+    /// Why there are too few policies, if there are.
+    pub fn shortage(&self) -> Option<String> {
+        let Gate { usable, required, .. } = self;
+        (usable < required).then(|| format!("{usable} policies can be evaluated, {required} are required"))
+    }
+
+    /// How many policies can be evaluated.
+    pub fn usable(&self) -> usize {
+        self.usable
     }
 
     /// The same gate with another profile, for recordings that were made without a cluster.
@@ -245,27 +297,57 @@ impl Gate {
         subject::request(incoming, &*self.cluster, self.engine.profile(), self.engine.functions())
     }
 
+    /// Which policies that a path names are not known; their failure policy is not known either.
+    pub fn unknown(&self, route: &Route) -> Option<String> {
+        let (kind, names) = route.named()?;
+        let known = self.known.get(kind);
+        let is_known = |name: &str| known.is_some_and(|names| names.contains(name));
+        let is_ignored = |name: &str| self.ignored.iter().any(|(of, n)| of == kind && n == name);
+        let unknown: Vec<&str> =
+            names.iter().map(|n| &**n).filter(|name| !is_known(name) && !is_ignored(name)).collect();
+        match unknown.get(..NAMED.min(unknown.len())).unwrap_or_default() {
+            [] if names.is_empty() => Some(format!("the path names no {kind}")),
+            [] => None,
+            some => Some(format!("the path names a {kind} that is not known: {}", some.join(", "))),
+        }
+    }
+
+    /// What is answered to all requests of a path because policies that must be evaluated cannot be.
+    fn unanswerable(&self, route: &Route) -> Option<Answer> {
+        if let Some(broken) = self.broken.iter().find(|b| b.fail_closed) {
+            let text = format!("policy {} cannot be evaluated: {}", broken.policy, broken.text);
+            return Some(Answer::denied(text));
+        }
+        if let Some(place) = &self.lost {
+            return Some(Answer::denied(format!("policies of {place} cannot be read")));
+        }
+        if let Some(text) = self.shortage() {
+            return Some(Answer::denied(text));
+        }
+        if let Some(text) = self.unknown(route) {
+            return Some(Answer::denied(text));
+        }
+        let (namespace, name) = route.single()?;
+        let kind = if namespace.is_some() { "Policy" } else { "ClusterPolicy" };
+        let is_ignored = || self.ignored.iter().any(|(of, n)| of == kind && n == name);
+        if self.engine.set().policies().iter().any(|p| route.asks(p)) || is_ignored() {
+            return None;
+        }
+        let key = format!("{}/{name}", namespace.unwrap_or_default());
+        let resource = if namespace.is_some() { "policies" } else { "clusterpolicies" };
+        Some(Answer::denied(format!(
+            "failed to fetch policy with key: key {key}: {resource}.kyverno.io \"{name}\" not found"
+        )))
+    }
+
     /// Answers a review.
     pub fn answer(&self, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
         let settings = self.settings.as_deref().filter(|s| s.leaves_out());
         if settings.is_some_and(|settings| self.is_left_out(settings, incoming)) {
             return Decision::default();
         }
-        if let Some(broken) = self.broken.iter().find(|b| b.fail_closed) {
-            let text = format!("policy {} cannot be evaluated: {}", broken.policy, broken.text);
-            return Decision::of(Answer::denied(text));
-        }
-        if let Some(place) = &self.lost {
-            return Decision::of(Answer::denied(format!("policies of {place} cannot be read")));
-        }
-        if let Some((namespace, name)) = route.single()
-            && !self.engine.set().policies().iter().any(|p| route.asks(p))
-        {
-            let key = format!("{}/{name}", namespace.unwrap_or_default());
-            let resource = if namespace.is_some() { "policies" } else { "clusterpolicies" };
-            return Decision::of(Answer::denied(format!(
-                "failed to fetch policy with key: key {key}: {resource}.kyverno.io \"{name}\" not found"
-            )));
+        if let Some(denied) = self.unanswerable(route) {
+            return Decision::of(denied);
         }
         match route.phase {
             Phase::Validate => super::verdict::decide(self, route, incoming, deadline),
@@ -275,8 +357,18 @@ impl Gate {
 
     /// What is answered when time ran out before the policies of a path were ready.
     pub fn late(&self, route: &Route) -> Decision {
+        if let Some(denied) = self.unanswerable(route) {
+            return Decision::of(denied);
+        }
         let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
-        let denial = out_of_time(asked.map(AsRef::as_ref));
+        let closed = asked.filter(|p| p.fail_closed).map(|p| &*p.name);
+        let chain = match route.phase {
+            Phase::Validate => &self.asking,
+            Phase::Mutate => &self.changing,
+        };
+        let native = chain.hooks.iter().filter(|_| route.asks_kubernetes());
+        let native = native.filter(|h| h.policy.failure != OnFailure::Ignore).map(|h| &*h.policy.name);
+        let denial = out_of_time(closed.chain(native));
         Decision::of(Answer { denial, ..Answer::default() })
     }
 

@@ -6,6 +6,10 @@
 use crate::document::json;
 use crate::value::{Map, Str, Value};
 
+/// How deeply a review may nest. An API server takes objects of 10,000 levels, and a review has them below others.
+/// Whoever decodes and evaluates reviews needs a stack that is large enough for that.
+pub const DEPTH: usize = 10_100;
+
 /// A review as it came.
 #[derive(Clone, Debug)]
 pub struct Incoming {
@@ -52,7 +56,7 @@ pub fn decode(content_type: &str, body: &[u8]) -> Result<Incoming, Undecodable> 
     }
     let unreadable = |text: String| Undecodable::new(417, text);
     let text = std::str::from_utf8(body).map_err(|e| unreadable(format!("the body is not UTF-8: {e}")))?;
-    let review = json::parse(text).map_err(unreadable)?;
+    let review = json::parse_deep(text, DEPTH).map_err(unreadable)?;
     let Value::Map(review) = review else {
         return Err(unreadable(format!("json: cannot unmarshal {} into an AdmissionReview", word(&review))));
     };
@@ -128,6 +132,32 @@ mod tests {
         assert_eq!(refused("application/json", r#"{"request":null}"#).0, 400);
         assert_eq!(refused("application/json", "{\"request\":{").0, 417);
         assert_eq!(refused("application/json", "[]").0, 417);
+    }
+
+    /// A review with an object of so many levels.
+    fn deep(levels: usize) -> String {
+        format!(
+            "{{\"request\":{{\"uid\":\"u\",\"object\":{{\"a\":{}1{}}}}}}}",
+            "{\"b\":[".repeat(levels / 2),
+            "]}".repeat(levels / 2)
+        )
+    }
+
+    #[test]
+    fn what_an_api_server_may_send_can_be_read_and_what_is_deeper_is_refused() {
+        let work = || {
+            let text = deep(10_000);
+            let review = decode("application/json", text.as_bytes()).unwrap();
+            let object = review.object("object");
+            assert!(object.json_eq(&object.with_float_numbers()));
+            assert!(crate::value::print::json(&object).len() > 30_000);
+            drop((review, object));
+            let refusal = decode("application/json", deep(20_000).as_bytes()).unwrap_err();
+            assert_eq!((refusal.status, refusal.text.starts_with("exceeded max depth")), (417, true));
+            assert_eq!(decode("application/json", "[".repeat(1 << 20).as_bytes()).unwrap_err().status, 417);
+        };
+        let stack = std::env::var("STACK_KB").map_or(16 << 20, |s| s.parse::<usize>().unwrap() << 10);
+        std::thread::Builder::new().stack_size(stack).spawn(work).unwrap().join().unwrap();
     }
 
     #[test]

@@ -80,7 +80,11 @@ impl Route {
     pub fn parse(path: &str) -> Option<Route> {
         for (prefix, phase, kind) in NAMED {
             if let Some(rest) = path.strip_prefix(prefix).filter(|r| r.is_empty() || r.starts_with('/')) {
-                let names = rest.split('/').filter(|n| !n.is_empty()).map(String::from).collect();
+                let mut names: Vec<String> =
+                    rest.split('/').filter(|n| !n.is_empty()).map(String::from).collect();
+                // The same names are the same path.
+                names.sort();
+                names.dedup();
                 let kinds = Kinds::Named(kind);
                 return Some(Route { phase, kinds, fails: None, names: Some(names), namespace: None });
             }
@@ -130,6 +134,14 @@ impl Route {
         }
     }
 
+    /// The kind and names of policies with expressions that it names.
+    pub fn named(&self) -> Option<(&'static str, &[String])> {
+        match (&self.kinds, self.names.as_deref()) {
+            (Kinds::Named(kind), Some(names)) => Some((kind, names)),
+            _ => None,
+        }
+    }
+
     /// Whether it asks a policy.
     pub fn asks(&self, policy: &Policy) -> bool {
         let kind = match &self.kinds {
@@ -154,7 +166,7 @@ mod tests {
         assert_eq!(fine.as_ref().and_then(Route::single), Some((Some("shop"), "need-team")));
         let one = Route::parse("/validate/ignore/finegrained/need-team");
         assert_eq!(one.as_ref().and_then(Route::single), Some((None, "need-team")));
-        let several = Route::parse("/vpol/a/b").and_then(|r| r.names);
+        let several = Route::parse("/vpol/b/a/b").and_then(|r| r.names);
         assert_eq!(several, Some(vec!["a".to_string(), "b".to_string()]));
         assert_eq!(Route::parse("/ivpol/mutate/a").map(|r| r.phase), Some(Phase::Mutate));
         for nothing in ["/", "/validates", "/validate/", "/validate/maybe", "/mutate/fail/x", "/vpolx/a"] {

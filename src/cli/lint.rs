@@ -1,7 +1,7 @@
 //! `ephor lint`: what there is to say about policies before they run.
 
 use crate::findings::{Finding, Severity, findings};
-use crate::load::{self, Policies};
+use crate::load::{self, Policies, Reader};
 use crate::sources::files;
 
 use super::flags::{self, Flag, Takes, flag};
@@ -11,7 +11,7 @@ const FLAGS: &[Flag] = &[
     flag("warnings-as-errors", Takes::Switch, "end with exit code 1 for warnings too"),
 ];
 
-const ABOUT: &str = "Checks policies: schemas, the policy check, expressions with their types, rules that can never match.\nEach finding comes with file, line and column. The exit code is 1 when there is an error.";
+const ABOUT: &str = "Checks policies: schemas, the policy check, what an API server refuses of its own policies and bindings, expressions with their types, rules that can never match.\nEach finding comes with file, line and column. The exit code is 1 when there is an error.";
 
 const EXAMPLES: &str = "  # check the policies of a folder\n  ephor lint policies/\n\n  # check types by definitions of custom resources too\n  ephor lint policy.yaml --definition crds.yaml\n";
 
@@ -44,10 +44,10 @@ pub fn run(args: &[String]) -> Result<i32, String> {
             super::warn(&format!("{}: {}", notice.place, notice.text));
         }
         for source in &loaded.sources {
-            all.extend(load::argument(std::slice::from_ref(source)));
+            all.extend(load::argument_for(std::slice::from_ref(source), Reader::Server));
         }
     }
-    if all.policies.is_empty() && all.cleanups.is_empty() && all.problems.is_empty() {
+    if all.is_empty() && all.problems.is_empty() {
         return Err(format!("no policy found in {}", parsed.arguments.join(", ")));
     }
     let found = findings(&all, &definitions);

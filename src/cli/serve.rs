@@ -21,6 +21,12 @@ use super::outbound;
 const FLAGS: &[Flag] = &[
     flag("policies", Takes::List, "files and folders with policies, exceptions and bindings"),
     flag(
+        "require-policies",
+        Takes::Number,
+        "refuse requests, and be not ready, while fewer policies than this can be evaluated",
+    )
+    .default("0"),
+    flag(
         "data",
         Takes::List,
         "files and folders with objects that rules ask for: namespaces, ConfigMaps, roles, parameters",
@@ -79,9 +85,19 @@ const FLAGS: &[Flag] = &[
         "memory for results that requests which agree in what rules read share; 0 for none",
     )
     .default("8"),
-    flag("max-body-bytes", Takes::Number, "largest review").default("8388608"),
-    flag("max-in-flight", Takes::Number, "reviews that may be under way; more are refused with status 429")
-        .default("512"),
+    flag("max-body-bytes", Takes::Number, "largest review").default("50331648"),
+    flag(
+        "max-buffered-bytes",
+        Takes::Number,
+        "bytes of reviews that may be held in all; when there is no room, reviews are refused with status 429",
+    )
+    .default("134217728"),
+    flag(
+        "max-in-flight",
+        Takes::Number,
+        "reviews that may be under way, counted when they are there; more are refused with status 429",
+    )
+    .default("512"),
     flag("max-connections", Takes::Number, "connections that there may be").default("16384"),
     flag("deadline-margin", Takes::Text, "what is left of a request's time for the way back")
         .default("500ms"),
@@ -146,6 +162,9 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
             .map(Duration::from_nanos)
             .map_err(|_| format!("--{flag} must not be negative"))
     };
+    if parsed.number("max-buffered-bytes") < parsed.number("max-body-bytes") {
+        return Err("--max-buffered-bytes must not be less than --max-body-bytes".into());
+    }
     let file = |flag: &str| Some(parsed.text(flag)).filter(|t| !t.is_empty()).map(PathBuf::from);
     let audit = match parsed.text("audit-log") {
         "" => None,
@@ -164,6 +183,8 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
             data: paths("data").collect(),
             settings: file("config-map"),
             metrics: file("metrics-config-map"),
+            required: usize::try_from(parsed.number("require-policies"))
+                .map_err(|_| "--require-policies must not be negative")?,
         },
         settings: ConfigMaps {
             settings: place(parsed, "config-map-name")?,
@@ -181,6 +202,7 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         audit,
         limits: Limits {
             body: count("max-body-bytes")?,
+            buffered: count("max-buffered-bytes")?,
             running: count("max-in-flight")?,
             auditing: count("max-in-flight")?,
             margin: time("deadline-margin")?,

@@ -2,11 +2,12 @@
 //!
 //! Numbers written as integers are [`Value::Int`] or [`Value::UInt`] when they fit 64 bits, all
 //! others are [`Value::Float`]. Of equal keys the last wins, in the place of the first. Collections
-//! nest up to 127 levels, the parser's own limit, so that no input can exhaust the stack.
+//! nest up to 127 levels, the parser's own limit, so that no input can exhaust the stack; callers with large stacks may
+//! allow more ([`parse_deep`]).
 
 use std::fmt;
 
-use serde_json::de::Deserializer;
+use serde_json::de::{Deserializer, StrRead};
 use serde_json::{Number, value::Value as Json};
 
 use super::intern::Interner;
@@ -17,10 +18,28 @@ use crate::value::{Map, Str, Value};
 /// # Errors
 /// What is wrong, with line and column.
 pub fn parse(text: &str) -> Result<Value, String> {
+    read(reader(text), usize::MAX)
+}
+
+/// As [`parse`], with collections that nest up to `levels` levels. Reading a value and most of what is done with it
+/// takes stack for each level.
+///
+/// # Errors
+/// As [`parse`], and that it is deeper.
+pub fn parse_deep(text: &str, levels: usize) -> Result<Value, String> {
+    let mut reader = reader(text);
+    reader.disable_recursion_limit();
+    read(reader, levels)
+}
+
+fn reader(text: &str) -> Deserializer<StrRead<'_>> {
+    Deserializer::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+fn read(mut reader: Deserializer<StrRead<'_>>, levels: usize) -> Result<Value, String> {
     let mut strings = Interner::new();
-    let mut reader = Deserializer::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let value = serde::de::DeserializeSeed::deserialize(Seed(&mut strings), &mut reader)
-        .map_err(|e| e.to_string())?;
+    let seed = Seed { strings: &mut strings, levels };
+    let value = serde::de::DeserializeSeed::deserialize(seed, &mut reader).map_err(|e| e.to_string())?;
     reader.end().map_err(|e| e.to_string())?;
     Ok(value)
 }
@@ -65,7 +84,19 @@ fn number(n: &Number) -> Value {
 }
 
 /// Builds a value directly from the parser's calls.
-struct Seed<'s>(&'s mut Interner);
+struct Seed<'s> {
+    strings: &'s mut Interner,
+    /// How many levels of collections there may be.
+    levels: usize,
+}
+
+impl Seed<'_> {
+    /// The seed of a collection's items.
+    fn inside<E: serde::de::Error>(&mut self) -> Result<Seed<'_>, E> {
+        let levels = self.levels.checked_sub(1).ok_or_else(|| E::custom("exceeded max depth"))?;
+        Ok(Seed { strings: &mut *self.strings, levels })
+    }
+}
 
 impl<'de> serde::de::DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;
@@ -103,21 +134,23 @@ impl<'de> serde::de::Visitor<'de> for Seed<'_> {
     }
 
     fn visit_str<E>(self, s: &str) -> Result<Value, E> {
-        Ok(Value::Str(self.0.get(s)))
+        Ok(Value::Str(self.strings.get(s)))
     }
 
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(mut self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Seed(self.0))? {
+        while let Some(item) = seq.next_element_seed(self.inside()?)? {
             items.push(item);
         }
         Ok(Value::list(items))
     }
 
-    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+    fn visit_map<A: serde::de::MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
         let mut entries = Vec::new();
-        while let Some(key) = map.next_key_seed(KeySeed(self.0))? {
-            entries.push((key, map.next_value_seed(Seed(self.0))?));
+        let inside = self.inside()?;
+        while let Some(key) = map.next_key_seed(KeySeed(inside.strings))? {
+            let seed = Seed { strings: &mut *inside.strings, levels: inside.levels };
+            entries.push((key, map.next_value_seed(seed)?));
         }
         Ok(Value::Map(super::build::unique(entries)))
     }

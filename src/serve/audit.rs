@@ -14,6 +14,9 @@ use crate::policy_set::outcomes::Outcomes;
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
+use super::redact::Redactor;
+use super::refusals::Refused;
+
 /// Where lines go.
 pub struct Audit {
     path: PathBuf,
@@ -120,14 +123,18 @@ fn about(time: &str, stage: &str, path: &str, incoming: &Incoming) -> Map {
     line
 }
 
-fn results(outcomes: &Outcomes) -> Value {
+fn results(outcomes: &Outcomes, redactor: Option<&Redactor>) -> Value {
+    let message = |rule: &crate::engine::RuleOutcome| match redactor {
+        Some(redactor) => redactor.text(&rule.message).into(),
+        None => Value::Str(rule.message.clone()),
+    };
     let result = |(policy, rule): (&crate::ir::Policy, &crate::engine::RuleOutcome)| {
         object([
             ("policyKind", Value::Str(policy.kind.clone())),
             ("policy", policy.key().into()),
             ("rule", Value::Str(rule.rule.clone())),
             ("result", rule.status.name().into()),
-            ("message", Value::Str(rule.message.clone())),
+            ("message", message(rule)),
         ])
     };
     Value::list(outcomes.results().map(result).collect())
@@ -138,21 +145,37 @@ pub fn line(time: &str, path: &str, incoming: &Incoming, decision: &Decision, mi
     let mut line = about(time, "answer", path, incoming);
     let answer = &decision.answer;
     line.insert("allowed", Value::Bool(answer.allowed()));
+    let redactor = Redactor::of(incoming);
+    let redactor = redactor.as_ref();
+    let text = |text: &str| redactor.map_or_else(|| text.into(), |r| Value::from(r.text(text)));
     if let Some(denial) = &answer.denial {
-        line.insert("message", Value::from(&*denial.message));
+        line.insert("message", text(&denial.message));
     }
-    let patch = answer.patch.iter().map(crate::patch::Operation::to_value).collect();
-    line.insert("patch", Value::list(patch));
-    line.insert("warnings", Value::list(answer.warnings.iter().map(|w| Value::from(&**w)).collect()));
+    let operation = |o: &crate::patch::Operation| redactor.map_or_else(|| o.to_value(), |r| r.operation(o));
+    line.insert("patch", Value::list(answer.patch.iter().map(operation).collect()));
+    line.insert("warnings", Value::list(answer.warnings.iter().map(|w| text(w)).collect()));
     line.insert("milliseconds", Value::Float(milliseconds));
-    line.insert("results", results(&decision.outcomes));
+    line.insert("results", results(&decision.outcomes, redactor));
     Value::Map(line)
+}
+
+/// The line of reviews that were refused before policies were evaluated, for the same reason.
+pub fn refused(time: &str, of: &Refused, count: u64) -> Value {
+    object([
+        ("time", time.into()),
+        ("stage", "refused".into()),
+        ("path", Value::from(&*of.path)),
+        ("status", Value::Int(of.status.into())),
+        ("reason", of.reason.into()),
+        ("message", Value::from(&*of.text)),
+        ("count", Value::Int(i64::try_from(count).unwrap_or(i64::MAX))),
+    ])
 }
 
 /// The line of results that came after the answer.
 pub fn later(time: &str, path: &str, incoming: &Incoming, outcomes: &Outcomes) -> Value {
     let mut line = about(time, "audit", path, incoming);
-    line.insert("results", results(outcomes));
+    line.insert("results", results(outcomes, Redactor::of(incoming).as_ref()));
     Value::Map(line)
 }
 

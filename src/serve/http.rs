@@ -1,12 +1,13 @@
 //! HTTP: reviews in, answers out; health and metrics.
 //!
-//! A review is decided where it was read; policies that are slow decide on threads for such work, while the
-//! client waits until the deadline of the request. What is not ready then is answered by failure policy. When too many reviews are under way, the next ones are
-//! refused at once with status 429, so that those that were taken are answered in time.
+//! Bodies are read by [`intake`](super::intake), decided on by [`answering`](super::answering), on the threads of
+//! [`threads`](super::threads), while the client waits until the deadline of the request. What is not ready then is answered by failure policy. When too
+//! many reviews are under way, the next ones are refused at once with status 429, so that those that were taken are
+//! answered in time. A review counts when its body is there.
 
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -15,37 +16,41 @@ use axum::extract::State as Shared;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::sync::Semaphore;
 
 use crate::admit::answer::Answer;
 use crate::admit::incoming::{Incoming, decode};
-use crate::admit::route::Phase;
-use crate::admit::{Deadline, Decision, Route, Undecodable};
+use crate::admit::{Route, Undecodable};
 
-use super::audit::{self, Audit};
+use super::answering::{self, Job};
+use super::audit::Audit;
+use super::intake::{Intake, Taken};
 use super::metrics::Metrics;
-use super::policies::{Snapshot, Store};
+use super::policies::Store;
+use super::refusals::{self, Refusals};
 use super::reports::Reporter;
-use super::traces::{self, Parent, Tracer};
+use super::threads::Threads;
+use super::traces::{self, Tracer};
 
 /// What an API server waits when it does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest that it waits.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long results that no answer waits for may take.
-const LATER: Duration = Duration::from_secs(30);
 /// How many reviews may wait for quick results that only audit. More of them would push each other out of the
 /// processors' caches: the results of the next ones are made before their answers.
 const AFTERWARDS: usize = 2;
-/// How long a client may take to send its body.
-const BODY: Duration = Duration::from_secs(30);
+/// How many bodies may be arriving for each review that may be under way, and in any case.
+const ARRIVING: (usize, usize) = (8, 1024);
+/// How many paths that name policies which are not known are reported.
+const UNKNOWN_PATHS: usize = 100;
 
 /// Limits of the server.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The largest body in bytes.
     pub body: usize,
+    /// How many bytes of bodies may be held in all.
+    pub buffered: usize,
     /// How many reviews may be under way.
     pub running: usize,
     /// How many reviews may wait for results that only audit.
@@ -61,55 +66,94 @@ pub struct State {
     /// What is counted.
     pub metrics: Metrics,
     /// Where decisions are written.
-    pub audit: Option<Audit>,
+    pub audit: Option<Arc<Audit>>,
     /// Who writes results to the cluster.
     pub reporter: Option<Reporter>,
     /// Who sends spans to a collector.
     pub tracer: Option<Tracer>,
+    /// Who writes what was refused.
+    pub refusals: Refusals,
+    /// Where evaluations run.
+    pub threads: Threads,
     /// Limits.
     pub limits: Limits,
     /// The server is about to end.
     pub draining: AtomicBool,
     baseline: bool,
+    intake: Arc<Intake>,
     running: Arc<Semaphore>,
-    auditing: Arc<Semaphore>,
-    afterwards: Arc<Semaphore>,
+    pub(super) auditing: Arc<Semaphore>,
+    pub(super) afterwards: Arc<Semaphore>,
+    /// Paths that named policies which were not known.
+    unknown: Mutex<BTreeMap<String, Route>>,
+}
+
+/// Those who do something else with decisions than answering.
+pub struct Others {
+    /// Where decisions are written.
+    pub audit: Option<Arc<Audit>>,
+    /// Who writes results to the cluster.
+    pub reporter: Option<Reporter>,
+    /// Who sends spans to a collector.
+    pub tracer: Option<Tracer>,
 }
 
 impl State {
     /// Of a server that begins.
-    pub fn new(
+    ///
+    /// # Errors
+    /// There are no threads.
+    pub fn start(
         store: Store,
         metrics: Metrics,
-        audit: Option<Audit>,
-        reporter: Option<Reporter>,
+        others: Others,
         limits: Limits,
         baseline: bool,
-    ) -> State {
+    ) -> Result<State, String> {
+        let Others { audit, reporter, tracer } = others;
         let (running, auditing) = (Semaphore::new(limits.running), Semaphore::new(limits.auditing));
-        let (running, auditing) = (Arc::new(running), Arc::new(auditing));
-        let afterwards = Arc::new(Semaphore::new(AFTERWARDS));
-        State {
+        let arriving = limits.running.saturating_mul(ARRIVING.0).max(ARRIVING.1);
+        let most = limits.running.saturating_add(limits.auditing);
+        Ok(State {
             store,
+            refusals: Refusals::start(&metrics, audit.clone()),
+            threads: Threads::start(most, metrics.stuck.clone())?,
             metrics,
             audit,
             reporter,
-            tracer: None,
-            limits,
+            tracer,
             draining: AtomicBool::new(false),
             baseline,
-            running,
-            auditing,
-            afterwards,
+            intake: Arc::new(Intake::new(limits.body, limits.buffered, arriving)),
+            running: Arc::new(running),
+            auditing: Arc::new(auditing),
+            afterwards: Arc::new(Semaphore::new(AFTERWARDS)),
+            limits,
+            unknown: Mutex::default(),
+        })
+    }
+
+    /// Notes a path that names policies which are not known.
+    pub(super) fn note_unknown(&self, path: &str, route: &Route, text: &str) {
+        self.refusals.note("unknown_policy", 200, text, path);
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if unknown.len() < UNKNOWN_PATHS && !unknown.contains_key(path) {
+            unknown.insert(path.to_string(), route.clone());
         }
     }
-}
 
-impl State {
-    /// The same with somebody who sends spans.
-    pub fn with_tracer(mut self, tracer: Option<Tracer>) -> State {
-        self.tracer = tracer;
-        self
+    /// Why not all is well with what is running, a line each, and whether that means that the server is not ready.
+    fn troubles(&self) -> (Vec<String>, bool) {
+        let gate = &self.store.current().gate;
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        unknown.retain(|_, route| gate.unknown(route).is_some());
+        let text = |(path, route): (&String, &Route)| Some(format!("{path}: {}", gate.unknown(route)?));
+        let mut lines: Vec<String> = unknown.iter().filter_map(text).collect();
+        let stuck = self.threads.stuck();
+        if stuck > 0 {
+            lines.push(format!("{stuck} evaluations have not ended in time and still run"));
+        }
+        (lines, stuck * 2 >= self.limits.running.max(2))
     }
 }
 
@@ -137,28 +181,38 @@ fn health(router: Router<App>) -> Router<App> {
 
 async fn metrics(Shared(state): Shared<App>) -> Response {
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
+    let (arriving, bytes) = state.intake.now();
+    state.metrics.arriving.set(i64::try_from(arriving).unwrap_or(i64::MAX));
+    state.metrics.buffered.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     ([(header::CONTENT_TYPE, kind)], state.metrics.text()).into_response()
 }
 
-/// Ready when every policy that must be evaluated can be; what is wrong is told either way.
+/// Ready when every policy that must be evaluated can be; what is wrong is reported either way.
 async fn ready(Shared(state): Shared<App>) -> Response {
     let now = state.store.current();
     let mut text = format!("policies {} generation {}\n", now.policies, now.generation);
-    for problem in &now.problems {
-        text.push_str(problem);
+    let notices = now.notices.iter().map(|notice| format!("notice: {notice}"));
+    let (troubles, is_stuck) = state.troubles();
+    for line in now.problems.iter().cloned().chain(troubles).chain(notices) {
+        text.push_str(&line);
         text.push('\n');
     }
     if state.draining.load(Ordering::Relaxed) {
         return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_string() + &text).into_response();
     }
-    let status = if now.complete { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+    let is_ready = now.complete && now.gate.shortage().is_none() && !is_stuck;
+    let status = if is_ready { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
     (status, text).into_response()
 }
 
 /// An answer in plain text, for what is no review.
-fn plain(status: u16, text: &str) -> Response {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, text.to_string() + "\n").into_response()
+pub(super) fn plain(status: u16, text: &str) -> Response {
+    let code = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (code, text.to_string() + "\n").into_response();
+    if status == 429 {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 async fn review(
@@ -168,29 +222,18 @@ async fn review(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let Some(route) = Route::parse(uri.path()) else { return plain(404, "404 page not found") };
-    state.metrics.request(method.as_str(), uri.path());
-    if method != Method::POST {
-        return plain(405, "reviews are sent with POST");
-    }
-    let began = Instant::now();
-    let Ok(permit) = state.running.clone().try_acquire_owned() else {
-        state.metrics.shed.inc();
-        let mut response = plain(429, "too many reviews are under way; try again");
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        return response;
+    let answered = match accepted(&state, &method, &uri, &headers, body).await {
+        Ok(job) => answering::answer(&state, job).await,
+        Err(refusal) => Err(refusal),
     };
-    state.metrics.running.inc();
-    let mut response = match read(&state, &headers, body).await {
-        Ok(incoming) => {
-            let due = began + timeout(&uri).saturating_sub(state.limits.margin);
-            let parent = state.tracer.as_ref().map(|_| traces::parent(&headers));
-            decide(&state, route, uri.path(), incoming, parent, began, due).await
+    let mut response = answered.unwrap_or_else(|refusal| {
+        let Undecodable { status, text } = &refusal;
+        if *status == 429 {
+            state.metrics.shed.inc();
         }
-        Err(refusal) => plain(refusal.status, &refusal.text),
-    };
-    state.metrics.running.dec();
-    drop(permit);
+        state.refusals.note(refusals::reason(&refusal), *status, text, uri.path());
+        plain(*status, text)
+    });
     if state.draining.load(Ordering::Relaxed) {
         // The client looks for another server for its next request.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -198,15 +241,53 @@ async fn review(
     response
 }
 
+/// A review whose body is there, and that has a place.
+async fn accepted(
+    state: &App,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Job, Undecodable> {
+    let route = Route::parse(uri.path()).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
+    let is_known = state.store.current().gate.unknown(&route).is_none();
+    state.metrics.request(method, uri.path(), &route, is_known);
+    if *method != Method::POST {
+        return Err(Undecodable::new(405, "reviews are sent with POST"));
+    }
+    let began = Instant::now();
+    let due = began + timeout(uri).saturating_sub(state.limits.margin);
+    let body = state.intake.read(headers, body, due).await?;
+    let place = state.running.clone().try_acquire_owned();
+    let place = place.map_err(|_| Undecodable::new(429, "too many reviews are under way; try again"))?;
+    state.metrics.running.inc();
+    let running = answering::Place::new(place, state.metrics.running.clone());
+    Ok(Job {
+        route,
+        path: uri.path().to_string(),
+        content_type: content_type(headers).to_string(),
+        parent: state.tracer.as_ref().map(|_| traces::parent(headers)),
+        began,
+        due,
+        body,
+        running,
+    })
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default()
+}
+
 /// Reads a review and allows it.
 async fn baseline(Shared(state): Shared<App>, headers: HeaderMap, body: Body) -> Response {
-    match read(&state, &headers, body).await {
+    let read = state.intake.read(&headers, body, Instant::now() + DEFAULT_TIMEOUT).await;
+    match read.and_then(|Taken { bytes, .. }| decode(content_type(&headers), &bytes)) {
         Ok(incoming) => answered(&Answer::default(), &incoming),
         Err(refusal) => plain(refusal.status, &refusal.text),
     }
 }
 
-fn answered(answer: &Answer, of: &Incoming) -> Response {
+pub(super) fn answered(answer: &Answer, of: &Incoming) -> Response {
     let kind = HeaderValue::from_static("application/json; charset=utf-8");
     ([(header::CONTENT_TYPE, kind)], answer.to_json(of)).into_response()
 }
@@ -219,151 +300,8 @@ fn timeout(uri: &Uri) -> Duration {
     asked.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_TIMEOUT)
 }
 
-async fn read(state: &State, headers: &HeaderMap, body: Body) -> Result<Incoming, Undecodable> {
-    let largest = state.limits.body;
-    let too_large = || Undecodable::new(413, format!("the body is larger than {largest} bytes"));
-    let told = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|v| v.to_str().ok())
-        .and_then(|v| v.parse::<usize>().ok());
-    if told.is_some_and(|told| told > largest) {
-        return Err(too_large());
-    }
-    let body = match tokio::time::timeout(BODY, Limited::new(body, largest).collect()).await {
-        Err(_) => return Err(Undecodable::new(408, "the body did not arrive in time")),
-        Ok(Err(e)) if e.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
-        Ok(Err(e)) => return Err(Undecodable::new(400, format!("the body cannot be read: {e}"))),
-        Ok(Ok(body)) => body.to_bytes(),
-    };
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    decode(kind, &body)
-}
-
-async fn decide(
-    state: &App,
-    route: Route,
-    path: &str,
-    incoming: Incoming,
-    parent: Option<Parent>,
-    began: Instant,
-    due: Instant,
-) -> Response {
-    let snapshot = state.store.current();
-    let incoming = Arc::new(incoming);
-    let route = Arc::new(route);
-    let decision = decision(state, &snapshot, &route, &incoming, due).await;
-    let took = began.elapsed().as_secs_f64();
-    let webhook = match route.phase {
-        Phase::Validate => "ValidatingWebhookConfiguration",
-        Phase::Mutate => "MutatingWebhookConfiguration",
-    };
-    state.metrics.decided(&incoming, &decision, webhook, took);
-    if let Some(audit) = &state.audit {
-        let line = audit::line(&now(), path, &incoming, &decision, took * 1e3);
-        note(state, audit, &line);
-    }
-    let response = answered(&decision.answer, &incoming);
-    tracing::debug!(uid = &*incoming.uid, path, allowed = decision.answer.allowed(), "answered");
-    if let (Some(tracer), Some(parent)) = (&state.tracer, &parent) {
-        tracer.offer(path, parent, began, &incoming, &decision);
-    }
-    if let Some(reporter) = state.reporter.as_ref().filter(|_| route.phase == Phase::Validate) {
-        reporter.offer(&incoming, &snapshot, &decision.outcomes, !decision.answer.allowed());
-    }
-    if route.phase == Phase::Validate && decision.answer.allowed() && decision.asked.is_some() {
-        later(state, &snapshot, route, path, &incoming, decision);
-    }
-    response
-}
-
-/// Decides: here while that is quick, else on a thread for such work.
-async fn decision(
-    state: &App,
-    snapshot: &Arc<Snapshot>,
-    route: &Arc<Route>,
-    incoming: &Arc<Incoming>,
-    due: Instant,
-) -> Decision {
-    let work = {
-        let (incoming, route, snapshot) = (incoming.clone(), route.clone(), snapshot.clone());
-        move || {
-            let began = Instant::now();
-            let answer = AssertUnwindSafe(|| snapshot.gate.answer(&route, &incoming, &Deadline::at(due)));
-            let decision = std::panic::catch_unwind(answer);
-            snapshot.pace.note(began.elapsed());
-            decision
-        }
-    };
-    let failed = |why: &str| Decision {
-        answer: Answer::denied(format!("internal error: {why}")),
-        ..Decision::default()
-    };
-    let done = if snapshot.pace.is_slow() {
-        match tokio::time::timeout_at(due.into(), tokio::task::spawn_blocking(work)).await {
-            Ok(Ok(done)) => done,
-            Ok(Err(e)) => return failed(&e.to_string()),
-            Err(_) => {
-                state.metrics.late.inc();
-                return snapshot.gate.late(route);
-            }
-        }
-    } else {
-        work()
-    };
-    done.unwrap_or_else(|_| failed("the evaluation ended in a fault of the program"))
-}
-
-/// Results that no answer waits for, as long as few wait for theirs. When too many wait for slow ones, these
-/// are left out and counted.
-fn later(
-    state: &App,
-    snapshot: &Arc<Snapshot>,
-    route: Arc<Route>,
-    path: &str,
-    incoming: &Arc<Incoming>,
-    decision: Decision,
-) {
-    let Some(asked) = decision.asked.filter(|_| decision.audits) else { return };
-    let slow = snapshot.pace.is_slow();
-    let brief = snapshot.pace.audits_are_brief();
-    let permit = if slow { &state.auditing } else { &state.afterwards }.clone().try_acquire_owned().ok();
-    if slow && permit.is_none() {
-        state.metrics.audit_lost.inc();
-        return;
-    }
-    let waits = permit.is_some();
-    let (state, snapshot, incoming) = (state.clone(), snapshot.clone(), incoming.clone());
-    let path = path.to_string();
-    let work = move || {
-        let began = Instant::now();
-        let outcomes = snapshot.gate.audit(&route, &asked, &Deadline::at(began + LATER));
-        snapshot.pace.note_audit(began.elapsed());
-        state.metrics.results(&incoming, &asked.request.target, &outcomes);
-        if let Some(reporter) = &state.reporter {
-            reporter.offer(&incoming, &snapshot, &outcomes, false);
-        }
-        if let Some(audit) = state.audit.as_ref().filter(|_| !outcomes.is_empty()) {
-            note(&state, audit, &audit::later(&now(), &path, &incoming, &outcomes));
-        }
-        drop(permit);
-    };
-    match (slow, waits && !brief) {
-        (true, _) => drop(tokio::task::spawn_blocking(work)),
-        // Right after the answer, by the same thread: what was allocated is freed where it was.
-        (false, true) => drop(tokio::spawn(async move { work() })),
-        (false, false) => drop(std::panic::catch_unwind(AssertUnwindSafe(work))),
-    }
-}
-
-fn note(state: &State, audit: &Audit, line: &crate::value::Value) {
-    if let Err(e) = audit.write(line) {
-        state.metrics.audit_lost.inc();
-        tracing::error!(error = %e, "the audit stream cannot be written");
-    }
-}
-
 /// The moment in RFC 3339.
-fn now() -> String {
+pub(super) fn now() -> String {
     jiff::Timestamp::now().to_string()
 }
 

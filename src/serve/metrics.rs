@@ -1,11 +1,13 @@
 //! Metrics, in the text form of Prometheus. Names and labels are Kyverno's where it has such a metric.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use axum::http::Method;
 use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 
-use crate::admit::{Decision, Incoming};
+use crate::admit::{Decision, Incoming, Route};
 use crate::engine::RuleOutcome;
 use crate::ir::Policy;
 
@@ -14,6 +16,10 @@ use crate::settings::metrics::Exposure;
 use super::families::Families;
 use super::policies::Snapshot;
 use super::reports::Counters;
+
+/// How many paths that name policies may be labels, and how long they may be.
+const MOST_PATHS: usize = 256;
+const LONGEST_PATH: usize = 1024;
 
 /// All metrics.
 pub struct Metrics {
@@ -26,6 +32,16 @@ pub struct Metrics {
     pub late: IntCounter,
     /// Requests that are under way.
     pub running: IntGauge,
+    /// Bodies that are arriving.
+    pub arriving: IntGauge,
+    /// Bytes of bodies that are held.
+    pub buffered: IntGauge,
+    /// Evaluations that are late and still run.
+    pub stuck: IntGauge,
+    /// Reviews that were refused before policies were evaluated, by reason.
+    pub refused: IntCounterVec,
+    /// Paths with names of policies that are labels.
+    paths: Mutex<HashSet<String>>,
     /// Audit lines that could not be written.
     pub audit_lost: IntCounter,
     /// Reports and events that were not written.
@@ -77,6 +93,18 @@ impl Metrics {
                 "Reviews answered by failure policy because time ran out.",
             )?,
             running: gauge("ephor_requests_running", "Reviews under way.")?,
+            arriving: gauge("ephor_bodies_arriving", "Reviews that have not arrived as a whole.")?,
+            buffered: gauge("ephor_buffered_bytes", "Bytes of reviews that are counted as held.")?,
+            stuck: gauge(
+                "ephor_evaluations_stuck",
+                "Evaluations that have not ended in time and still run.",
+            )?,
+            refused: counters(
+                "ephor_reviews_refused_total",
+                "Reviews refused before policies were evaluated.",
+                &["reason"],
+            )?,
+            paths: Mutex::default(),
             audit_lost: counter(
                 "ephor_audit_lost_total",
                 "Lines of the audit stream that could not be written.",
@@ -110,8 +138,24 @@ impl Metrics {
     }
 
     /// Counts an HTTP request.
-    pub fn request(&self, method: &str, url: &str) {
-        self.families.load().http.with(&[method, url]).inc();
+    pub fn request(&self, method: &Method, path: &str, route: &Route, is_known: bool) {
+        // Whoever sends requests must not be able to make labels without end.
+        let known = [Method::POST, Method::GET, Method::PUT, Method::DELETE, Method::HEAD, Method::PATCH];
+        let method = if known.contains(method) { method.as_str() } else { "other" };
+        let path = match route.named().is_none() && route.single().is_none() {
+            true => path,
+            false if is_known => self.label(path),
+            false => "other",
+        };
+        self.families.load().http.with(&[method, path]).inc();
+    }
+
+    /// A path that names policies as a label: itself, as long as there are not too many.
+    fn label<'p>(&self, path: &'p str) -> &'p str {
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_one = paths.contains(path)
+            || (paths.len() < MOST_PATHS && path.len() <= LONGEST_PATH && paths.insert(path.to_string()));
+        if is_one { path } else { "other" }
     }
 
     /// Counts an answer and the results that led to it.

@@ -3,18 +3,25 @@
 //! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an audit stream.
 //! Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics: `docs/serve.md`.
 
+mod answering;
 pub mod audit;
 mod counting;
 mod families;
 pub mod http;
+mod intake;
 pub mod listener;
 pub mod live;
 pub mod metrics;
+mod operation;
 pub mod pace;
 pub mod policies;
+mod redact;
+mod refusals;
 pub mod reports;
+mod retained;
 pub mod selfmade;
 mod tally;
+mod threads;
 pub mod tls;
 pub mod traces;
 mod watch;
@@ -32,7 +39,7 @@ use crate::sources::registry::client::renewed;
 use crate::sources::registry::credentials::{Keys, Secrets};
 
 use audit::Audit;
-use http::{Limits, State};
+use http::{Limits, Others, State};
 use listener::Service;
 use live::{ConfigMaps, Link};
 use metrics::Metrics;
@@ -120,21 +127,18 @@ pub struct Addresses {
 /// # Errors
 /// An address is in use, or certificates cannot be read.
 pub fn run(settings: Settings, started: impl FnOnce(Addresses, &Snapshot)) -> Result<(), String> {
-    // One slow decision may hold up one thread before its like move to others.
-    let threads = std::thread::available_parallelism().map_or(4, |n| n.get().max(2) * 2);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads)
-        .enable_all()
-        .build()
-        .map_err(|e| e.to_string())?;
-    runtime.block_on(async {
+    let runtime = threads::reading()?;
+    let done = runtime.block_on(async {
         let (end, ends) = channel::channel(false);
         tokio::spawn(async move {
             signalled().await;
             let _ = end.send(true);
         });
         until(settings, ends, started).await
-    })
+    });
+    // An evaluation that does not end must not keep the program from ending.
+    runtime.shutdown_background();
+    done
 }
 
 /// A signal that ends programs.
@@ -164,16 +168,20 @@ pub async fn until(
 ) -> Result<(), String> {
     let certificates = certificates(&settings.tls)?;
     let audit = match &settings.audit {
-        Some(log) => Some(
+        Some(log) => Some(Arc::new(
             Audit::open(&log.path, log.largest, log.kept)
                 .map_err(|e| format!("{}: {e}", log.path.display()))?,
-        ),
+        )),
         None => None,
     };
     let metrics = Metrics::new().map_err(|e| e.to_string())?;
     let (reviews, address) = listener::bind(&settings.listen).await?;
     let operation = match &settings.operation {
-        Some(address) => Some(listener::bind(address).await?),
+        Some(address) => {
+            let runtime = operation::Thread::start()?;
+            let bound = runtime.bind(address).await?;
+            Some((runtime, bound))
+        }
         None => None,
     };
     let (places, choice) = (settings.places.clone(), settings.cluster.clone());
@@ -194,46 +202,49 @@ pub async fn until(
     let reporter = store.around().link.as_ref().filter(|_| wanted.reports || wanted.events);
     let reporter =
         reporter.map(|link| Reporter::start(link.cluster.clone(), wanted, metrics.reporting.clone()));
-    let state = State::new(store, metrics, audit, reporter, settings.limits.clone(), settings.baseline);
-    let tracer =
-        settings.collector.as_ref().map(|url| Tracer::start(url, state.metrics.spans_dropped.clone()));
-    let state = Arc::new(state.with_tracer(tracer));
+    let tracer = settings.collector.as_ref().map(|url| Tracer::start(url, metrics.spans_dropped.clone()));
+    let others = Others { audit, reporter, tracer };
+    let state = State::start(store, metrics, others, settings.limits.clone(), settings.baseline)?;
+    let state = Arc::new(state);
     let first = state.store.current();
     state.metrics.loaded(&first);
-    for problem in &first.problems {
-        tracing::error!(problem, "policies");
-    }
+    let logged = watch::Logged::of(&first);
     for policy in first.gate.engine().set().policies() {
         if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_for_later(rule)) {
             tracing::warn!(policy = policy.key(), rule = &*rule.name, "rules that generate are not run");
         }
     }
-    let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, a)| *a) };
+    let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, (_, a))| *a) };
     started(addresses, &first);
-    let watched = watch::policies(state.clone());
+    let watched = watch::policies(state.clone(), logged);
     let renewed = certificates.clone().map(|c| watch::certificates(c, settings.tls.clone()));
     let (close, closes) = channel::channel(false);
-    let serve = |listener, router, certificates| {
-        let service =
-            Service { router, certificates, connections: settings.connections, grace: settings.grace };
-        tokio::spawn(listener::serve(listener, service, closes.clone()))
+    let service = |router, certificates| Service {
+        router,
+        certificates,
+        connections: settings.connections,
+        grace: settings.grace,
     };
-    let mut serving = vec![serve(reviews, http::reviews(&state), certificates)];
-    if let Some((listener, _)) = operation {
-        serving.push(serve(listener, http::operation(&state), None));
-    }
+    let service_of_reviews = service(http::reviews(&state), certificates);
+    let reviews = tokio::spawn(listener::serve(reviews, service_of_reviews, closes.clone()));
+    let operation = operation.map(|(thread, (listener, _))| {
+        let serving = listener::serve(listener, service(http::operation(&state), None), closes.clone());
+        (thread.serve(serving), thread)
+    });
     let _ = ends.wait_for(|ends| *ends).await;
     tracing::info!("ending");
     state.draining.store(true, Ordering::Relaxed);
     tokio::time::sleep(settings.drain).await;
     let _ = close.send(true);
-    for served in serving {
-        served.await.map_err(|e| e.to_string())??;
+    reviews.await.map_err(|e| e.to_string())??;
+    if let Some((serving, _thread)) = operation {
+        serving.await.map_err(|e| e.to_string())??;
     }
     watched.abort();
     let _ = tokio::task::spawn_blocking(move || {
         state.reporter.as_ref().map(Reporter::end);
         state.tracer.as_ref().map(Tracer::end);
+        state.refusals.end();
     })
     .await;
     if let Some(renewed) = renewed {

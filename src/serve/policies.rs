@@ -1,11 +1,12 @@
 //! Policies and data that are watched.
 //!
 //! In: files and folders. Out: a [`Snapshot`] that decides, swapped as a whole when they change. What is read
-//! anew is compiled beside the one in use. A file that can no longer be used keeps what it last gave.
+//! anew is compiled beside the one in use. What of it is used is decided in [`retained`](super::retained).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
@@ -22,6 +23,7 @@ use crate::value::Value;
 
 use super::live::{FromCluster, Link};
 use super::pace::Pace;
+use super::retained::{Parsed, Retained};
 
 /// What decides at a moment.
 pub struct Snapshot {
@@ -29,9 +31,13 @@ pub struct Snapshot {
     pub gate: Gate,
     /// What is wrong with files, a line each.
     pub problems: Vec<String>,
+    /// What is allowed but has no effect, a line each.
+    pub notices: Vec<String>,
+    /// When files have to be read again, even if nothing changes.
+    pub again: Option<Duration>,
     /// How often policies were read before.
     pub generation: u64,
-    /// Whether every policy that must be evaluated can be.
+    /// Whether every policy that must be evaluated can be. There may still be fewer than are required.
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
@@ -52,12 +58,15 @@ pub struct Places {
     pub settings: Option<PathBuf>,
     /// A file with what they set about metrics.
     pub metrics: Option<PathBuf>,
+    /// How many policies must be usable.
+    pub required: usize,
 }
 
-/// What a file gave last.
-struct Read {
-    text: String,
-    policies: Policies,
+/// What files last gave.
+#[derive(Default)]
+struct Files {
+    policies: Retained<Policies>,
+    data: Retained<Vec<Value>>,
 }
 
 /// Where data of rules comes from besides files.
@@ -76,13 +85,13 @@ pub struct Store {
     places: Places,
     around: Around,
     current: ArcSwap<Snapshot>,
-    files: Mutex<HashMap<String, Read>>,
+    files: Mutex<Files>,
 }
 
 impl Store {
     /// Reads everything for the first time.
     pub fn new(places: Places, around: Around) -> Store {
-        let mut files = HashMap::new();
+        let mut files = Files::default();
         let first = read(&places, &around, &mut files, 0, false);
         Store { places, around, current: ArcSwap::from_pointee(first), files: Mutex::new(files) }
     }
@@ -116,36 +125,21 @@ impl Store {
 
 /// `established`: everything could be used before, so what comes new and cannot be used is left out; else
 /// requests are refused because of it.
-fn read(
-    places: &Places,
-    around: &Around,
-    files: &mut HashMap<String, Read>,
-    generation: u64,
-    established: bool,
-) -> Snapshot {
-    let mut problems = Vec::new();
+fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, established: bool) -> Snapshot {
+    let now = Instant::now();
+    let arguments = places.policies.iter().map(|place| place.display().to_string());
+    let texts: Vec<_> = arguments
+        .map(|place| {
+            let loaded = files::served_policies(&[&place]);
+            (place, loaded)
+        })
+        .collect();
+    let current = files.policies.update(&texts, established, now, parse);
+    let (mut problems, mut again) = (current.problems, current.again);
+    let lost = current.lost;
     let mut all = Policies::default();
-    let found = texts(&places.policies, &mut problems);
-    let mut lost: Vec<String> = Vec::new();
-    let mut kept: HashSet<&str> = HashSet::new();
-    for source in &found.sources {
-        kept.insert(&source.name);
-        let (policies, is_whole) = of_file(source, files, &mut problems, established);
-        all.extend(policies);
-        if !is_whole {
-            lost.push(source.name.clone());
-        }
-    }
-    // What cannot be read at all, or is gone while its folder is, stays as it was.
-    files.retain(|name, last| {
-        let is_there = kept.contains(name.as_str());
-        let stays = !is_there && found.unreadable.iter().any(|place| name.starts_with(place));
-        if stays {
-            all.extend(last.policies.clone());
-        }
-        is_there || stays
-    });
-    let objects = objects(&places.data, &mut problems);
+    current.gives.into_iter().for_each(|policies| all.extend((*policies).clone()));
+    let objects = objects(&places.data, &mut files.data, (established, now), &mut problems, &mut again);
     let registry = around.registry.clone();
     let cluster: Arc<dyn Cluster> = match &around.link {
         Some(link) => {
@@ -159,10 +153,10 @@ fn read(
             Arc::new(Data::with(objects, known))
         }
     };
-    let policies = all.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none()).count();
-    lost.extend(found.unreadable.iter().filter(|place| !kept_below(files, place)).cloned());
+    let notices = notices(&all);
     let asks_others = all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
-    let mut gate = Gate::new(all, cluster, &lost).with_recall(around.remembered);
+    let mut gate =
+        Gate::new(all, cluster, &lost).with_recall(around.remembered).with_required(places.required);
     let link = around.link.as_ref();
     if let Some(map) = config_map(&places.settings, || link?.settings(), &mut problems) {
         let settings = Settings::of(&map);
@@ -174,8 +168,11 @@ fn read(
     problems.extend(exposure.problems.iter().cloned());
     problems.extend(gate.broken().iter().map(ToString::to_string));
     problems.extend(gate.unmet_needs());
+    problems.extend(gate.shortage());
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
-    Snapshot { gate, problems, generation, complete, policies, exposure, pace: Pace::new(asks_others) }
+    let policies = gate.usable();
+    let pace = Pace::new(asks_others);
+    Snapshot { gate, problems, notices, again, generation, complete, policies, exposure, pace }
 }
 
 /// A ConfigMap of operators: in a file, else in the cluster.
@@ -203,80 +200,82 @@ fn reaches_out(policy: &Policy, around: &Around) -> bool {
         || (around.registry.is_some() && reach.registry)
 }
 
-/// Whether policies of a place stay in use.
-fn kept_below(files: &HashMap<String, Read>, place: &str) -> bool {
-    files.keys().any(|name| name.starts_with(place))
-}
-
-struct Texts {
-    sources: Vec<SourceText>,
-    /// Places that could not be read.
-    unreadable: Vec<String>,
-}
-
-fn texts(places: &[PathBuf], problems: &mut Vec<String>) -> Texts {
-    let arguments: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
-    let loaded = files::served_policies(&arguments);
-    problems.extend(loaded.notices.iter().map(ToString::to_string));
-    let is_gone = |a: &&String| std::fs::metadata(a).is_err();
-    let mut unreadable: Vec<String> = arguments.iter().filter(is_gone).cloned().collect();
-    unreadable
-        .extend(loaded.notices.into_iter().filter(|n| n.cause == files::Cause::Unreadable).map(|n| n.place));
-    Texts { sources: loaded.sources, unreadable }
-}
-
-/// The policies of a file: as they are now, or as they were when they could be used; whether that is all.
-fn of_file(
-    source: &SourceText,
-    files: &mut HashMap<String, Read>,
-    problems: &mut Vec<String>,
-    established: bool,
-) -> (Policies, bool) {
-    if let Some(known) = files.get(&source.name).filter(|known| known.text == source.text) {
-        return (known.policies.clone(), true);
-    }
+/// What a file of policies gives.
+fn parse(source: &SourceText) -> Parsed<Policies> {
     let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server);
-    let refused = loaded.policies.iter().filter_map(|p| {
+    let broken = loaded.policies.iter().filter_map(|p| {
         let why = p.refused.as_ref().or(p.uncompiled.as_ref())?;
         Some(format!("{}:{}: {}: {why}", p.source, p.line, p.name))
     });
-    let lost: Vec<String> = loaded.problems.iter().filter(|p| !p.foreign).map(ToString::to_string).collect();
-    match files.get(&source.name) {
-        Some(last) if !lost.is_empty() || refused.clone().next().is_some() => {
-            let all = lost.into_iter().chain(refused);
-            problems.extend(all.map(|f| format!("{f} (the last usable form of the file stays in use)")));
-            (last.policies.clone(), true)
-        }
-        None if established && (!lost.is_empty() || refused.clone().next().is_some()) => {
-            problems.extend(lost.into_iter().chain(refused).map(|f| format!("{f} (not in use)")));
-            (Policies::default(), true)
-        }
-        _ => {
-            let is_whole = lost.is_empty();
-            problems.extend(lost);
-            if is_whole {
-                let read = Read { text: source.text.clone(), policies: loaded.clone() };
-                files.insert(source.name.clone(), read);
-            }
-            (loaded, is_whole)
-        }
+    let problems = || loaded.problems.iter().filter(|p| !p.foreign);
+    Parsed {
+        problems: problems().map(ToString::to_string).collect(),
+        broken: broken.collect(),
+        fail_closed: problems().any(|p| p.fail_closed),
+        names: loaded.names().collect(),
+        is_empty: loaded.is_empty(),
+        gives: loaded,
     }
 }
 
-fn objects(places: &[PathBuf], problems: &mut Vec<String>) -> Vec<Value> {
-    let mut out = Vec::new();
-    for place in places {
-        let loaded = files::served_data(&place.display().to_string());
-        // A folder may be empty.
-        let told =
-            loaded.notices.iter().filter(|n| !matches!(n.cause, files::Cause::NoMatch | files::Cause::Empty));
-        problems.extend(told.map(ToString::to_string));
-        for source in &loaded.sources {
-            match document::resources(&source.name, &source.text, ResourceOptions { float_numbers: false }) {
-                Ok(found) => out.extend(found.into_iter().map(|d| d.value)),
-                Err(e) => problems.push(format!("{}: {e:?}", source.name)),
-            }
-        }
-    }
-    out
+/// Policies and bindings of Kubernetes that lack the other.
+fn notices(all: &Policies) -> Vec<String> {
+    let is_bound =
+        |kind: &str, name: &str| all.bindings.iter().any(|(of, b)| **of == *kind && *b.policy == *name);
+    let is_there = |kind: &str, name: &str| {
+        all.policies.iter().any(|p| p.document.text_at(&["kind"]) == kind && p.name == name)
+    };
+    let bindings =
+        all.bindings.iter().filter(|(of, b)| !is_there(of, &b.policy)).map(|(of, b)| {
+            format!("{of}Binding {}: there is no {of} {}, so it has no effect", b.name, b.policy)
+        });
+    let policies = all.policies.iter().filter_map(|p| {
+        let kind = p.document.text_at(&["kind"]);
+        let is_native = kind.ends_with("AdmissionPolicy");
+        (is_native && !is_bound(kind, &p.name)).then(|| {
+            format!("{}:{}: {kind} {}: no binding is for it, so it has no effect", p.source, p.line, p.name)
+        })
+    });
+    bindings.chain(policies).collect()
+}
+
+/// The objects of files, as they are now or as they were when they could be used.
+fn objects(
+    places: &[PathBuf],
+    files: &mut Retained<Vec<Value>>,
+    (established, now): (bool, Instant),
+    problems: &mut Vec<String>,
+    again: &mut Option<Duration>,
+) -> Vec<Value> {
+    let texts: Vec<_> = places
+        .iter()
+        .map(|place| {
+            let place = place.display().to_string();
+            let mut loaded = files::served_data(&place);
+            // A folder may be empty.
+            loaded.notices.retain(|n| !matches!(n.cause, files::Cause::NoMatch | files::Cause::Empty));
+            (place, loaded)
+        })
+        .collect();
+    let current = files.update(&texts, established, now, parse_objects);
+    problems.extend(current.problems);
+    *again = [*again, current.again].into_iter().flatten().min();
+    current.gives.iter().flat_map(|objects| objects.iter().cloned()).collect()
+}
+
+fn parse_objects(source: &SourceText) -> Parsed<Vec<Value>> {
+    let options = ResourceOptions { float_numbers: false };
+    let (gives, problems): (Vec<Value>, Vec<String>) =
+        match document::resources(&source.name, &source.text, options) {
+            Ok(found) => (found.into_iter().map(|d| d.value).collect(), Vec::new()),
+            Err(e) => (Vec::new(), vec![format!("{}: {e:?}", source.name)]),
+        };
+    let name = |o: &Value| {
+        let at = |path: &[&str]| o.text_at(path).to_string();
+        [at(&["apiVersion"]), at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"])]
+            .join(" ")
+    };
+    let names: HashSet<String> = gives.iter().map(name).collect();
+    let is_empty = gives.is_empty();
+    Parsed { gives, problems, broken: Vec::new(), fail_closed: false, names, is_empty }
 }

@@ -23,6 +23,8 @@ use crate::report::policy_report::{Entry, PolicyFacts, shown_status};
 use crate::value::{Str, Value};
 
 use super::policies::Snapshot;
+use super::redact::Redactor;
+use super::threads::STACK;
 
 /// How many decisions may wait.
 const WAITING: usize = 1000;
@@ -77,7 +79,10 @@ impl Reporter {
         let (send, receive) = sync_channel(WAITING);
         let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "ephor".into());
         let writer = Writer { cluster, wanted, host, pending: BTreeMap::new(), counters: counters.clone() };
-        let thread = std::thread::Builder::new().name("reports".into()).spawn(move || writer.run(&receive));
+        let thread = std::thread::Builder::new()
+            .name("reports".into())
+            .stack_size(STACK)
+            .spawn(move || writer.run(&receive));
         Reporter { send: Mutex::new(Some(send)), writer: Mutex::new(thread.ok()), counters }
     }
 
@@ -92,7 +97,12 @@ impl Reporter {
         if outcomes.is_empty() || incoming.dry_run() {
             return;
         }
-        let results = outcomes.policies().map(|p| (p.policy.clone(), p.rules.clone())).collect();
+        let redactor = Redactor::of(incoming);
+        let rules = |rules: &[RuleOutcome]| match &redactor {
+            Some(redactor) => rules.iter().map(|rule| redactor.result(rule)).collect(),
+            None => rules.to_vec(),
+        };
+        let results = outcomes.policies().map(|p| (p.policy.clone(), rules(&p.rules))).collect();
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let job = Job { incoming: incoming.clone(), snapshot: snapshot.clone(), results, blocked, seconds };
         let send = self.send.lock().unwrap_or_else(PoisonError::into_inner);

@@ -18,6 +18,8 @@ use crate::sources::http::{Request, client};
 use crate::value::print::json;
 use crate::value::{Str, Value};
 
+use super::redact;
+
 /// How many spans may wait.
 const WAITING: usize = 2048;
 /// How many are sent at once at most.
@@ -156,8 +158,8 @@ fn span(
     .collect();
     attributes.push(attribute("admission.request.dryrun", Value::Bool(incoming.dry_run())));
     attributes.push(attribute("admission.response.allowed", Value::Bool(answer.allowed())));
-    if let Some(denial) = &answer.denial {
-        attributes.push(attribute("admission.response.message", cut(&denial.message)));
+    if let Some(message) = redact::message(incoming, decision) {
+        attributes.push(attribute("admission.response.message", cut(&message)));
     }
     let count = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     attributes.push(attribute("admission.response.warnings", count(answer.warnings.len())));

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use super::Tls;
 use super::http::State;
 use super::live::Link;
+use super::policies::Snapshot;
 use super::tls::Certificates;
 
 /// How long changes must pause.
@@ -46,11 +47,11 @@ fn changes<'p>(
     (told, Some(watcher))
 }
 
-/// Waits for a change and until changes pause.
-async fn next(told: &mut mpsc::Receiver<()>) {
-    if tokio::time::timeout(AT_LEAST, told.recv()).await.is_ok_and(|change| change.is_none()) {
+/// Waits for a change and until changes pause, or for the time after which everything is looked at.
+async fn next(told: &mut mpsc::Receiver<()>, after: Duration) {
+    if tokio::time::timeout(after, told.recv()).await.is_ok_and(|change| change.is_none()) {
         // Nobody tells: only the clock does.
-        tokio::time::sleep(AT_LEAST).await;
+        tokio::time::sleep(after).await;
     }
     let latest = tokio::time::Instant::now() + LONGEST;
     while tokio::time::Instant::now() < latest
@@ -69,8 +70,37 @@ async fn reconfigured(link: Arc<Link>) {
     }
 }
 
+/// The problems that were logged: each is logged when it begins and when it ends.
+pub struct Logged {
+    problems: Vec<String>,
+    notices: Vec<String>,
+}
+
+impl Logged {
+    /// Logs the problems of the first policies.
+    pub fn of(first: &Snapshot) -> Logged {
+        let mut logged = Logged { problems: Vec::new(), notices: Vec::new() };
+        logged.update(first);
+        logged
+    }
+
+    fn update(&mut self, now: &Snapshot) {
+        for problem in now.problems.iter().filter(|p| !self.problems.contains(p)) {
+            tracing::error!(problem, "policies");
+        }
+        for solved in self.problems.iter().filter(|p| !now.problems.contains(p)) {
+            tracing::info!(solved, "policies");
+        }
+        for notice in now.notices.iter().filter(|n| !self.notices.contains(n)) {
+            tracing::warn!(notice, "policies");
+        }
+        self.problems.clone_from(&now.problems);
+        self.notices.clone_from(&now.notices);
+    }
+}
+
 /// Reads policies and data again when they change.
-pub fn policies(state: Arc<State>) -> JoinHandle<()> {
+pub fn policies(state: Arc<State>, mut logged: Logged) -> JoinHandle<()> {
     tokio::spawn(async move {
         loop {
             // The folders may be others than before, so they are watched anew each time.
@@ -78,11 +108,12 @@ pub fn policies(state: Arc<State>) -> JoinHandle<()> {
             let settings = places.settings.iter().chain(&places.metrics);
             let all = places.policies.iter().chain(&places.data).chain(settings).map(AsRef::as_ref);
             let (mut told, _watcher) = changes(all);
+            let after = state.store.current().again.map_or(AT_LEAST, |again| again.min(AT_LEAST));
             match &state.store.around().link {
-                None => next(&mut told).await,
+                None => next(&mut told, after).await,
                 // Kinds and global entries of the cluster count like files.
                 Some(link) => tokio::select! {
-                    () = next(&mut told) => {}
+                    () = next(&mut told, after) => {}
                     () = link.changed.notified() => tokio::time::sleep(LONGEST).await,
                     () = reconfigured(link.clone()) => {}
                 },
@@ -90,9 +121,7 @@ pub fn policies(state: Arc<State>) -> JoinHandle<()> {
             let of = state.clone();
             let Ok(now) = tokio::task::spawn_blocking(move || of.store.reload()).await else { continue };
             state.metrics.loaded(&now);
-            for problem in &now.problems {
-                tracing::error!(problem, "policies");
-            }
+            logged.update(&now);
             tracing::debug!(policies = now.policies, generation = now.generation, "policies were read");
         }
     })
@@ -104,7 +133,7 @@ pub fn certificates(certificates: Arc<Certificates>, tls: Tls) -> JoinHandle<()>
         loop {
             let pair = certificates.pair().clone();
             let (mut told, _watcher) = changes([&*pair.certificate, &*pair.key].into_iter());
-            next(&mut told).await;
+            next(&mut told, AT_LEAST).await;
             let (of, tls) = (certificates.clone(), tls.clone());
             let done = tokio::task::spawn_blocking(move || {
                 if let Tls::SelfMade(made) = &tls {

@@ -9,6 +9,8 @@
 //! and `.yml` files; other entries are ignored then. Everything else is a file of any name or an
 //! address.
 //!
+//! A server reads regular files up to a size alone ([`served`]), JSON files of directories too.
+//!
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
 //! caller knows which of them the reference takes for fatal. Semantics: `docs/cli.md`, sources.
 
@@ -19,6 +21,8 @@ use std::path::{Path, PathBuf};
 
 use super::download::{fetch, is_url};
 use crate::document::split;
+
+pub mod served;
 
 /// The text of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +74,15 @@ pub struct Loaded {
     pub sources: Vec<SourceText>,
     /// What is worth a line on standard error.
     pub notices: Vec<Notice>,
-    /// Whether JSON files of directories are read too.
-    json: bool,
+    /// How a server reads: JSON files of directories too, and no file that is not a regular one.
+    served: Option<Served>,
+}
+
+/// What a server knows while it reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Served {
+    /// The folder being read, without links.
+    root: Option<PathBuf>,
 }
 
 /// The texts that policy arguments mean.
@@ -85,14 +96,14 @@ pub fn policies<S: AsRef<str>>(arguments: &[S]) -> Loaded {
 
 /// The texts of policies that a server reads: JSON files of directories too.
 pub fn served_policies<S: AsRef<str>>(arguments: &[S]) -> Loaded {
-    let mut loaded = Loaded { json: true, ..Loaded::default() };
+    let mut loaded = Loaded { served: Some(Served::default()), ..Loaded::default() };
     arguments.iter().for_each(|argument| loaded.policy_argument(argument.as_ref()));
     loaded
 }
 
 /// The texts of a file, or of the YAML and JSON files of a directory.
 pub fn served_data(place: &str) -> Loaded {
-    let mut loaded = Loaded { json: true, ..Loaded::default() };
+    let mut loaded = Loaded { served: Some(Served::default()), ..Loaded::default() };
     match Path::new(place).is_dir() {
         true => loaded.directory(Path::new(place), false),
         false => loaded.resource_argument(place, "stat"),
@@ -159,8 +170,12 @@ impl Loaded {
 
     fn stdin(&mut self) {
         let mut bytes = Vec::new();
-        match io::stdin().lock().read_to_end(&mut bytes) {
-            Ok(_) => self.text("-", bytes),
+        let read = match &self.served {
+            Some(_) => served::bounded(io::stdin().lock()).map(|read| bytes = read),
+            None => io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
+        };
+        match read {
+            Ok(()) => self.text("-", bytes),
             Err(e) => self.note("-", Cause::Unreadable, reason(&e)),
         }
     }
@@ -192,6 +207,9 @@ impl Loaded {
     /// Links to directories are not followed, so that no loop is.
     fn directory(&mut self, root: &Path, deep: bool) {
         let (files, notices) = (self.sources.len(), self.notices.len());
+        if let Some(served) = &mut self.served {
+            served.root = fs::canonicalize(root).ok();
+        }
         let mut waiting = vec![(root.to_path_buf(), true)];
         while let Some((path, is_dir)) = waiting.pop() {
             if !is_dir {
@@ -210,19 +228,35 @@ impl Loaded {
                 .flatten()
                 .filter(|e| !(deep && e.file_name().as_encoded_bytes().starts_with(b".")))
                 .map(|e| (e.path(), e.file_type().is_ok_and(|t| t.is_dir())))
+                .filter(|(path, is_dir)| *is_dir || !self.leaves_out(path))
                 .filter(|(_, is_dir)| deep || !is_dir)
                 .collect();
             // The next in order is taken from the end.
             inside.sort_by(|a, b| b.0.file_name().cmp(&a.0.file_name()));
             waiting.append(&mut inside);
         }
+        if let Some(served) = &mut self.served {
+            served.root = None;
+        }
         if self.sources.len() == files && self.notices.len() == notices {
             self.note(&root.to_string_lossy(), Cause::NoMatch, "directory without .yaml or .yml file");
         }
     }
 
+    /// Whether a server cannot read an entry of a folder: a link to another folder. It is named.
+    fn leaves_out(&mut self, path: &Path) -> bool {
+        let is_hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
+        let is_one = self.served.is_some() && !is_hidden && path.is_dir();
+        if is_one {
+            let name = path.to_string_lossy();
+            self.note(&name, Cause::Unreadable, format!("open {name}: links to folders are not followed"));
+        }
+        is_one
+    }
+
     fn yaml_file(&mut self, path: &Path) {
-        if path.extension().is_some_and(|e| e == "yaml" || e == "yml" || (self.json && e == "json")) {
+        let json = self.served.is_some();
+        if path.extension().is_some_and(|e| e == "yaml" || e == "yml" || (json && e == "json")) {
             self.file(path);
         } else {
             self.note(&path.to_string_lossy(), Cause::Extension, "ignored: not a .yaml or .yml file");
@@ -235,9 +269,13 @@ impl Loaded {
 
     /// Reads a file that is shown under another name.
     pub(super) fn file_as(&mut self, name: &str, path: &Path) {
-        match fs::read(path) {
+        let read = match &self.served {
+            Some(served) => served::read(path, served.root.as_deref()),
+            None => fs::read(path).map_err(|e| format!("open {name}: {}", reason(&e))),
+        };
+        match read {
             Ok(bytes) => self.text(name, bytes),
-            Err(e) => self.note(name, Cause::Unreadable, format!("open {name}: {}", reason(&e))),
+            Err(text) => self.note(name, Cause::Unreadable, text),
         }
     }
 

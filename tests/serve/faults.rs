@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -63,14 +64,14 @@ fn a_body_that_ends_early_or_lies_about_its_length_harms_nobody() {
     until(
         "no review is under way",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_requests_running 0"),
+        |m| m.contains("ephor_bodies_arriving 0"),
     );
 }
 
 #[test]
-fn a_body_of_50_megabytes_is_refused() {
+fn a_body_above_the_limit_is_refused() {
     let dir = folder(&[("a.yaml", &refusing("latest"))]);
-    let server = start(dir.path(), &[]);
+    let server = start(dir.path(), &["--max-body-bytes", "8388608"]);
     let mut client = Client::new(&server.reviews);
     let head = format!(
         "POST /validate HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
@@ -85,6 +86,25 @@ fn a_body_of_50_megabytes_is_refused() {
     if let Ok(reply) = client.send(head, chunk.as_bytes()) {
         assert_eq!(reply.status, 413);
     }
+    assert_decides(&server);
+}
+
+#[test]
+fn what_an_api_server_may_send_is_decided() {
+    let dir = folder(&[("a.yaml", &refusing("latest"))]);
+    let server = start(dir.path(), &[]);
+    // An object of 3 MB, old and new, each character of which takes six.
+    let mut large = review("u", "nginx:latest");
+    let escaped = "\\u003c".repeat(3 << 20);
+    large["request"]["object"]["metadata"]["annotations"] = json!({"a": "@"});
+    large["request"]["oldObject"] = large["request"]["object"].clone();
+    large["request"]["oldObject"]["spec"]["containers"][0]["image"] = json!("nginx:1");
+    large["request"]["operation"] = json!("UPDATE");
+    let body = large.to_string().replace("\"@\"", &format!("\"{escaped}\""));
+    assert!(body.len() > 36 << 20);
+    let mut client = Client::new(&server.reviews);
+    let reply = client.post("/validate?timeout=30s", "application/json", body.as_bytes()).unwrap();
+    assert_eq!(reply.response()["allowed"], false, "the image is refused");
     assert_decides(&server);
 }
 
@@ -127,14 +147,45 @@ fn files_allowed() -> usize {
     line.and_then(|l| l.split_whitespace().nth(3)?.parse().ok()).unwrap_or(1024)
 }
 
+/// A policy that takes long, and a review for it.
+fn lengthy() -> (String, serde_json::Value) {
+    let policy = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: lengthy}
+spec:
+  rules:
+  - name: nested
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate:
+      failureAction: Enforce
+      message: m
+      foreach:
+      - list: request.object.spec.containers[0].args
+        foreach:
+        - list: request.object.spec.containers[0].args
+          foreach:
+          - list: request.object.spec.containers[0].args
+            deny: {conditions: {any: [{key: '{{ element }}', operator: Equals, value: no}]}}
+";
+    let mut review = review("u", "nginx:1");
+    let args: Vec<String> = (0..1000).map(|i| format!("--flag-{i}")).collect();
+    review["request"]["object"]["spec"]["containers"][0]["args"] = json!(args);
+    (policy.into(), review)
+}
+
 #[test]
 fn too_many_reviews_at_once_are_refused_clearly() {
-    let dir = folder(&[("a.yaml", &refusing("latest"))]);
+    let (policy, long) = lengthy();
+    let dir = folder(&[("a.yaml", &policy)]);
     let server = start(dir.path(), &["--max-in-flight", "1"]);
-    let mut first = TcpStream::connect(&server.reviews).unwrap();
-    let head =
-        "POST /validate HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
-    first.write_all(head.as_bytes()).unwrap();
+    let mut first = Client::new(&server.reviews);
+    let body = long.to_string();
+    let head = format!(
+        "POST /validate?timeout=2s HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    first.write(head.as_bytes()).unwrap();
+    first.write(body.as_bytes()).unwrap();
     until(
         "the first is under way",
         || get(&server, "/metrics").body,
@@ -142,14 +193,173 @@ fn too_many_reviews_at_once_are_refused_clearly() {
     );
     let refused = Client::new(&server.reviews).review("/validate", &review("u", "nginx")).unwrap();
     assert_eq!(refused.status, 429);
-    assert!(get(&server, "/metrics").body.contains("ephor_requests_shed_total 1"));
-    drop(first);
+    let metrics = get(&server, "/metrics").body;
+    assert!(metrics.contains("ephor_requests_shed_total 1"), "{metrics}");
+    assert!(metrics.contains("ephor_reviews_refused_total{reason=\"too_many\"} 1"), "{metrics}");
+    assert_eq!(first.reply().unwrap().response()["allowed"], false);
+}
+
+#[test]
+fn evaluations_that_take_too_long_are_answered_in_time_and_hold_up_nothing_else() {
+    let (policy, long) = lengthy();
+    let dir = folder(&[("a.yaml", &policy), ("b.yaml", &refusing("latest"))]);
+    let server = start(dir.path(), &[]);
+    let clients: Vec<_> = (0..16)
+        .map(|_| {
+            let (address, long) = (server.reviews.clone(), long.clone());
+            std::thread::spawn(move || {
+                let began = Instant::now();
+                let reply = Client::new(&address).review("/validate?timeout=2s", &long).unwrap();
+                (began.elapsed(), reply.response())
+            })
+        })
+        .collect();
     until(
-        "the first has ended",
+        "they are under way",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_requests_running 0"),
+        |m| m.contains("ephor_requests_running 16"),
     );
-    assert_decides(&server);
+    for path in ["/livez", "/readyz", "/metrics"] {
+        let began = Instant::now();
+        assert_eq!(get(&server, path).status, 200);
+        assert!(began.elapsed() < Duration::from_secs(1), "{path}: {:?}", began.elapsed());
+    }
+    for client in clients {
+        let (took, response) = client.join().unwrap();
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        assert_eq!((&response["allowed"], &response["status"]["code"]), (&json!(false), &json!(504)));
+    }
+    let asked = || Client::new(&server.reviews).review("/validate", &review("u", "nginx:latest")).unwrap();
+    assert_eq!(asked().response()["allowed"], false);
+}
+
+#[test]
+fn bodies_that_do_not_arrive_take_no_place() {
+    let dir = folder(&[("a.yaml", &refusing("latest"))]);
+    let server = start(dir.path(), &["--max-in-flight", "4", "--max-connections", "2000"]);
+    let head = "POST /validate HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{";
+    let slow: Vec<TcpStream> = (0..530)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&server.reviews).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let streams: Vec<TcpStream> = (0..3).map(|_| http2::slow_streams(&server.reviews, 200)).collect();
+    for _ in 0..100 {
+        assert_decides(&server);
+    }
+    // Those that wait for nothing are given up.
+    until(
+        "they are given up",
+        || get(&server, "/metrics").body,
+        |m| {
+            m.contains("ephor_reviews_refused_total{reason=\"timeout\"}")
+                && m.contains("ephor_bodies_arriving 0")
+        },
+    );
+    drop((slow, streams));
+}
+
+/// As much of HTTP/2 as it takes to begin requests.
+mod http2 {
+    use std::io::Write;
+    use std::net::TcpStream;
+
+    fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+    }
+
+    /// A connection with requests of which one byte of the body has come.
+    pub fn slow_streams(address: &str, count: u32) -> TcpStream {
+        // POST, http, then :path, :authority and content-type as literals.
+        let mut head = vec![0x83, 0x86];
+        for (index, text) in [(&[0x04][..], "/validate"), (&[0x01], "e"), (&[0x0f, 0x10], "application/json")]
+        {
+            head.extend_from_slice(index);
+            head.push(u8::try_from(text.len()).unwrap());
+            head.extend_from_slice(text.as_bytes());
+        }
+        let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        bytes.extend(frame(4, 0, 0, &[]));
+        for stream in (0..count).map(|i| 2 * i + 1) {
+            bytes.extend(frame(1, 4, stream, &head));
+            bytes.extend(frame(0, 0, stream, b"{"));
+        }
+        let mut connection = TcpStream::connect(address).unwrap();
+        connection.write_all(&bytes).unwrap();
+        connection
+    }
+}
+
+#[test]
+fn bytes_of_slow_clients_are_bounded_and_make_way_for_others() {
+    let dir = folder(&[("a.yaml", &refusing("latest"))]);
+    let limits = ["--max-body-bytes", "8388608", "--max-buffered-bytes", "16777216"];
+    let server = start(dir.path(), &limits);
+    let head = "POST /validate HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: 8000000\r\n\r\n";
+    let part = vec![b' '; 3_000_000];
+    let slow: Vec<TcpStream> = (0..40)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&server.reviews).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            // It may be refused already.
+            let _ = stream.write_all(&part);
+            stream
+        })
+        .collect();
+    let buffered = || {
+        let metrics = get(&server, "/metrics").body;
+        let line = metrics.lines().find_map(|l| l.strip_prefix("ephor_buffered_bytes ")).unwrap().to_string();
+        line.parse::<usize>().unwrap()
+    };
+    until("they hold bytes", buffered, |bytes| *bytes > 6_000_000);
+    let mut large = review("u", "nginx:latest");
+    large["request"]["object"]["metadata"]["annotations"] = json!({"a": "x".repeat(4_000_000)});
+    for _ in 0..20 {
+        assert_decides(&server);
+        assert!(buffered() <= 16 << 20, "{}", buffered());
+        until(
+            "a large one is decided",
+            || Client::new(&server.reviews).review("/validate", &large).map_or(0, |reply| reply.status),
+            |status| *status == 200,
+        );
+    }
+    drop(slow);
+    until("nothing is held", buffered, |bytes| *bytes == 0);
+}
+
+#[test]
+fn what_is_refused_before_policies_is_counted_logged_and_audited() {
+    let dir = folder(&[("a.yaml", &refusing("latest"))]);
+    let log = tempfile::tempdir().unwrap();
+    let path = log.path().join("audit.jsonl");
+    let server = start(dir.path(), &["--audit-log", path.to_str().unwrap(), "--max-body-bytes", "100000"]);
+    let json = "application/json";
+    let deep = format!("{{\"request\":{}1{}}}", "[".repeat(20_000), "]".repeat(20_000));
+    for (path, kind, body, reason) in [
+        ("/validate", json, String::new(), "bad_request"),
+        ("/validate", "text/plain", "{}".into(), "content_type"),
+        ("/validate", json, deep, "undecodable"),
+        ("/validate", json, " ".repeat(200_000), "too_large"),
+        ("/elsewhere", json, "{}".into(), "unknown_path"),
+    ] {
+        let reply = Client::new(&server.reviews).post(path, kind, body.as_bytes());
+        let status = reply.map(|r| r.status).unwrap_or(413);
+        assert!(status >= 400, "{reason}");
+        let line = format!("ephor_reviews_refused_total{{reason=\"{reason}\"}} 1");
+        until(reason, || get(&server, "/metrics").body, |m| m.contains(&line));
+        let lines = || std::fs::read_to_string(&log.path().join("audit.jsonl")).unwrap();
+        let text = until(reason, lines, |text| text.contains(&format!("\"reason\":\"{reason}\"")));
+        let line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(
+            (&line["stage"], &line["path"], &line["count"]),
+            (&json!("refused"), &json!(path), &json!(1))
+        );
+        let logged = || server.log.lock().unwrap().join("\n");
+        until(reason, logged, |text| text.contains("WARN") && text.contains(reason));
+    }
 }
 
 /// A policy whose expression costs more than one may.
@@ -216,4 +426,118 @@ fn the_audit_stream_has_every_decision() {
             .enumerate()
             .all(|(i, l)| l["uid"] == format!("u{i}") && l["allowed"] == json!(i % 2 == 0))
     );
+}
+
+#[test]
+fn values_of_secrets_are_in_answers_alone() {
+    let policy = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: secrets}
+spec:
+  emitWarning: true
+  rules:
+  - name: copy
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    mutate: {patchStrategicMerge: {data: {copy: '{{ request.object.data.password }}'}, metadata: {labels: {l: '{{ base64_decode(request.object.data.password) }}'}}}}
+  - name: tell
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    validate:
+      failureAction: Enforce
+      message: 'not {{ base64_decode(request.object.data.password) }}, {{ request.oldObject.data.password }}'
+      deny: {conditions: {any: [{key: '{{ request.object.data.password }}', operator: Equals, value: aHVudGVyMg==}]}}
+";
+    let dir = folder(&[("a.yaml", policy)]);
+    let log = tempfile::tempdir().unwrap();
+    let path = log.path().join("audit.jsonl");
+    let server = start(dir.path(), &["--audit-log", path.to_str().unwrap(), "--log-level", "trace"]);
+    let mut secret = review("u", "nginx");
+    let secret_of = |password: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "shop"}, "data": {"password": password}});
+    let request = &mut secret["request"];
+    for key in ["kind", "requestKind"] {
+        request[key]["kind"] = json!("Secret");
+    }
+    for key in ["resource", "requestResource"] {
+        request[key]["resource"] = json!("secrets");
+    }
+    request["operation"] = json!("UPDATE");
+    request["object"] = secret_of("aHVudGVyMg==");
+    request["oldObject"] = secret_of("b2xkLW9uZQ==");
+    let changed = ask(&server, "/mutate", &secret);
+    use base64::Engine;
+    let patch = base64::engine::general_purpose::STANDARD.decode(changed["patch"].as_str().unwrap()).unwrap();
+    let patch = String::from_utf8(patch).unwrap();
+    assert!(patch.contains("aHVudGVyMg==") && patch.contains("hunter2"), "{patch}");
+    let denied = ask(&server, "/validate", &secret)["status"]["message"].to_string();
+    assert!(denied.contains("hunter2") && denied.contains("b2xkLW9uZQ=="), "{denied}");
+    assert!(!server.log.lock().unwrap().iter().any(|line| line.contains("hunter2")));
+    drop(server);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), 2);
+    for value in ["aHVudGVyMg==", "hunter2", "b2xkLW9uZQ=="] {
+        assert!(!text.contains(value), "{text}");
+    }
+    assert!(text.contains("/data/copy") && text.contains("not **REDACTED**, **REDACTED**"), "{text}");
+}
+
+#[test]
+fn objects_that_nest_as_deeply_as_an_api_server_allows_are_decided() {
+    let matching = "match: {any: [{resources: {kinds: [Widget]}}]}";
+    let policies = format!(
+        "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: widgets}}
+spec:
+  emitWarning: true
+  rules:
+  - name: label
+    {matching}
+    mutate: {{patchStrategicMerge: {{metadata: {{labels: {{a: b}}}}}}}}
+  - name: good
+    {matching}
+    validate: {{failureAction: Enforce, message: bad, pattern: {{metadata: {{labels: {{good: 'true'}}}}}}}}
+  - name: query
+    {matching}
+    validate:
+      failureAction: Enforce
+      message: query
+      deny: {{conditions: {{any: [{{key: '{{{{ length(to_string(request.object)) }}}}', operator: LessThan, value: 10}}]}}}}
+---
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {{name: widgets}}
+spec:
+  matchConstraints: {{resourceRules: [{{apiGroups: ['example.com'], apiVersions: [v1], operations: [CREATE], resources: [widgets]}}]}}
+  validations: [{{expression: 'object.metadata.labels.good == \"true\" && object == object', message: bad}}]
+"
+    );
+    let dir = folder(&[("a.yaml", &policies)]);
+    let log = tempfile::tempdir().unwrap();
+    let path = log.path().join("audit.jsonl");
+    let server = start(dir.path(), &["--audit-log", path.to_str().unwrap()]);
+    let depth = 9_990 / 2;
+    for (good, operation) in [("true", "CREATE"), ("false", "CREATE"), ("false", "UPDATE")] {
+        let mut widget = review("u", "nginx");
+        let request = &mut widget["request"];
+        for key in ["kind", "requestKind"] {
+            request[key] = json!({"group": "example.com", "version": "v1", "kind": "Widget"});
+        }
+        for key in ["resource", "requestResource"] {
+            request[key] = json!({"group": "example.com", "version": "v1", "resource": "widgets"});
+        }
+        request["operation"] = json!(operation);
+        request["object"] = json!({"apiVersion": "example.com/v1", "kind": "Widget", "spec": "@",
+            "metadata": {"name": "w", "namespace": "shop", "labels": {"good": good}}});
+        if operation == "UPDATE" {
+            request["oldObject"] = request["object"].clone();
+            request["oldObject"]["metadata"]["labels"]["good"] = json!("true");
+        }
+        let deep = format!("{}1{}", "{\"a\":[".repeat(depth), "]}".repeat(depth));
+        let body = widget.to_string().replace("\"@\"", &deep);
+        let mut client = Client::new(&server.reviews);
+        for path in ["/validate?timeout=30s", "/mutate?timeout=30s"] {
+            let reply = client.post(path, "application/json", body.as_bytes()).unwrap();
+            let is_allowed = good == "true" || path.starts_with("/mutate");
+            assert_eq!(reply.response()["allowed"], is_allowed, "{path} {}", &reply.body);
+        }
+    }
 }

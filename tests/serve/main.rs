@@ -5,8 +5,9 @@
 mod answers;
 mod faults;
 mod life;
-mod profile;
 mod outbound;
+mod policies;
+mod profile;
 mod recorded;
 mod server;
 mod settings;

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ pub struct Server {
     pub child: Child,
     pub reviews: String,
     pub operation: String,
+    /// The lines of its log after the first.
+    pub log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Drop for Server {
@@ -51,9 +54,11 @@ pub fn start_with(policies: &Path, more: &[&str]) -> Server {
         }
     };
     // Somebody has to read on, or the server waits for room in the pipe.
-    std::thread::spawn(move || lines.for_each(drop));
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let to = log.clone();
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| to.lock().unwrap().push(line)));
     let address = |key: &str| started["fields"][key].as_str().unwrap().to_string();
-    Server { reviews: address("reviews"), operation: address("operation"), child }
+    Server { reviews: address("reviews"), operation: address("operation"), log, child }
 }
 
 /// A pod with an image and a review about it.
@@ -104,6 +109,11 @@ impl Client {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Client { stream: BufReader::new(stream) })
+    }
+
+    /// Sends bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.stream.get_mut().write_all(bytes)
     }
 
     /// Sends a request as it is and reads the reply.

@@ -1,0 +1,246 @@
+//! Answering one review whose body is there.
+//!
+//! In: the body, and when the answer is due. Out: the answer; metrics, the audit stream, reports and spans on the
+//! way. All of it runs on threads for evaluations, so that whoever reads requests waits for the deadline alone. What is
+//! late is answered by failure policy; what the evaluation says afterwards counts no more.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use axum::response::Response;
+use prometheus::IntGauge;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::admit::answer::Answer;
+use crate::admit::incoming::{Incoming, decode};
+use crate::admit::route::Phase;
+use crate::admit::{Deadline, Decision, Route, Undecodable};
+
+use super::audit::{self, Audit};
+use super::http::{State, answered, now};
+use super::intake::Taken;
+use super::policies::Snapshot;
+use super::threads::Done;
+use super::traces::Parent;
+
+/// How long results that no answer waits for may take.
+const LATER: Duration = Duration::from_secs(30);
+/// Larger bodies take long to decode.
+const LARGE: usize = 256 << 10;
+/// How long writing down a decision may take after it was due.
+const WRITING: Duration = Duration::from_millis(250);
+
+/// A review to be answered.
+pub struct Job {
+    /// What is asked.
+    pub route: Route,
+    /// The path.
+    pub path: String,
+    /// `Content-Type`.
+    pub content_type: String,
+    /// The trace that it belongs to.
+    pub parent: Option<Parent>,
+    /// When it came.
+    pub began: Instant,
+    /// When its answer is due.
+    pub due: Instant,
+    /// Its body.
+    pub body: Taken,
+    /// Its place among the reviews under way.
+    pub running: Place,
+}
+
+/// A place among the reviews under way, given back when the evaluation has ended.
+pub struct Place {
+    _permit: OwnedSemaphorePermit,
+    running: IntGauge,
+}
+
+impl Place {
+    /// A place that is counted already.
+    pub fn new(permit: OwnedSemaphorePermit, running: IntGauge) -> Place {
+        Place { _permit: permit, running }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.running.dec();
+    }
+}
+
+/// Nothing is decided yet.
+const OPEN: u8 = 0;
+/// The evaluation has decided.
+const DECIDED: u8 = 1;
+/// Time has run out.
+const LATE: u8 = 2;
+
+/// A review while it is evaluated.
+struct Review {
+    state: Arc<State>,
+    snapshot: Arc<Snapshot>,
+    route: Arc<Route>,
+    path: String,
+    parent: Option<Parent>,
+    began: Instant,
+    due: Instant,
+    /// The review, when it is decoded.
+    incoming: OnceLock<Arc<Incoming>>,
+    /// Who decides.
+    outcome: AtomicU8,
+}
+
+/// Answers a review.
+///
+/// # Errors
+/// It is none, or nothing could be answered in time.
+pub async fn answer(state: &Arc<State>, job: Job) -> Result<Response, Undecodable> {
+    let Job { route, path, content_type, parent, began, due, body, running } = job;
+    let snapshot = state.store.current();
+    let slow = snapshot.pace.is_slow() || body.bytes.len() > LARGE;
+    let review = Arc::new(Review {
+        state: state.clone(),
+        snapshot,
+        route: Arc::new(route),
+        path,
+        parent,
+        began,
+        due,
+        incoming: OnceLock::new(),
+        outcome: AtomicU8::new(OPEN),
+    });
+    let of = review.clone();
+    let work = move || {
+        let (_running, body) = (running, body);
+        let decoded = decode(&content_type, &body.bytes);
+        // The text is not needed any more, its size still counts.
+        of.decoded(decoded?)
+    };
+    match state.threads.run(slow, due, work).await {
+        Done::Result(response) => response,
+        Done::Fault(text) => Err(Undecodable::new(500, text)),
+        Done::Late => late(review).await,
+    }
+}
+
+/// What is answered when time has run out.
+async fn late(review: Arc<Review>) -> Result<Response, Undecodable> {
+    let state = review.state.clone();
+    state.metrics.late.inc();
+    let nothing = || Undecodable::new(504, "there was no time to answer");
+    let is_decided = review.outcome.swap(LATE, Ordering::AcqRel) == DECIDED;
+    let Some(incoming) = review.incoming.get().cloned().filter(|_| !is_decided) else {
+        return Err(nothing());
+    };
+    let written = move || {
+        let decision = review.snapshot.gate.late(&review.route);
+        review.finish(&incoming, decision)
+    };
+    // Also what only writes may wait for a disk.
+    match state.threads.run(true, Instant::now() + WRITING, written).await {
+        Done::Result(response) => Ok(response),
+        Done::Late | Done::Fault(_) => Err(nothing()),
+    }
+}
+
+impl Review {
+    fn decoded(&self, incoming: Incoming) -> Result<Response, Undecodable> {
+        let late = || Undecodable::new(504, "there was no time to answer");
+        let incoming = self.incoming.get_or_init(|| Arc::new(incoming)).clone();
+        if Instant::now() >= self.due && self.outcome.load(Ordering::Acquire) == LATE {
+            return Err(late());
+        }
+        let decision = self.decide(&incoming);
+        if self.outcome.swap(DECIDED, Ordering::AcqRel) == LATE {
+            return Err(late());
+        }
+        Ok(self.finish(&incoming, decision))
+    }
+
+    fn decide(&self, incoming: &Incoming) -> Decision {
+        let Review { snapshot, route, due, .. } = self;
+        let began = Instant::now();
+        let answer = AssertUnwindSafe(|| snapshot.gate.answer(route, incoming, &Deadline::at(*due)));
+        let decision = catch_unwind(answer);
+        snapshot.pace.note(began.elapsed());
+        if let Some(unknown) = snapshot.gate.unknown(route) {
+            self.state.note_unknown(&self.path, route, &unknown);
+        }
+        decision.unwrap_or_else(|_| Decision {
+            answer: Answer::denied("internal error: the evaluation ended in a fault of the program"),
+            ..Decision::default()
+        })
+    }
+
+    /// Writes down a decision, and answers.
+    fn finish(&self, incoming: &Arc<Incoming>, decision: Decision) -> Response {
+        let Review { state, snapshot, route, path, began, .. } = self;
+        let took = began.elapsed().as_secs_f64();
+        let webhook = match route.phase {
+            Phase::Validate => "ValidatingWebhookConfiguration",
+            Phase::Mutate => "MutatingWebhookConfiguration",
+        };
+        state.metrics.decided(incoming, &decision, webhook, took);
+        if let Some(audit) = &state.audit {
+            note(state, audit, &audit::line(&now(), path, incoming, &decision, took * 1e3));
+        }
+        let response = answered(&decision.answer, incoming);
+        tracing::debug!(uid = &*incoming.uid, path, allowed = decision.answer.allowed(), "answered");
+        if let (Some(tracer), Some(parent)) = (&state.tracer, &self.parent) {
+            tracer.offer(path, parent, *began, incoming, &decision);
+        }
+        if let Some(reporter) = state.reporter.as_ref().filter(|_| route.phase == Phase::Validate) {
+            reporter.offer(incoming, snapshot, &decision.outcomes, !decision.answer.allowed());
+        }
+        if route.phase == Phase::Validate && decision.answer.allowed() && decision.asked.is_some() {
+            self.later(incoming, decision);
+        }
+        response
+    }
+
+    /// Results that no answer waits for, as long as few wait for theirs. When too many wait for slow ones, these
+    /// are left out and counted.
+    fn later(&self, incoming: &Arc<Incoming>, decision: Decision) {
+        let Some(asked) = decision.asked.filter(|_| decision.audits) else { return };
+        let (state, snapshot, route) = (self.state.clone(), self.snapshot.clone(), self.route.clone());
+        let slow = snapshot.pace.is_slow();
+        let brief = snapshot.pace.audits_are_brief();
+        let permit = if slow { &state.auditing } else { &state.afterwards }.clone().try_acquire_owned().ok();
+        if slow && permit.is_none() {
+            state.metrics.audit_lost.inc();
+            return;
+        }
+        let waits = permit.is_some();
+        let (incoming, path) = (incoming.clone(), self.path.clone());
+        let of = self.state.clone();
+        let work = move || {
+            let began = Instant::now();
+            let outcomes = snapshot.gate.audit(&route, &asked, &Deadline::at(began + LATER));
+            snapshot.pace.note_audit(began.elapsed());
+            of.metrics.results(&incoming, &asked.request.target, &outcomes);
+            if let Some(reporter) = &of.reporter {
+                reporter.offer(&incoming, &snapshot, &outcomes, false);
+            }
+            if let Some(audit) = of.audit.as_ref().filter(|_| !outcomes.is_empty()) {
+                note(&of, audit, &audit::later(&now(), &path, &incoming, &outcomes));
+            }
+            drop(permit);
+        };
+        if slow || (waits && !brief) {
+            // Right after the answer, by the same thread if it can be: what was allocated is freed where it was.
+            drop(state.threads.spawn(slow, work));
+        } else {
+            drop(catch_unwind(AssertUnwindSafe(work)));
+        }
+    }
+}
+
+fn note(state: &State, audit: &Audit, line: &crate::value::Value) {
+    if let Err(e) = audit.write(line) {
+        state.metrics.audit_lost.inc();
+        tracing::error!(error = %e, "the audit stream cannot be written");
+    }
+}
