@@ -20,6 +20,10 @@ use super::route::Route;
 
 /// What the changes of all policies that a path asks make of a request.
 pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
+    deadline.within(|| decided(gate, route, incoming, deadline))
+}
+
+fn decided(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
     // A deleted object cannot be changed.
     if !matches!(incoming.text(&["operation"]), "CREATE" | "UPDATE" | "CONNECT") {
         return Decision::default();

@@ -28,6 +28,10 @@ fn is_awaited(policy: &Policy, rule: &Rule, target: &Target) -> bool {
 
 /// What the verdicts of all policies that a path asks make of a request.
 pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
+    deadline.within(|| decided(gate, route, incoming, deadline))
+}
+
+fn decided(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
     let request = match gate.request(incoming) {
         Ok(request) => request,
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
@@ -107,5 +111,5 @@ pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadli
         stops: &|_, _| false,
         name: Some(&route.limits("after")),
     };
-    gate.engine().verdicts(asked, &limits).outcomes
+    deadline.within(|| gate.engine().verdicts(asked, &limits).outcomes)
 }

@@ -17,6 +17,7 @@ use crate::value::print::{display_s, json};
 use crate::value::{Fault, Map, Str, Value};
 
 use super::eval::{Env, eval};
+use super::fill::Expansion;
 use super::sorted::Sorted;
 
 /// Why a query has no value.
@@ -95,6 +96,8 @@ pub struct Data<'r> {
     /// Only entries before this position may be loaded now.
     limit: usize,
     images_loaded: bool,
+    /// What its variables have expanded to.
+    pub(super) expansion: Expansion,
 }
 
 impl<'r> Data<'r> {
@@ -109,6 +112,7 @@ impl<'r> Data<'r> {
             entries: Vec::new(),
             limit: usize::MAX,
             images_loaded: false,
+            expansion: Expansion::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
 use crate::sources::Sources;
+use crate::value::budget::{self, Excess};
 use crate::value::{Str, Value};
 
 use super::Request;
@@ -50,7 +51,11 @@ pub fn policy<'p>(
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        if let Some(result) = one(policy, rule, request, later, around, Some(&sorted)) {
+        let (result, excess) = budget::spend(|| one(policy, rule, request, later, around, Some(&sorted)));
+        if excess == Some(Excess::Time) {
+            break;
+        }
+        if let Some(result) = settled(rule, result, excess) {
             // Most policies give one result.
             if out.is_empty() {
                 out.reserve_exact(1);
@@ -62,6 +67,25 @@ pub fn policy<'p>(
         }
     }
     out
+}
+
+/// The result of a rule that may have exceeded a bound: then it is an error, whatever absorbed that, unless the
+/// rule failed all the same.
+pub(super) fn settled(
+    rule: &Rule,
+    result: Option<RuleOutcome>,
+    excess: Option<Excess>,
+) -> Option<RuleOutcome> {
+    match (excess, result) {
+        (None, result) => result,
+        (Some(_), Some(result)) if matches!(result.status, Status::Fail | Status::Error) => Some(result),
+        (Some(Excess::Size(text)), _) => {
+            Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, Str::from(text)))
+        }
+        (Some(Excess::Time), _) => {
+            Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, crate::value::Fault::INTERRUPTED))
+        }
+    }
 }
 
 /// Whether the rules of a policy are asked about the request at all.

@@ -9,6 +9,7 @@
 //! In: parsed documents, literals of policies, results of functions. Out: the same, to rules,
 //! messages and reports. The module knows nothing of policies.
 
+pub mod budget;
 pub mod cron;
 pub mod duration;
 pub mod fault;
