@@ -20,10 +20,6 @@ use super::route::Route;
 
 /// What the changes of all policies that a path asks make of a request.
 pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
-    deadline.within(|| decided(gate, route, incoming, deadline))
-}
-
-fn decided(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
     // A deleted object cannot be changed.
     if !matches!(incoming.text(&["operation"]), "CREATE" | "UPDATE" | "CONNECT") {
         return Decision::default();
@@ -39,7 +35,7 @@ fn decided(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline)
         stops: &|p, rules| !p.is_review() && refuses(p, rules, &request.target),
         name: None,
     };
-    let done = gate.engine().changes(&request, &limits);
+    let done = deadline.within(|| gate.engine().changes(&request, &limits));
     let policies = &done.outcome.policies;
     let mut refusal = match policies.last().filter(|_| done.stopped) {
         Some(last) if last.incoming => {
@@ -59,7 +55,7 @@ fn decided(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline)
     }
     if refusal.is_none() && route.asks_kubernetes() && !gate.changing().hooks.is_empty() {
         let review = Review::new(Value::Map(incoming.request.clone())).with_object(current.clone());
-        let changed = mutate(gate.changing(), &review, &gate.cluster().admission());
+        let changed = deadline.within(|| mutate(gate.changing(), &review, &gate.cluster().admission()));
         refusal = changed.denial.map(Refusal::from);
         patch.extend(diff(current, &changed.object));
     }

@@ -28,10 +28,6 @@ fn is_awaited(policy: &Policy, rule: &Rule, target: &Target) -> bool {
 
 /// What the verdicts of all policies that a path asks make of a request.
 pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
-    deadline.within(|| decided(gate, route, incoming, deadline))
-}
-
-fn decided(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
     let request = match gate.request(incoming) {
         Ok(request) => request,
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
@@ -45,7 +41,7 @@ fn decided(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline)
         stops: &|_, _| false,
         name: Some(&route.limits("before")),
     };
-    let done = gate.engine().verdicts(&asked, &limits);
+    let done = deadline.within(|| gate.engine().verdicts(&asked, &limits));
     let mut answer = Answer::default();
     let mut reasons: Vec<String> = Vec::new();
     let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
@@ -69,7 +65,7 @@ fn decided(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline)
     refusal = refusal.or_else(|| deadline.refusal(&done.left));
     if route.asks_kubernetes() && !gate.asking().hooks.is_empty() && refusal.is_none() {
         let review = Review::new(Value::Map(incoming.request.clone()));
-        let told = validate(gate.asking(), &review, &gate.cluster().admission());
+        let told = deadline.within(|| validate(gate.asking(), &review, &gate.cluster().admission()));
         refusal = told.denial.map(Refusal::from);
         answer.warnings.extend(told.warnings);
         answer.annotations = told.annotations;

@@ -14,7 +14,7 @@ use crate::ir::template::{Compile, Needs};
 use crate::ir::{Query, Template};
 use crate::sources::{Call, Sources, registry};
 use crate::value::print::{display_s, json};
-use crate::value::{Fault, Map, Str, Value};
+use crate::value::{Fault, Map, Str, Value, budget};
 
 use super::eval::{Env, eval};
 use super::fill::Expansion;
@@ -237,6 +237,7 @@ impl<'r> Data<'r> {
             self.ensure(&query.needs)?;
         }
         let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
+        budget::steps(16).map_err(Trouble::Eval)?;
         let env =
             Env::new(self.root, self.world.functions).with_overlay(&self.overlay).with_object(self.object);
         let env = self.sorting(query, env);

@@ -40,8 +40,10 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Vec<RuleOutcome> {
     let mut out = Vec::new();
-    if !concerns(policy, request) {
-        return out;
+    match concerns(policy, request) {
+        Ok(true) => {}
+        Ok(false) => return out,
+        Err(result) => return result.into_iter().collect(),
     }
     let mut matched = 0usize;
     let sorted = Sorted::default();
@@ -88,9 +90,21 @@ pub(super) fn settled(
     }
 }
 
-/// Whether the rules of a policy are asked about the request at all.
-pub(super) fn concerns(policy: &Policy, request: &Request) -> bool {
-    namespace_fits(policy, request) && super::expressions::admits(&policy.admit, request)
+/// Whether the rules of a policy are asked about the request at all. An error stands for all results where a bound
+/// was exceeded before that was known; there is none when it was the time.
+pub(super) fn concerns(policy: &Policy, request: &Request) -> Result<bool, Option<RuleOutcome>> {
+    if !namespace_fits(policy, request) {
+        return Ok(false);
+    }
+    if policy.admit.is_empty() {
+        return Ok(true);
+    }
+    let (admits, excess) = budget::spend(|| super::expressions::admits(&policy.admit, request));
+    match (excess, policy.rules.first()) {
+        (None, _) | (_, None) => Ok(admits),
+        (Some(Excess::Time), _) => Err(None),
+        (excess, Some(rule)) => Err(settled(rule, None, excess)),
+    }
 }
 
 /// A namespaced policy sees only objects of its own namespace.

@@ -1,10 +1,13 @@
 //! What an evaluation may use: time, memory, and variables that data bring in.
 //!
 //! In: the deadline of a request ([`until`]), the beginning of a rule ([`spend`]), and what is done meanwhile: steps
-//! ([`step`]), bytes of results ([`take`]), substitutions ([`refuse`]). Out: a fault that ends the expression, and
+//! ([`step`]), bytes of results ([`take`]), other bounds ([`refuse`]). Out: a fault that ends the expression, and
 //! the reason why, which stays until the rule ends: whatever absorbs the fault (a default value, an anchor, a
-//! precondition), the result of such a rule is none. Kyverno 1.19.1 has no such bounds for ClusterPolicies; Go's memory and
-//! its stack, or the timeout of the webhook, end an evaluation there.
+//! precondition), the result of such a rule is none. Comparisons, which cannot fail, are cut short; what they say counts
+//! for nothing either. Outside of rules nothing is bounded, and nothing is cut short.
+//!
+//! Kyverno 1.19.1 has no such bounds for ClusterPolicies; there Go's memory and stack, or the timeout of the webhook, end
+//! an evaluation.
 //!
 //! A step costs a counter. The clock is read once in [`PERIOD`] steps, and never without a deadline.
 
@@ -29,13 +32,18 @@ pub enum Excess {
 }
 
 thread_local! {
-    /// Steps until the clock is read; 0 from the moment on when something was exceeded.
+    /// Steps until the clock is read; 0 from the moment on when the rule that runs has exceeded something.
     static STEPS: Cell<u32> = const { Cell::new(u32::MAX) };
+    /// Steps that the last rule left of its period.
+    static LEFT: Cell<u32> = const { Cell::new(0) };
     static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
-    /// Bytes that the rule may still make.
-    static BYTES: Cell<u64> = const { Cell::new(u64::MAX) };
-    /// Whether a rule runs, so that what is exceeded has to be remembered until it ends.
+    /// Whether a rule was interrupted since the deadline was set.
+    static INTERRUPTED: Cell<bool> = const { Cell::new(false) };
+    /// Whether a rule runs.
     static RUNS: Cell<bool> = const { Cell::new(false) };
+    /// Bytes that it may still make.
+    static BYTES: Cell<u64> = const { Cell::new(u64::MAX) };
+    /// What it has exceeded.
     static EXCESS: RefCell<Option<Excess>> = const { RefCell::new(None) };
 }
 
@@ -80,14 +88,20 @@ pub fn goes_on() -> bool {
 /// As [`step`].
 #[cold]
 pub fn look() -> Result<(), Fault> {
-    if let Some(excess) = EXCESS.with_borrow(Clone::clone) {
-        STEPS.set(0);
+    if !RUNS.get() {
+        STEPS.set(u32::MAX);
+        return Ok(());
+    }
+    if let Some(excess) = excess() {
         return Err(fault(&excess));
     }
     match DEADLINE.get() {
         None => STEPS.set(u32::MAX),
         Some(at) if Instant::now() < at => STEPS.set(PERIOD),
-        Some(_) => return Err(exceed(Excess::Time)),
+        Some(_) => {
+            INTERRUPTED.set(true);
+            return Err(exceed(Excess::Time));
+        }
     }
     Ok(())
 }
@@ -98,20 +112,25 @@ pub fn look() -> Result<(), Fault> {
 /// They are too many.
 #[inline]
 pub fn take(bytes: usize) -> Result<(), Fault> {
-    let left = BYTES.get();
-    match left.checked_sub(bytes as u64) {
+    match BYTES.get().checked_sub(bytes as u64) {
         Some(rest) => {
-            // Outside of a rule nothing is counted.
-            if left != u64::MAX {
-                BYTES.set(rest);
-            }
+            BYTES.set(rest);
             Ok(())
         }
-        None => Err(exceed(Excess::Size(Fault::TOO_LARGE.into()))),
+        None => short_of_bytes(),
     }
 }
 
-/// Ends the rule that runs: a bound was exceeded.
+#[cold]
+fn short_of_bytes() -> Result<(), Fault> {
+    if RUNS.get() {
+        return Err(refuse(Fault::TOO_LARGE));
+    }
+    BYTES.set(u64::MAX);
+    Ok(())
+}
+
+/// A bound was exceeded, which ends the rule that runs, if any.
 #[cold]
 pub fn refuse(text: &str) -> Fault {
     exceed(Excess::Size(text.into()))
@@ -120,7 +139,7 @@ pub fn refuse(text: &str) -> Fault {
 #[cold]
 fn exceed(excess: Excess) -> Fault {
     let fault = fault(&excess);
-    if RUNS.get() || excess == Excess::Time {
+    if RUNS.get() {
         STEPS.set(0);
         EXCESS.with_borrow_mut(|known| {
             known.get_or_insert(excess);
@@ -136,37 +155,35 @@ fn fault(excess: &Excess) -> Fault {
     }
 }
 
-/// What was exceeded since the rule began.
-pub fn excess() -> Option<Excess> {
-    // As long as steps are left, nothing was.
-    if STEPS.get() > 0 { None } else { EXCESS.with_borrow(Clone::clone) }
+/// What the rule that runs has exceeded.
+fn excess() -> Option<Excess> {
+    EXCESS.with_borrow(Clone::clone)
 }
 
-/// Whether the deadline has passed and something noticed: what was being evaluated has no result.
+/// Whether a rule was interrupted since the deadline was set: it has no result.
 pub fn is_interrupted() -> bool {
-    excess() == Some(Excess::Time)
+    INTERRUPTED.get()
 }
 
-/// Puts back what was there before when it goes, also when a panic unwinds.
+/// Puts back the deadline that was there before when it goes, also when a panic unwinds.
 struct Restore {
     deadline: Option<Instant>,
-    excess: Option<Excess>,
+    interrupted: bool,
 }
 
 impl Drop for Restore {
     fn drop(&mut self) {
         DEADLINE.set(self.deadline);
-        let excess = self.excess.take();
-        STEPS.set(0);
-        EXCESS.with_borrow_mut(|known| *known = excess);
+        INTERRUPTED.set(self.interrupted);
+        LEFT.set(0);
     }
 }
 
-/// Does something that ends at a deadline; `None` = whenever it is ready.
+/// Does something whose rules end at a deadline; `None` = whenever they are ready.
 pub fn until<T>(deadline: Option<Instant>, work: impl FnOnce() -> T) -> T {
-    let excess = EXCESS.with_borrow_mut(Option::take);
-    let _restore = Restore { deadline: DEADLINE.replace(deadline), excess };
-    STEPS.set(0);
+    let _restore =
+        Restore { deadline: DEADLINE.replace(deadline), interrupted: INTERRUPTED.replace(false) };
+    LEFT.set(0);
     work()
 }
 
@@ -175,10 +192,10 @@ struct Ends;
 
 impl Drop for Ends {
     fn drop(&mut self) {
+        LEFT.set(STEPS.replace(u32::MAX));
         RUNS.set(false);
         BYTES.set(u64::MAX);
-        // Time that is up stays up.
-        EXCESS.with_borrow_mut(|known| known.take_if(|e| *e != Excess::Time));
+        EXCESS.with_borrow_mut(|known| *known = None);
     }
 }
 
@@ -187,10 +204,12 @@ pub fn spend<T>(rule: impl FnOnce() -> T) -> (T, Option<Excess>) {
     if RUNS.replace(true) {
         return (rule(), excess());
     }
+    STEPS.set(LEFT.get());
     BYTES.set(RULE_BYTES);
     let ends = Ends;
     let result = rule();
-    let excess = excess();
+    // As long as steps are left, nothing was exceeded.
+    let excess = if STEPS.get() > 0 { None } else { excess() };
     drop(ends);
     (result, excess)
 }
@@ -206,23 +225,24 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_has_passed_ends_the_work_and_nothing_behind_it() {
+    fn a_deadline_that_has_passed_ends_the_rules_and_nothing_else() {
         until(passed(), || {
-            assert!(step().is_err() && step().is_err());
-            assert!(is_interrupted());
+            assert!(step().is_ok() && !is_interrupted(), "no rule runs");
+            let (result, excess) = spend(|| step().and(Ok(())).or_else(|_| step()));
+            assert!(result.is_err(), "what is exceeded stays so");
+            assert_eq!(excess, Some(Excess::Time));
+            assert!(is_interrupted() && step().is_ok());
+            assert_eq!(spend(step).1, Some(Excess::Time), "the next rule has no time either");
         });
-        assert!(step().is_ok() && !is_interrupted());
+        assert!(spend(step).0.is_ok() && !is_interrupted());
     }
 
     #[test]
     fn a_deadline_is_noticed_within_a_period() {
         until(Some(Instant::now() + Duration::from_millis(20)), || {
-            assert!(step().is_ok());
-            let mut steps = 0u64;
-            while step().is_ok() {
-                steps += 1;
-            }
-            assert!(is_interrupted() && steps > 0);
+            let (steps, excess) = spend(|| std::iter::from_fn(|| step().ok()).count());
+            assert!(steps > 0);
+            assert_eq!(excess, Some(Excess::Time));
         });
     }
 
@@ -234,16 +254,13 @@ mod tests {
         assert_eq!(spend(step), (Ok(()), None));
         let many = spend(|| (0..1 << 20).try_for_each(|_| take(1 << 10)));
         assert!(many.0.is_err() && many.1.is_some(), "small results count together");
-        assert!(take(1 << 40).is_ok(), "outside of rules nothing is counted");
+        assert!((0..10).all(|_| take(usize::MAX / 2).is_ok()), "outside of rules nothing is counted");
     }
 
     #[test]
-    fn a_rule_that_is_interrupted_is_so_for_those_who_asked_for_it() {
-        until(passed(), || {
-            let (result, excess) = spend(step);
-            assert!(result.is_err());
-            assert_eq!(excess, Some(Excess::Time));
-            assert!(is_interrupted());
-        });
+    fn a_rule_inside_of_a_rule_shares_its_budget() {
+        let (inner, outer) = spend(|| spend(|| take(usize::MAX)).1);
+        assert_eq!(inner, outer);
+        assert!(outer.is_some());
     }
 }

@@ -230,10 +230,13 @@ impl Value {
             (Value::List(a), Value::List(b)) => {
                 a.is_opaque() == b.is_opaque()
                     && a.len() == b.len()
+                    && budget::steps(a.len()).is_ok()
                     && a.iter().zip(b.iter()).all(|(x, y)| x.strict_eq(y))
             }
             (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.strict_eq(w)))
+                a.len() == b.len()
+                    && budget::steps(a.len()).is_ok()
+                    && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.strict_eq(w)))
             }
             _ => false,
         }
@@ -243,10 +246,14 @@ impl Value {
     pub fn json_eq(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.json_eq(y))
+                a.len() == b.len()
+                    && budget::steps(a.len()).is_ok()
+                    && a.iter().zip(b.iter()).all(|(x, y)| x.json_eq(y))
             }
             (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.json_eq(w)))
+                a.len() == b.len()
+                    && budget::steps(a.len()).is_ok()
+                    && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.json_eq(w)))
             }
             _ => match (self.as_number(), other.as_number()) {
                 (Some(a), Some(b)) => a == b,

@@ -38,8 +38,13 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Generated {
     let mut out = Generated { rules: Vec::new(), failure: None };
-    if !concerns(policy, request) {
-        return out;
+    match concerns(policy, request) {
+        Ok(true) => {}
+        Ok(false) => return out,
+        Err(result) => {
+            out.rules.extend(result);
+            return out;
+        }
     }
     if policy.is_review() {
         out.rules = rules.filter_map(|rule| made_by_review(policy, rule, request, around)).collect();

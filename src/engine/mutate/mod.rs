@@ -38,8 +38,13 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Mutated {
     let mut out = Mutated { rules: Vec::new(), object: None };
-    if !concerns(policy, request) {
-        return out;
+    match concerns(policy, request) {
+        Ok(true) => {}
+        Ok(false) => return out,
+        Err(result) => {
+            out.rules.extend(result);
+            return out;
+        }
     }
     let mut current: Option<Request> = None;
     let mut matched = 0usize;

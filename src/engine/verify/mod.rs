@@ -76,8 +76,13 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Verified {
     let mut out = Verified::default();
-    if !run::concerns(policy, request) || request.deleting() {
-        return out;
+    match run::concerns(policy, request) {
+        Ok(true) if !request.deleting() => {}
+        Ok(_) => return out,
+        Err(result) => {
+            out.rules.extend(result);
+            return out;
+        }
     }
     let mut records = Records::default();
     for rule in rules.filter(|r| r.kind == RuleKind::ImageVerification) {

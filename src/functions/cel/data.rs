@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{Read, Write};
 
 use super::{Call, Given, fault, given};
-use crate::functions::{self, Arg, encode, json, random, x509};
+use crate::functions::{self, Arg, encode, json, limits, random, x509};
 use crate::value::time::Time;
 use crate::value::{Fault, Map, Object, Str, Value, print};
 
@@ -195,6 +195,9 @@ pub fn service_account(call: &Call<'_>) -> Given {
 pub fn unmarshal(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "json.Json")?;
     let Some(text) = call.text(1) else { return fault(no_text(call.arg(1))) };
+    if let Err(fault) = limits::decoded(text) {
+        return Some(Err(fault));
+    }
     match json::decode_json(text) {
         Ok(v) => given(v.with_float_numbers()),
         Err(e) => fault(e),
@@ -219,6 +222,9 @@ pub fn no_text(v: &Value) -> String {
 
 pub fn marshal(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "json.Json")?;
+    if let Err(fault) = limits::printable(call.arg(1)) {
+        return Some(Err(fault));
+    }
     match plain(call.arg(1)) {
         Ok(v) => match print::first_non_finite(&v) {
             Some(f) => {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::{Call, Given, fault, given};
+use crate::functions::limits;
 use crate::value::{Object, Value};
 
 /// A scalar as texts of errors show it.
@@ -50,7 +51,9 @@ pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text)
         used += 1;
         let (len, clause) = clause(rest).map_err(|e| format!("could not parse formatting clause: {e}"))?;
         at += len;
+        limits::printable(arg).map_err(|fault| fault.to_string())?;
         out.push_str(&write(&clause, arg).map_err(|e| format!("error during formatting: {e}"))?);
+        limits::text_of(out.len()).map_err(|fault| fault.to_string())?;
     }
     out.push_str(pattern.get(at..).unwrap_or_default());
     Ok(out)
