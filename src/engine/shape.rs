@@ -371,8 +371,8 @@ fn check_existence<'b, 'a: 'b>(
     };
     for pattern in wanted {
         let Some(pattern) = pattern else { return fail(place, Kind::PatternItemNotAMap) };
-        let found = items.iter().enumerate().any(|(i, item)| {
-            budget::goes_on() && check_map(pattern, item, &place.index(i), met).is_ok()
+        let found = budget::any(items.iter().enumerate(), |(i, item)| {
+            check_map(pattern, item, &place.index(i), met).is_ok()
         });
         if !found {
             return fail(place, Kind::Existence);

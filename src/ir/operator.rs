@@ -103,13 +103,12 @@ fn item_texts(items: &[Value]) -> Vec<Cow<'_, str>> {
 
 /// Either text may hold the wildcards.
 fn found_in(items: &Items, key: &str) -> bool {
-    let one = |w: &wildcard::Wildcard| {
-        budget::goes_on() && (w.matches(key) || wildcard::matches(key, w.pattern()))
-    };
+    let one = |w: &wildcard::Wildcard| w.matches(key) || wildcard::matches(key, w.pattern());
     if items.exact.is_empty() || wildcard::has_wildcard(key) {
-        return items.all.iter().any(one);
+        return budget::any(&items.all, one);
     }
-    items.exact.contains(key) || items.wild.iter().filter_map(|i| items.all.get(*i as usize)).any(one)
+    items.exact.contains(key)
+        || budget::any(items.wild.iter().filter_map(|i| items.all.get(*i as usize)), one)
 }
 
 fn membership(key: &Value, right: &Prepared, quantifier: Quantifier, negated: bool) -> bool {

@@ -79,7 +79,25 @@ pub fn steps(count: usize) -> Result<(), Fault> {
 /// Whether a comparison may go on that cannot fail; its result counts for nothing when it may not.
 #[inline]
 pub fn goes_on() -> bool {
-    step().is_ok()
+    let left = STEPS.get();
+    if left > 0 {
+        STEPS.set(left - 1);
+        return true;
+    }
+    look().is_ok()
+}
+
+/// Whether some item passes a test, a step for each.
+pub fn any<T>(items: impl IntoIterator<Item = T>, mut test: impl FnMut(T) -> bool) -> bool {
+    for item in items {
+        if !goes_on() {
+            return false;
+        }
+        if test(item) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Reads the clock.

@@ -109,7 +109,7 @@ fn slow_expressions_are_interrupted() {
 fn slow_changes_are_interrupted_and_change_nothing() {
     for change in [
         format!("foreach: [{{list: \"{LIST}\", patchStrategicMerge: {{data: {{\"k{{{{elementIndex}}}}\": \"{{{{element}}}}\"}}}}}}]"),
-        format!("patchStrategicMerge: {{data: {{z: \"{{{{ length({LIST}[*].[{LIST}]) }}}}\"}}}}"),
+        format!("foreach: [{{list: \"{LIST}\", foreach: [{{list: \"{LIST}\", patchStrategicMerge: {{data: {{y: b}}}}}}]}}]"),
     ] {
         let rule = format!("mutate:\n  {change}");
         let decision = in_time(&cluster_policy("Fail", &rule), "/mutate", &long(50_000));
