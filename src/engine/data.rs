@@ -14,7 +14,7 @@ use crate::ir::template::{Compile, Needs};
 use crate::ir::{Query, Template};
 use crate::sources::{Call, Sources, registry};
 use crate::value::print::{display_s, json};
-use crate::value::{Fault, Map, Str, Value, budget};
+use crate::value::{Fault, Map, Str, Value, budget, stack};
 
 use super::eval::{Env, eval};
 use super::fill::Expansion;
@@ -96,6 +96,8 @@ pub struct Data<'r> {
     /// Only entries before this position may be loaded now.
     limit: usize,
     images_loaded: bool,
+    /// How many entries are being loaded, each for the one before it.
+    loading: usize,
     /// What its variables have expanded to.
     pub(super) expansion: Expansion,
 }
@@ -112,6 +114,7 @@ impl<'r> Data<'r> {
             entries: Vec::new(),
             limit: usize::MAX,
             images_loaded: false,
+            loading: 0,
             expansion: Expansion::default(),
         }
     }
@@ -287,7 +290,12 @@ impl<'r> Data<'r> {
         let binding = entry.binding.clone();
         let fetched = entry.fetched.clone();
         let outer = std::mem::replace(&mut self.limit, at);
-        let result = self.load_binding(&binding, fetched, at);
+        self.loading += 1;
+        let result = match self.loading {
+            ..=stack::MAX_CHAIN => stack::deep(|| self.load_binding(&binding, fetched, at)),
+            _ => Err(format!("context entries read one another in a chain of more than {}", stack::MAX_CHAIN)),
+        };
+        self.loading -= 1;
         self.limit = outer;
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)
@@ -577,7 +585,7 @@ fn merge(target: &mut Value, value: Value) {
         (Value::Map(into), Value::Map(from)) => {
             for (k, v) in from.iter() {
                 match into.get_mut(k) {
-                    Some(slot) => merge(slot, v.clone()),
+                    Some(slot) => stack::deep(|| merge(slot, v.clone())),
                     None => {
                         into.insert(k.clone(), v.clone());
                     }

@@ -18,7 +18,7 @@ use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
 use crate::value::print::json;
 use crate::value::variables::{expression, find_all_variables, find_variables};
-use crate::value::{Fault, Map, Str, Value, budget};
+use crate::value::{Fault, Map, Str, Value, budget, stack};
 
 use super::data::{Data, Trouble};
 
@@ -188,7 +188,8 @@ impl Data<'_> {
             Value::List(l) => {
                 let mut items = Vec::with_capacity(l.len());
                 for (i, v) in l.iter().enumerate() {
-                    items.push(self.revisit(v, rounds, &format!("{path}/{i}"), depth)?);
+                    let below = format!("{path}/{i}");
+                    items.push(stack::deep(|| self.revisit(v, rounds, &below, depth))?);
                 }
                 Ok(Value::list(items))
             }
@@ -200,7 +201,7 @@ impl Data<'_> {
                         None => k.clone(),
                     };
                     let below = format!("{path}/{}", k.replace('/', "\\/"));
-                    entries.push((key, self.revisit(v, rounds, &below, depth)?));
+                    entries.push((key, stack::deep(|| self.revisit(v, rounds, &below, depth))?));
                 }
                 Ok(Value::Map(entries.into_iter().collect::<Map>()))
             }

@@ -13,7 +13,7 @@ use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::ir::expressions::Lazy;
 use crate::ir::strict::map_of;
 use crate::value::object::is_mutation;
-use crate::value::{Fault, Object, Str, Value, budget};
+use crate::value::{Fault, Object, Str, Value, budget, stack};
 
 use super::entries::Entries;
 use super::eval::{Env, Evaluated, value as eval};
@@ -66,13 +66,15 @@ pub struct Lazies<'a> {
     bare: bool,
     cells: Vec<OnceCell<Result<Value, Fault>>>,
     spent: Cell<u64>,
+    /// How many are being computed, each for the one before it.
+    depth: Cell<usize>,
 }
 
 impl<'a> Lazies<'a> {
     /// Nothing is computed yet.
     pub fn new(programs: &'a [Lazy]) -> Lazies<'a> {
         let cells = programs.iter().map(|_| OnceCell::new()).collect();
-        Lazies { programs, bare: false, cells, spent: Cell::new(0) }
+        Lazies { programs, bare: false, cells, spent: Cell::new(0), depth: Cell::new(0) }
     }
 
     /// The same, but their faults are told as if they were those of the expression that reads them.
@@ -85,8 +87,21 @@ impl<'a> Lazies<'a> {
         self.spent.take()
     }
 
-    /// Computes a value on a meter of its own.
+    /// Computes a value that may read others, which may read others.
     fn compute(&self, expr: &Expr, env: &Env<'_, '_>) -> Result<Value, Fault> {
+        let depth = self.depth.get();
+        if depth >= stack::MAX_CHAIN {
+            let text = format!("variables read one another in a chain of more than {}", stack::MAX_CHAIN);
+            return Err(budget::refuse(&text));
+        }
+        self.depth.set(depth + 1);
+        let result = stack::deep(|| self.charged(expr, env));
+        self.depth.set(depth);
+        result
+    }
+
+    /// Computes a value on a meter of its own.
+    fn charged(&self, expr: &Expr, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let Some(limit) = env.limit() else { return eval(expr, &env.without_locals()).map(Cow::into_owned) };
         let meter = Meter::new(limit);
         let result = eval(expr, &env.without_locals().with_meter(&meter)).map(Cow::into_owned);
@@ -121,6 +136,10 @@ impl<'a> Lazies<'a> {
             }
             Ok(expr) => self.compute(expr, env).map_err(|fault| {
                 let (name, text) = (&lazy.name, fault.cel_text());
+                // Each of a chain keeps a longer text than the one before it.
+                if let Err(excess) = budget::take(text.len()) {
+                    return excess;
+                }
                 Fault::new(format!("composited variable \"{name}\" fails to evaluate: {text}"))
             }),
         };

@@ -5,7 +5,7 @@
 //! rule, takes more memory than a rule may have (`value::budget`).
 
 use super::{Arg, Arity, Context, Cost, Function, Run, Ty};
-use crate::value::{Fault, Object, Value, budget};
+use crate::value::{Fault, Object, Value, budget, stack};
 
 /// Bytes that a text may have.
 pub const MAX_TEXT: usize = 64 << 20;
@@ -67,8 +67,8 @@ fn weigh(v: &Value, left: &mut usize) -> bool {
         return false;
     }
     match v {
-        Value::List(l) => l.iter().all(|v| weigh(v, left)),
-        Value::Map(m) => m.iter().all(|(k, v)| take(k.len(), left) && weigh(v, left)),
+        Value::List(l) => stack::deep(|| l.iter().all(|v| weigh(v, left))),
+        Value::Map(m) => stack::deep(|| m.iter().all(|(k, v)| take(k.len(), left) && weigh(v, left))),
         Value::Object(o) => match &**o {
             Object::Keyed(entries) => entries.iter().all(|(k, v)| weigh(k, left) && weigh(v, left)),
             Object::Struct(_, fields) => fields.iter().all(|(_, v)| weigh(v, left)),

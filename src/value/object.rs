@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use super::list::Order;
 use super::quantity::Quantity;
 use super::semver::Version;
-use super::{List, Map, Str, Value, budget};
+use super::{List, Map, Str, Value, budget, stack};
 
 /// The type of Kyverno's references of images.
 pub const IMAGE: &str = "kyverno.image";
@@ -209,16 +209,16 @@ impl Value {
 
     fn comparable_eq(&self, other: &Value) -> bool {
         match (self, other) {
-            (Value::List(a), Value::List(b)) => lists_equal(a, b),
+            (Value::List(a), Value::List(b)) => stack::deep(|| lists_equal(a, b)),
             (Value::Map(a), Value::Map(b)) => {
                 a.len() == b.len()
                     && budget::steps(a.len()).is_ok()
-                    && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.inner_eq(w)))
+                    && stack::deep(|| a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.inner_eq(w))))
             }
             (Value::Bytes(a), Value::Bytes(b)) => a == b,
             (Value::Duration(a), Value::Duration(b)) => a == b,
             (Value::Timestamp(a), Value::Timestamp(b)) => a.unix_nanos() == b.unix_nanos(),
-            (Value::Object(a), Value::Object(b)) => objects_equal(a, b),
+            (Value::Object(a), Value::Object(b)) => stack::deep(|| objects_equal(a, b)),
             (Value::Object(a), b @ Value::Map(_)) | (b @ Value::Map(_), Value::Object(a)) => match &**a {
                 Object::Keyed(entries) => keyed_equals(entries, b),
                 _ => false,

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use super::{Call, Given, fault, given};
 use crate::functions::{self, Arg, encode, json, limits, random, x509};
 use crate::value::time::Time;
-use crate::value::{Fault, Map, Object, Str, Value, print};
+use crate::value::{Fault, Map, Object, Str, Value, print, stack};
 
 /// The largest text that is unpacked.
 const LARGEST: u64 = 64 << 20;
@@ -260,10 +260,10 @@ pub fn plain(v: &Value) -> Result<Value, String> {
         Value::Bytes(b) => encode::base64_text(b).into(),
         Value::Timestamp(t) => t.rfc3339_nano().into(),
         Value::Duration(d) => Value::Int(*d),
-        Value::List(items) => Value::list(items.iter().map(plain).collect::<Result<_, _>>()?),
+        Value::List(items) => Value::list(stack::deep(|| items.iter().map(plain).collect::<Result<_, _>>())?),
         Value::Map(m) => {
-            let entries: Result<Map, String> = m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect();
-            Value::Map(entries?)
+            let entries = || m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect::<Result<Map, String>>();
+            Value::Map(stack::deep(entries)?)
         }
         Value::Object(o) => match &**o {
             Object::Optional(v) => v.as_ref().map_or(Ok(Value::Null), plain)?,
