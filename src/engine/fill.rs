@@ -179,7 +179,9 @@ impl Data<'_> {
         if depth > MAX_ROUNDS {
             return Err(self.endless("variables", path, "their values expand to themselves"));
         }
-        budget::step().map_err(|fault| failed("variables", path, &fault.to_string()))?;
+        // Each level keeps its path.
+        let goes_on = budget::step().and_then(|()| budget::take(path.len()));
+        goes_on.map_err(|fault| failed("variables", path, &fault.to_string()))?;
         match v {
             Value::Str(s) if s.contains("{{") => {
                 unforeseen::note();

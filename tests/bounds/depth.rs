@@ -1,8 +1,10 @@
 //! Chains of variables, expressions, documents and objects that are deeper than stacks.
 
 use ephor::admit::gate::Deadline;
+use ephor::functions::Context;
+use ephor::value::Value;
 
-use super::{answer, cluster_policy, config_map, gate, on_a_small_stack, refusal, validating_policy};
+use super::{answer, any_gate, cluster_policy, config_map, on_a_small_stack, refusal, validating_policy};
 
 fn chain(length: usize, first: &str) -> Vec<(String, String)> {
     let text = |n: usize| if n == 0 { first.to_string() } else { format!("variables.a{}", n - 1) };
@@ -71,7 +73,7 @@ fn the_highest_expressions_are_evaluated_on_a_small_stack() {
             let rest = format!(
                 "validate:\n  failureAction: Enforce\n  message: m\n  deny: {{conditions: {{any: [{{key: \"{{{{ {text} }}}}\", operator: Equals, value: b}}]}}}}"
             );
-            answer(&gate(&cluster_policy("Fail", &rest)), "/validate", &config_map("{\"y\": \"b\"}"), &Deadline::never());
+            answer(&any_gate(&cluster_policy("Fail", &rest)), "/validate", &config_map("{\"y\": \"b\"}"), &Deadline::never());
         }
         for text in [
             format!("{}object.data.y{} == 'b'", "(".repeat(depth), ")".repeat(depth)),
@@ -85,12 +87,48 @@ fn the_highest_expressions_are_evaluated_on_a_small_stack() {
             format!("{}true{}", "true ? ".repeat(100), " : false".repeat(100)),
             format!("1{} == 1", " + 1".repeat(200)),
         ] {
-            let source = ephor::sources::files::SourceText { name: "p.yaml".into(), text: validating_policy(&[], &text) };
-            let mut loaded = ephor::load::argument_for(&[source], ephor::load::Reader::Server);
-            loaded.bind(Vec::new());
-            let data = std::sync::Arc::new(ephor::admit::data::Data::new(Vec::new()));
-            let gate = ephor::admit::gate::Gate::new(loaded, data, &[]);
+            let gate = any_gate(&validating_policy(&[], &text));
             answer(&gate, "/validate", &config_map("{\"y\": \"b\"}"), &Deadline::never());
         }
     });
+}
+
+/// Lists and objects in each other, with an integer at the bottom.
+fn deep(levels: usize, bottom: i64) -> Value {
+    (0..levels).fold(Value::Int(bottom), |v, level| match level % 2 {
+        0 => Value::list(vec![v]),
+        _ => Value::Map([("a".into(), v)].into_iter().collect()),
+    })
+}
+
+/// Values that are not taken apart on the small stack: that is not what is tested here.
+struct Kept(Vec<Value>);
+
+#[test]
+fn deep_values_are_compared_converted_and_merged_on_a_small_stack() {
+    const LEVELS: usize = 9_990;
+    let mut kept = Kept(Vec::new());
+    let (one, same, other) = (deep(LEVELS, 1), deep(LEVELS, 1), deep(LEVELS, 2));
+    on_a_small_stack(|| {
+        assert!(one.strict_eq(&same) && one.json_eq(&same) && one.cel_eq(&same));
+        assert!(!one.strict_eq(&other) && !one.json_eq(&other) && !one.cel_eq(&other));
+        assert!(!one.any_text(&|text| text.contains("{{")));
+        let doubles = one.with_float_numbers();
+        assert!(doubles.json_eq(&one) && !doubles.strict_eq(&one));
+        let whole = |v: &Value| Value::Map([("k".into(), v.clone())].into_iter().collect());
+        assert_eq!(ephor::patch::diff::diff(&whole(&one), &whole(&other)).len(), 1);
+        let merged = ephor::patch::merge::merge(&whole(&one), &whole(&other)).unwrap();
+        assert!(merged.json_eq(&whole(&other)));
+        let plain = merged.with_plain_lists();
+        let text = |f: &str, v: &Value| {
+            let f = ephor::functions::find(f).unwrap();
+            let arg = ephor::functions::Arg::Value(std::borrow::Cow::Borrowed(v));
+            ephor::functions::call(f, &Context::default(), &[arg]).map(|_| ())
+        };
+        assert!(text("to_array", &one).is_ok());
+        kept.0.extend([doubles, merged, plain]);
+    });
+    let all: Vec<Value> = kept.0.into_iter().chain([one, same, other]).collect();
+    let large = std::thread::Builder::new().stack_size(256 << 20).spawn(move || drop(all));
+    large.unwrap().join().unwrap();
 }

@@ -101,6 +101,11 @@ pub fn find(name: &str) -> Option<&'static Function> {
     table::TABLE.iter().find(|f| f.name == name)
 }
 
+/// All functions.
+pub fn all() -> &'static [Function] {
+    table::TABLE
+}
+
 /// Runs a function.
 ///
 /// # Errors
