@@ -52,7 +52,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         stops: &|p, rules| !p.is_review() && refuses(p, rules, &request.target),
         name: None,
     };
-    let done = gate.engine().changes(&request, &limits);
+    let done = deadline.within(|| gate.engine().changes(&request, &limits));
     let policies = &done.outcome.policies;
     let mut refusal = match policies.last().filter(|_| done.stopped) {
         Some(last) if last.incoming => {
@@ -72,7 +72,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     }
     if refusal.is_none() && route.asks_kubernetes() && !gate.changing().hooks.is_empty() {
         let review = Review::new(Value::Map(incoming.request.clone())).with_object(current.clone());
-        let changed = mutate(gate.changing(), &review, &gate.cluster().admission());
+        let changed = deadline.within(|| mutate(gate.changing(), &review, &gate.cluster().admission()));
         refusal = changed.denial.map(Refusal::from);
         patch.extend(diff(current, &changed.object));
     }

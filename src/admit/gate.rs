@@ -25,7 +25,7 @@ use super::data::Cluster;
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
 use super::subject;
-use crate::value::{Str, Value};
+use crate::value::{Str, Value, budget};
 
 /// Policies that are ready to decide.
 pub struct Gate {
@@ -84,6 +84,11 @@ impl Deadline {
     /// Whether it has passed.
     pub fn is_over(&self) -> bool {
         self.0.is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// Does something that is interrupted when the answer is due.
+    pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        budget::until(self.0, work)
     }
 
     /// What follows for policies that there was no time for.

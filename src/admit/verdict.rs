@@ -57,7 +57,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         stops: &|_, _| false,
         name: Some(&route.limits("before")),
     };
-    let done = gate.engine().verdicts(&asked, &limits);
+    let done = deadline.within(|| gate.engine().verdicts(&asked, &limits));
     let mut answer = Answer::default();
     let mut reasons: Vec<String> = Vec::new();
     let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
@@ -81,7 +81,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     refusal = refusal.or_else(|| deadline.refusal(&done.left));
     if route.asks_kubernetes() && !gate.asking().hooks.is_empty() && refusal.is_none() {
         let review = Review::new(Value::Map(incoming.request.clone()));
-        let told = validate(gate.asking(), &review, &gate.cluster().admission());
+        let told = deadline.within(|| validate(gate.asking(), &review, &gate.cluster().admission()));
         refusal = told.denial.map(Refusal::from);
         answer.warnings.extend(told.warnings);
         answer.annotations = told.annotations;
@@ -124,5 +124,5 @@ pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadli
         stops: &|_, _| false,
         name: Some(&route.limits("after")),
     };
-    gate.engine().verdicts(asked, &limits).outcomes
+    deadline.within(|| gate.engine().verdicts(asked, &limits).outcomes)
 }

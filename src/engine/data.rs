@@ -14,9 +14,10 @@ use crate::ir::template::{Compile, Needs};
 use crate::ir::{Query, Template};
 use crate::sources::{Call, Sources, registry};
 use crate::value::print::{display_s, json};
-use crate::value::{Fault, Map, Str, Value};
+use crate::value::{Fault, Map, Str, Value, budget, stack};
 
 use super::eval::{Env, eval};
+use super::fill::Expansion;
 use super::sorted::Sorted;
 
 /// Why a query has no value.
@@ -98,6 +99,10 @@ pub struct Data<'r> {
     /// Only entries before this position may be loaded now.
     limit: usize,
     images_loaded: bool,
+    /// How many entries are being loaded, each for the one before it.
+    loading: usize,
+    /// What its variables have expanded to.
+    pub(super) expansion: Expansion,
 }
 
 impl<'r> Data<'r> {
@@ -112,6 +117,8 @@ impl<'r> Data<'r> {
             entries: Vec::new(),
             limit: usize::MAX,
             images_loaded: false,
+            loading: 0,
+            expansion: Expansion::default(),
         }
     }
 
@@ -252,6 +259,7 @@ impl<'r> Data<'r> {
             self.ensure(&query.needs)?;
         }
         let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
+        budget::steps(16).map_err(Trouble::Eval)?;
         let env =
             Env::new(self.root, self.world.functions).with_overlay(&self.overlay).with_object(self.object);
         let env = self.sorting(query, env);
@@ -301,7 +309,14 @@ impl<'r> Data<'r> {
         let binding = entry.binding.clone();
         let fetched = entry.fetched.clone();
         let outer = std::mem::replace(&mut self.limit, at);
-        let result = self.load_binding(&binding, fetched, at);
+        self.loading += 1;
+        let result = match self.loading {
+            ..=stack::MAX_CHAIN => stack::deep(|| self.load_binding(&binding, fetched, at)),
+            _ => {
+                Err(format!("context entries read one another in a chain of more than {}", stack::MAX_CHAIN))
+            }
+        };
+        self.loading -= 1;
         self.limit = outer;
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)
@@ -637,7 +652,7 @@ fn merge(target: &mut Value, value: Value) {
         (Value::Map(into), Value::Map(from)) => {
             for (k, v) in from.iter() {
                 match into.get_mut(k) {
-                    Some(slot) => merge(slot, v.clone()),
+                    Some(slot) => stack::deep(|| merge(slot, v.clone())),
                     None => {
                         into.insert(k.clone(), v.clone());
                     }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use crate::functions::{self, Arg};
+use crate::functions::{self, Arg, limits};
 use crate::ir::expr::{Access, Expr, Faults};
 use crate::ir::ops::{compare, item, slice, truth, walk};
 use crate::value::{Fault, List, Map, Str, Value};
@@ -39,6 +39,8 @@ pub struct Env<'f, 'a> {
     locals: Option<&'f Frame<'f, 'a>>,
     meter: Option<&'a Meter>,
     lazies: Option<&'a Lazies<'a>>,
+    /// Whether lists that are made of lists are put together one by one.
+    one_by_one: bool,
 }
 
 /// The value of a binder and the binders around it.
@@ -61,6 +63,7 @@ impl<'f, 'a> Env<'f, 'a> {
             locals: None,
             meter: None,
             lazies: None,
+            one_by_one: false,
         }
     }
 
@@ -101,6 +104,11 @@ impl<'f, 'a> Env<'f, 'a> {
         self.meter.map_or(Ok(()), |m| m.charge(amount))
     }
 
+    /// Whether a charge stays within the meter's limit.
+    pub fn affords(&self, amount: u64) -> bool {
+        self.meter.is_none_or(|m| m.affords(amount))
+    }
+
     /// The limit of the meter, if there is one.
     pub fn limit(&self) -> Option<u64> {
         self.meter.map(Meter::limit)
@@ -121,6 +129,17 @@ impl<'f, 'a> Env<'f, 'a> {
     /// Whether it is noted which lists get sorted.
     pub(super) fn is_sorting(&self) -> bool {
         self.sorted.is_some()
+    }
+
+    /// Whether a list that is made of a list may be made in one go.
+    pub(super) fn fuses(&self) -> bool {
+        !self.one_by_one && !self.is_sorting()
+    }
+
+    /// The same, but every list is put together before another one is made of it.
+    #[must_use]
+    pub(super) fn unfused(&self) -> Self {
+        Env { one_by_one: true, ..*self }
     }
 
     /// Notes that a list was sorted, where that is of interest.
@@ -322,7 +341,7 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         Expr::Slice { base, bounds } => {
             let base = value(base, env)?;
             match base.as_list() {
-                Some(items) => slice(items, bounds).map(Cow::Owned),
+                Some(items) => limits::result(slice(items, bounds)).map(Cow::Owned),
                 None => Ok(Cow::Borrowed(&NULL)),
             }
         }
@@ -338,11 +357,13 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         }
         Expr::Project { .. } | Expr::Flatten(_) => lists::made(expr, env),
         Expr::List(items) => {
+            limits::list(items.len())?;
             let values: Result<Vec<Value>, Fault> =
                 items.iter().map(|e| Ok(value(e, env)?.into_owned())).collect();
             Ok(Cow::Owned(Value::list(values?)))
         }
         Expr::Object(pairs) => {
+            limits::list(pairs.len())?;
             let entries: Result<Map, Fault> =
                 pairs.iter().map(|(k, e)| Ok((k.clone(), value(e, env)?.into_owned()))).collect();
             Ok(Cow::Owned(Value::Map(entries?)))

@@ -2,7 +2,9 @@
 //!
 //! In: a template and a rule's data. Out: the document with every variable replaced, or the text of
 //! the first failure. A text whose results bring in new variables is resolved in rounds until none
-//! is left. The semantics' source is `docs/variables.md`.
+//! is left. A variable whose value holds the variable itself would never end: it is an error, and so is
+//! what exceeds the bounds of [`Expansion`]; the rule ends with it, whatever else absorbs failures of
+//! variables. The semantics' source is `docs/variables.md`.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -15,19 +17,48 @@ use crate::functions::unforeseen;
 use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
 use crate::value::print::json;
-use crate::value::variables::{expression, find_variables};
-use crate::value::{Map, Str, Value};
+use crate::value::variables::{expression, find_all_variables, find_variables};
+use crate::value::{Fault, Map, Str, Value, budget, stack};
 
 use super::data::{Data, Trouble};
 
-/// A text that has not come to rest after this many rounds feeds on itself.
+/// A text that still has variables after this many rounds is self-referential.
 const MAX_ROUNDS: usize = 64;
+
+/// Substitutions in one rule of variables that data brought in.
+const MAX_SUBSTITUTIONS: u32 = 100_000;
+
+/// Bytes that are copied in one rule while variables are substituted in rounds.
+const MAX_COPIED: usize = 256 << 20;
 
 /// What can make another expression of the text around it.
 const BREAKING: [char; 7] = ['{', '}', '\'', '"', '`', '\\', '$'];
 
-/// A text that grows beyond this while variables are put in is refused.
+/// A text that grows beyond this while variables are put in is refused, as is one for which more is copied.
 const MAX_TEXT: usize = 64 << 20;
+
+const ITSELF: &str = "the variable expands to itself";
+const TOO_MUCH: &str = "the variable expands to itself, or to more than can be filled in";
+
+/// What the variables of one rule have expanded to so far.
+#[derive(Debug, Default)]
+pub(super) struct Expansion {
+    /// The expressions whose values are being searched for variables, outermost first.
+    open: Vec<Str>,
+    /// Substitutions of variables that data brought in.
+    brought: u32,
+    /// Bytes copied in rounds.
+    copied: usize,
+}
+
+impl Expansion {
+    /// One more substitution into a text of so many bytes. `brought`: by data.
+    fn substitute(&mut self, bytes: usize, brought: bool) -> bool {
+        self.brought = self.brought.saturating_add(u32::from(brought));
+        self.copied = self.copied.saturating_add(bytes);
+        self.brought <= MAX_SUBSTITUTIONS && self.copied <= MAX_COPIED
+    }
+}
 
 impl Data<'_> {
     /// Fills in a template.
@@ -98,9 +129,24 @@ impl Data<'_> {
     fn whole(&mut self, hole: &Hole) -> Result<Value, String> {
         let value = self.resolve(&hole.query, &hole.rounds.path)?;
         match brings_variables(&value) {
-            true => self.revisit(&value, &hole.rounds, &hole.rounds.path, 1),
+            true => self.expand(&hole.query.text, &value, &hole.rounds, &hole.rounds.path, 1),
             false => Ok(value),
         }
+    }
+
+    /// Fills in the variables inside of the value of an expression.
+    fn expand(
+        &mut self,
+        expr: &Str,
+        value: &Value,
+        rounds: &Rounds,
+        path: &str,
+        depth: usize,
+    ) -> Result<Value, String> {
+        self.expansion.open.push(expr.clone());
+        let filled = self.revisit(value, rounds, path, depth);
+        self.expansion.open.pop();
+        filled
     }
 
     fn text(&mut self, text: &Text) -> Result<Value, String> {
@@ -110,7 +156,14 @@ impl Data<'_> {
                 Part::Literal(s) => out.push_str(s),
                 Part::Hole(query) => {
                     let v = self.resolve(query, &text.rounds.path)?;
+                    let before = out.len();
                     push(&mut out, &v);
+                    let made = out.len() - before;
+                    let fits = budget::take(made).and_then(|()| budget::steps(made >> 8));
+                    fits.map_err(|fault| failed(&query.text, &text.rounds.path, &fault.to_string()))?;
+                    if out.len() > MAX_TEXT {
+                        return Err(self.endless(&query.text, &text.rounds.path, Fault::TOO_LARGE));
+                    }
                 }
             }
         }
@@ -124,8 +177,11 @@ impl Data<'_> {
     /// Variables inside of data that replaced a variable are filled in too.
     fn revisit(&mut self, v: &Value, rounds: &Rounds, path: &str, depth: usize) -> Result<Value, String> {
         if depth > MAX_ROUNDS {
-            return Err(format!("failed to resolve variables at path {path}: they lead back to themselves"));
+            return Err(self.endless("variables", path, "their values expand to themselves"));
         }
+        // Each level keeps its path.
+        let goes_on = budget::step().and_then(|()| budget::take(path.len()));
+        goes_on.map_err(|fault| failed("variables", path, &fault.to_string()))?;
         match v {
             Value::Str(s) if s.contains("{{") => {
                 unforeseen::note();
@@ -134,7 +190,8 @@ impl Data<'_> {
             Value::List(l) => {
                 let mut items = Vec::with_capacity(l.len());
                 for (i, v) in l.iter().enumerate() {
-                    items.push(self.revisit(v, rounds, &format!("{path}/{i}"), depth)?);
+                    let below = format!("{path}/{i}");
+                    items.push(stack::deep(|| self.revisit(v, rounds, &below, depth))?);
                 }
                 Ok(Value::list(items))
             }
@@ -146,7 +203,7 @@ impl Data<'_> {
                         None => k.clone(),
                     };
                     let below = format!("{path}/{}", k.replace('/', "\\/"));
-                    entries.push((key, self.revisit(v, rounds, &below, depth)?));
+                    entries.push((key, stack::deep(|| self.revisit(v, rounds, &below, depth))?));
                 }
                 Ok(Value::Map(entries.into_iter().collect::<Map>()))
             }
@@ -174,8 +231,13 @@ impl Data<'_> {
 
     fn rounds(&mut self, rounds: &Rounds, source: &str, path: &str, depth: usize) -> Result<Value, String> {
         let mut text = Cow::Borrowed(source);
-        for _ in 0..MAX_ROUNDS {
-            let round = round(rounds, &text);
+        // The expressions whose values hold them.
+        let mut own: Vec<Str> = Vec::new();
+        let mut copied = 0usize;
+        for nth in 0..MAX_ROUNDS {
+            let Some(round) = round(rounds, &text) else {
+                return Err(self.endless("variables", path, "there are too many"));
+            };
             let Some(last) = round.last() else {
                 return Ok(Value::from(text.replace("\\{{", "{{")));
             };
@@ -190,10 +252,23 @@ impl Data<'_> {
                         &current
                     }
                 };
+                let is_open = own.contains(expr) || self.expansion.open.contains(expr);
+                if is_open && !shallow {
+                    return Err(self.endless(expr, path, ITSELF));
+                }
+                copied = copied.saturating_add(text.len());
+                if !self.expansion.substitute(text.len(), nth + depth > 0) || copied > MAX_TEXT {
+                    return Err(self.endless(expr, path, TOO_MUCH));
+                }
+                budget::steps(1 + (text.len() >> 8))
+                    .map_err(|fault| failed(expr, path, &fault.to_string()))?;
                 let value = self.resolve(query, path)?;
                 if before == variable {
                     return match &value {
-                        Value::List(_) | Value::Map(_) => self.revisit(&value, rounds, path, depth + 1),
+                        Value::List(_) | Value::Map(_) if *shallow => {
+                            self.revisit(&value, rounds, path, depth + 1)
+                        }
+                        Value::List(_) | Value::Map(_) => self.expand(expr, &value, rounds, path, depth + 1),
                         _ => Ok(value),
                     };
                 }
@@ -204,6 +279,8 @@ impl Data<'_> {
                 }
                 if *shallow {
                     embedded = embedded.replace("{{", "\\{{");
+                } else if holds(&embedded, expr) {
+                    own.push(expr.clone());
                 }
                 text = match behind {
                     _ if round.len() == 1 => {
@@ -216,15 +293,32 @@ impl Data<'_> {
                 }
                 .into();
                 if text.len() > MAX_TEXT {
-                    return Err(format!("failed to resolve {expr} at path {path}: the text grows too large"));
+                    return Err(self.endless(expr, path, TOO_MUCH));
                 }
             }
             if last.shallow {
                 return Ok(Value::from(text.replace("\\{{", "{{")));
             }
         }
-        Err(format!("failed to resolve variables at path {path}: they lead back to themselves"))
+        Err(self.endless("variables", path, "their values expand to themselves"))
     }
+
+    /// The failure of variables that have no end, which ends the rule.
+    fn endless(&self, expr: &str, path: &str, why: &str) -> String {
+        let text = failed(expr, path, why);
+        budget::refuse(&text);
+        text
+    }
+}
+
+/// Whether a text has the variable of this expression.
+fn holds(text: &str, expr: &str) -> bool {
+    holds_braces(text)
+        && find_all_variables(text).into_iter().any(|at| {
+            let variable = text.get(at).unwrap_or_default();
+            // Most variables are another one, which is seen without putting the expression together.
+            variable.contains(expr) && expression(variable) == expr
+        })
 }
 
 /// A variable of a text that is resolved in rounds.
@@ -234,14 +328,14 @@ struct Found {
     /// The character before it.
     behind: Option<char>,
     /// Its expression.
-    expr: String,
+    expr: Str,
     /// Its result is not looked through for variables.
     shallow: bool,
     /// What to run; `None` = what a lone `@` stands for.
     query: Option<Query>,
 }
 
-fn found(rounds: &Rounds, text: &str) -> Arc<[Found]> {
+fn found(rounds: &Rounds, text: &str) -> Option<Arc<[Found]>> {
     let one = |at: Range<usize>| {
         let whole = expression(text.get(at.clone()).unwrap_or_default());
         let (shallow, expr) = match whole.strip_prefix('-') {
@@ -250,9 +344,10 @@ fn found(rounds: &Rounds, text: &str) -> Arc<[Found]> {
         };
         let behind = text.get(..at.start).and_then(|s| s.chars().next_back());
         let query = (expr != "@").then(|| (rounds.compile)(&expr, &rounds.names));
-        Found { at, behind, expr, shallow, query }
+        Found { at, behind, expr: expr.into(), shallow, query }
     };
-    find_variables(text).into_iter().map(one).collect()
+    let variables = find_variables(text);
+    (variables.len() <= MAX_VARIABLES).then(|| variables.into_iter().map(one).collect())
 }
 
 /// What was found in texts, by the address of the names in scope; the names are kept, so that their
@@ -267,14 +362,23 @@ thread_local! {
 /// How many of them are kept for the same names, and for how many names.
 const MAX_TEXTS: usize = 1024;
 
-/// The variables of a text.
-fn round(rounds: &Rounds, text: &str) -> Arc<[Found]> {
+/// Texts that are longer are not kept.
+const MAX_KEPT: usize = 16 << 10;
+
+/// Variables that a text may have at once.
+const MAX_VARIABLES: usize = 10_000;
+
+/// The variables of a text; `None` = too many.
+fn round(rounds: &Rounds, text: &str) -> Option<Arc<[Found]>> {
+    if text.len() > MAX_KEPT {
+        return found(rounds, text);
+    }
     let names = Arc::as_ptr(&rounds.names).cast::<u8>() as usize;
     let known = TEXTS.with_borrow(|all| all.get(&names)?.1.get(text).cloned());
-    if let Some(known) = known {
+    if known.is_some() {
         return known;
     }
-    let new = found(rounds, text);
+    let new = found(rounds, text)?;
     TEXTS.with_borrow_mut(|all| {
         if all.len() >= MAX_TEXTS {
             all.clear();
@@ -285,7 +389,7 @@ fn round(rounds: &Rounds, text: &str) -> Arc<[Found]> {
         }
         texts.insert(text.into(), new.clone());
     });
-    new
+    Some(new)
 }
 
 fn unresolved(query: &Query, deleting: bool, path: &str, trouble: &Trouble) -> String {
@@ -293,7 +397,11 @@ fn unresolved(query: &Query, deleting: bool, path: &str, trouble: &Trouble) -> S
         Some(other) if deleting => &other.text,
         _ => &query.text,
     };
-    format!("failed to resolve {shown} at path {path}: {trouble}")
+    failed(shown, path, &trouble.to_string())
+}
+
+fn failed(expr: &str, path: &str, why: &str) -> String {
+    format!("failed to resolve {expr} at path {path}: {why}")
 }
 
 /// Whether data that replaced a variable has variables inside.

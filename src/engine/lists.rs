@@ -5,29 +5,38 @@
 
 use std::borrow::Cow;
 
-use crate::functions::Higher;
+use crate::functions::{Higher, limits};
 use crate::ir::Expr;
 use crate::ir::expr::Over;
 use crate::ir::ops::{flatten, flatten_into, truthy, walk};
-use crate::value::{Fault, List, Map, Value};
+use crate::value::{Fault, List, Map, Value, budget};
 
 use super::eval::{Env, Evaluated, NULL, value as eval};
 
 /// Evaluates a projection or a flattening.
 pub(super) fn made<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
-    if !env.is_sorting() && nests(expr) {
+    if env.fuses() && nests(expr) {
         let mut out = Vec::new();
         let put = &mut |v: Cow<'a, Value>| {
             out.push(v.into_owned());
             Ok(())
         };
         match each(expr, env, put) {
-            Ok(true) => return Ok(Cow::Owned(Value::list(out))),
+            Ok(true) => {
+                limits::list(out.len())?;
+                return Ok(Cow::Owned(Value::list(out)));
+            }
             Ok(false) => return Ok(Cow::Borrowed(&NULL)),
+            Err(fault) if fault.ends() => return Err(fault),
             // Which fault comes first is known when the lists are made one after the other.
-            Err(_) => {}
+            Err(_) => return one_by_one(expr, &env.unfused()),
         }
     }
+    one_by_one(expr, env)
+}
+
+/// The same, each list put together before the next one is made of it.
+fn one_by_one<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     match expr {
         Expr::Project { over, source, keep, body } => {
             project(*over, eval(source, env)?, keep.as_deref(), body.as_deref(), env)
@@ -37,11 +46,17 @@ pub(super) fn made<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
                 let mut out = Vec::new();
                 for e in items {
                     flatten_into(&mut out, eval(e, env)?);
+                    limits::list(out.len())?;
                 }
                 Ok(Cow::Owned(Value::list(out)))
             }
             source => Ok(match eval(source, env)?.as_list() {
-                Some(items) => Cow::Owned(flatten(items)),
+                Some(items) => {
+                    limits::items_of(items.iter().map(|v| v.as_list().map_or(1, <[Value]>::len)).sum())?;
+                    let flat = flatten(items);
+                    limits::list(flat.as_list().map_or(0, <[Value]>::len))?;
+                    Cow::Owned(flat)
+                }
                 None => Cow::Borrowed(&NULL),
             }),
         },
@@ -66,6 +81,7 @@ fn each<'a>(
 ) -> Result<bool, Fault> {
     match expr {
         Expr::Project { over: Over::Items, source, keep, body } => each(source, env, &mut |v| {
+            budget::step()?;
             if let Some(keep) = keep {
                 match on(&v, keep, env) {
                     Ok(kept) if truthy(&kept) => {}
@@ -152,6 +168,7 @@ fn project_items<'b>(
     if let (None, Some(Expr::Path { base, keys, access }), false) = (keep, body, env.is_sorting())
         && matches!(**base, Expr::Local(0))
     {
+        budget::steps(out.capacity())?;
         for v in items {
             match walk(v, keys, *access) {
                 Ok(Some(v)) if !v.is_null() => out.push(v.clone()),
@@ -159,9 +176,11 @@ fn project_items<'b>(
                 Err(other) => return Err(other),
             }
         }
+        limits::list(out.len())?;
         return Ok(Value::list(out));
     }
     for v in items {
+        budget::step()?;
         if let Some(keep) = keep {
             match env.bind(v, keep) {
                 Ok(kept) if truthy(&kept) => {}
@@ -181,6 +200,7 @@ fn project_items<'b>(
             out.push(made.into_owned());
         }
     }
+    limits::list(out.len())?;
     Ok(Value::list(out))
 }
 
@@ -192,9 +212,13 @@ pub(super) fn higher<'a>(
     env: &Env<'_, 'a>,
 ) -> Result<Value, Fault> {
     let Value::List(items) = list.into_owned() else { return Ok(Value::Null) };
-    let run = |v: &Value| match env.bind_short(v, body) {
-        Err(Fault::NotFound(_)) if kind != Higher::SortBy => Ok(Value::Null),
-        result => result,
+    limits::list(items.len())?;
+    let run = |v: &Value| {
+        budget::step()?;
+        match env.bind_short(v, body) {
+            Err(Fault::NotFound(_)) if kind != Higher::SortBy => Ok(Value::Null),
+            result => result,
+        }
     };
     match kind {
         Higher::Map => Ok(Value::List(items.iter().map(run).collect::<Result<List, Fault>>()?)),
@@ -220,7 +244,7 @@ fn sort_by(items: &List, run: impl Fn(&Value) -> Result<Value, Fault>) -> Result
         let key = match run(v) {
             // Only the first key is computed on its own; the others fail inside the comparison.
             Err(Fault::NotFound(_)) if i == 0 => Value::Null,
-            Err(other) if i == 0 => return Err(other),
+            Err(other) if i == 0 || other.is_final() => return Err(other),
             Err(_) => return Err(Fault::new("error in sort_by comparison")),
             Ok(key) => key,
         };

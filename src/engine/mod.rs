@@ -9,6 +9,7 @@ pub mod admission;
 pub mod cleanup;
 pub mod condition;
 pub mod data;
+mod entries;
 pub mod eval;
 mod expressions;
 pub mod fill;

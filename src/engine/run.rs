@@ -5,6 +5,7 @@ use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
 use crate::matching::unknown::{Missing, missing};
 use crate::sources::Sources;
+use crate::value::budget::{self, Excess};
 use crate::value::{Str, Value};
 
 use super::condition;
@@ -61,7 +62,11 @@ pub fn policy<'p>(
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        if let Some(result) = one(policy, rule, request, later, around, Some(&sorted)) {
+        let (result, excess) = budget::spend(|| one(policy, rule, request, later, around, Some(&sorted)));
+        if excess == Some(Excess::Time) {
+            break;
+        }
+        if let Some(result) = settled(rule, result, excess) {
             // Most policies give one result.
             if out.is_empty() {
                 out.reserve_exact(1);
@@ -73,6 +78,25 @@ pub fn policy<'p>(
         }
     }
     out
+}
+
+/// The result of a rule that may have exceeded a bound: then it is an error, whatever absorbed that, unless the
+/// rule failed all the same.
+pub(super) fn settled(
+    rule: &Rule,
+    result: Option<RuleOutcome>,
+    excess: Option<Excess>,
+) -> Option<RuleOutcome> {
+    match (excess, result) {
+        (None, result) => result,
+        (Some(_), Some(result)) if matches!(result.status, Status::Fail | Status::Error) => Some(result),
+        (Some(Excess::Size(text)), _) => {
+            Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, Str::from(text)))
+        }
+        (Some(Excess::Time), _) => {
+            Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, crate::value::Fault::INTERRUPTED))
+        }
+    }
 }
 
 /// Whether a policy is evaluated for a request.
@@ -91,11 +115,18 @@ pub(super) fn concern(policy: &Policy, request: &Request, profile: Profile) -> C
     if !namespace_fits(policy, request, profile) {
         return Concern::No;
     }
-    match super::expressions::admits(&policy.admit, request) {
-        Ok(true) => Concern::Yes,
-        Ok(false) => Concern::No,
-        Err(_) if profile.failing_match_conditions_exempt => Concern::No,
-        Err(text) => Concern::Unknown(text.into()),
+    if policy.admit.is_empty() {
+        return Concern::Yes;
+    }
+    let (admits, excess) = budget::spend(|| super::expressions::admits(&policy.admit, request));
+    match (excess, admits) {
+        // The policy counts as one that there was no time for.
+        (Some(Excess::Time), _) => Concern::No,
+        (Some(Excess::Size(text)), _) => Concern::Unknown(text.into()),
+        (None, Ok(true)) => Concern::Yes,
+        (None, Ok(false)) => Concern::No,
+        (None, Err(_)) if profile.failing_match_conditions_exempt => Concern::No,
+        (None, Err(text)) => Concern::Unknown(text.into()),
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::ir::pattern::Leaf;
 use crate::ir::shape::{Anchor, Entry, Existence, ListShape, MapShape, Pattern, Shape, type_name};
 use crate::value::print::write_display;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, budget};
 
 use super::leaf;
 
@@ -249,7 +249,7 @@ fn check<'a>(shape: &'a Shape, value: &'a Value, place: &Place<'_, 'a>, met: &mu
 
 fn check_leaf<'a>(leaf: &'a Leaf, value: &'a Value, place: &Place<'_, 'a>) -> Checked<'a> {
     let matched = match value {
-        Value::List(items) => items.iter().all(|item| leaf::matches(leaf, item)),
+        Value::List(items) => items.iter().all(|item| budget::goes_on() && leaf::matches(leaf, item)),
         value => leaf::matches(leaf, value),
     };
     if matched { Ok(()) } else { fail(place, Kind::Scalar { value, pattern: &leaf.source }) }
@@ -371,8 +371,9 @@ fn check_existence<'b, 'a: 'b>(
     };
     for pattern in wanted {
         let Some(pattern) = pattern else { return fail(place, Kind::PatternItemNotAMap) };
-        let found =
-            items.iter().enumerate().any(|(i, item)| check_map(pattern, item, &place.index(i), met).is_ok());
+        let found = budget::any(items.iter().enumerate(), |(i, item)| {
+            check_map(pattern, item, &place.index(i), met).is_ok()
+        });
         if !found {
             return fail(place, Kind::Existence);
         }
@@ -391,7 +392,7 @@ fn check_list<'a>(
     match shape {
         ListShape::Empty(_) => fail(place, Kind::EmptyPattern),
         ListShape::Scalars(leaf, _) => {
-            if items.iter().all(|item| leaf::matches(leaf, item)) {
+            if items.iter().all(|item| budget::goes_on() && leaf::matches(leaf, item)) {
                 return Ok(());
             }
             fail(place, Kind::Scalar { value, pattern: &leaf.source })
@@ -417,6 +418,10 @@ fn each<'a>(count: usize, place: &Place<'_, 'a>, mut one: impl FnMut(usize) -> C
     let mut matched = false;
     let mut skipped = Vec::new();
     for i in 0..count {
+        if !budget::goes_on() {
+            // Whatever comes out counts for nothing.
+            break;
+        }
         match one(i) {
             Ok(()) => matched = true,
             Err(f) if f.skips() => skipped.push(*f),

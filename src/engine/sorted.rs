@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use crate::value::{List, Value};
+use crate::value::{List, Value, stack};
 
 /// Which list has become which.
 #[derive(Debug, Default)]
@@ -60,6 +60,13 @@ impl Sorted {
 
     /// The value with everything inside of it settled, `None` when nothing of it was sorted.
     fn changed(&self, value: &Value) -> Option<Value> {
+        match value {
+            Value::List(_) | Value::Map(_) => stack::deep(|| self.changed_inside(value)),
+            _ => None,
+        }
+    }
+
+    fn changed_inside(&self, value: &Value) -> Option<Value> {
         match value {
             Value::List(list) => {
                 let latest = self.latest(list);

@@ -6,15 +6,16 @@
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
-use crate::functions::CelLevel;
 use crate::functions::cel::{self, Call, Charge};
+use crate::functions::{CelLevel, limits};
 use crate::ir::Expr;
 use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::ir::expressions::Lazy;
 use crate::ir::strict::map_of;
-use crate::value::object::{is_found_by, is_mutation};
-use crate::value::{Fault, Object, Str, Value};
+use crate::value::object::is_mutation;
+use crate::value::{Fault, Object, Str, Value, budget, stack};
 
+use super::entries::Entries;
 use super::eval::{Env, Evaluated, value as eval};
 
 /// What evaluations are charged on.
@@ -40,6 +41,11 @@ impl Meter {
         self.limit
     }
 
+    /// Whether a charge stays within the limit.
+    pub fn affords(&self, amount: u64) -> bool {
+        self.spent.get().saturating_add(amount) <= self.limit
+    }
+
     /// Adds a charge.
     ///
     /// # Errors
@@ -60,13 +66,15 @@ pub struct Lazies<'a> {
     bare: bool,
     cells: Vec<OnceCell<Result<Value, Fault>>>,
     spent: Cell<u64>,
+    /// How many are being computed, each for the one before it.
+    depth: Cell<usize>,
 }
 
 impl<'a> Lazies<'a> {
     /// Nothing is computed yet.
     pub fn new(programs: &'a [Lazy]) -> Lazies<'a> {
         let cells = programs.iter().map(|_| OnceCell::new()).collect();
-        Lazies { programs, bare: false, cells, spent: Cell::new(0) }
+        Lazies { programs, bare: false, cells, spent: Cell::new(0), depth: Cell::new(0) }
     }
 
     /// The same, but their faults are told as if they were those of the expression that reads them.
@@ -79,8 +87,21 @@ impl<'a> Lazies<'a> {
         self.spent.take()
     }
 
-    /// Computes a value on a meter of its own.
+    /// Computes a value that may read others, which may read others.
     fn compute(&self, expr: &Expr, env: &Env<'_, '_>) -> Result<Value, Fault> {
+        let depth = self.depth.get();
+        if depth >= stack::MAX_CHAIN {
+            let text = format!("variables read one another in a chain of more than {}", stack::MAX_CHAIN);
+            return Err(budget::refuse(&text));
+        }
+        self.depth.set(depth + 1);
+        let result = stack::deep(|| self.charged(expr, env));
+        self.depth.set(depth);
+        result
+    }
+
+    /// Computes a value on a meter of its own.
+    fn charged(&self, expr: &Expr, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let Some(limit) = env.limit() else { return eval(expr, &env.without_locals()).map(Cow::into_owned) };
         let meter = Meter::new(limit);
         let result = eval(expr, &env.without_locals().with_meter(&meter)).map(Cow::into_owned);
@@ -115,6 +136,10 @@ impl<'a> Lazies<'a> {
             }
             Ok(expr) => self.compute(expr, env).map_err(|fault| {
                 let (name, text) = (&lazy.name, fault.cel_text());
+                // Each of a chain keeps a longer text than the one before it.
+                if let Err(excess) = budget::take(text.len()) {
+                    return excess;
+                }
                 Fault::new(format!("composited variable \"{name}\" fails to evaluate: {text}"))
             }),
         };
@@ -506,6 +531,14 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &E
 /// Runs a function on its arguments, and charges the call.
 fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<'a> {
     let call = Call { args, known: invoke.known, cx: env.functions };
+    if invoke.function.ahead && env.is_metered() {
+        let given: Vec<Option<&Value>> = args.iter().copied().map(Some).collect();
+        let charge =
+            Charge { args: &given, result: None, known: invoke.known, level: env.functions.cel_level };
+        if !env.affords((invoke.function.cost)(&charge)) {
+            charge_call(invoke, &given, None, env)?;
+        }
+    }
     let outcome = match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
         true => cel::call(invoke.function, &call),
         false => Err(cel::no_overload(invoke.function.name, &call)),
@@ -571,6 +604,7 @@ fn part(v: Value, optional: bool, what: &str) -> Result<Option<Value>, Fault> {
 }
 
 fn list(items: &[Expr], optional: &[usize], env: &Env<'_, '_>) -> Result<Value, Fault> {
+    limits::list(items.len())?;
     let mut out = Vec::with_capacity(items.len());
     for (i, item) in items.iter().enumerate() {
         let v = eval(item, env)?.into_owned();
@@ -580,6 +614,7 @@ fn list(items: &[Expr], optional: &[usize], env: &Env<'_, '_>) -> Result<Value, 
 }
 
 fn map(entries: &[(Expr, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault> {
+    limits::list(entries.len())?;
     let mut out = Vec::with_capacity(entries.len());
     for (key, value, optional) in entries {
         let key = eval(key, env)?.into_owned();
@@ -612,7 +647,7 @@ struct State {
     truth: bool,
     count: u64,
     items: Vec<Value>,
-    entries: Vec<(Value, Value)>,
+    entries: Entries,
     /// The fault that stands for the whole, unless a later item decides.
     fault: Option<Fault>,
 }
@@ -624,7 +659,7 @@ fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Result<Value, Fault> {
         truth: l.kind == LoopKind::All,
         count: 0,
         items: Vec::new(),
-        entries: Vec::new(),
+        entries: Entries::default(),
         fault: None,
     };
     match &*range {
@@ -661,6 +696,7 @@ fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Result<Value, Fault> {
             }));
         }
     }
+    limits::list(state.items.len() + state.entries.len())?;
     let compares = l.kind == LoopKind::One && (state.fault.is_none() || !is_new(env));
     env.charge(if compares { 2 } else { 1 })?;
     if let Some(fault) = state.fault {
@@ -670,7 +706,7 @@ fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Result<Value, Fault> {
         LoopKind::All | LoopKind::Exists => Value::Bool(state.truth),
         LoopKind::One => Value::Bool(state.count == 1),
         LoopKind::List => Value::list(state.items),
-        LoopKind::Map | LoopKind::Entries => map_of(state.entries),
+        LoopKind::Map | LoopKind::Entries => state.entries.into_value(),
     })
 }
 
@@ -682,6 +718,7 @@ fn round<'a>(
     second: &Value,
     env: &Env<'_, 'a>,
 ) -> Result<bool, Fault> {
+    budget::step()?;
     let run =
         |body: &Expr| if l.two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
     match state.kind {
@@ -789,9 +826,8 @@ fn collect(state: &mut State, key: &Value, v: Value) {
 }
 
 fn insert(state: &mut State, key: Value, v: Value) {
-    if state.entries.iter().any(|(known, _)| is_found_by(known, &key)) {
-        keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&key))));
-        return;
+    let name = key.clone();
+    if !state.entries.insert(key, v) {
+        keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&name))));
     }
-    state.entries.push((key, v));
 }

@@ -9,7 +9,7 @@ use crate::ir::Conditions;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::rule::{Message, Properties};
 use crate::ir::shape::{Pattern, type_name};
-use crate::value::{Str, Value};
+use crate::value::{Str, Value, budget};
 
 use super::condition;
 use super::data::{Data, Trouble};
@@ -277,6 +277,11 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
         for (i, item) in items.iter().enumerate() {
             if item.is_null() {
                 continue;
+            }
+            if let Err(fault) = budget::step() {
+                data.reset(&before);
+                data.release(before);
+                return Some((Status::Error, fault.to_string().into()));
             }
             data.reset(&before);
             match element(l, i, item, s, data) {

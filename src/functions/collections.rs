@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use super::args::{failure, list, number, object, text, value};
 use super::strings::number_text;
 use super::{Arg, Context, Ty, limits, type_fault};
-use crate::value::{Fault, List, Map, Str, Value, number::float_v, number::parse_float, print};
+use crate::value::{Fault, List, Map, Str, Value, budget, number::float_v, number::parse_float, print};
 
 type Answer = Result<Value, Fault>;
 
@@ -16,7 +16,10 @@ pub(super) fn contains(_: &Context, args: &[Arg<'_>]) -> Answer {
     let needle = value(args, 1);
     Ok(Value::Bool(match value(args, 0) {
         Value::Str(s) => needle.as_str().is_some_and(|n| s.contains(n)),
-        Value::List(l) => l.iter().any(|v| v.strict_eq(needle)),
+        Value::List(l) => {
+            budget::steps(l.len())?;
+            l.iter().any(|v| v.strict_eq(needle))
+        }
         _ => false,
     }))
 }
@@ -158,6 +161,7 @@ pub(super) fn to_string(_: &Context, args: &[Arg<'_>]) -> Answer {
     if let Value::Str(_) = v {
         return Ok(v);
     }
+    limits::printable(&v)?;
     match print::first_non_finite(&v) {
         Some(f) => Err(Fault::new(format!("json: unsupported value: {}", float_v(f)))),
         None => {
@@ -205,6 +209,9 @@ pub(super) fn items(_: &Context, args: &[Arg<'_>]) -> Answer {
     let item = |k: Value, v: &Value| {
         Value::Map([(key_name.clone(), k), (value_name.clone(), v.clone())].into_iter().collect())
     };
+    let count = value(args, 0).as_map().map_or(list(args, 0).len(), Map::len);
+    // An item is an object of two entries.
+    limits::list(count.saturating_mul(4))?;
     let all = match value(args, 0) {
         Value::Map(m) => m.sorted().into_iter().map(|(k, v)| item(Value::Str(k.clone()), v)).collect(),
         Value::List(l) if !l.is_opaque() => {

@@ -6,7 +6,7 @@
 //! own stack, so depth costs no machine stack.
 
 use super::args::text;
-use super::{Arg, Context};
+use super::{Arg, Context, limits};
 use crate::value::quote::quote_char;
 use crate::value::{Fault, Map, Str, Value};
 
@@ -15,10 +15,12 @@ use crate::value::{Fault, Map, Str, Value};
 pub const MAX_DEPTH: usize = 1_000;
 
 pub(super) fn parse_json(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
+    limits::decoded(text(args, 0))?;
     decode_json(text(args, 0)).map_err(Fault::new)
 }
 
 pub(super) fn parse_yaml(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
+    limits::decoded(text(args, 0))?;
     crate::document::yaml_value(text(args, 0)).map(|v| v.with_float_numbers()).map_err(Fault::new)
 }
 

@@ -13,7 +13,7 @@ pub mod collections;
 pub mod encode;
 pub mod go_syntax;
 pub mod json;
-mod limits;
+pub mod limits;
 mod misc;
 pub mod page;
 mod random;
@@ -32,7 +32,7 @@ pub use x509::{is_certificate as x509_decode_certificate, pem_all, pem_block, pe
 
 use std::borrow::Cow;
 
-use crate::value::{Fault, Value, print};
+use crate::value::{Fault, Value, budget, print};
 
 pub use json::{decode_first_json, decode_json};
 pub use limits::BOUNDED;
@@ -295,16 +295,20 @@ pub fn check(f: &Function, args: &[Arg<'_>]) -> Result<(), Fault> {
 /// reading a key; the optimiser relies on it. A [`Run::Higher`] function is the evaluator's to run and
 /// fails here after its check.
 pub fn call(f: &Function, cx: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
+    budget::step()?;
     check(f, args)?;
     match f.run {
-        Run::Plain(body) => body(cx, args),
+        Run::Plain(body) => limits::result(body(cx, args)),
         Run::Higher(_) => Err(Fault::new(format!("function {} needs the evaluator", f.name))),
     }
 }
 
 fn type_fault(arg: &Arg<'_>, expected: &[Ty]) -> Fault {
     let shown = match arg {
-        Arg::Value(v) => print::display(v),
+        Arg::Value(v) => match limits::printable(v) {
+            Ok(()) => print::display(v),
+            Err(fault) => return fault,
+        },
         Arg::Expref(tree) => (*tree).to_string(),
     };
     let names: Vec<String> = expected.iter().map(|t| format!("\"{}\"", t.name())).collect();

@@ -10,7 +10,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::args::text;
 use super::go_syntax::{Dialect, translate};
 use super::{Arg, Context};
-use crate::value::{Fault, Value};
+use crate::value::{Fault, Value, budget};
 
 /// Repetitions that `*`, `+` and `{n,}` may add.
 const MAX_REPEAT: u32 = 4096;
@@ -31,11 +31,15 @@ pub(super) fn random(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
         .map_err(|_| Fault::new(format!("error parsing regexp: expression too large: `{pattern}`")))?;
     let mut out = String::new();
     generate(&hir, &mut out, &mut rand::rng());
+    budget::step()?;
     Ok(out.into())
 }
 
 /// Recursion is as deep as groups nest, which the translation limits.
 fn generate(hir: &Hir, out: &mut String, rng: &mut impl RngExt) {
+    if !budget::goes_on() {
+        return;
+    }
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => out.push_str(&String::from_utf8_lossy(&literal.0)),

@@ -76,8 +76,8 @@ fn replace_first(s: &str, old: &str, new: &str, count: usize) -> Answer {
 }
 
 pub(super) fn trim(_: &Context, args: &[Arg<'_>]) -> Answer {
-    let set = text(args, 1);
-    Ok(text(args, 0).trim_matches(|c| set.contains(c)).into())
+    let set: foldhash::HashSet<char> = text(args, 1).chars().collect();
+    Ok(text(args, 0).trim_matches(|c| set.contains(&c)).into())
 }
 
 pub(super) fn trim_prefix(_: &Context, args: &[Arg<'_>]) -> Answer {

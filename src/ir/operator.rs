@@ -8,6 +8,7 @@ use std::cmp::Ordering as Order;
 
 use crate::ir::condition::{Items, Operator, Ordering, Prepared, TextForms};
 use crate::value::Value;
+use crate::value::budget;
 use crate::value::duration;
 use crate::value::number::{parse_float, parse_int};
 use crate::value::print::display;
@@ -104,9 +105,10 @@ fn item_texts(items: &[Value]) -> Vec<Cow<'_, str>> {
 fn found_in(items: &Items, key: &str) -> bool {
     let one = |w: &wildcard::Wildcard| w.matches(key) || wildcard::matches(key, w.pattern());
     if items.exact.is_empty() || wildcard::has_wildcard(key) {
-        return items.all.iter().any(one);
+        return budget::any(&items.all, one);
     }
-    items.exact.contains(key) || items.wild.iter().filter_map(|i| items.all.get(*i as usize)).any(one)
+    items.exact.contains(key)
+        || budget::any(items.wild.iter().filter_map(|i| items.all.get(*i as usize)), one)
 }
 
 fn membership(key: &Value, right: &Prepared, quantifier: Quantifier, negated: bool) -> bool {
@@ -232,7 +234,8 @@ fn old_in(key: &Value, right: &Prepared, negated: bool) -> bool {
             return true;
         }
         let Some(items) = right.items.as_ref().filter(|i| i.strings_only) else { return false };
-        let inside = |k: &str| items.all.iter().any(|w| **w.pattern() == *k);
+        let inside =
+            |k: &str| budget::steps(items.all.len()).is_ok() && items.all.iter().any(|w| **w.pattern() == *k);
         return if negated { keys.iter().any(|k| !inside(k)) } else { keys.iter().all(|k| inside(k)) };
     }
     let Some(key) = key_text(key) else { return false };

@@ -5,7 +5,7 @@
 //! the common positions compared; moved items are not looked for. Numbers differ when they are written
 //! otherwise.
 
-use crate::value::{List, Map, Str, Value};
+use crate::value::{List, Map, Str, Value, stack};
 
 use super::operation::{Action, Operation};
 
@@ -40,7 +40,7 @@ fn below<T>(path: &mut String, token: &str, f: impl FnOnce(&mut String) -> T) ->
             c => path.push(c),
         }
     }
-    let result = f(path);
+    let result = stack::deep(|| f(path));
     path.truncate(length);
     result
 }

@@ -5,11 +5,18 @@
 //! then the others. Items that lack a key are handled as the reference's library handles them, which
 //! drops some (`docs/mutate.md`, "Lists with keys"): policies depend on the results.
 
+use std::collections::HashSet;
+
 use crate::value::number::float_json;
-use crate::value::{List, Map, Value};
+use crate::value::{List, Map, Value, budget};
 
 use super::merge::{DIRECTIVE, Directive, Mode, directive, node, settle, wrong_kind};
 use super::schema::Schema;
+
+/// A walk over so many items.
+fn bounded(items: usize) -> Result<(), String> {
+    budget::steps(1 + items).map_err(|fault| fault.to_string())
+}
 
 /// The text of a scalar; collections and null have none.
 pub fn text(v: &Value) -> String {
@@ -90,6 +97,7 @@ fn united(dest: &List, patch: Option<&List>) -> Result<Value, String> {
     let counts = |v: &&Value| !dropped(v) && !is_directive(v);
     let mut items: Vec<Value> = Vec::new();
     let mut put = |item: &Value| -> Result<(), String> {
+        bounded(items.len())?;
         if let Some(other) = items.iter().find(|v| matches!(v, Value::Map(_) | Value::List(_))) {
             return Err(wrong_kind(&Value::Null, other));
         }
@@ -99,12 +107,10 @@ fn united(dest: &List, patch: Option<&List>) -> Result<Value, String> {
         }
         Ok(())
     };
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for item in patch.into_iter().flat_map(|p| p.iter()).chain(dest.iter()).filter(counts) {
-        let text = text(item);
-        if !seen.contains(&text) {
+        if seen.insert(text(item)) {
             put(item)?;
-            seen.push(text);
         }
     }
     dest.iter().filter(counts).try_for_each(put)?;
@@ -126,7 +132,8 @@ fn regular(items: &[Value], keys: &[&str]) -> bool {
             texts.collect()
         })
         .collect();
-    tuples.is_some_and(|t| t.iter().enumerate().all(|(i, a)| !t.iter().take(i).any(|b| a == b)))
+    let mut seen = HashSet::new();
+    tuples.is_some_and(|t| t.into_iter().all(|tuple| seen.insert(tuple)))
 }
 
 fn settled(items: &List, schema: Schema, depth: usize) -> Result<Value, String> {
@@ -172,6 +179,7 @@ impl Keyed<'_> {
         let mut out = Vec::new();
         let mut valid: Vec<usize> = Vec::new();
         for tuple in &tuples {
+            bounded(dest.len() + patch.len() + out.len())?;
             valid = (0..self.keys.len())
                 .filter(|k| tuples.iter().any(|t| t.get(*k).is_some_and(|v| !v.is_empty())))
                 .collect();
@@ -242,9 +250,10 @@ impl Keyed<'_> {
     /// of which one lacks the others become one.
     fn tuples(&self, patch: &[Value], dest: &[Value]) -> Vec<Tuple> {
         let mut tuples: Vec<Tuple> = Vec::new();
+        let mut seen: HashSet<Tuple> = HashSet::new();
         for item in patch.iter().chain(dest) {
             let tuple: Tuple = self.keys.iter().map(|k| key_text(item, k)).collect();
-            if !tuples.contains(&tuple) {
+            if seen.insert(tuple.clone()) {
                 tuples.push(tuple);
             }
         }
@@ -252,6 +261,9 @@ impl Keyed<'_> {
             return tuples;
         }
         for i in 0..tuples.len() {
+            if bounded(tuples.len()).is_err() {
+                break;
+            }
             let Some(of_i) = tuples.get(i).cloned() else { break };
             for j in 0..tuples.len() {
                 let Some(of_j) = tuples.get(j).cloned() else { break };
@@ -329,6 +341,7 @@ fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value
 
 fn append_all(out: &mut Vec<Value>, dest: &[Value], keys: &[&str]) -> Result<(), String> {
     for item in dest {
+        bounded(out.len())?;
         if !matches!(item, Value::Map(_) | Value::Null) {
             return Err(wrong_kind(&Value::Map(Map::new()), item));
         }

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use crate::value::print::display;
-use crate::value::{Map, Str, Value};
+use crate::value::{Map, Str, Value, budget, stack};
 
 use super::MAX_DEPTH;
 use super::keyed;
@@ -157,11 +157,12 @@ fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) ->
     }
     let mut keys: Vec<&Str> = dest.keys().chain(patch.keys().filter(|k| !dest.contains_key(k))).collect();
     keys.sort_unstable();
+    budget::steps(keys.len()).map_err(|fault| fault.to_string())?;
     let mut out = dest.clone();
     let mut added: HashMap<&Str, Value> = HashMap::new();
     for key in keys {
         let (old, new) = (dest.get(key), patch.get(key));
-        let merged = node(old, new, schema.field(key), mode, depth + 1)?;
+        let merged = stack::deep(|| node(old, new, schema.field(key), mode, depth + 1))?;
         match (old, merged) {
             (None, merged) => added.extend(merged.map(|v| (key, v))),
             (Some(_), None) => {
@@ -215,7 +216,7 @@ pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, Stri
                 if depth > MAX_DEPTH {
                     return Err("the documents nest too deeply".into());
                 }
-                let new = settle(old, schema.field(key), depth + 1)?;
+                let new = stack::deep(|| settle(old, schema.field(key), depth + 1))?;
                 if !new.strict_eq(old) {
                     out.get_or_insert_with(|| m.clone()).insert(key.clone(), new);
                 }

@@ -17,5 +17,5 @@ pub mod structured;
 
 pub use operation::{JsonPatch, Operation};
 
-/// How deeply patches and what they are merged into may nest.
-const MAX_DEPTH: usize = 1_000;
+/// How deeply patches and what they are merged into may nest: as deep as JSON texts may.
+const MAX_DEPTH: usize = 10_000;

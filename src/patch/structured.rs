@@ -6,9 +6,10 @@
 
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use crate::value::print::display;
-use crate::value::{List, Map, Str, Value};
+use crate::value::{List, Map, Str, Value, budget, stack};
 
-use super::MAX_DEPTH;
+/// How deeply changes may nest.
+const MAX_DEPTH: usize = 1_000;
 
 /// A part of a change.
 #[derive(Clone, Debug)]
@@ -27,8 +28,10 @@ impl Part {
     fn value(&self) -> Value {
         match self {
             Part::Scalar(v) => v.clone(),
-            Part::Fields(fields) => Value::Map(fields.iter().map(|(k, v)| (k.clone(), v.value())).collect()),
-            Part::Items(items) => Value::list(items.iter().map(Part::value).collect()),
+            Part::Fields(fields) => {
+                stack::deep(|| Value::Map(fields.iter().map(|(k, v)| (k.clone(), v.value())).collect()))
+            }
+            Part::Items(items) => stack::deep(|| Value::list(items.iter().map(Part::value).collect())),
             Part::Opaque(_) => Value::Null,
         }
     }
@@ -367,7 +370,7 @@ fn merged_fields<'t>(
 ) -> Value {
     let mut m: Map = old.and_then(Value::as_map).cloned().unwrap_or_default();
     for (k, part) in fields {
-        let v = merged(m.get(k), part, ty(k), types);
+        let v = stack::deep(|| merged(m.get(k), part, ty(k), types));
         m.insert(k.clone(), v);
     }
     Value::Map(m)
@@ -396,9 +399,13 @@ fn merged_items(old: Option<&Value>, new: &[Part], kind: &ListKind, item: &Type,
     let mut out = Vec::with_capacity(left.len().max(right.len()));
     let both = |key: &Option<Key>, part: &Part| {
         let at = left.iter().position(|k| k == key);
-        merged(at.and_then(|i| old.get(i)), part, item, types)
+        stack::deep(|| merged(at.and_then(|i| old.get(i)), part, item, types))
     };
     while l < left.len() || r < right.len() {
+        // Each item is looked for among all others.
+        if budget::steps(1 + left.len() + right.len()).is_err() {
+            break;
+        }
         if let (Some(a), Some(b), Some(part)) = (left.get(l), right.get(r), new.get(r)) {
             if a == b {
                 out.push(both(b, part));

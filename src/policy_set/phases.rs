@@ -7,14 +7,15 @@ use std::sync::Arc;
 use crate::engine::review::Exemptions;
 use crate::engine::review::deletion::{self, Subject};
 use crate::engine::review::{change, check, images};
-use crate::engine::run::applies;
+use crate::engine::run::{Surroundings, applies};
 use crate::engine::{Request, RuleOutcome, Status, generate, mutate, verify};
 use crate::ir::review::Deed;
 use crate::ir::review::Proxy;
 use crate::ir::rule::Body;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
-use crate::value::Value;
+use crate::value::budget::{self, Excess};
+use crate::value::{Str, Value};
 
 use super::verdicts::Limits;
 use super::{Engine, Outcome, PolicyOutcome, PolicySet};
@@ -174,17 +175,20 @@ impl Engine {
             let request = current.as_ref().unwrap_or(request);
             let values = |rule: &str| self.values.for_rule(&policy.name, rule);
             let around = self.around(&values);
-            let rules = rules_of(policy, request);
             let (rules, object) = match verifies {
                 true => {
-                    let done = verify::policy(policy, rules, request, around);
+                    let done = verified(policy, request, around);
                     (done.rules, done.object)
                 }
                 false => {
-                    let done = mutate::policy(policy, rules, request, around);
+                    let done = mutate::policy(policy, rules_of(policy, request), request, around);
                     (done.rules, done.object)
                 }
             };
+            if budget::is_interrupted() {
+                out.left.push(policy.clone());
+                continue;
+            }
             let failed = rules.iter().any(|r| matches!(r.status, Status::Fail | Status::Error));
             out.stopped = failed && (limits.stops)(policy, &rules);
             let kept = object.filter(|o| !o.is_null() && (!failed || verifies));
@@ -278,7 +282,7 @@ impl Engine {
             let own = own(at, &request.object);
             let request = own.as_ref().unwrap_or(request);
             let values = |rule: &str| self.values.for_rule(&policy.name, rule);
-            let done = verify::policy(policy, rules_of(policy, request), request, self.around(&values));
+            let done = verified(policy, request, self.around(&values));
             let next = done.object.as_ref().map(|object| request.of_changed(object.clone()));
             if !done.rules.is_empty() {
                 outcome
@@ -332,6 +336,19 @@ impl Engine {
         }
         current
     }
+}
+
+/// Verifies the images of a request; an error instead of all results when that exceeds a bound.
+fn verified(policy: &Policy, request: &Request, around: Surroundings<'_>) -> verify::Verified {
+    let (done, excess) = budget::spend(|| verify::policy(policy, rules_of(policy, request), request, around));
+    let Some(Excess::Size(text)) = excess else { return done };
+    let failed = |r: &RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
+    if done.rules.iter().any(failed) {
+        return done;
+    }
+    let name = policy.rules.first().map(|r| r.name.clone()).unwrap_or_default();
+    let result = RuleOutcome::new(&name, RuleKind::ImageVerification, Status::Error, Str::from(text));
+    verify::Verified { rules: vec![result], ..verify::Verified::default() }
 }
 
 fn changed(policy: &Arc<Policy>, rules: Vec<RuleOutcome>, object: Option<Value>) -> PolicyOutcome {

@@ -6,6 +6,7 @@ use crate::engine::{Request, RuleOutcome};
 use crate::functions::unforeseen;
 use crate::ir::{Policy, Rule};
 use crate::matching::index::Slot;
+use crate::value::budget;
 
 use super::outcomes::{Bundle, Outcomes, Part};
 use super::phases::{Class, class};
@@ -196,6 +197,10 @@ impl Engine {
                 continue;
             }
             let rules = self.run(policy, rules, request);
+            // The rules that ended in time count; those that did not leave the policy's verdict open.
+            if budget::is_interrupted() {
+                left.push(policy.clone());
+            }
             if !rules.is_empty() {
                 out.policies.push((*at, PolicyOutcome::of(policy, rules)));
             }

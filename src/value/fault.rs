@@ -23,9 +23,16 @@ impl Fault {
     /// The text of a result that is larger than any sensible one; see [`Fault::is_final`].
     pub const TOO_LARGE: &str = "result is too large";
 
+    /// The text of an evaluation that its deadline ended.
+    pub const INTERRUPTED: &str = "the evaluation took too long and was interrupted";
+
     /// Whether no part of an expression absorbs it: where a bound is hit, null would be a wrong answer.
     pub fn is_final(&self) -> bool {
-        matches!(self, Fault::Error(text) if **text == *Fault::TOO_LARGE)
+        match self {
+            Fault::NotFound(_) => false,
+            Fault::Error(text) => **text == *Fault::TOO_LARGE,
+            Fault::Budget | Fault::Abort(_) => true,
+        }
     }
 
     /// Whether it ends the evaluation, whatever else is in the expression.

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::{Str, Value};
+use super::{Str, Value, stack};
 
 /// A shared list. It dereferences to a slice of its items.
 ///
@@ -104,10 +104,10 @@ impl Value {
     pub fn with_plain_lists(&self) -> Value {
         match self {
             Value::List(l) if self.holds_opaque() => {
-                Value::list(l.iter().map(Value::with_plain_lists).collect())
+                stack::deep(|| Value::list(l.iter().map(Value::with_plain_lists).collect()))
             }
             Value::Map(m) if self.holds_opaque() => {
-                Value::Map(m.iter().map(|(k, v)| (k.clone(), v.with_plain_lists())).collect())
+                stack::deep(|| Value::Map(m.iter().map(|(k, v)| (k.clone(), v.with_plain_lists())).collect()))
             }
             other => other.clone(),
         }
@@ -115,8 +115,8 @@ impl Value {
 
     fn holds_opaque(&self) -> bool {
         match self {
-            Value::List(l) => l.is_opaque() || l.iter().any(Value::holds_opaque),
-            Value::Map(m) => m.values().any(Value::holds_opaque),
+            Value::List(l) => l.is_opaque() || stack::deep(|| l.iter().any(Value::holds_opaque)),
+            Value::Map(m) => stack::deep(|| m.values().any(Value::holds_opaque)),
             _ => false,
         }
     }

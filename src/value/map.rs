@@ -102,8 +102,11 @@ impl Map {
         match at.and_then(|i| entries.items.get_mut(i)) {
             Some(slot) => Some(std::mem::replace(&mut slot.1, value)),
             None => {
-                entries.index = OnceLock::new();
-                entries.items.push((key.into(), value));
+                let key = key.into();
+                if let Some(index) = entries.index.get_mut() {
+                    index.insert(key.clone(), entries.items.len());
+                }
+                entries.items.push((key, value));
                 None
             }
         }

@@ -9,6 +9,7 @@
 //! In: parsed documents, literals of policies, results of functions. Out: the same, to rules,
 //! messages and reports. The module knows nothing of policies.
 
+pub mod budget;
 pub mod cron;
 pub mod duration;
 pub mod fault;
@@ -26,6 +27,7 @@ pub mod quantity;
 pub mod quote;
 pub mod range;
 pub mod semver;
+pub mod stack;
 pub mod time;
 mod time_layout;
 pub mod ttl;
@@ -170,7 +172,7 @@ impl Value {
         match self {
             Value::Int(i) => Some(Value::Float(*i as f64)),
             Value::UInt(u) => Some(Value::Float(*u as f64)),
-            Value::List(_) | Value::Map(_) => self.changed_inside(Value::floating),
+            Value::List(_) | Value::Map(_) => stack::deep(|| self.changed_inside(Value::floating)),
             _ => None,
         }
     }
@@ -211,8 +213,8 @@ impl Value {
     pub fn any_text(&self, test: &dyn Fn(&str) -> bool) -> bool {
         match self {
             Value::Str(s) => test(s),
-            Value::List(l) => l.iter().any(|v| v.any_text(test)),
-            Value::Map(m) => m.iter().any(|(k, v)| test(k) || v.any_text(test)),
+            Value::List(l) => stack::deep(|| l.iter().any(|v| v.any_text(test))),
+            Value::Map(m) => stack::deep(|| m.iter().any(|(k, v)| test(k) || v.any_text(test))),
             _ => false,
         }
     }
@@ -229,10 +231,13 @@ impl Value {
             (Value::List(a), Value::List(b)) => {
                 a.is_opaque() == b.is_opaque()
                     && a.len() == b.len()
-                    && a.iter().zip(b.iter()).all(|(x, y)| x.strict_eq(y))
+                    && budget::steps(a.len()).is_ok()
+                    && stack::deep(|| a.iter().zip(b.iter()).all(|(x, y)| x.strict_eq(y)))
             }
             (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.strict_eq(w)))
+                a.len() == b.len()
+                    && budget::steps(a.len()).is_ok()
+                    && stack::deep(|| a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.strict_eq(w))))
             }
             _ => false,
         }
@@ -242,10 +247,14 @@ impl Value {
     pub fn json_eq(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.json_eq(y))
+                a.len() == b.len()
+                    && budget::steps(a.len()).is_ok()
+                    && stack::deep(|| a.iter().zip(b.iter()).all(|(x, y)| x.json_eq(y)))
             }
             (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.json_eq(w)))
+                a.len() == b.len()
+                    && budget::steps(a.len()).is_ok()
+                    && stack::deep(|| a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.json_eq(w))))
             }
             _ => match (self.as_number(), other.as_number()) {
                 (Some(a), Some(b)) => a == b,

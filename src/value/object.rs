@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use super::list::Order;
 use super::quantity::Quantity;
 use super::semver::Version;
-use super::{List, Map, Str, Value};
+use super::{List, Map, Str, Value, budget, stack};
 
 /// The type of Kyverno's references of images.
 pub const IMAGE: &str = "kyverno.image";
@@ -209,14 +209,16 @@ impl Value {
 
     fn comparable_eq(&self, other: &Value) -> bool {
         match (self, other) {
-            (Value::List(a), Value::List(b)) => lists_equal(a, b),
+            (Value::List(a), Value::List(b)) => stack::deep(|| lists_equal(a, b)),
             (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.inner_eq(w)))
+                a.len() == b.len()
+                    && budget::steps(a.len()).is_ok()
+                    && stack::deep(|| a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.inner_eq(w))))
             }
             (Value::Bytes(a), Value::Bytes(b)) => a == b,
             (Value::Duration(a), Value::Duration(b)) => a == b,
             (Value::Timestamp(a), Value::Timestamp(b)) => a.unix_nanos() == b.unix_nanos(),
-            (Value::Object(a), Value::Object(b)) => objects_equal(a, b),
+            (Value::Object(a), Value::Object(b)) => stack::deep(|| objects_equal(a, b)),
             (Value::Object(a), b @ Value::Map(_)) | (b @ Value::Map(_), Value::Object(a)) => match &**a {
                 Object::Keyed(entries) => keyed_equals(entries, b),
                 _ => false,
@@ -252,13 +254,16 @@ pub fn is_found_by(known: &Value, key: &Value) -> bool {
 }
 
 fn lists_equal(a: &List, b: &List) -> bool {
-    if a.len() != b.len() {
+    if a.len() != b.len() || budget::steps(a.len()).is_err() {
         return false;
     }
+    let goes_on = || budget::steps(b.len()).is_ok();
     match a.order() {
         Order::Positions => a.iter().zip(b.iter()).all(|(x, y)| x.inner_eq(y)),
-        Order::Values => a.iter().all(|x| b.iter().any(|y| x.cel_eq(y))),
-        Order::Members(keys) => a.iter().all(|x| same_item(b, keys, x).is_some_and(|y| x.inner_eq(y))),
+        Order::Values => a.iter().all(|x| goes_on() && b.iter().any(|y| x.cel_eq(y))),
+        Order::Members(keys) => {
+            a.iter().all(|x| goes_on() && same_item(b, keys, x).is_some_and(|y| x.inner_eq(y)))
+        }
     }
 }
 
@@ -279,6 +284,9 @@ pub fn list_sum(a: &List, b: &List) -> List {
         Order::Positions => out.extend(b.iter().map(|item| a.read(item))),
         Order::Values => {
             for item in b {
+                if budget::steps(1 + a.len()).is_err() {
+                    break;
+                }
                 if !a.iter().any(|x| x.cel_eq(item)) {
                     out.push(a.read(item));
                 }
@@ -286,6 +294,9 @@ pub fn list_sum(a: &List, b: &List) -> List {
         }
         Order::Members(keys) => {
             for item in b {
+                if budget::steps(1 + out.len()).is_err() {
+                    break;
+                }
                 let at =
                     out.iter().position(|one| same_item(std::slice::from_ref(one), keys, item).is_some());
                 match at.and_then(|at| out.get_mut(at)) {

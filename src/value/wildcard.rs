@@ -7,7 +7,7 @@
 //! A [`Wildcard`] is compiled once; what it compiles to depends on its shape, so that the usual
 //! forms (`*`, `app*`, `*:latest`, a literal) cost one comparison.
 
-use super::Str;
+use super::{Str, budget};
 
 /// A compiled wildcard pattern.
 #[derive(Clone, Debug)]
@@ -111,6 +111,9 @@ fn general(pattern: &str, text: &str) -> bool {
             _ => {}
         }
         let Some((bp, bt)) = back else { return false };
+        if budget::steps(1 + (bt.len() - t.len()) / 64).is_err() {
+            return false;
+        }
         let Some(d) = bt.chars().next() else { return false };
         let rest = &bt[d.len_utf8()..];
         p = bp;

@@ -7,7 +7,8 @@ use crate::functions::Context;
 use crate::ir::admission::{Admission, AdmissionBody, Change, ChangeKind, OnFailure, PolicyBinding};
 use crate::kubernetes::decode::{problems, unknown_text};
 use crate::kubernetes::defaults::completed;
-use crate::value::{Str, Value};
+use crate::value::budget::{self, Excess};
+use crate::value::{Fault, Str, Value};
 
 use crate::patch::structured::Atomic;
 
@@ -128,7 +129,7 @@ impl<'w> Passes<'w> {
                     continue;
                 }
                 let before = self.object.clone();
-                let (changed, troubles) = self.evaluate(policy, run, &review, &namespace);
+                let (changed, troubles) = self.bounded(policy, run, &review, &namespace);
                 dirty |= changed;
                 for trouble in troubles {
                     match trouble {
@@ -166,6 +167,25 @@ impl<'w> Passes<'w> {
                 self.marked.push(key.clone());
             }
         }
+    }
+
+    /// As [`Passes::evaluate`]; a policy that exceeds a bound fails, and changes nothing.
+    fn bounded(
+        &mut self,
+        policy: &Admission,
+        run: &Run<'_>,
+        review: &Review,
+        namespace: &Value,
+    ) -> (bool, Vec<Trouble>) {
+        let before = self.object.clone();
+        let (done, excess) = budget::spend(|| self.evaluate(policy, run, review, namespace));
+        let text = match excess {
+            None => return done,
+            Some(Excess::Time) => Fault::INTERRUPTED.to_string(),
+            Some(Excess::Size(text)) => text.into(),
+        };
+        self.object = before;
+        (false, vec![Trouble::Policy(text)])
     }
 
     /// Runs the changes of a policy. Whether one succeeded, and what went wrong.

@@ -5,8 +5,9 @@ use crate::functions::Context;
 use crate::ir::admission::{Admission, AdmissionBody, Annotation, Demand, OnFailure, PolicyBinding};
 use crate::ir::expressions::Source;
 use crate::matching::constraints::Accepted;
+use crate::value::budget::{self, Excess};
 use crate::value::print::write_json_string;
-use crate::value::{Map, Str, Value};
+use crate::value::{Fault, Map, Str, Value};
 
 use super::convert::converted;
 use super::hooks::{Chain, Run, Step, steps};
@@ -38,7 +39,7 @@ pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
             let policy = &hook.policy;
             match step {
                 Step::Broken { binding, text } => state.deny(policy, binding, &text, ""),
-                Step::Run(run) => match evaluate(policy, &run, review, world, &cx) {
+                Step::Run(run) => match bounded(policy, &run, review, world, &cx) {
                     Ok(outcome) => {
                         state.decide(policy, run.binding, &outcome.decisions);
                         for text in &outcome.broken_annotations {
@@ -231,6 +232,26 @@ pub fn seen_namespace(review: &Review, world: &World) -> Result<Value, Denial> {
         }
         None => Err(Denial::no_namespace(name)),
     }
+}
+
+/// Evaluates a policy; one that exceeds a bound fails, unless it denies all the same.
+fn bounded(
+    policy: &Admission,
+    run: &Run<'_>,
+    review: &Review,
+    world: &World,
+    cx: &Context,
+) -> Result<Outcome, Denial> {
+    let (outcome, excess) = budget::spend(|| evaluate(policy, run, review, world, cx));
+    let text = match excess {
+        None => return outcome,
+        Some(Excess::Time) => Fault::INTERRUPTED.to_string(),
+        Some(Excess::Size(text)) => text.into(),
+    };
+    let mut decisions = outcome?.decisions;
+    decisions.retain(|d| matches!(d, Decision::Deny(..)));
+    decisions.push(Decision::Fail(text));
+    Ok(Outcome::of(decisions))
 }
 
 fn evaluate(

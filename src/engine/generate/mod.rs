@@ -11,12 +11,13 @@ use crate::ir::generate::Generation;
 use crate::ir::review::Deed;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Policy, Rule};
-use crate::value::Value;
+use crate::value::budget::{self, Excess};
+use crate::value::{Fault, Value};
 
 use super::condition;
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Concern, Surroundings, applies, applying, concern, world};
+use super::run::{Concern, Surroundings, applies, applying, concern, settled, world};
 use super::{Request, review};
 use make::Store;
 
@@ -46,7 +47,8 @@ pub fn policy<'p>(
     }
     let mut told: Vec<&Rule> = Vec::new();
     for rule in rules.filter(|r| r.kind == RuleKind::Generation) {
-        let Some(result) = verdict(policy, rule, request, around) else { continue };
+        let (result, excess) = budget::spend(|| verdict(policy, rule, request, around));
+        let Some(result) = settled(rule, result, excess) else { continue };
         let ends = policy.apply_one && result.status != Status::Skip;
         told.push(rule);
         out.rules.push(result);
@@ -57,7 +59,13 @@ pub fn policy<'p>(
     if request.object.is_null() {
         return out;
     }
-    match make_all(policy, &told, request, around) {
+    let (made, excess) = budget::spend(|| make_all(policy, &told, request, around));
+    let made = match excess {
+        Some(Excess::Size(text)) => made.and(Err(text.into())),
+        Some(Excess::Time) => Err(Fault::INTERRUPTED.into()),
+        None => made,
+    };
+    match made {
         Ok(made) => {
             for (result, objects) in out.rules.iter_mut().zip(made) {
                 if !objects.is_empty() {

@@ -8,7 +8,7 @@ use crate::engine::condition;
 use crate::engine::data::Data;
 use crate::engine::validate::{bind_element, elements as list_of};
 use crate::ir::mutate::{Change, PatchLoop};
-use crate::value::Value;
+use crate::value::{Value, budget};
 
 use super::patch;
 
@@ -54,6 +54,11 @@ fn elements(
     for index in order {
         let Some(item) = items.get(index).filter(|v| !v.is_null()) else { continue };
         data.reset(&before);
+        // An element may cost as much as the whole object.
+        if let Err(fault) = budget::look() {
+            result = Err(fault.to_string());
+            break;
+        }
         match element(l, index, item, current.as_ref().unwrap_or(object), depth, data) {
             Ok(Some(after)) => current = Some(after),
             Ok(None) => {}

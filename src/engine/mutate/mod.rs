@@ -12,12 +12,14 @@ mod patch;
 use crate::ir::mutate::{Change, Mutation};
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Policy, Rule};
+use crate::value::budget::{self, Excess};
 use crate::value::{Str, Value};
 
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
 use super::run::{
-    Concern, Entered, Surroundings, applies, concern, enter, excepted, reported, undecided, unmatched, world,
+    Concern, Entered, Surroundings, applies, concern, enter, excepted, reported, settled, undecided,
+    unmatched, world,
 };
 use super::{Request, review};
 use crate::ir::review::Deed;
@@ -60,8 +62,21 @@ pub fn policy<'p>(
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
-        let Ran { results, left } =
-            one(policy, rule, request, later.unwrap_or_else(|| request.root.get()), around);
+        let root = later.unwrap_or_else(|| request.root.get());
+        let (Ran { results, left }, excess) = budget::spend(|| one(policy, rule, request, root, around));
+        let (results, left) = match excess {
+            None => (results, left),
+            Some(Excess::Time) => {
+                // What was changed so far counts for nothing without the rest.
+                out.object = None;
+                break;
+            }
+            excess => {
+                let failed = |r: &RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
+                let told = results.iter().find(|r| failed(r)).cloned();
+                (settled(rule, told, excess).into_iter().collect(), left_by_failure(rule))
+            }
+        };
         out.rules.extend(results);
         let next = match left {
             Left::Same => None,
@@ -84,6 +99,14 @@ enum Left {
     Same,
     Changed(Value),
     Lost,
+}
+
+/// What a rule leaves that fails as a whole.
+fn left_by_failure(rule: &Rule) -> Left {
+    match rule.body {
+        Body::Review(_) | Body::Admission(_) => Left::Same,
+        _ => Left::Lost,
+    }
 }
 
 struct Ran {

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::io::{Read, Write};
 
 use super::{Call, Given, fault, given};
-use crate::functions::{self, Arg, encode, json, random, x509};
+use crate::functions::{self, Arg, encode, json, limits, random, x509};
 use crate::value::time::Time;
-use crate::value::{Fault, Map, Object, Str, Value, print};
+use crate::value::{Fault, Map, Object, Str, Value, print, stack};
 
 /// The largest text that is unpacked.
 const LARGEST: u64 = 64 << 20;
@@ -195,6 +195,9 @@ pub fn service_account(call: &Call<'_>) -> Given {
 pub fn unmarshal(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "json.Json")?;
     let Some(text) = call.text(1) else { return fault(no_text(call.arg(1))) };
+    if let Err(fault) = limits::decoded(text) {
+        return Some(Err(fault));
+    }
     match json::decode_json(text) {
         Ok(v) => given(v.with_float_numbers()),
         Err(e) => fault(e),
@@ -219,6 +222,9 @@ pub fn no_text(v: &Value) -> String {
 
 pub fn marshal(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "json.Json")?;
+    if let Err(fault) = limits::printable(call.arg(1)) {
+        return Some(Err(fault));
+    }
     match plain(call.arg(1)) {
         Ok(v) => match print::first_non_finite(&v) {
             Some(f) => {
@@ -254,10 +260,11 @@ pub fn plain(v: &Value) -> Result<Value, String> {
         Value::Bytes(b) => encode::base64_text(b).into(),
         Value::Timestamp(t) => t.rfc3339_nano().into(),
         Value::Duration(d) => Value::Int(*d),
-        Value::List(items) => Value::list(items.iter().map(plain).collect::<Result<_, _>>()?),
+        Value::List(items) => Value::list(stack::deep(|| items.iter().map(plain).collect::<Result<_, _>>())?),
         Value::Map(m) => {
-            let entries: Result<Map, String> = m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect();
-            Value::Map(entries?)
+            let entries =
+                || m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect::<Result<Map, String>>();
+            Value::Map(stack::deep(entries)?)
         }
         Value::Object(o) => match &**o {
             Object::Optional(v) => v.as_ref().map_or(Ok(Value::Null), plain)?,

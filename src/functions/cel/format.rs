@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::{Call, Given, fault, given};
-use crate::value::{Object, Value};
+use crate::functions::limits;
+use crate::value::{Object, Value, stack};
 
 /// A scalar as texts of errors show it.
 pub fn plain(v: &Value) -> String {
@@ -50,7 +51,9 @@ pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text)
         used += 1;
         let (len, clause) = clause(rest).map_err(|e| format!("could not parse formatting clause: {e}"))?;
         at += len;
+        limits::printable(arg).map_err(|fault| fault.to_string())?;
         out.push_str(&write(&clause, arg).map_err(|e| format!("error during formatting: {e}"))?);
+        limits::text_of(out.len()).map_err(|fault| fault.to_string())?;
     }
     out.push_str(pattern.get(at..).unwrap_or_default());
     Ok(out)
@@ -224,7 +227,7 @@ fn text_of(out: &mut String, v: &Value, inside: bool) {
             out.push('[');
             for (i, item) in items.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "" });
-                text_of(out, item, true);
+                stack::deep(|| text_of(out, item, true));
             }
             out.push(']');
         }
@@ -257,7 +260,7 @@ fn entries_of(out: &mut String, entries: &[(Value, Value)]) {
     for (i, (key, value)) in shown.iter().enumerate() {
         out.push_str(if i > 0 { ", " } else { "" });
         let _ = write!(out, "{key}:");
-        text_of(out, value, true);
+        stack::deep(|| text_of(out, value, true));
     }
     out.push('}');
 }

@@ -3,7 +3,7 @@
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::format::{Clause, Text, filled, written};
 use super::{Call, Given, fault, given};
-use crate::value::{Object, Value};
+use crate::value::{Object, Value, stack};
 
 /// How many places numbers have unless the clause says.
 const PLACES: usize = 6;
@@ -65,8 +65,8 @@ fn text(v: &Value) -> String {
         Value::Bytes(b) => String::from_utf8_lossy(b).into_owned(),
         Value::Duration(d) => duration_text(*d),
         Value::Timestamp(t) => timestamp_text(t),
-        Value::List(l) => format!("[{}]", l.iter().map(text).collect::<Vec<_>>().join(", ")),
-        Value::Map(m) => entries(m.iter().map(|(k, v)| (k.to_string(), text(v))).collect()),
+        Value::List(l) => stack::deep(|| format!("[{}]", l.iter().map(text).collect::<Vec<_>>().join(", "))),
+        Value::Map(m) => stack::deep(|| entries(m.iter().map(|(k, v)| (k.to_string(), text(v))).collect())),
         Value::Object(o) => match &**o {
             Object::Keyed(all) => entries(all.iter().map(|(k, v)| (text(k), text(v))).collect()),
             Object::Type(name) => name.to_string(),

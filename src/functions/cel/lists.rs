@@ -6,7 +6,7 @@ use super::operators::order;
 use super::pattern_sort::sorted_positions;
 use super::{Call, Given, fault, given};
 use crate::functions::CelLevel;
-use crate::value::{List, Value};
+use crate::value::{List, Value, budget, stack};
 
 fn items<'a>(call: &Call<'a>, at: usize) -> Option<&'a [Value]> {
     call.arg(at).as_list()
@@ -151,7 +151,7 @@ pub fn flatten(call: &Call<'_>) -> Given {
 fn flatten_into(out: &mut Vec<Value>, items: &[Value], depth: i64) {
     for item in items {
         match item {
-            Value::List(inner) if depth > 0 => flatten_into(out, inner, depth - 1),
+            Value::List(inner) if depth > 0 => stack::deep(|| flatten_into(out, inner, depth - 1)),
             item => out.push(item.clone()),
         }
     }
@@ -237,6 +237,9 @@ pub fn distinct(call: &Call<'_>) -> Given {
     };
     let mut out: Vec<Value> = Vec::new();
     for item in items {
+        if let Err(fault) = budget::steps(1 + out.len()) {
+            return Some(Err(fault));
+        }
         if !out.iter().any(|seen| seen.cel_eq(item)) {
             out.push(item.clone());
         }
@@ -276,7 +279,7 @@ pub fn last(call: &Call<'_>) -> Given {
 }
 
 fn in_list(item: &Value, list: &[Value]) -> bool {
-    list.iter().any(|v| v.cel_eq(item))
+    budget::steps(1 + list.len()).is_ok() && list.iter().any(|v| v.cel_eq(item))
 }
 
 pub fn sets_contains(call: &Call<'_>) -> Given {

@@ -33,9 +33,9 @@ mod table;
 mod time;
 mod token;
 
-use super::Context;
+use super::{Context, limits};
 use crate::ir::expr::Known;
-use crate::value::{Fault, Value};
+use crate::value::{Fault, Value, budget};
 
 pub use cost::{Charge, upset};
 pub use lists::go_type;
@@ -86,6 +86,8 @@ pub struct Function {
     pub cost: fn(&Charge<'_>) -> u64,
     /// Whether equal arguments always give the equal result.
     pub pure: bool,
+    /// Whether a call that costs more than may be spent is not even tried: it takes as long as it costs.
+    pub ahead: bool,
 }
 
 impl std::fmt::Debug for Function {
@@ -99,12 +101,19 @@ pub fn find(name: &str) -> Option<&'static Function> {
     table::TABLE.iter().find(|f| f.name == name)
 }
 
+/// All functions.
+pub fn all() -> &'static [Function] {
+    table::TABLE
+}
+
 /// Runs a function.
 ///
 /// # Errors
 /// The fault of the function, or that it takes no such arguments.
 pub fn call(function: &'static Function, call: &Call<'_>) -> Result<Value, Fault> {
-    (function.run)(call).unwrap_or_else(|| Err(no_overload(function.name, call)))
+    budget::step()?;
+    let made = (function.run)(call).unwrap_or_else(|| Err(no_overload(function.name, call)));
+    limits::result(made)
 }
 
 /// `no such overload: f(int, string)`.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Call, Given, fault, given};
+use crate::functions::limits;
 use crate::value::object::{list_sum, number_order};
 use crate::value::time::{Time, is_in_calendar};
 use crate::value::{Fault, Object, Str, Value};
@@ -59,9 +60,15 @@ pub fn add(call: &Call<'_>) -> Given {
         (Value::Int(a), Value::Int(b)) => whole(a.checked_add(*b)),
         (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_add(*b)),
         (Value::Float(a), Value::Float(b)) => given(a + b),
-        (Value::Str(a), Value::Str(b)) => given([&**a, &**b].concat()),
-        (Value::Bytes(a), Value::Bytes(b)) => Some(Ok(Value::Bytes([&**a, &**b].concat().into()))),
-        (Value::List(a), Value::List(b)) => Some(Ok(Value::List(list_sum(a, b)))),
+        (Value::Str(a), Value::Str(b)) => {
+            Some(limits::text_of(a.len() + b.len()).map(|()| [&**a, &**b].concat().into()))
+        }
+        (Value::Bytes(a), Value::Bytes(b)) => {
+            Some(limits::text_of(a.len() + b.len()).map(|()| Value::Bytes([&**a, &**b].concat().into())))
+        }
+        (Value::List(a), Value::List(b)) => {
+            Some(limits::items_of(a.len() + b.len()).map(|()| Value::List(list_sum(a, b))))
+        }
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(*b)),
         (Value::Timestamp(t), Value::Duration(d)) | (Value::Duration(d), Value::Timestamp(t)) => {
             moved(t, i128::from(*d))

@@ -1,11 +1,21 @@
 //! Strings. Positions count characters.
 
 use super::{Call, Given, fault, given};
-use crate::functions::regex;
+use crate::functions::{limits, regex};
 use crate::value::Value;
 
 fn chars(text: &str) -> Vec<char> {
     text.chars().collect()
+}
+
+/// Where the character at a position begins; the end of the text behind its last one.
+fn byte_of(text: &str, at: usize) -> usize {
+    text.char_indices().nth(at).map_or(text.len(), |(i, _)| i)
+}
+
+/// The position of the character that begins at a byte.
+fn position_of(text: &str, byte: usize) -> usize {
+    text.get(..byte).map_or(0, |head| head.chars().count())
 }
 
 fn out_of_range(at: i64) -> Given {
@@ -57,17 +67,17 @@ pub fn char_at(call: &Call<'_>) -> Given {
 }
 
 pub fn index_of(call: &Call<'_>) -> Given {
-    let (text, wanted) = (chars(call.text(0)?), chars(call.text(1)?));
+    let (text, wanted) = (call.text(0)?, call.text(1)?);
     let start = if call.args.len() > 2 { call.int(2)? } else { 0 };
     let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
     if wanted.is_empty() {
-        let late = from > text.len() && call.cx.cel_level.is_new();
-        return position(Some(if late { text.len() } else { from }));
+        let len = text.chars().count();
+        let late = from > len && call.cx.cel_level.is_new();
+        return position(Some(if late { len } else { from }));
     }
-    if from >= text.len() {
-        return position(None);
-    }
-    position(text.windows(wanted.len()).skip(from).position(|w| w == wanted).map(|n| n + from))
+    let from = byte_of(text, from);
+    let found = text.get(from..).and_then(|rest| rest.find(wanted));
+    position(found.map(|at| position_of(text, from + at)))
 }
 
 /// As [`index_of`], of lists too, where a start behind the end is a fault.
@@ -87,25 +97,26 @@ fn starts_within(call: &Call<'_>) -> Option<Given> {
 }
 
 pub fn last_index_of(call: &Call<'_>) -> Given {
-    let (text, wanted) = (chars(call.text(0)?), chars(call.text(1)?));
+    let (text, wanted) = (call.text(0)?, call.text(1)?);
     if call.args.len() > 2 {
         let start = call.int(2)?;
         let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
+        let len = text.chars().count();
         if wanted.is_empty() {
-            let most = if call.cx.cel_level.is_new() { text.len() } else { from };
+            let most = if call.cx.cel_level.is_new() { len } else { from };
             return position(Some(from.min(most)));
         }
-        if from >= text.len() {
+        if from >= len {
             return position(None);
         }
-        let end = (from + wanted.len()).min(text.len());
+        let end = byte_of(text, from.saturating_add(wanted.chars().count()));
         let head = text.get(..end).unwrap_or_default();
-        return position(head.windows(wanted.len()).rposition(|w| w == wanted));
+        return position(head.rfind(wanted).map(|at| position_of(text, at)));
     }
     if wanted.is_empty() {
-        return position(Some(text.len()));
+        return position(Some(text.chars().count()));
     }
-    position(text.windows(wanted.len()).rposition(|w| w == wanted))
+    position(text.rfind(wanted).map(|at| position_of(text, at)))
 }
 
 pub fn lower_ascii(call: &Call<'_>) -> Given {
@@ -125,15 +136,21 @@ fn limit(call: &Call<'_>, at: usize) -> Option<Option<usize>> {
 
 pub fn replace(call: &Call<'_>) -> Given {
     let (text, old, new) = (call.text(0)?, call.text(1)?, call.text(2)?);
-    match limit(call, 3)? {
-        None => given(text.replace(old, new)),
-        Some(n) => given(text.replacen(old, new, n)),
+    let limit = limit(call, 3)?.unwrap_or(usize::MAX);
+    let found = text.matches(old).take(limit).count();
+    if let Err(fault) = limits::text_of(limits::replaced(text.len(), found, old.len(), new.len())) {
+        return Some(Err(fault));
     }
+    given(text.replacen(old, new, limit))
 }
 
 pub fn split(call: &Call<'_>) -> Given {
     let (text, by) = (call.text(0)?, call.text(1)?);
     let limit = limit(call, 2)?;
+    let count = if by.is_empty() { text.chars().count() } else { text.matches(by).count() };
+    if let Err(fault) = limits::items_of(count.min(limit.unwrap_or(usize::MAX))) {
+        return Some(Err(fault));
+    }
     let parts: Vec<Value> = if by.is_empty() {
         by_chars(text, limit)
     } else {
@@ -195,6 +212,11 @@ pub fn join(call: &Call<'_>) -> Given {
             Some(s) => parts.push(s),
             None => return fault(format!("join: invalid input: {}", super::format::plain(item))),
         }
+    }
+    let separators = by.len().saturating_mul(parts.len());
+    let length = parts.iter().fold(separators, |n, part| n.saturating_add(part.len()));
+    if let Err(fault) = limits::text_of(length) {
+        return Some(Err(fault));
     }
     given(parts.join(by))
 }

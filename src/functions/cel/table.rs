@@ -10,7 +10,12 @@ use super::{
 use crate::value::Value;
 
 const fn f(name: &'static str, run: fn(&Call<'_>) -> Given, cost: fn(&Charge<'_>) -> u64) -> Function {
-    Function { name, run, cost, pure: true }
+    Function { name, run, cost, pure: true, ahead: false }
+}
+
+/// A function that takes as long as it costs, which its arguments alone tell.
+const fn ahead(name: &'static str, run: fn(&Call<'_>) -> Given, cost: fn(&Charge<'_>) -> u64) -> Function {
+    Function { ahead: true, ..f(name, run, cost) }
 }
 
 /// A function that asks the clock, chance or others.
@@ -58,7 +63,7 @@ pub static TABLE: &[Function] = &[
     f("timestamp", convert::timestamp, c::one), f("uint", convert::uint, c::one),
 
     f("startsWith", s::starts_with, c::affix), f("endsWith", s::ends_with, c::affix),
-    f("contains", s::contains, c::contains), f("matches", s::matches, c::matches),
+    f("contains", s::contains, c::contains), ahead("matches", s::matches, c::matches),
     f("charAt", s::char_at, c::one), f("indexOf", l::index_of, c::traversal),
     f("lastIndexOf", l::last_index_of, c::traversal), f("lowerAscii", s::lower_ascii, c::walk),
     f("upperAscii", s::upper_ascii, c::walk), f("replace", s::replace, c::walk_twice),
@@ -66,7 +71,7 @@ pub static TABLE: &[Function] = &[
     f("trim", s::trim, c::walk), f("join", s::join, c::join), f("format", format::format, c::walk),
     f("@formatPlainly", format_plain::format, c::walk), f("@indexOfWithin", s::index_of_within, c::traversal),
     f("@lastIndexOfWithin", s::last_index_of_within, c::traversal),
-    f("strings.quote", s::quote, c::walk), f("find", s::find, c::regex), f("findAll", s::find_all, c::regex),
+    f("strings.quote", s::quote, c::walk), ahead("find", s::find, c::regex), ahead("findAll", s::find_all, c::regex),
 
     f("getFullYear", t::full_year, c::one), f("getMonth", t::month, c::one),
     f("getDayOfYear", t::day_of_year, c::one), f("getDayOfMonth", t::day_of_month, c::one),
@@ -78,10 +83,10 @@ pub static TABLE: &[Function] = &[
     f("min", l::min, c::traversal), f("max", l::max, c::traversal),
     f("slice", l::slice, c::made_list), f("flatten", l::flatten, c::flatten),
     f("sort", l::sort, c::sort), f("@sortByAssociatedKeys", l::sort_by_keys, c::sort_by),
-    f("distinct", l::distinct, c::distinct), f("reverse", l::reverse, c::made_list), f("@reverseText", m::reverse, c::walk),
+    ahead("distinct", l::distinct, c::distinct), f("reverse", l::reverse, c::made_list), f("@reverseText", m::reverse, c::walk),
     f("lists.range", l::range, c::made_list), f("first", l::first, c::one), f("last", l::last, c::one),
-    f("sets.contains", l::sets_contains, c::sets), f("sets.equivalent", l::sets_equivalent, c::sets_twice),
-    f("sets.intersects", l::sets_intersects, c::sets),
+    ahead("sets.contains", l::sets_contains, c::sets), ahead("sets.equivalent", l::sets_equivalent, c::sets_twice),
+    ahead("sets.intersects", l::sets_intersects, c::sets),
 
     f("@reread", opt::reread_inside, c::nothing), f("optional.of", opt::of, c::one), f("optional.ofNonZeroValue", opt::of_non_zero, c::one),
     f("optional.none", opt::none, c::one), f("optional.unwrap", opt::unwrap, c::one),

@@ -8,7 +8,7 @@ use crate::ir::strict::{Invoke, LoopKind, Make, Step as Walked, Walk};
 use crate::value::Value;
 
 use super::Unforeseen;
-use super::seen::{One, Reader, Seen, either};
+use super::seen::{One, Reader, Seen, composed, either};
 
 type Found = Result<Seen, Unforeseen>;
 
@@ -38,6 +38,12 @@ impl<'a> Around<'a> {
 
 const NOTHING: Seen = Seen::new();
 
+/// Longer chains of variables that read each other are given up.
+const MOST_VARIABLES: usize = 64;
+
+/// Policies with more nodes in their expressions are given up.
+const MOST_NODES: u32 = 1 << 20;
+
 /// Whether a value is a scalar: what it is compared with is then looked at in outline.
 fn is_scalar(e: &Expr) -> bool {
     matches!(e, Expr::Const(v) if !matches!(v, Value::List(_) | Value::Map(_)))
@@ -63,6 +69,10 @@ impl Reader {
 
     /// What an expression gives.
     pub fn expr(&mut self, expr: &Expr, a: &Around<'_>) -> Found {
+        self.nodes += 1;
+        if self.nodes > MOST_NODES {
+            return Err(Unforeseen);
+        }
         match expr {
             Expr::Const(_) => Ok(NOTHING),
             Expr::Root => Ok(a.root.clone()),
@@ -85,7 +95,7 @@ impl Reader {
             }
             Expr::Slice { base, .. } => {
                 let base = self.expr(base, a)?;
-                Ok(vec![One::List(self.items(&base)?)])
+                composed(One::List(self.items(&base)?))
             }
             Expr::Let { value, body } => {
                 let value = self.expr(value, a)?;
@@ -121,25 +131,25 @@ impl Reader {
                     None => items,
                 };
                 self.outline(&made)?;
-                Ok(vec![One::List(made)])
+                composed(One::List(made))
             }
             Expr::Flatten(e) => {
                 let list = self.expr(e, a)?;
-                Ok(vec![One::List(self.flat(&list)?)])
+                composed(One::List(self.flat(&list)?))
             }
             Expr::List(items) => {
                 let mut all = NOTHING;
                 for e in items {
                     all = either(all, self.expr(e, a)?)?;
                 }
-                Ok(vec![One::List(all)])
+                composed(One::List(all))
             }
             Expr::Object(pairs) => {
                 let mut entries = Vec::with_capacity(pairs.len());
                 for (k, e) in pairs {
                     entries.push((k.clone(), self.expr(e, a)?));
                 }
-                Ok(vec![One::Map(entries)])
+                composed(One::Map(entries))
             }
             Expr::UnlessNull(pair) => {
                 let subject = self.expr(&pair[0], a)?;
@@ -198,11 +208,22 @@ impl Reader {
             }
             Expr::Lazy(n) => {
                 let lazy = a.lazies.get(*n as usize).ok_or(Unforeseen)?;
+                let address = std::ptr::from_ref(lazy).addr();
+                if let Some(known) = self.variables.get(&address) {
+                    return Ok(known.clone());
+                }
+                if self.depth >= MOST_VARIABLES {
+                    return Err(Unforeseen);
+                }
                 // It sees the earlier ones only.
                 let earlier = a.lazies.get(..*n as usize).unwrap_or_default();
                 let around = Around { root: a.root.clone(), locals: Vec::new(), lazies: earlier };
-                let seen = self.program(&lazy.program, &around)?;
+                self.depth += 1;
+                let seen = self.program(&lazy.program, &around);
+                self.depth -= 1;
+                let seen = seen?;
                 self.outline(&seen)?;
+                self.variables.insert(address, seen.clone());
                 Ok(seen)
             }
             Expr::Invoke(invoke) => self.invoked(invoke, a),
@@ -225,7 +246,7 @@ impl Reader {
                 self.outline(&body)?;
                 match l.kind {
                     LoopKind::All | LoopKind::Exists | LoopKind::One => Ok(NOTHING),
-                    LoopKind::List => Ok(vec![One::List(body)]),
+                    LoopKind::List => composed(One::List(body)),
                     LoopKind::Map | LoopKind::Entries => {
                         self.consume(&body)?;
                         Ok(NOTHING)
@@ -294,11 +315,11 @@ impl Reader {
         match kind {
             Higher::Map => {
                 self.outline(&bodies)?;
-                Ok(vec![One::List(bodies)])
+                composed(One::List(bodies))
             }
             Higher::SortBy => {
                 self.consume(&bodies)?;
-                Ok(vec![One::List(items)])
+                composed(One::List(items))
             }
             Higher::MaxBy | Higher::MinBy => {
                 self.consume(&bodies)?;
@@ -365,7 +386,7 @@ impl Reader {
                     self.outline(&item)?;
                     all = either(all, item)?;
                 }
-                Ok(vec![One::List(all)])
+                composed(One::List(all))
             }
             Make::Map(entries) => {
                 for (k, v, _) in entries {

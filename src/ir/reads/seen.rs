@@ -2,6 +2,8 @@
 //!
 //! What is computed of parts that already count as read is nothing new: its value follows from them.
 
+use foldhash::HashMap;
+
 use crate::value::Str;
 
 use super::{Reads, Step, Tree, Unforeseen};
@@ -42,6 +44,9 @@ pub type Seen = Vec<One>;
 /// More alternatives, or longer ways, are given up.
 const MOST: usize = 48;
 
+/// Values of more parts are given up.
+const MOST_PARTS: usize = 1024;
+
 /// Names at the root of data that are the same in all requests.
 const CONSTANT: [&str; 13] = [
     "resource",
@@ -81,6 +86,30 @@ pub struct Reader {
     pub bound: Vec<Str>,
     /// How many of them are the rule's own.
     pub of_rule: usize,
+    /// What variables of expressions give, by the address of the variable.
+    pub variables: HashMap<usize, Seen>,
+    /// How deep the variable that is being read is among those that read it.
+    pub depth: usize,
+    /// Nodes of expressions that were looked at.
+    pub nodes: u32,
+}
+
+/// How many parts a value has, as far as they are counted.
+fn parts(seen: &Seen, left: usize) -> Option<usize> {
+    seen.iter().try_fold(left, |left, one| {
+        let left = left.checked_sub(1)?;
+        match one {
+            One::List(items) => parts(items, left),
+            One::Map(entries) => entries.iter().try_fold(left, |left, (_, v)| parts(v, left)),
+            _ => Some(left),
+        }
+    })
+}
+
+/// A value made of others, unless it has too many parts.
+pub fn composed(one: One) -> Result<Seen, Unforeseen> {
+    let seen = vec![one];
+    parts(&seen, MOST_PARTS).map(|_| seen).ok_or(Unforeseen)
 }
 
 /// Either of two.

@@ -8,7 +8,7 @@ use crate::value::{Str, Value};
 
 use super::Unforeseen;
 use super::expr::Around;
-use super::seen::{GIVEN, One, Reader, Seen, either};
+use super::seen::{GIVEN, One, Reader, Seen, composed, either};
 
 /// Texts that go on longer are given up.
 const MAX_ROUNDS: usize = 8;
@@ -60,7 +60,7 @@ impl Reader {
                 for item in items {
                     all = either(all, self.template(item)?)?;
                 }
-                Ok(vec![One::List(all)])
+                composed(One::List(all))
             }
             Template::Object(pairs) => {
                 let mut entries: Vec<(Str, Seen)> = Vec::with_capacity(pairs.len());
@@ -75,7 +75,7 @@ impl Reader {
                         }
                     }
                 }
-                Ok(vec![One::Map(entries)])
+                composed(One::Map(entries))
             }
         }
     }

@@ -1,0 +1,108 @@
+//! Results that would take all memory.
+
+use ephor::admit::gate::Deadline;
+
+use super::{answer, cluster_policy, config_map, gate, refusal, validating_policy};
+
+fn big() -> String {
+    config_map(&format!(r#"{{"x": "{}", "y": "b"}}"#, "a".repeat(250_000)))
+}
+
+#[test]
+fn texts_of_cel_that_grow_without_end_are_errors() {
+    for expression in [
+        "object.data.x.replace('a', object.data.x) == ''",
+        "object.data.x.split('').join(object.data.x) == ''",
+        "object.data.x.split('').map(c, object.data.x.replace('a', 'bb')).size() == 1",
+        "object.data.x.replace('', object.data.x) == ''",
+        "('%s'.format([object.data.x.split('').map(c, object.data.x)])).size() == 1",
+        // Nothing absorbs it.
+        "object.data.x.replace('a', object.data.x) == '' || true",
+        "[1].exists(i, object.data.x.replace('a', object.data.x) == '') || [1].all(i, i == 1)",
+    ] {
+        let (_, text) =
+            refusal(&validating_policy(&[], expression), &big()).unwrap_or_else(|| panic!("{expression}"));
+        assert!(
+            text.contains("result is too large") || text.contains("cost limit exceeded"),
+            "{expression}: {text}"
+        );
+    }
+}
+
+#[test]
+fn values_that_hold_the_same_part_again_and_again_are_not_written_out() {
+    let mut variables = vec![("v0".to_string(), "[object.data.y]".to_string())];
+    for n in 1..40 {
+        let before = format!("variables.v{}", n - 1);
+        variables.push((format!("v{n}"), format!("[{before}, {before}, {before}]")));
+    }
+    for expression in ["'%s'.format([variables.v39]) == ''", "json.marshal(variables.v39) == ''"] {
+        let text = refusal(&validating_policy(&variables, expression), &big()).expect(expression).1;
+        assert!(text.contains("result is too large"), "{expression}: {text}");
+    }
+}
+
+#[test]
+fn texts_of_jmespath_that_grow_without_end_are_errors_that_nothing_absorbs() {
+    for key in [
+        "replace_all(request.object.data.x, 'a', request.object.data.x)",
+        "join(request.object.data.x, split(request.object.data.x, ''))",
+        "regex_replace_all('a', request.object.data.x, request.object.data.x)",
+        "replace_all(request.object.data.x, 'a', request.object.data.x) || 'x'",
+        "split(request.object.data.x, '')[*].[replace_all(@, 'a', 'b'), $.request] | length(@) | to_string(@)",
+    ] {
+        for loop_of in [
+            "",
+            "  foreach:\n  - list: \"[`1`]\"\n    preconditions: {any: [{key: \"KEY\", operator: Equals, value: x}]}\n",
+        ] {
+            let key = key.replace("$.request", "request");
+            let condition = format!("{{any: [{{key: \"{{{{ {key} }}}}\", operator: Equals, value: x}}]}}");
+            let rest = match loop_of {
+                "" => format!(
+                    "validate:\n  failureAction: Enforce\n  message: m\n  deny: {{conditions: {condition}}}"
+                ),
+                text => format!(
+                    "validate:\n  failureAction: Enforce\n  message: m\n{}    deny: {{conditions: {{any: [{{key: a, operator: Equals, value: b}}]}}}}",
+                    text.replace("KEY", &format!("{{{{ {key} }}}}"))
+                ),
+            };
+            let refused = refusal(&cluster_policy("Fail", &rest), &big());
+            if key.contains("length(@)") {
+                continue;
+            }
+            let text = refused.unwrap_or_else(|| panic!("{rest}")).1;
+            assert!(text.contains("result is too large"), "{key}: {text}");
+        }
+    }
+}
+
+#[test]
+fn many_texts_of_one_rule_count_together() {
+    let entries: Vec<String> = (0..2000)
+        .map(|i| {
+            format!("- {{name: c{i}, variable: {{value: \"{{{{ to_upper(request.object.data.x) }}}}\"}}}}")
+        })
+        .collect();
+    let used: Vec<String> = (0..2000).map(|i| format!("{{{{ length(c{i}) }}}}")).collect();
+    let rest = format!(
+        "context:\n{}\nvalidate:\n  failureAction: Enforce\n  message: m\n  deny: {{conditions: {{any: [{{key: \"{}\", operator: Equals, value: x}}]}}}}",
+        entries.join("\n"),
+        used.join(" ")
+    );
+    let text = refusal(&cluster_policy("Fail", &rest), &big()).expect("a refusal").1;
+    assert!(text.contains("result is too large"), "{text}");
+}
+
+#[test]
+fn a_rule_of_a_policy_that_fails_open_is_reported_as_an_error() {
+    let rest = "validate:\n  failureAction: Enforce\n  message: m\n  deny: {conditions: {any: [{key: \"{{ replace_all(request.object.data.x, 'a', request.object.data.x) || 'x' }}\", operator: Equals, value: y}]}}";
+    let (decision, _) =
+        answer(&gate(&cluster_policy("Ignore", rest)), "/validate", &big(), &Deadline::never());
+    assert!(decision.answer.denial.is_none());
+    let told: Vec<String> =
+        decision.outcomes.results().map(|(_, r)| format!("{:?} {}", r.status, r.message)).collect();
+    assert!(
+        told.len() == 1 && told[0].starts_with("Error") && told[0].contains("result is too large"),
+        "{told:?}"
+    );
+}
