@@ -12,6 +12,7 @@ pub mod jmespath;
 pub mod kubernetes_cel;
 pub mod reviews;
 pub mod reviews_of_policies;
+pub mod server;
 pub mod test_folders;
 pub mod verdicts;
 mod webhook_replies;
@@ -107,6 +108,10 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
     for file in engine::files(&dir.join("engine"))? {
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         one(&format!("engine/{stem}"), &file, &engine::run)?;
+    }
+    for file in server::files(&dir.join("server"))? {
+        let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        one(&format!("server/{stem}"), &file, &server::run)?;
     }
     for topic in admission::topics(&dir.join("admission"))? {
         one(&format!("admission/{topic}"), &dir.join("admission").join(&topic), &admission::run)?;

@@ -1,0 +1,126 @@
+//! AdmissionReviews that Kyverno's own webhook handlers answered.
+//!
+//! In: JSON lines, each a group of policies, exceptions, objects of the cluster, and requests with the reference's
+//! answers (`conformance/server/README.md`). Out: how many requests are answered alike, path by path: allowed,
+//! message, warnings, and the object that the patch leaves.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::admit::incoming::decode;
+use crate::admit::route::Route;
+use crate::admit::{Data, Deadline, Gate};
+use crate::document::json;
+use crate::load::{self, Reader};
+use crate::patch::apply::apply;
+use crate::sources::files::SourceText;
+use crate::value::print;
+use crate::value::{Map, Value};
+
+use super::{Failure, Report, lines, object};
+
+/// The files of a folder, in order.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !dir.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<PathBuf> = std::fs::read_dir(dir)?.flatten().map(|e| e.path()).collect();
+    found.retain(|path| path.extension().is_some_and(|e| e == "jsonl"));
+    found.sort();
+    Ok(found)
+}
+
+/// Runs a file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn run(file: &Path) -> std::io::Result<Report> {
+    let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut report = Report::new(format!("server/{stem}"));
+    for group in lines(file)? {
+        let list = |key: &str| group.get(key).and_then(Value::as_list).unwrap_or_default();
+        let gate = gate(list("policies"), list("exceptions"), list("objects"));
+        for case in list("requests") {
+            let id = format!("{} {}", group.text_at(&["group"]), case.text_at(&["request", "uid"]));
+            let expected = case.get("expected").cloned().unwrap_or_default();
+            let got = answer(&gate, case.get("request").unwrap_or(&Value::Null), list("policies"));
+            report.count(match got.json_eq(&expected) {
+                true => Ok(()),
+                false => Err(Failure { id, expected, got }),
+            });
+        }
+    }
+    Ok(report)
+}
+
+fn gate(policies: &[Value], exceptions: &[Value], objects: &[Value]) -> Gate {
+    let texts = policies.iter().chain(exceptions).enumerate();
+    let sources: Vec<SourceText> = texts
+        .map(|(i, document)| SourceText { name: format!("{i:03}.json"), text: print::json(document) })
+        .collect();
+    Gate::new(load::argument_for(&sources, Reader::Server), Arc::new(Data::new(objects.to_vec())), &[])
+}
+
+/// What the paths say of a request, put together as the recorder does.
+fn answer(gate: &Gate, request: &Value, policies: &[Value]) -> Value {
+    let reviews: Vec<&str> = policies
+        .iter()
+        .filter(|p| p.text_at(&["kind"]) == "ValidatingPolicy")
+        .map(|p| p.text_at(&["metadata", "name"]))
+        .collect();
+    let named = format!("/vpol/{}", reviews.join("/"));
+    let mut paths = vec!["/validate/fail", "/validate/ignore"];
+    paths.extend((!reviews.is_empty()).then_some(&*named));
+    let (mut allowed, mut messages, mut warnings) = (true, Vec::new(), Vec::new());
+    for path in paths {
+        let response = response(gate, path, request);
+        warnings.extend_from_slice(response.get("warnings").and_then(Value::as_list).unwrap_or_default());
+        if response.get("allowed").and_then(Value::as_bool) != Some(true) {
+            allowed = false;
+            messages.push(response.text_at(&["status", "message"]).to_owned());
+        }
+    }
+    warnings.sort_by_key(print::json);
+    let mut out = object([
+        ("allowed", allowed.into()),
+        ("message", messages.join("\n").into()),
+        ("warnings", Value::list(warnings)),
+    ]);
+    if request.text_at(&["operation"]) != "DELETE"
+        && let Value::Map(m) = &mut out
+    {
+        changed(gate, request, m);
+    }
+    out
+}
+
+/// Adds what the mutating path says, and the object that its patch leaves.
+fn changed(gate: &Gate, request: &Value, out: &mut Map) {
+    let Some((mutated, patch)) = decided(gate, "/mutate", request) else { return };
+    out.insert("mutate", mutated.get("allowed").cloned().unwrap_or_default());
+    out.insert("mutmsg", mutated.text_at(&["status", "message"]).into());
+    if !patch.is_empty() {
+        let given = request.get("object").cloned().unwrap_or_default();
+        out.insert("object", apply(&given, &patch).unwrap_or_else(|e| format!("{e:?}").into()));
+    }
+}
+
+fn response(gate: &Gate, path: &str, request: &Value) -> Value {
+    decided(gate, path, request).map(|(response, _)| response).unwrap_or_default()
+}
+
+fn decided(gate: &Gate, path: &str, request: &Value) -> Option<(Value, Vec<crate::patch::Operation>)> {
+    let review = object([
+        ("apiVersion", "admission.k8s.io/v1".into()),
+        ("kind", "AdmissionReview".into()),
+        ("request", request.clone()),
+    ]);
+    let incoming = decode("application/json", print::json(&review).as_bytes()).ok()?;
+    let answer = gate.answer(&Route::parse(path)?, &incoming, &Deadline::never()).answer;
+    let text = answer.to_json(&incoming);
+    let response = json::parse(&text).ok()?.get("response").cloned()?;
+    Some((response, answer.patch))
+}
