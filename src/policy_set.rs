@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::engine::cleanup::{NO_IMAGES, Sweep};
 use crate::engine::data::World;
+use crate::engine::review::Exemptions;
 use crate::engine::run::{self, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::functions;
@@ -383,8 +384,12 @@ impl Engine {
         Surroundings {
             sources: &*self.sources,
             exceptions: &self.set.exceptions,
-            exemptions: &self.set.exemptions,
+            exemptions: Exemptions {
+                all: &self.set.exemptions,
+                expired_apply: self.profile.expired_exceptions_apply,
+            },
             rule_values,
+            profile: self.profile,
         }
     }
 
@@ -398,6 +403,7 @@ impl Engine {
             policy_namespace: cleanup.policy.namespace.as_deref(),
             injected: &[],
             sorted: None,
+            drops_unanswered: self.profile.unanswered_entries_are_dropped,
         };
         Sweep::new(cleanup, world)
     }

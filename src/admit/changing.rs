@@ -5,7 +5,8 @@
 
 use crate::engine::admission::{Review, mutate};
 use crate::engine::{RuleOutcome, Status, action};
-use crate::ir::Policy;
+use crate::ir::rule::RuleKind;
+use crate::ir::{Policy, Rule};
 use crate::patch::Operation;
 use crate::patch::diff::diff;
 use crate::policy_set::PolicyOutcome;
@@ -16,6 +17,7 @@ use super::answer::{Answer, Refusal};
 use super::denial::{self, Subject};
 use super::gate::{Deadline, Decision, Gate};
 use super::incoming::Incoming;
+use super::needs;
 use super::route::Route;
 
 /// What the changes of all policies that a path asks make of a request.
@@ -28,6 +30,21 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         Ok(request) => request,
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
     };
+    let awaits_namespace = |p: &&std::sync::Arc<Policy>| {
+        let rules = p.rules_for(&request.target.kind);
+        let changes = |r: &Rule| r.kind == RuleKind::Mutation && needs::is_for_kind(r, &request.target);
+        !p.is_review()
+            && needs::selects_namespaces(p)
+            && gate.serves(p)
+            && route.asks(p)
+            && rules.iter().any(|r| changes(r))
+    };
+    if request.target.unknown.namespace
+        && let Some(policy) = gate.engine().set().policies().iter().find(awaits_namespace)
+    {
+        let text = needs::no_namespace(&request.target);
+        return Decision::of(Answer::denied(format!("mutation policy {} error: {text}", policy.name)));
+    }
     let limits = Limits {
         policies: &|p| gate.serves(p) && route.asks(p),
         rules: &|_, _| true,

@@ -9,12 +9,15 @@ use std::sync::Arc;
 use crate::engine::admission::{Authority, Rbac, World as AdmissionWorld};
 use crate::functions::CelLevel;
 use crate::functions::world::{HttpCall, Place, World};
+use crate::kubernetes::defaults::completed;
 use crate::kubernetes::{Kinds, Types};
 use crate::sources::context::Context;
 use crate::sources::offline::Offline;
 use crate::sources::registry::Registry;
 use crate::sources::{Call, Sources};
 use crate::value::{Str, Value};
+
+use super::needs::Offers;
 
 /// Roles as `namespace:name`, and cluster roles; sorted, each once.
 pub type Roles = (Vec<String>, Vec<String>);
@@ -24,11 +27,16 @@ pub trait Cluster: Sources + World {
     /// A namespace.
     fn namespace(&self, name: &str) -> Option<Value>;
 
-    /// The roles that a user has in a namespace.
-    fn roles(&self, user: &Value, namespace: &str) -> Roles;
+    /// The roles that a user has in a namespace; `None` = the role bindings of the cluster are not known.
+    fn roles(&self, user: &Value, namespace: &str) -> Option<Roles>;
 
     /// The kinds of the cluster.
     fn kinds(&self) -> Arc<Kinds>;
+
+    /// What it knows of itself.
+    fn offers(&self) -> Offers {
+        Offers::all()
+    }
 
     /// What Kubernetes' admission policies are told.
     fn admission(&self) -> Arc<AdmissionWorld>;
@@ -39,6 +47,8 @@ pub trait Cluster: Sources + World {
 pub struct Data {
     config_maps: HashMap<(Str, Str), Value>,
     bindings: Vec<Binding>,
+    /// Whether there are no others.
+    knows_all_bindings: bool,
     offline: Offline,
     context: Context,
     admission: Arc<AdmissionWorld>,
@@ -73,12 +83,20 @@ pub struct Known {
     pub authority: Option<Arc<dyn Authority>>,
     /// Who answers for registries of images; `None` = nobody may be asked.
     pub registry: Option<Arc<dyn Registry>>,
+    /// Whether the role bindings among the objects are all that there are, be they none.
+    pub all_bindings: bool,
 }
 
 impl Known {
     /// What definitions of kinds among objects tell.
     pub fn of(objects: &[Value], registry: Option<Arc<dyn Registry>>) -> Known {
-        Known { kinds: Kinds::with(objects), types: Types::with(objects), authority: None, registry }
+        Known {
+            kinds: Kinds::with(objects),
+            types: Types::with(objects),
+            authority: None,
+            registry,
+            all_bindings: false,
+        }
     }
 }
 
@@ -91,7 +109,8 @@ impl Data {
 
     /// Sorts objects by what they are asked for.
     pub fn with(objects: Vec<Value>, known: Known) -> Data {
-        let Known { kinds, types, authority, registry } = known;
+        let Known { kinds, types, authority, registry, all_bindings } = known;
+        let objects: Vec<Value> = objects.iter().map(|o| with_defaults(o, &types)).collect();
         let of_kind = |kind: &'static str| objects.iter().filter(move |o| o.text_at(&["kind"]) == kind);
         let key = |o: &Value| {
             (Str::from(o.text_at(&["metadata", "namespace"])), Str::from(o.text_at(&["metadata", "name"])))
@@ -101,11 +120,13 @@ impl Data {
         Data {
             config_maps: of_kind("ConfigMap").map(|o| (key(o), o.clone())).collect(),
             bindings: objects.iter().filter_map(binding).collect(),
+            knows_all_bindings: all_bindings,
             offline: Offline {
                 objects: objects.clone(),
                 globals,
                 types: Some(types.clone()),
                 registry: registry.clone(),
+                strict: true,
             },
             context: Context { resources: objects.clone(), registry, ..Context::default() },
             admission: Arc::new(AdmissionWorld {
@@ -119,6 +140,41 @@ impl Data {
             }),
             kinds,
         }
+    }
+}
+
+/// A custom resource has the defaults of its schema, as an API server gives them to those who read it.
+fn with_defaults(object: &Value, types: &Types) -> Value {
+    let Some((group, version)) = object.text_at(&["apiVersion"]).split_once('/') else {
+        return object.clone();
+    };
+    let kind = [group.into(), version.into(), object.text_at(&["kind"]).into()];
+    match types.of_kind(&kind).filter(|def| def.custom) {
+        Some(def) => completed(object, def, types),
+        None => object.clone(),
+    }
+}
+
+impl Data {
+    /// The objects of a resource, in all namespaces.
+    ///
+    /// # Errors
+    /// There is none at all: nobody gave them.
+    fn of_resource(&self, at: &Place<'_>) -> Result<Vec<&Value>, String> {
+        let (group, version) = at.api_version.split_once('/').unwrap_or(("", at.api_version));
+        let is_of = |o: &&Value| {
+            let plural = self.kinds.plural_of(group, version, o.text_at(&["kind"]));
+            o.text_at(&["apiVersion"]) == at.api_version && plural == at.resource
+        };
+        let found: Vec<&Value> = self.admission.objects.iter().filter(is_of).collect();
+        if found.is_empty() {
+            let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+            return Err(format!(
+                "there is no data of {}{group}: give it with --data, or --cluster",
+                at.resource
+            ));
+        }
+        Ok(found)
     }
 }
 
@@ -178,7 +234,11 @@ impl Cluster for Data {
         self.admission.namespaces.get(name).cloned()
     }
 
-    fn roles(&self, user: &Value, namespace: &str) -> Roles {
+    fn roles(&self, user: &Value, namespace: &str) -> Option<Roles> {
+        // Every cluster has bindings: none at all means that nobody gave them.
+        if self.bindings.is_empty() && !self.knows_all_bindings {
+            return None;
+        }
         let (mut roles, mut cluster_roles) = (BTreeSet::new(), BTreeSet::new());
         let name = user.text_at(&["username"]);
         let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
@@ -190,11 +250,19 @@ impl Cluster for Data {
                 _ => drop(cluster_roles.insert(binding.role.clone())),
             }
         }
-        (roles.into_iter().collect(), cluster_roles.into_iter().collect())
+        Some((roles.into_iter().collect(), cluster_roles.into_iter().collect()))
     }
 
     fn kinds(&self) -> Arc<Kinds> {
         self.kinds.clone()
+    }
+
+    fn offers(&self) -> Offers {
+        Offers {
+            namespaces: !self.admission.namespaces.is_empty(),
+            roles: self.knows_all_bindings || !self.bindings.is_empty(),
+            params: !self.admission.objects.is_empty(),
+        }
     }
 
     fn admission(&self) -> Arc<AdmissionWorld> {
@@ -220,6 +288,10 @@ impl Sources for Data {
         self.offline.types()
     }
 
+    fn admission_world(&self) -> Option<Arc<AdmissionWorld>> {
+        Some(self.admission.clone())
+    }
+
     fn objects(&self) -> &[Value] {
         self.offline.objects()
     }
@@ -231,15 +303,29 @@ impl Sources for Data {
 
 impl World for Data {
     fn get(&self, at: &Place<'_>) -> Result<Value, String> {
-        self.context.get(at)
+        let found = self.of_resource(at)?.into_iter().find(|o| {
+            o.text_at(&["metadata", "name"]) == at.name
+                && o.text_at(&["metadata", "namespace"]) == at.namespace
+        });
+        Ok(found.cloned().unwrap_or_default())
     }
 
     fn list(&self, at: &Place<'_>) -> Result<Value, String> {
-        self.context.list(at)
+        let in_namespace =
+            |o: &&Value| at.namespace.is_empty() || o.text_at(&["metadata", "namespace"]) == at.namespace;
+        let items = self.of_resource(at)?.into_iter().filter(in_namespace).cloned().collect();
+        Ok(Value::Map([(Str::from("items"), Value::list(items))].into_iter().collect()))
+    }
+
+    fn selects_by_labels(&self) -> bool {
+        true
     }
 
     fn global(&self, name: &str, projection: &str) -> Result<Value, String> {
-        self.offline.global(name, projection).unwrap_or(Ok(Value::Null))
+        match self.offline.global(name, projection) {
+            Some(found) => found,
+            None => Err("there is no source of global context entries".into()),
+        }
     }
 
     fn asks_registries(&self) -> bool {
@@ -289,11 +375,17 @@ mod tests {
         let anna = user("{username: anna, groups: [devs]}");
         assert_eq!(
             data.roles(&anna, "shop"),
-            (vec!["shop:reader".into()], vec!["admin".into(), "edit".into()])
+            Some((vec!["shop:reader".into()], vec!["admin".into(), "edit".into()]))
         );
-        assert_eq!(data.roles(&anna, "other"), (vec!["shop:reader".into()], vec!["admin".into()]));
+        assert_eq!(data.roles(&anna, "other"), Some((vec!["shop:reader".into()], vec!["admin".into()])));
         let bot = user("{username: 'system:serviceaccount:shop:bot'}");
-        assert_eq!(data.roles(&bot, "other"), (vec!["shop:job".into()], vec![]));
+        assert_eq!(data.roles(&bot, "other"), Some((vec!["shop:job".into()], vec![])));
+    }
+
+    #[test]
+    fn without_any_binding_roles_are_not_known() {
+        let anna = yaml_value("{username: anna}").unwrap();
+        assert_eq!(data("[{kind: Namespace, metadata: {name: shop}}]").roles(&anna, "shop"), None);
     }
 
     #[test]

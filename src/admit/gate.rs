@@ -187,7 +187,8 @@ impl Gate {
         let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
         let namespace = incoming.text(&["namespace"]);
         let (roles, cluster_roles) = match settings.asks_for_roles() {
-            true => self.cluster.roles(&user, namespace),
+            // Nobody is excluded by roles that are not known.
+            true => self.cluster.roles(&user, namespace).unwrap_or_default(),
             false => Default::default(),
         };
         let who = Asking {
@@ -203,6 +204,12 @@ impl Gate {
     /// The policies that cannot be evaluated.
     pub fn broken(&self) -> &[Finding] {
         &self.broken
+    }
+
+    /// What policies need to know of the cluster and the server does not, a line each.
+    pub fn unmet_needs(&self) -> Vec<String> {
+        let served = self.engine.set().policies().iter().map(AsRef::as_ref).filter(|p| self.serves(p));
+        super::needs::unmet(served, self.cluster.offers())
     }
 
     /// The engine with the policies.

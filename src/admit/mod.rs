@@ -9,6 +9,7 @@ pub mod data;
 mod denial;
 pub mod gate;
 pub mod incoming;
+pub mod needs;
 pub mod route;
 mod subject;
 mod verdict;

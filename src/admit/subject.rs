@@ -7,6 +7,7 @@ use crate::engine::request::{Parts, UserParts};
 use crate::engine::{Profile, Request};
 use crate::functions::Context;
 use crate::kubernetes::Kinds;
+use crate::matching::unknown::Unknown;
 use crate::settings::Subject;
 use crate::value::{Map, Str, Value};
 
@@ -49,7 +50,9 @@ pub fn request(
         name => cluster.namespace(name).unwrap_or_default(),
     };
     let info = incoming.object("userInfo");
-    let (roles, cluster_roles) = cluster.roles(&info, incoming.text(&["namespace"]));
+    let roles = cluster.roles(&info, incoming.text(&["namespace"]));
+    let unknown = Unknown::new(!namespace.is_empty() && known.is_null(), roles.is_none());
+    let (roles, cluster_roles) = roles.unwrap_or_default();
     let deleting = incoming.text(&["operation"]) == "DELETE";
     let parts = Parts {
         object: if deleting { old.clone() } else { object },
@@ -68,6 +71,7 @@ pub fn request(
     let part = |key: &str, part: &str| Str::from(incoming.text(&[key, part]));
     let (group, version) = (part("resource", "group"), part("resource", "version"));
     let target = &mut request.target;
+    target.unknown = unknown;
     let known = kinds.resource(&group, &version, incoming.text(&["resource", "resource"]));
     target.kind = known.map_or_else(|| part("kind", "kind"), |r| r.kind.clone());
     target.group = group;

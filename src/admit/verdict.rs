@@ -16,6 +16,7 @@ use super::answer::{Answer, Refusal};
 use super::denial::{self, Subject};
 use super::gate::{Deadline, Decision, Gate};
 use super::incoming::Incoming;
+use super::needs;
 use super::route::Route;
 
 /// Whether the answer waits for a rule.
@@ -32,6 +33,21 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         Ok(request) => request,
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
     };
+    let awaits_namespace = |p: &Policy| {
+        let rules = p.rules_for(&request.target.kind);
+        needs::selects_namespaces(p)
+            && gate.serves(p)
+            && route.asks(p)
+            && rules
+                .iter()
+                .any(|r| needs::is_for_kind(r, &request.target) && is_awaited(p, r, &request.target))
+    };
+    if request.target.unknown.namespace
+        && gate.engine().set().policies().iter().any(|p| !p.is_review() && awaits_namespace(p))
+    {
+        let text = needs::no_namespace(&request.target);
+        return Decision::of(Answer::denied(format!("failed to create policy context: {text}")));
+    }
     let asked = gate.engine().asked(request);
     let target = &asked.request.target;
     let limits = Limits {

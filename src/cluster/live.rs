@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use percent_encoding::utf8_percent_encode;
 
+use crate::functions::cel::outside::segment_problem;
 use crate::functions::world::{HttpCall, Place, World};
 use crate::kubernetes::Types;
 use crate::sources::registry::Registry;
@@ -35,6 +36,8 @@ pub struct Live {
 
 impl Live {
     fn config(&self, namespace: &str, name: &str) -> Result<Value, Failure> {
+        let path = path(&Place { api_version: "v1", resource: "configmaps", namespace, name });
+        let path = path.map_err(|text| Failure { code: 400, reason: "BadRequest".into(), text })?;
         if let Some(cache) = self.cache.as_ref().filter(|c| c.has("", "ConfigMap")) {
             return cache.get("", "ConfigMap", namespace, name).ok_or_else(|| Failure {
                 code: 404,
@@ -42,8 +45,7 @@ impl Live {
                 text: format!("configmaps \"{name}\" not found"),
             });
         }
-        let at = Place { api_version: "v1", resource: "configmaps", namespace, name };
-        self.cluster.get(&path(&at).map_err(Failure::other)?)
+        self.cluster.get(&path)
     }
 }
 
@@ -108,14 +110,7 @@ fn path(at: &Place<'_>) -> Result<String, String> {
 
 /// Refuses what would lead to another place of the API, as the client of Kubernetes does: policies may take names from requests.
 fn checked(what: &str, text: &str) -> Result<(), String> {
-    let why = match text {
-        "." | ".." => format!("may not be '{text}'"),
-        _ => match text.chars().find(|c| matches!(c, '/' | '%')) {
-            Some(c) => format!("may not contain '{c}'"),
-            None => return Ok(()),
-        },
-    };
-    Err(format!("invalid {what} {}: [{why}]", quote(text)))
+    segment_problem(text).map_or(Ok(()), |why| Err(format!("invalid {what} {}: [{why}]", quote(text))))
 }
 
 impl World for Live {
@@ -128,6 +123,10 @@ impl World for Live {
 
     fn list(&self, at: &Place<'_>) -> Result<Value, String> {
         self.cluster.get(&path(at)?).map_err(|e| e.text)
+    }
+
+    fn selects_by_labels(&self) -> bool {
+        true
     }
 
     fn post(&self, at: &Place<'_>, body: &Value) -> Option<Result<Value, String>> {
@@ -191,7 +190,7 @@ mod tests {
             |api_version, resource, namespace, name| path(&Place { api_version, resource, namespace, name });
         assert_eq!(of("v1", "pods/log", "shop", "a"), Ok("/api/v1/namespaces/shop/pods/a/log".into()));
         assert_eq!(of("apps/v1", "deployments", "", ""), Ok("/apis/apps/v1/deployments".into()));
-        assert_eq!(of("v1", "nodes", "", "a b?c#d"), Ok("/api/v1/nodes/a%20b%3Fc%23d".into()));
+        assert_eq!(of("v1", "nodes", "", "a b:c"), Ok("/api/v1/nodes/a%20b%3Ac".into()));
         let refused = |why: &str| Err(why.to_string());
         assert_eq!(
             of("v1", "configmaps", "shop", "../../other/secrets/s"),

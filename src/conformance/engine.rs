@@ -306,7 +306,7 @@ fn action_of(p: &Policy, results: &[RuleOutcome], request: &Request) -> Value {
 
 fn request(case: &Value) -> Result<Request, String> {
     let admission = case.text_at(&["entry"]) == "admission";
-    let profile = if admission { Profile::cluster() } else { Profile::kyverno_cli() };
+    let profile = if admission { Profile::as_cluster() } else { Profile::kyverno_cli() };
     let number = |v: &Value| if admission { v.clone() } else { v.with_float_numbers() };
     let strings = |v: Option<&Value>| -> Vec<String> {
         let items = v.and_then(Value::as_list).unwrap_or_default();

@@ -53,8 +53,8 @@ impl Cluster for Told {
         self.values.namespaces.get(name).cloned()
     }
 
-    fn roles(&self, _: &Value, _: &str) -> Roles {
-        self.user.as_ref().map(|u| (u.roles.clone(), u.cluster_roles.clone())).unwrap_or_default()
+    fn roles(&self, _: &Value, _: &str) -> Option<Roles> {
+        Some(self.user.as_ref().map(|u| (u.roles.clone(), u.cluster_roles.clone())).unwrap_or_default())
     }
 
     fn kinds(&self) -> Arc<Kinds> {

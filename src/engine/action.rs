@@ -33,7 +33,11 @@ pub fn effective<'p>(policy: &'p Policy, rule: Option<&'p Rule>, target: &Target
 
 fn override_fits(o: &ActionOverride, t: &Target) -> bool {
     (o.namespaces.is_empty() || o.namespaces.iter().any(|w| w.matches(&t.namespace)))
-        && o.selector.as_ref().is_none_or(|s| selects(s, &t.namespace_labels))
+        && o.selector.as_ref().is_none_or(|s| match t.unknown.namespace {
+            // Of a namespace that is not known the strictest is assumed.
+            true => enforces(&o.action),
+            false => selects(s, &t.namespace_labels),
+        })
 }
 
 /// The action of a policy as a whole: that of the first rule that has one of its own.

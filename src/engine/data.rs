@@ -54,6 +54,9 @@ pub struct World<'r> {
     pub injected: &'r [(Vec<Str>, Value)],
     /// Lists that expressions of the policy have sorted, where that is of interest.
     pub sorted: Option<&'r Sorted>,
+    /// Whether entries that no source answers are dropped; else they are errors
+    /// (`Profile::unanswered_entries_are_dropped`).
+    pub drops_unanswered: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +210,22 @@ impl<'r> Data<'r> {
         }
     }
 
+    /// Takes over the values of entries that another run of the same bindings has loaded.
+    pub fn adopt_loaded(&mut self, from: &Data<'_>) {
+        for at in 0..self.entries.len().min(from.entries.len()) {
+            let (Some(own), Some(other)) = (self.entries.get_mut(at), from.entries.get(at)) else { return };
+            if other.state != State::Loaded || !Arc::ptr_eq(&own.binding, &other.binding) {
+                continue;
+            }
+            own.state = State::Loaded;
+            let name = own.binding.name.clone();
+            if let Some((_, value)) = from.overlay.iter().find(|(known, _)| *known == name) {
+                let value = value.clone();
+                self.set(&name, value);
+            }
+        }
+    }
+
     /// Gives up a snapshot that was just gone back to.
     pub fn release(&mut self, snapshot: Snapshot) {
         self.replaced_from = self.replaced_from.min(snapshot.outer);
@@ -302,7 +321,13 @@ impl<'r> Data<'r> {
         }
         let found = match fetched {
             Some(v) => Some(v),
-            None => self.fetch(b)?,
+            None => match self.fetch(b)? {
+                // A value that is put in for the entry needs no source.
+                None if !self.world.drops_unanswered && self.world.injected.is_empty() => {
+                    return Err(unanswered(b));
+                }
+                found => found,
+            },
         };
         if let Some(v) = found {
             let v = v.with_float_numbers();
@@ -525,23 +550,62 @@ impl<'r> Data<'r> {
     }
 }
 
-/// A request path of a namespaced policy must stay in its namespace.
-fn check_namespace(path: &str, own: &str) -> Result<(), String> {
-    let mut steps = path.split(['/', '?']);
-    while let Some(step) = steps.next() {
-        if step == "namespaces" {
-            return match steps.next() {
-                Some(ns) if ns == own => Ok(()),
-                ns => Err(format!(
-                    "path {path} refers to namespace {}, which is different from the policy namespace {own}",
-                    ns.unwrap_or_default()
-                )),
-            };
+/// Why an entry that nobody answers has no value.
+fn unanswered(b: &Binding) -> String {
+    let name = &b.name;
+    match &b.source {
+        BindingSource::Variable { .. } => format!("context entry {name} has no value"),
+        BindingSource::ConfigMap { .. } => {
+            format!(
+                "failed to retrieve config map for context entry {name}: there is no source of ConfigMaps"
+            )
+        }
+        BindingSource::ApiCall { .. } => {
+            format!("failed to fetch data for APICall: context entry {name}: there is no cluster to call")
+        }
+        BindingSource::Global { .. } => format!(
+            "failed to marshal APICall data for context entry {name}: there is no source of global context entries"
+        ),
+        BindingSource::Image { .. } => {
+            format!("failed to fetch image descriptor for context entry {name}: no registry may be asked")
         }
     }
-    Err(format!(
-        "path {path} does not contain a namespace segment, which is required for namespaced policies"
-    ))
+}
+
+/// A request path of a namespaced policy must stay in its namespace. What counts is the path alone – a query or
+/// fragment may say anything –, percent-decoded and without `.` and `..`, and where the API has its namespace:
+/// `/api/VERSION/namespaces/NAME/…` or `/apis/GROUP/VERSION/namespaces/NAME/…`.
+fn check_namespace(path: &str, own: &str) -> Result<(), String> {
+    let missing = || {
+        Err(format!(
+            "path {path} does not contain a namespace segment, which is required for namespaced policies"
+        ))
+    };
+    let bare = path.split(['?', '#']).next().unwrap_or_default();
+    let decoded = percent_encoding::percent_decode_str(bare).decode_utf8_lossy();
+    let mut steps: Vec<&str> = Vec::new();
+    // An encoded stroke or mark may be read in another way by whoever is called.
+    if decoded.contains(['?', '#', '\\']) || decoded.chars().any(char::is_control) {
+        return missing();
+    }
+    for step in decoded.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => drop(steps.pop()),
+            step => steps.push(step),
+        }
+    }
+    let rest = match &steps[..] {
+        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+        _ => return missing(),
+    };
+    match rest {
+        ["namespaces", namespace, ..] if *namespace == own => Ok(()),
+        ["namespaces", namespace, ..] => Err(format!(
+            "path {path} refers to namespace {namespace}, which is different from the policy namespace {own}"
+        )),
+        _ => missing(),
+    }
 }
 
 fn config_map_data(v: &Value) -> Value {

@@ -9,10 +9,12 @@ use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::value::object::{About, Check};
 use crate::value::{Fault, Map, Object, Str, Value};
 
-use super::Request;
+use super::admission::scope;
 use super::eval::{Env, eval};
 use super::outcome::Status;
+use super::run::Surroundings;
 use super::strict::{Lazies, Meter};
+use super::{Profile, Request};
 
 /// What one expression may cost.
 const PER_CALL: u64 = 1_000_000;
@@ -21,15 +23,51 @@ const PER_CALL: u64 = 1_000_000;
 const MAX_MESSAGE: usize = 5 << 10;
 
 /// Runs a rule's expressions.
-pub fn run(rule: &Expressions, request: &Request) -> (Status, Str) {
-    let root = request.strict_root.get_or_init(|| root(request));
-    let cx = &request.functions;
-    if let Some(params) = &rule.params {
-        return match super::rule_params::look_up(params) {
+pub fn run(rule: &Expressions, request: &Request, around: Surroundings<'_>) -> (Status, Str) {
+    let profile = around.profile;
+    if !profile.stub_namespaces
+        && rule.reads_namespace
+        && is_namespaced(request)
+        && request.namespace.is_null()
+    {
+        let text = format!(
+            "Error getting the resource's namespace: namespaces \"{}\" not found",
+            request.target.namespace
+        );
+        return (Status::Error, text.into());
+    }
+    let root = request.strict_root.get_or_init(|| root(request, profile));
+    let Some(params) = &rule.params else { return decided(rule, request, root) };
+    if profile.stub_params {
+        return match super::rule_params::look_up_in_stub(params) {
             Ok(()) => (Status::Pass, rule.passed.clone()),
             Err(text) => (Status::Error, text.into()),
         };
     }
+    // Parameters change without a request that says so.
+    crate::functions::unforeseen::note();
+    let Some(world) = around.sources.admission_world() else {
+        let text = "error in parameterized resource: there is no cluster to look parameters up in";
+        return (Status::Error, text.into());
+    };
+    let found = match super::rule_params::find(params, request, &world) {
+        Ok(found) => found,
+        Err(text) => return (Status::Error, text.into()),
+    };
+    for param in found {
+        let mut seen = root.as_map().cloned().unwrap_or_default();
+        seen.insert("params", param);
+        match decided(rule, request, &Value::Map(seen)) {
+            (Status::Pass, _) => {}
+            other => return other,
+        }
+    }
+    (Status::Pass, rule.passed.clone())
+}
+
+/// The verdict of a rule's expressions on what they see.
+fn decided(rule: &Expressions, request: &Request, root: &Value) -> (Status, Str) {
+    let cx = &request.functions;
     match admitted(rule, request, root) {
         Ok(true) => {}
         Ok(false) => return (Status::Skip, "cel preconditions not met".into()),
@@ -46,15 +84,16 @@ pub fn run(rule: &Expressions, request: &Request) -> (Status, Str) {
     (Status::Pass, rule.passed.clone())
 }
 
-/// Whether all conditions on requests are true; one that fails is not.
-pub fn admits(conditions: &[Source], request: &Request) -> bool {
+/// Whether all conditions on requests are true; a false one wins over faults.
+///
+/// # Errors
+/// Why conditions cannot be evaluated.
+pub fn admits(conditions: &[Source], request: &Request) -> Result<bool, String> {
     if conditions.is_empty() {
-        return true;
+        return Ok(true);
     }
     let root = root_of_request(request);
-    let none = Lazies::new(&[]);
-    let holds = |c: &Source| evaluate(&c.program, &root, &request.functions, &none);
-    conditions.iter().all(|c| matches!(holds(c), Ok(Value::Bool(true))))
+    all_hold(conditions, &root, &request.functions, &Lazies::new(&[]))
 }
 
 /// The request as rules see it: the name of the resource is known in a cluster only.
@@ -126,11 +165,13 @@ fn admitted(rule: &Expressions, request: &Request, root: &Value) -> Result<bool,
     let cx = &request.functions;
     let mut seen = root.as_map().cloned().unwrap_or_default();
     seen.insert("namespaceObject", Value::Null);
-    let root = &Value::Map(seen);
-    let lazies = Lazies::new(&rule.lazies);
+    all_hold(&rule.admit, &Value::Map(seen), cx, &Lazies::new(&rule.lazies))
+}
+
+fn all_hold(conditions: &[Source], root: &Value, cx: &Context, lazies: &Lazies<'_>) -> Result<bool, String> {
     let mut failures = Vec::new();
-    for condition in &rule.admit {
-        match evaluate(&condition.program, root, cx, &lazies) {
+    for condition in conditions {
+        match evaluate(&condition.program, root, cx, lazies) {
             Ok(Value::Bool(true)) => {}
             Ok(_) => return Ok(false),
             Err(failure) => {
@@ -201,17 +242,30 @@ pub(super) fn admission_request(request: &Request) -> Map {
 }
 
 /// What expressions see.
-fn root(request: &Request) -> Value {
+fn root(request: &Request, profile: Profile) -> Value {
     let mut m = Map::new();
     m.insert("object", request.object.clone());
     m.insert("oldObject", request.old_object.clone());
     m.insert("request", Value::Map(request_of_rule(request)));
     m.insert("params", Value::Null);
-    m.insert("namespaceObject", named_namespace(request));
+    m.insert(
+        "namespaceObject",
+        match profile.stub_namespaces {
+            true => named_namespace(request),
+            false if is_namespaced(request) => scope::namespace(&request.namespace),
+            false => Value::Null,
+        },
+    );
     let of_request = Check { about: About::Resource, ..Check::default() };
     m.insert("authorizer", Value::object(Object::Check(Check::default())));
     m.insert("authorizer.requestResource", Value::object(Object::Check(of_request)));
     Value::Map(m)
+}
+
+/// Whether the object is in a namespace. A request about a namespace carries its name as well.
+fn is_namespaced(request: &Request) -> bool {
+    let target = &request.target;
+    !target.namespace.is_empty() && !(target.group.is_empty() && &*target.kind == "Namespace")
 }
 
 /// The object's namespace as rules see it: outside of a cluster they know its name only.

@@ -1,7 +1,8 @@
 //! Fidelity profiles: where the reference's command line and the reference in a cluster differ.
 //!
 //! A difference is a named choice here and never a question about who is asking deeper inside. A
-//! profile is fixed when a policy set is made.
+//! profile is fixed when a policy set is made. Every choice has a row in `docs/profiles.md`, and
+//! `tests/serve/profile.rs` walks these rows against a running server.
 
 /// The choices; see the constructors for the two consistent sets of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,22 @@ pub struct Profile {
     pub integers_after_first_rule: bool,
     /// Services may answer more than a server reads, and `0.0.0.0` may be called (`docs/variables.md`, "apiCall").
     pub unlimited_services: bool,
+    /// `paramRef` of `validate.cel` is looked up in the stand-in cluster of the command line, which has
+    /// eight kinds and no objects. A cluster evaluates the expressions with each parameter.
+    pub stub_params: bool,
+    /// `namespaceObject` of `validate.cel` has nothing but a name. A cluster has the whole namespace, and
+    /// one that it does not know is an error.
+    pub stub_namespaces: bool,
+    /// CEL policies of a namespace apply to objects of all namespaces. In a cluster they apply to their own.
+    pub namespaced_policies_apply_everywhere: bool,
+    /// Exceptions of `policies.kyverno.io` apply after their `expiresAt`. A cluster drops them.
+    pub expired_exceptions_apply: bool,
+    /// A context entry that no source answers is dropped, so that `||` gives its default. In a cluster
+    /// there is always a source, and one that fails is an error.
+    pub unanswered_entries_are_dropped: bool,
+    /// A failing match condition of `webhookConfiguration` exempts the request. The API server judges it
+    /// by the failure policy.
+    pub failing_match_conditions_exempt: bool,
 }
 
 impl Profile {
@@ -27,16 +44,40 @@ impl Profile {
             bare_request: true,
             integers_after_first_rule: false,
             unlimited_services: true,
+            stub_params: true,
+            stub_namespaces: true,
+            namespaced_policies_apply_everywhere: true,
+            expired_exceptions_apply: true,
+            unanswered_entries_are_dropped: true,
+            failing_match_conditions_exempt: true,
         }
     }
 
-    /// What the reference answers in a cluster.
+    /// What the reference answers in a cluster, as far as a run over files can: data that only a cluster has
+    /// stays what the command line makes of it.
+    pub const fn as_cluster() -> Profile {
+        Profile {
+            float_resources: false,
+            bare_request: false,
+            integers_after_first_rule: true,
+            unlimited_services: false,
+            ..Profile::kyverno_cli()
+        }
+    }
+
+    /// What the reference answers in a cluster; the profile of the webhook server.
     pub const fn cluster() -> Profile {
         Profile {
             float_resources: false,
             bare_request: false,
             integers_after_first_rule: true,
             unlimited_services: false,
+            stub_params: false,
+            stub_namespaces: false,
+            namespaced_policies_apply_everywhere: false,
+            expired_exceptions_apply: false,
+            unanswered_entries_are_dropped: false,
+            failing_match_conditions_exempt: false,
         }
     }
 }

@@ -225,6 +225,7 @@ impl Request {
         target.operation = "CREATE".into();
         target.namespace_labels = self.target.namespace_labels.clone();
         target.namespace_known = self.target.namespace_known;
+        target.unknown = self.target.unknown;
         target.user = Some(Arc::new(User::default()));
         Request {
             object: self.old_object.clone(),
@@ -232,7 +233,8 @@ impl Request {
             target,
             root: Root::of(root),
             later_root: None,
-            images: Images::of(self.old_object.clone(), &self.functions),
+            // The reference keeps the images of the new object.
+            images: self.images.clone(),
             pod: Default::default(),
             strict_root: Default::default(),
             review_root: Default::default(),

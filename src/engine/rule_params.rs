@@ -1,10 +1,17 @@
-//! Parameters of rules where there is no cluster to look them up in.
+//! Parameters of `validate.cel` rules.
 //!
-//! In: what a rule says of its parameters. Out: that it passes without being asked, or why it fails. The
-//! reference's command line stands in for a cluster with one that has eight kinds, none in namespaces, and
-//! no objects; the texts are those that come of it.
+//! In: the `paramKind` and `paramRef` of a rule, and the cluster. Out: the objects that its expressions are
+//! evaluated with, or why the rule fails ([`find`]). The reference's command line has a stand-in for a cluster
+//! with eight kinds, none in namespaces, and no objects; [`look_up_in_stub`] gives the texts that come of it.
+//! Semantics: `docs/validate.md`, "cel".
 
 use crate::ir::expressions::Params;
+use crate::matching::filter::selects;
+use crate::value::{Map, Value};
+
+use super::Request;
+use super::admission::World;
+use super::admission::convert::with_kind;
 
 /// The kinds that are known, in lower case, and how their objects are called.
 const KNOWN: [(&str, &str); 8] = [
@@ -18,11 +25,80 @@ const KNOWN: [(&str, &str); 8] = [
     ("statefulset", "statefulsets.apps"),
 ];
 
-/// What comes of looking for parameters: `Ok` = there are none, and none are needed.
+/// The parameters that a rule is evaluated with, one after another, in the order of their names; none at all
+/// means that the rule passes.
 ///
 /// # Errors
 /// Why the rule fails.
-pub fn look_up(params: &Params) -> Result<(), String> {
+pub fn find(params: &Params, request: &Request, world: &World) -> Result<Vec<Value>, String> {
+    let found = || {
+        let (group, version) = match params.api_version.matches('/').count() {
+            0 => ("", &*params.api_version),
+            1 => params.api_version.split_once('/').unwrap_or_default(),
+            _ => return Err("can't parse the parameter resource group version".to_owned()),
+        };
+        let Some(kind) = world.kinds().kind(group, version, &params.kind) else {
+            let (version, kind) = (&params.api_version, &params.kind);
+            return Err(format!(
+                "failed to check if resource is namespaced or not (no matches for kind \"{kind}\" in version \"{version}\")"
+            ));
+        };
+        let namespace = match (kind.namespaced, &*params.namespace) {
+            (true, "") if request.target.namespace.is_empty() || &*request.target.kind == "Namespace" => {
+                return Err("can't use namespaced paramRef to match cluster-scoped resources".to_owned());
+            }
+            (true, "") => &*request.target.namespace,
+            (true, own) => own,
+            (false, "") => "",
+            (false, _) => {
+                let text = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
+                return Err(text.to_owned());
+            }
+        };
+        let own_group = |o: &Value| match o.text_at(&["apiVersion"]).split_once('/') {
+            Some((own, _)) => own == group,
+            None => group.is_empty(),
+        };
+        let name = |o: &Value| o.text_at(&["metadata", "name"]).to_owned();
+        let none = Map::new();
+        let labels = |o: &Value| -> Map {
+            o.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none).clone()
+        };
+        let wanted = |o: &&Value| {
+            own_group(o)
+                && o.text_at(&["kind"]) == &*kind.kind
+                && o.text_at(&["metadata", "namespace"]) == namespace
+                && match &params.selector {
+                    _ if !params.name.is_empty() => o.text_at(&["metadata", "name"]) == &*params.name,
+                    Some(selector) => selects(selector, &labels(o)),
+                    None => false,
+                }
+        };
+        let mut found: Vec<&Value> = world.objects.iter().filter(wanted).collect();
+        found.sort_by_key(|o| name(o));
+        if found.is_empty() && !params.name.is_empty() {
+            let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+            return Err(format!("{}{group} \"{}\" not found", kind.plural, params.name));
+        }
+        if found.is_empty() && params.must_exist {
+            return Err("no params found".to_owned());
+        }
+        let kind = [group.into(), version.into(), kind.kind.clone()];
+        Ok(found.into_iter().map(|o| with_kind(o, &kind)).collect())
+    };
+    found().map_err(failed)
+}
+
+fn failed(text: String) -> String {
+    format!("error in parameterized resource: {text}")
+}
+
+/// What comes of looking for parameters in the stand-in cluster of the reference's command line: `Ok` = there
+/// are none, and none are needed.
+///
+/// # Errors
+/// Why the rule fails.
+pub fn look_up_in_stub(params: &Params) -> Result<(), String> {
     let found = || {
         if params.api_version.matches('/').count() > 1 {
             return Err("can't parse the parameter resource group version".to_owned());
@@ -41,7 +117,7 @@ pub fn look_up(params: &Params) -> Result<(), String> {
             name => Err(format!("{plural} \"{name}\" not found")),
         }
     };
-    found().map_err(|text| format!("error in parameterized resource: {text}"))
+    found().map_err(failed)
 }
 
 #[cfg(test)]
@@ -50,10 +126,11 @@ mod tests {
 
     fn params(kind: &str, name: &str, namespace: &str, must_exist: bool) -> Result<(), String> {
         let (api_version, kind) = kind.rsplit_once('/').unwrap_or_default();
-        look_up(&Params {
+        look_up_in_stub(&Params {
             api_version: api_version.into(),
             kind: kind.into(),
             name: name.into(),
+            selector: None,
             namespace: namespace.into(),
             must_exist,
         })

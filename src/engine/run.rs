@@ -1,18 +1,19 @@
 //! Evaluating a policy: its rules in order, for one request.
 
-use crate::ir::review::Exemption;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
+use crate::matching::unknown::{Missing, missing};
 use crate::sources::Sources;
 use crate::value::{Str, Value};
 
-use super::Request;
 use super::condition;
 use super::data::{Data, World};
 use super::outcome::{RuleOutcome, Status};
+use super::review::Exemptions;
 use super::sorted::Sorted;
 use super::validate::{self, Subject};
+use super::{Profile, Request};
 
 /// A value and the path at which it is put in.
 pub type Placed = (Vec<Str>, Value);
@@ -25,9 +26,11 @@ pub struct Surroundings<'r> {
     /// Exceptions, in the order in which they count.
     pub exceptions: &'r [Exception],
     /// Exceptions from reviews, likewise.
-    pub exemptions: &'r [Exemption],
+    pub exemptions: Exemptions<'r>,
     /// Values to put in for each rule, by rule name: path and value.
     pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
+    /// Where the command line and a cluster differ.
+    pub profile: Profile,
 }
 
 /// Evaluates rules of a policy (all of its rules, or those that an index says can match) that give
@@ -39,14 +42,22 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Vec<RuleOutcome> {
     let mut out = Vec::new();
-    if !concerns(policy, request) {
+    let concern = concern(policy, request, around.profile);
+    if concern == Concern::No {
         return out;
     }
     let mut matched = 0usize;
     let sorted = Sorted::default();
     for rule in rules.filter(|r| !matches!(r.kind, RuleKind::Mutation | RuleKind::Generation)) {
+        if let Some(result) = unmatched(rule, request) {
+            out.push(result);
+            continue;
+        }
         if !applies(rule, request) || !super::verify::checks(rule, request) {
             continue;
+        }
+        if let Concern::Unknown(text) = concern {
+            return vec![undecided(rule, text)];
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };
@@ -64,19 +75,45 @@ pub fn policy<'p>(
     out
 }
 
-/// Whether the rules of a policy are asked about the request at all.
-pub(super) fn concerns(policy: &Policy, request: &Request) -> bool {
-    namespace_fits(policy, request) && super::expressions::admits(&policy.admit, request)
+/// Whether a policy is evaluated for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Concern {
+    /// It is.
+    Yes,
+    /// It is for another namespace, or a match condition is false.
+    No,
+    /// A match condition cannot be evaluated, for this reason; the failure policy decides.
+    Unknown(Str),
+}
+
+/// Whether the rules of a policy are evaluated for the request at all.
+pub(super) fn concern(policy: &Policy, request: &Request, profile: Profile) -> Concern {
+    if !namespace_fits(policy, request, profile) {
+        return Concern::No;
+    }
+    match super::expressions::admits(&policy.admit, request) {
+        Ok(true) => Concern::Yes,
+        Ok(false) => Concern::No,
+        Err(_) if profile.failing_match_conditions_exempt => Concern::No,
+        Err(text) => Concern::Unknown(text.into()),
+    }
+}
+
+/// The result of a rule of a policy whose match conditions cannot be evaluated.
+pub(super) fn undecided(rule: &Rule, text: Str) -> RuleOutcome {
+    let text = format!("failed to evaluate match conditions: {text}");
+    RuleOutcome::new(&rule.name, rule.kind, Status::Error, text)
 }
 
 /// A namespaced policy sees only objects of its own namespace.
-fn namespace_fits(policy: &Policy, request: &Request) -> bool {
-    if policy.is_review() {
-        // The reference's command line does not compare the namespaces of these.
-        return true;
-    }
+fn namespace_fits(policy: &Policy, request: &Request, profile: Profile) -> bool {
     let Some(own) = &policy.namespace else { return true };
     let own = if own.is_empty() { "default" } else { own };
+    if policy.is_review() {
+        return profile.namespaced_policies_apply_everywhere
+            || policy.looks_at_payloads()
+            || *own == *request.target.namespace;
+    }
     [&request.object, &request.old_object]
         .into_iter()
         .filter(|o| !o.is_null())
@@ -87,6 +124,21 @@ fn namespace_fits(policy: &Policy, request: &Request) -> bool {
 pub fn applies(rule: &Rule, request: &Request) -> bool {
     let target = &request.target;
     target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
+}
+
+/// The result of a rule of which nobody can say whether it matches, because something is not known of the request.
+pub(super) fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
+    let target = &request.target;
+    if !target.unknown.any() || !target.exists {
+        return None;
+    }
+    let text = match missing(&rule.when, &rule.unless, target)? {
+        Missing::NamespaceLabels => format!("namespace \"{}\" not found", target.namespace),
+        Missing::Roles => {
+            "failed to match by roles: the role bindings of the cluster are not known".to_owned()
+        }
+    };
+    Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, text))
 }
 
 /// What is known of a rule that matches and whose preconditions hold before its body runs.
@@ -113,6 +165,7 @@ pub(super) fn world<'d, 'r: 'd>(
         policy_namespace: policy.namespace.as_deref(),
         injected: (around.rule_values)(&rule.name),
         sorted,
+        drops_unanswered: around.profile.unanswered_entries_are_dropped,
     }
 }
 
@@ -187,7 +240,7 @@ fn one(
         Body::PodSecurity(check) => super::pod_security::rule(check, rule, request, &exceptions),
         _ if !exceptions.is_empty() => Some(excepted(rule, &exceptions)),
         Body::Expressions(expressions) => {
-            let (status, text) = super::expressions::run(expressions, request);
+            let (status, text) = super::expressions::run(expressions, request, around);
             Some(outcome(status, text))
         }
         Body::VerifyImages(checks) => {
@@ -214,9 +267,8 @@ fn one(
         }
     }?;
     if result.status == Status::Fail
-        && matches!(rule.body, Body::Validate { .. } | Body::PodSecurity(_))
         && tolerates_existing(policy, rule, request)
-        && failed_before(policy, rule, request, around)
+        && failed_before(policy, rule, request, around, &exceptions, &mut data)
     {
         result = outcome(
             Status::Skip,
@@ -257,7 +309,7 @@ pub(super) fn applying<'e>(
         .collect()
 }
 
-/// Whether violations that the former object had too are let pass.
+/// Whether violations that the former object had too are allowed.
 fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
     let action = rule.action.rule.as_ref().unwrap_or(&policy.action);
     rule.action.allow_existing
@@ -266,10 +318,38 @@ fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
         && !request.old_object.is_null()
 }
 
-fn failed_before(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings<'_>) -> bool {
+/// Whether the former object, as if it were created now, fails the rule as well. The reference keeps what it has
+/// loaded and filled in for the new object: images, context entries, and the patterns of the rule itself
+/// (`docs/validate.md`, "Existing violations").
+fn failed_before(
+    policy: &Policy,
+    rule: &Rule,
+    request: &Request,
+    around: Surroundings<'_>,
+    exceptions: &[&Exception],
+    current: &mut Data<'_>,
+) -> bool {
     let former = request.former();
     if !applies(rule, &former) {
         return false;
     }
-    one(policy, rule, &former, None, around, None).is_some_and(|o| o.status == Status::Fail)
+    match &rule.body {
+        Body::PodSecurity(check) => super::pod_security::rule(check, rule, &former, exceptions)
+            .is_some_and(|outcome| outcome.status == Status::Fail),
+        Body::Validate { check, message } => {
+            let mut data = Data::new(former.root.get(), world(policy, rule, &former, around, None));
+            data.register(&rule.bindings);
+            data.adopt_loaded(current);
+            let subject = Subject {
+                rule: &rule.name,
+                message,
+                object: former.shown(),
+                scoped: false,
+                deleting: false,
+                depth: 0,
+            };
+            validate::fails_on_former(check, subject, &mut data, current)
+        }
+        _ => false,
+    }
 }

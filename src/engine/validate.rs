@@ -47,6 +47,33 @@ pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     }
 }
 
+/// Whether a check fails on the former object of the request. Patterns of the rule itself were filled in for the
+/// new object, with `current`, and stay so; all else is evaluated on the data of the former object.
+pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, current: &mut Data<'_>) -> bool {
+    match check {
+        Check::Pattern(Overlay::Dynamic(template, lower), _) => {
+            let pattern = current.fill(template).ok().and_then(|filled| lower(&filled));
+            pattern.is_some_and(
+                |p| matches!(shape::run(&p, s.object), Outcome::Fail { path, .. } if !path.is_empty()),
+            )
+        }
+        Check::AnyPattern(Overlays::Dynamic(template, lower), _) => {
+            let Ok(Value::List(items)) = current.fill(template) else { return false };
+            let mut failed = false;
+            for item in items.iter() {
+                let Some(pattern) = lower(item) else { return false };
+                match shape::run(&pattern, s.object) {
+                    Outcome::Pass => return false,
+                    Outcome::Fail { .. } => failed = true,
+                    Outcome::Skip(_) => {}
+                }
+            }
+            failed
+        }
+        _ => matches!(run(check, s, data), Some((Status::Fail, _))),
+    }
+}
+
 fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
     let verdict = match condition::evaluate(conditions, data) {
         Ok(v) => v,

@@ -21,6 +21,7 @@ pub mod regex;
 mod strings;
 mod table;
 mod timefn;
+pub use timefn::now;
 pub mod unforeseen;
 pub mod url;
 pub mod world;

@@ -23,7 +23,8 @@ fn show(t: Time) -> Answer {
     Ok(t.to_string().into())
 }
 
-fn now(cx: &Context) -> Time {
+/// The current moment.
+pub fn now(cx: &Context) -> Time {
     super::unforeseen::note();
     Time::from_unix_nanos(cx.now.unwrap_or_else(|| {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

@@ -63,6 +63,11 @@ pub trait World: Send + Sync {
         Err(format!("{}{} resource not found", at.resource, group.unwrap_or_default()))
     }
 
+    /// Whether labels select the objects of a list; the reference's stand-in for a cluster does not look at them.
+    fn selects_by_labels(&self) -> bool {
+        self.inner().is_some_and(World::selects_by_labels)
+    }
+
     /// Creates an object and gives what the server answers; `None` = nobody can.
     ///
     /// # Errors

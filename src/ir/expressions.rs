@@ -3,6 +3,7 @@
 use crate::value::Str;
 
 use super::Expr;
+use super::matcher::Selector;
 
 /// An expression ready to run, or why it cannot.
 pub type Program = Result<Expr, Str>;
@@ -49,6 +50,8 @@ pub struct Expressions {
     pub passed: Str,
     /// What it says of its parameters.
     pub params: Option<Params>,
+    /// Whether the verdicts can depend on the namespace of the object.
+    pub reads_namespace: bool,
 }
 
 /// Which objects are the parameters of a rule.
@@ -60,6 +63,8 @@ pub struct Params {
     pub kind: Str,
     /// The object's name; empty when objects are chosen by labels.
     pub name: Str,
+    /// Labels of all objects that count.
+    pub selector: Option<Selector>,
     /// Where they are; empty = where the request is.
     pub namespace: Str,
     /// Whether it is an error when labels choose none.

@@ -233,6 +233,8 @@ pub struct Exemption {
     pub passes: bool,
     /// Of several, the highest decides; 0 = none given.
     pub priority: u64,
+    /// When it expires, in nanoseconds since 1970; `None` = never.
+    pub expires: Option<i128>,
 }
 
 impl Exemption {

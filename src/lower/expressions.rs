@@ -9,7 +9,11 @@ use crate::cel::types::Type;
 use crate::cel::{self, Program as Compiled};
 use crate::functions::{CelLevel, Context};
 use crate::ir::expressions::{Expressions, Lazy, Params, Program, Source, Verdict};
+use crate::ir::reads;
 use crate::value::{Str, Value};
+
+use super::constraints::exact;
+use super::matcher::selector;
 
 /// The message type of the values under names.
 const VARIABLES: &str = "kubernetes.variables";
@@ -44,7 +48,8 @@ pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str, name: &str
         })
         .collect();
     let passed = format!("Validation rule '{name}' passed.").into();
-    Expressions { admit, lazies, verdicts, passed, params }
+    let lowered = Expressions { admit, lazies, verdicts, passed, params, reads_namespace: false };
+    Expressions { reads_namespace: reads::reads_namespace(&lowered), ..lowered }
 }
 
 /// Parameters need both parts.
@@ -55,6 +60,7 @@ fn params(cel: &Value) -> Option<Params> {
         api_version: kind.text_at(&["apiVersion"]).into(),
         kind: kind.text_at(&["kind"]).into(),
         name: which.text_at(&["name"]).into(),
+        selector: which.get("selector").and_then(selector).map(exact),
         namespace: which.text_at(&["namespace"]).into(),
         must_exist: which.text_at(&["parameterNotFoundAction"]) != "Allow",
     })

@@ -38,7 +38,15 @@ pub fn rule(computed: &Computed) -> Rule {
             .map(|v| Properties { written: v.clone(), template: document(v, &names) }),
         body,
         broken: None,
-        action: action(doc.get("validate")),
+        action: match present(doc.get("verifyImages")) {
+            Some(images) => Action { rule: image_action(images), ..Action::default() },
+            None => {
+                let own = action(doc.get("validate"));
+                // The reference never finds that the former object matches a rule with preconditions, be they empty.
+                let conditional = doc.get("preconditions").is_some_and(|v| !v.is_null());
+                Action { allow_existing: own.allow_existing && !conditional, ..own }
+            }
+        },
         origin,
     }
 }
@@ -50,6 +58,20 @@ fn action(validate: Option<&Value>) -> Action {
         overrides: overrides(v.get("failureActionOverrides")),
         allow_existing: v.get("allowExistingViolations").and_then(Value::as_bool).unwrap_or(true),
     }
+}
+
+/// The failure action of a verifyImages rule: `Enforce` where one of its entries says so, else that of the first
+/// entry that says anything (`docs/images.md`, "Failure action").
+fn image_action(images: &Value) -> Option<Str> {
+    let entries = images.as_list().unwrap_or_default();
+    let stated: Vec<&str> = entries
+        .iter()
+        .map(|entry| entry.text_at(&["failureAction"]))
+        .filter(|action| !action.is_empty())
+        .collect();
+    let decisive =
+        stated.iter().find(|action| matches!(**action, "Enforce" | "enforce")).or_else(|| stated.first());
+    decisive.map(|action| Str::from(*action))
 }
 
 /// Lowers a list of failure action overrides.

@@ -122,7 +122,12 @@ impl Seen {
 /// Whether the constraints accept a target.
 pub fn accepts_target(c: &Constraints, target: &Target) -> bool {
     let (attributes, labels) = target.seen.of(target);
-    matches!(found(c, attributes, target.kinds(), || Ok::<_, ()>(labels)), Ok(Some(_)))
+    match target.unknown.namespace_test() {
+        None => matches!(found(c, attributes, target.kinds(), || Ok::<_, ()>(labels)), Ok(Some(_))),
+        Some(assumed) => {
+            found(c, attributes, target.kinds(), || Err(())).map_or(assumed, |found| found.is_some())
+        }
+    }
 }
 
 /// The names of the kinds whose requests the constraints can accept; `None` when they cannot be told.

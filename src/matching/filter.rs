@@ -3,8 +3,8 @@
 //! The semantics' source is `docs/policies.md`, "Matching".
 
 use crate::ir::matcher::{Filter, KindPattern, Matcher, Requirement, Selector, SetOperator, Subject};
-use crate::value::Map;
 use crate::value::wildcard;
+use crate::value::{Map, Str};
 
 use super::{Target, User};
 
@@ -54,9 +54,9 @@ fn filter_accepts(f: &Filter, t: &Target, mode: Mode) -> bool {
         && f.namespace_selector.as_ref().is_none_or(|s| match (&*t.kind, mode) {
             ("Namespace", Mode::Exception) => true,
             ("Namespace", _) => false,
-            _ => selects(s, &t.namespace_labels),
+            _ => t.unknown.namespace_test().unwrap_or_else(|| selects(s, &t.namespace_labels)),
         })
-        && (!test_user || t.user.as_deref().is_some_and(|u| user_accepts(f, u)))
+        && (!test_user || t.user.as_deref().is_some_and(|u| user_accepts(f, u, t.unknown.roles_test())))
 }
 
 /// Whether a kind selector accepts the target. Ephemeral containers of a pod count as the pod.
@@ -71,10 +71,14 @@ pub fn kind_accepts(k: &KindPattern, t: &Target) -> bool {
             && t.group.is_empty())
 }
 
-fn user_accepts(f: &Filter, u: &User) -> bool {
-    (f.roles.is_empty() || f.roles.iter().any(|r| u.roles.iter().any(|have| **have == **r)))
-        && (f.cluster_roles.is_empty()
-            || f.cluster_roles.iter().any(|r| u.cluster_roles.iter().any(|have| **have == **r)))
+/// Whether the user attributes accept a user; `unknown_roles` is the answer of tests of roles that are not known.
+fn user_accepts(f: &Filter, u: &User, unknown_roles: Option<bool>) -> bool {
+    let among = |wanted: &[Str], have: &[String]| {
+        wanted.is_empty()
+            || unknown_roles.unwrap_or_else(|| wanted.iter().any(|r| have.iter().any(|have| **have == **r)))
+    };
+    among(&f.roles, &u.roles)
+        && among(&f.cluster_roles, &u.cluster_roles)
         && (f.subjects.is_empty() || f.subjects.iter().any(|s| subject_accepts(s, u)))
 }
 

@@ -7,6 +7,7 @@ pub mod constraints;
 pub mod filter;
 pub mod index;
 pub mod kinds;
+pub mod unknown;
 
 use crate::kubernetes::Kinds;
 use crate::value::{Map, Str, Value};
@@ -38,6 +39,8 @@ pub struct Target {
     pub namespace_labels: Map,
     /// Whether these are all its labels; else it has at least the one with its name.
     pub namespace_known: bool,
+    /// What is not known of the request, and must not count as a mismatch.
+    pub unknown: unknown::Unknown,
     /// The user; `None` = nothing is known about users.
     pub user: Option<std::sync::Arc<User>>,
     /// Whether there is an object at all.

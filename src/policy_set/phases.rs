@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::review::Exemptions;
 use crate::engine::review::deletion::{self, Subject};
 use crate::engine::review::{change, check, images};
 use crate::engine::run::applies;
@@ -132,7 +133,12 @@ impl Engine {
     /// without those that do not select it.
     pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
-            let result = deletion::run(policy, request, &self.set.exemptions, subject)?;
+            let result = deletion::run(
+                policy,
+                request,
+                Exemptions { all: &self.set.exemptions, expired_apply: true },
+                subject,
+            )?;
             Some(PolicyOutcome::of(policy, vec![result]))
         };
         self.set.phases.deleting.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()

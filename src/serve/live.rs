@@ -227,16 +227,18 @@ impl FromCluster {
         let types = Types::with(&definitions);
         let mut params: BTreeSet<(String, String)> = BTreeSet::new();
         for policy in policies {
-            let Some(kind) = policy.at(&["spec", "paramKind"]).filter(|k| !k.is_null()) else { continue };
-            let api_version = kind.text_at(&["apiVersion"]);
-            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-            if let Some(resource) = kinds.kind(group, version, kind.text_at(&["kind"])) {
-                link.watch(resource);
-                params.insert((group.into(), resource.kind.to_string()));
+            for kind in param_kinds(policy) {
+                let api_version = kind.text_at(&["apiVersion"]);
+                let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+                if let Some(resource) = kinds.kind(group, version, kind.text_at(&["kind"])) {
+                    link.watch(resource);
+                    params.insert((group.into(), resource.kind.to_string()));
+                }
             }
         }
         let authority: Arc<dyn Authority> = Arc::new(AccessOf(link.cluster.clone()));
-        let known = Known { kinds, types: types.clone(), authority: Some(authority), registry };
+        let all_bindings = BINDINGS.iter().all(|(group, kind)| link.cache.has(group, kind));
+        let known = Known { kinds, types: types.clone(), authority: Some(authority), registry, all_bindings };
         let files = Arc::new(Data::with(objects.clone(), known.clone()));
         let live = Live {
             cluster: link.cluster.clone(),
@@ -376,6 +378,13 @@ impl FromCluster {
     }
 }
 
+/// The `paramKind`s of a policy: its own, and those of its `validate.cel` rules.
+fn param_kinds(policy: &Value) -> impl Iterator<Item = &Value> {
+    let rules = policy.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
+    let of_rules = rules.iter().filter_map(|rule| rule.at(&["validate", "cel", "paramKind"]));
+    policy.at(&["spec", "paramKind"]).into_iter().chain(of_rules).filter(|kind| !kind.is_null())
+}
+
 /// The data that a call sends.
 fn body_of(call: &Value) -> Value {
     let data = call.get("data").and_then(Value::as_list).unwrap_or_default();
@@ -390,7 +399,11 @@ impl Asked for FromCluster {
         known.or_else(|| self.link.cluster.get(&format!("/api/v1/namespaces/{name}")).ok())
     }
 
-    fn roles(&self, user: &Value, namespace: &str) -> Roles {
+    fn roles(&self, user: &Value, namespace: &str) -> Option<Roles> {
+        let watched = BINDINGS.iter().all(|(group, kind)| self.link.cache.has(group, kind));
+        if !watched && self.files.roles(user, namespace).is_none() {
+            return None;
+        }
         self.derived().roles(user, namespace)
     }
 
@@ -433,6 +446,10 @@ impl Sources for FromCluster {
         Some(&self.known.types)
     }
 
+    fn admission_world(&self) -> Option<Arc<AdmissionWorld>> {
+        Some(self.derived().admission())
+    }
+
     fn registry(&self) -> Option<&Arc<dyn Registry>> {
         self.known.registry.as_ref()
     }
@@ -440,8 +457,7 @@ impl Sources for FromCluster {
 
 impl World for FromCluster {
     fn get(&self, at: &Place<'_>) -> Result<Value, String> {
-        let own = self.files.get(at)?;
-        if !own.is_null() {
+        if let Some(own) = self.files.get(at).ok().filter(|own| !own.is_null()) {
             return Ok(own);
         }
         let kind = match (at.api_version, at.resource) {
@@ -457,6 +473,10 @@ impl World for FromCluster {
 
     fn list(&self, at: &Place<'_>) -> Result<Value, String> {
         self.live.list(at)
+    }
+
+    fn selects_by_labels(&self) -> bool {
+        true
     }
 
     fn post(&self, at: &Place<'_>, body: &Value) -> Option<Result<Value, String>> {

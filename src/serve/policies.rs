@@ -173,6 +173,7 @@ fn read(
     let exposure = map.as_ref().map(Exposure::of).unwrap_or_default();
     problems.extend(exposure.problems.iter().cloned());
     problems.extend(gate.broken().iter().map(ToString::to_string));
+    problems.extend(gate.unmet_needs());
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
     Snapshot { gate, problems, generation, complete, policies, exposure, pace: Pace::new(asks_others) }
 }

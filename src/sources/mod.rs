@@ -16,6 +16,7 @@ mod service;
 
 use std::sync::Arc;
 
+use crate::engine::admission::World as AdmissionWorld;
 use crate::kubernetes::Types;
 use crate::value::Value;
 
@@ -72,6 +73,11 @@ pub trait Sources: Send + Sync {
 
     /// The types of objects; `None` = those that every cluster has.
     fn types(&self) -> Option<&Types> {
+        None
+    }
+
+    /// The kinds and objects of the cluster, for parameters; `None` = there is no cluster.
+    fn admission_world(&self) -> Option<Arc<AdmissionWorld>> {
         None
     }
 

@@ -24,6 +24,9 @@ pub struct Offline {
     pub types: Option<Arc<Types>>,
     /// Who answers for registries of images; `None` = nobody may be asked.
     pub registry: Option<Arc<dyn Registry>>,
+    /// Whether a resource of which there is no object at all is an error, as in a server that was given the objects of
+    /// a cluster; else it is an empty list, as for the reference's offline client.
+    pub strict: bool,
 }
 
 impl std::fmt::Debug for Offline {
@@ -33,6 +36,7 @@ impl std::fmt::Debug for Offline {
 }
 
 /// What a path of the Kubernetes API names.
+#[derive(Clone, Copy)]
 struct Wanted<'p> {
     group: &'p str,
     version: &'p str,
@@ -116,10 +120,22 @@ impl Offline {
         })
     }
 
+    /// Whether nothing is known of a resource, where that is an error.
+    fn lacks(&self, w: &Wanted<'_>) -> bool {
+        let everywhere = Wanted { namespace: None, name: None, ..*w };
+        self.strict && self.matching(&everywhere).next().is_none()
+    }
+
     fn answer(&self, path: &str) -> Result<Value, String> {
         let wanted = parse_path(path).ok_or_else(|| {
             format!("failed to GET resource with raw url: {path}: the server could not find the requested resource")
         })?;
+        if self.lacks(&wanted) {
+            return Err(format!(
+                "failed to GET resource with raw url: {path}: there is no data of {}: give it with --data, or --cluster",
+                wanted.resource
+            ));
+        }
         let mut found = self.matching(&wanted);
         if let Some(name) = wanted.name {
             let missing = || {
@@ -185,6 +201,9 @@ impl Sources for Offline {
             resource: resource.text_at(&["resource"]),
             name: None,
         };
+        if self.lacks(&wanted) {
+            return Some(Err(format!("there is no data of {}", wanted.resource)));
+        }
         let items = Value::list(self.matching(&wanted).cloned().collect());
         Some(projected(found, items, projection))
     }

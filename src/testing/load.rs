@@ -133,7 +133,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     }
     let registry = registry(strictness.registry);
     let world = World {
-        offline: Offline { objects: exist, globals: Vec::new(), types, registry },
+        offline: Offline { objects: exist, globals: Vec::new(), types, registry, strict: false },
         cluster: !test.cluster.is_empty(),
         clone_sources: Vec::new(),
         answers: mocks::answers(&test.api_calls)?,

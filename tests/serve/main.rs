@@ -6,6 +6,7 @@ mod answers;
 mod faults;
 mod life;
 mod outbound;
+mod profile;
 mod recorded;
 mod server;
 mod settings;

@@ -60,7 +60,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     check_arguments(&parsed)?;
-    let profile = if parsed.on("as-cluster") { Profile::cluster() } else { Profile::kyverno_cli() };
+    let profile = if parsed.on("as-cluster") { Profile::as_cluster() } else { Profile::kyverno_cli() };
     super::outbound::configure_for(profile);
     let destination = changes::destination(parsed.text("output"), !parsed.on("stdin"))?;
     let user = read_user(&parsed)?;
@@ -115,6 +115,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         globals,
         types: crds(&parsed, profile)?,
         registry: registry(parsed.on("registry")),
+        strict: false,
     };
     let requests = Requests {
         values: Arc::new(values),

@@ -16,7 +16,7 @@ use crate::value::Value;
 use super::condition;
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Surroundings, applies, applying, concerns, world};
+use super::run::{Concern, Surroundings, applies, applying, concern, world};
 use super::{Request, review};
 use make::Store;
 
@@ -37,7 +37,7 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Generated {
     let mut out = Generated { rules: Vec::new(), failure: None };
-    if !concerns(policy, request) {
+    if concern(policy, request, around.profile) != Concern::Yes {
         return out;
     }
     if policy.is_review() {

@@ -16,7 +16,9 @@ use crate::value::{Str, Value};
 
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Entered, Surroundings, applies, concerns, enter, excepted, reported, world};
+use super::run::{
+    Concern, Entered, Surroundings, applies, concern, enter, excepted, reported, undecided, unmatched, world,
+};
 use super::{Request, review};
 use crate::ir::review::Deed;
 
@@ -37,15 +39,24 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Mutated {
     let mut out = Mutated { rules: Vec::new(), object: None };
-    if !concerns(policy, request) {
+    let concern = concern(policy, request, around.profile);
+    if concern == Concern::No {
         return out;
     }
     let mut current: Option<Request> = None;
     let mut matched = 0usize;
     for rule in rules.filter(|r| r.kind == RuleKind::Mutation) {
         let request = current.as_ref().unwrap_or(request);
+        if let Some(result) = unmatched(rule, request) {
+            out.rules.push(result);
+            continue;
+        }
         if !applies(rule, request) {
             continue;
+        }
+        if let Concern::Unknown(text) = concern {
+            out.rules.push(undecided(rule, text));
+            return out;
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref() } else { None };

@@ -10,10 +10,9 @@ use crate::engine::outcome::{RuleOutcome, Status};
 use crate::engine::run::applies;
 use crate::engine::strict::Lazies;
 use crate::ir::Policy;
-use crate::ir::review::Exemption;
 use crate::ir::rule::Body;
 
-use super::{Part, Scope, excepted, limited_to, namespace, rooted};
+use super::{Exemptions, Part, Scope, excepted, limited_to, namespace, rooted};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub enum Subject {
 pub fn run(
     policy: &Policy,
     request: &Request,
-    exemptions: &[Exemption],
+    exemptions: Exemptions<'_>,
     subject: Subject,
 ) -> Option<RuleOutcome> {
     let rule = policy.rules.first()?;

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 
 use crate::functions::world::World;
 use crate::functions::{Context, cel::data};
-use crate::ir::review::{Draft, Exemption, Making, Place, Review, TextPart};
+use crate::ir::review::{Draft, Making, Place, Review, TextPart};
 use crate::ir::{Policy, Rule};
 use crate::value::print::display;
 use crate::value::quote::quote;
 use crate::value::{Map, Value};
 
-use super::{Scope, annotations, enter};
+use super::{Exemptions, Scope, annotations, enter};
 use crate::engine::Request;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
 
@@ -25,7 +25,7 @@ pub fn run(
     review: &Review,
     makings: &[Making],
     request: &Request,
-    exemptions: &[Exemption],
+    exemptions: Exemptions<'_>,
 ) -> Option<RuleOutcome> {
     let collector = Arc::new(Collector { inner: request.functions.world.clone(), made: Mutex::default() });
     let functions = Context { world: Some(collector.clone()), ..request.functions.clone() };

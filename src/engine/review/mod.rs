@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::functions::Context;
 use crate::functions::cel::outside;
+use crate::functions::{Context, now};
 use crate::ir::expressions::{Program, Source, Verdict};
 use crate::ir::review::{Deed, Exemption, Review, View, exceptions_value};
 use crate::ir::{Policy, Rule};
@@ -109,7 +109,7 @@ fn enter<'s>(
     review: &'s Review,
     root: &'s Value,
     functions: &'s Context,
-    exemptions: &[Exemption],
+    exemptions: Exemptions<'_>,
 ) -> Result<Scope<'s>, Box<RuleOutcome>> {
     let failed = |text: &str| Box::new(broken(rule, review, text));
     let skipped =
@@ -156,7 +156,7 @@ fn one(
     review: &Review,
     root: &Value,
     functions: &Context,
-    exemptions: &[Exemption],
+    exemptions: Exemptions<'_>,
 ) -> Option<RuleOutcome> {
     let scope = match enter(policy, rule, review, root, functions, exemptions) {
         Ok(scope) => scope,
@@ -235,15 +235,41 @@ fn annotations(review: &Review, scope: &Scope<'_>, root: &Value) -> Result<Vec<(
     Ok(out)
 }
 
+/// The PolicyExceptions of `policies.kyverno.io`, in the order in which they count.
+#[derive(Clone, Copy, Debug)]
+pub struct Exemptions<'e> {
+    /// All of them.
+    pub all: &'e [Exemption],
+    /// Whether they apply after they have expired (`Profile::expired_exceptions_apply`).
+    pub expired_apply: bool,
+}
+
+impl<'e> Exemptions<'e> {
+    /// Those that name a policy and have not expired.
+    fn of<'p>(
+        self,
+        policy: &'p Policy,
+        functions: &'p Context,
+    ) -> impl Iterator<Item = &'e Exemption> + use<'e, 'p> {
+        let named = self.all.iter().filter(|e| e.names(&policy.kind, &policy.name));
+        named.filter(move |e| {
+            let Some(expires) = e.expires.filter(|_| !self.expired_apply) else { return true };
+            // A result that an exception made is good only until then.
+            crate::functions::unforeseen::note();
+            expires > now(functions).unix_nanos()
+        })
+    }
+}
+
 /// The exceptions that apply to the policy.
 fn excepted<'e>(
     policy: &Policy,
     root: &Value,
     functions: &Context,
-    exemptions: &'e [Exemption],
+    exemptions: Exemptions<'e>,
 ) -> Result<Vec<&'e Exemption>, String> {
     let mut found: Vec<&Exemption> = Vec::new();
-    for exemption in exemptions.iter().filter(|e| e.names(&policy.kind, &policy.name)) {
+    for exemption in exemptions.of(policy, functions) {
         let scope = Scope { root: Cow::Borrowed(root), functions, lazies: Lazies::bare(&[]) };
         match scope.admits(&exemption.admit) {
             Ok(true) => found.push(exemption),

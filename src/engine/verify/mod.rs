@@ -31,7 +31,7 @@ use crate::value::image::ImageRef;
 use super::Request;
 use super::data::Data;
 use super::outcome::{RuleOutcome, Status};
-use super::run::{self, Entered, Surroundings, applies, enter, excepted, reported};
+use super::run::{self, Concern, Entered, Surroundings, applies, enter, excepted, reported};
 use crate::sources::registry::{Registry, facts, for_policy};
 use attestors::Answer;
 use records::Records;
@@ -76,15 +76,24 @@ pub fn policy<'p>(
     around: Surroundings<'_>,
 ) -> Verified {
     let mut out = Verified::default();
-    if !run::concerns(policy, request) || request.deleting() {
+    let concern = run::concern(policy, request, around.profile);
+    if concern == Concern::No || request.deleting() {
         return out;
     }
     let mut records = Records::default();
     for rule in rules.filter(|r| r.kind == RuleKind::ImageVerification) {
         let Body::VerifyImages(checks) = &rule.body else { continue };
         let images = images(checks, request);
+        if let Some(result) = run::unmatched(rule, request).filter(|_| concerns(checks, &images)) {
+            out.rules.push(result);
+            continue;
+        }
         if !applies(rule, request) || !concerns(checks, &images) {
             continue;
+        }
+        if let Concern::Unknown(text) = concern {
+            out.rules.push(run::undecided(rule, text));
+            return out;
         }
         let mut data = Data::new(request.root.get(), run::world(policy, rule, request, around, None));
         let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {

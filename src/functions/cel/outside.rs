@@ -108,12 +108,35 @@ fn namespace<'v>(call: &Call<'v>, limits: &'v Map, next: &mut usize) -> Option<&
     call.text(*next - 1)
 }
 
-/// A group and a version have one stroke between them at most.
+/// A group and a version have one slash between them at most, and no name brings in another path: what an object of
+/// the request says may be part of it.
 fn checked(at: &Place<'_>) -> Result<(), String> {
-    match at.api_version.matches('/').count() > 1 {
-        true => Err(format!("unexpected GroupVersion string: {}", at.api_version)),
-        false => Ok(()),
+    if at.api_version.matches('/').count() > 1 {
+        return Err(format!("unexpected GroupVersion string: {}", at.api_version));
     }
+    let (resource, subresource) = at.resource.split_once('/').unwrap_or((at.resource, ""));
+    let versions = at.api_version.split('/').map(|part| ("GroupVersion", part));
+    let parts = [
+        ("resource", resource),
+        ("subresource", subresource),
+        ("namespace", at.namespace),
+        ("resource name", at.name),
+    ];
+    for (what, text) in versions.chain(parts) {
+        if let Some(why) = segment_problem(text) {
+            return Err(format!("invalid {what} \"{text}\": [{why}]"));
+        }
+    }
+    Ok(())
+}
+
+/// Why a text is no segment of a path of the Kubernetes API.
+pub(crate) fn segment_problem(text: &str) -> Option<String> {
+    if matches!(text, "." | "..") {
+        return Some(format!("may not be '{text}'"));
+    }
+    let illegal = text.chars().find(|c| matches!(c, '/' | '%' | '?' | '#' | '\\') || c.is_control());
+    illegal.map(|c| format!("may not contain '{}'", c.escape_default()))
 }
 
 fn answered(answer: Result<Value, String>, what: &str) -> Given {
@@ -127,11 +150,14 @@ fn object(call: &Call<'_>, limits: &Map) -> Given {
     let Named { api_version, resource, mut next } = named(call)?;
     let namespace = namespace(call, limits, &mut next)?;
     let name = call.text(next)?;
+    if name.is_empty() {
+        return fault("failed to get resource: name is required");
+    }
     let at = Place { api_version: &api_version, resource, namespace, name };
     answered(checked(&at).and_then(|()| world(call).get(&at)), "get resource")
 }
 
-/// `resource.list`; labels are taken and, as in the reference without a cluster, not looked at.
+/// `resource.list`; labels select in a cluster, and are not looked at by the reference's stand-in for one.
 pub fn list(call: &Call<'_>) -> Given {
     let limits = fields(call.arg(0), RESOURCE)?;
     let Named { api_version, resource, mut next } = named(call)?;
@@ -140,7 +166,28 @@ pub fn list(call: &Call<'_>) -> Given {
         return None;
     }
     let at = Place { api_version: &api_version, resource, namespace, name: "" };
-    answered(checked(&at).and_then(|()| world(call).list(&at)), "list resource")
+    let world = world(call);
+    let found = checked(&at).and_then(|()| world.list(&at));
+    if call.args.len() <= next || !world.selects_by_labels() {
+        return answered(found, "list resource");
+    }
+    let wanted = super::data::plain(call.arg(next)).ok()?;
+    let wanted = wanted.as_map()?;
+    answered(found.map(|list| with_labels(&list, wanted)), "list resource")
+}
+
+/// A list with those items that have all labels.
+fn with_labels(list: &Value, wanted: &Map) -> Value {
+    let Value::Map(m) = list else { return list.clone() };
+    let items = m.get("items").and_then(Value::as_list).unwrap_or_default();
+    let has_all = |item: &&Value| {
+        let labels = item.at(&["metadata", "labels"]);
+        let is = |key: &Str| labels.and_then(|l| l.get(key)).and_then(Value::as_str);
+        wanted.iter().all(|(key, value)| value.as_str().is_some() && is(key) == value.as_str())
+    };
+    let mut out = m.clone();
+    out.insert("items", Value::list(items.iter().filter(has_all).cloned().collect()));
+    Value::Map(out)
 }
 
 fn is_map(v: &Value) -> bool {
@@ -164,6 +211,9 @@ fn create(call: &Call<'_>, limits: &Map) -> Given {
         return None;
     }
     let at = Place { api_version: &api_version, resource, namespace, name: "" };
+    if let Err(e) = checked(&at) {
+        return fault(format!("failed to create resource: {e}"));
+    }
     match world(call).post(&at, call.arg(next)) {
         Some(answer) => answered(answer, "create resource"),
         None => fault(NOT_THERE),

@@ -16,7 +16,7 @@ mod seen;
 mod shape;
 mod template;
 
-pub use rule::of_policy;
+pub use rule::{of_policy, reads_namespace};
 
 use crate::value::Str;
 

@@ -64,6 +64,12 @@ pub fn of_policy(
     Ok(reader.reads)
 }
 
+/// Whether the verdicts of expressions can depend on the namespace of the object. What cannot be told is counted in.
+pub fn reads_namespace(expressions: &Expressions) -> bool {
+    let mut reader = Reader::default();
+    reader.expressions(expressions).is_err() || reader.reads.namespace != Tree::default()
+}
+
 /// What is read of an object whose pod templates are seen as pods with its name.
 fn of_templates(reads: &Reads) -> Reads {
     let mut all = reads.clone();

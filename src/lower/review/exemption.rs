@@ -2,6 +2,7 @@
 
 use crate::cel::library::KyvernoKind;
 use crate::ir::review::{Exemption, View};
+use crate::value::time::Time;
 use crate::value::{Str, Value};
 
 use super::compiler::Compiler;
@@ -31,6 +32,10 @@ pub fn exemption(doc: &Value) -> Result<Exemption, String> {
         images: list("images").into(),
         values: list("allowedValues").into(),
         passes: doc.text_at(&["spec", "reportResult"]) == "pass",
+        expires: doc.at(&["spec", "expiresAt"]).filter(|v| !v.is_null()).map(|at| {
+            // A moment that cannot be read has passed.
+            Time::parse_rfc3339(at.as_str().unwrap_or_default()).map_or(i128::MIN, |t| t.unix_nanos())
+        }),
         priority: label.and_then(Value::as_str).and_then(|t| t.parse().ok()).unwrap_or(0),
     })
 }

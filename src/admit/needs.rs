@@ -1,0 +1,107 @@
+//! What policies need to know of the cluster besides the request.
+//!
+//! In: lowered policies and what the server [`Offers`]. Out: for each need that it cannot meet a line for the
+//! operator ([`unmet`]), and for one request whether the labels of its namespace are needed. What is needed and
+//! not known is an error of the rule, judged by the failure policy, never "does not match" (`docs/serve.md`,
+//! "What the server must know").
+
+use crate::ir::matcher::Filter;
+use crate::ir::rule::Body;
+use crate::ir::{Matcher, Policy, Rule};
+use crate::matching::Target;
+use crate::matching::filter::kind_accepts;
+
+/// What a server knows of its cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// Namespaces with their labels.
+    pub namespaces: bool,
+    /// Role bindings.
+    pub roles: bool,
+    /// Objects that may be parameters.
+    pub params: bool,
+}
+
+impl Offers {
+    /// All that a cluster knows.
+    pub const fn all() -> Offers {
+        Offers { namespaces: true, roles: true, params: true }
+    }
+}
+
+/// How many policies a line names.
+const NAMED: usize = 5;
+
+/// A line for each thing that policies need and the server does not offer.
+pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy> + Clone, offers: Offers) -> Vec<String> {
+    let needs: [(bool, &str, fn(&Policy) -> bool); 4] = [
+        (offers.namespaces, "rules match by the labels of namespaces", by_namespace_labels),
+        (offers.namespaces, "expressions of rules read namespaces", reads_namespaces),
+        (offers.roles, "rules match by roles", by_roles),
+        (offers.params, "rules have parameters", has_params),
+    ];
+    let line = |(offered, what, needed): (bool, &str, fn(&Policy) -> bool)| {
+        if offered {
+            return None;
+        }
+        let found: Vec<String> = policies.clone().filter(|p| needed(p)).map(Policy::key).collect();
+        let more =
+            if found.len() > NAMED { format!(" and {} more", found.len() - NAMED) } else { String::new() };
+        let named: Vec<&str> = found.iter().take(NAMED).map(|name| &**name).collect();
+        (!found.is_empty()).then(|| {
+            format!(
+                "{what}, which the server does not know: give --data or --cluster ({}{more})",
+                named.join(", ")
+            )
+        })
+    };
+    needs.into_iter().filter_map(line).collect()
+}
+
+/// All rules of a policy, generated ones included.
+fn rules(policy: &Policy) -> impl Iterator<Item = &Rule> {
+    let by_kind = policy.by_kind.iter().flat_map(|(_, rules)| rules.iter());
+    policy.rules.iter().chain(by_kind).map(AsRef::as_ref)
+}
+
+fn any_filter(rule: &Rule, test: fn(&Filter) -> bool) -> bool {
+    rule.when.filters().iter().chain(rule.unless.filters()).any(test)
+}
+
+/// Whether a rule of the policy has a `namespaceSelector` in `match` or `exclude`.
+pub(super) fn selects_namespaces(policy: &Policy) -> bool {
+    rules(policy).any(|rule| any_filter(rule, |f| f.namespace_selector.is_some()))
+}
+
+fn by_namespace_labels(policy: &Policy) -> bool {
+    let constrained = |rule: &Rule| match &rule.when {
+        Matcher::Constraints(c) => c.namespace_selector.as_ref().is_some_and(|s| !s.is_empty()),
+        _ => false,
+    };
+    let overridden = |rule: &Rule| rule.action.overrides.iter().any(|o| o.selector.is_some());
+    selects_namespaces(policy)
+        || policy.overrides.iter().any(|o| o.selector.is_some())
+        || rules(policy).any(|rule| constrained(rule) || overridden(rule))
+}
+
+fn reads_namespaces(policy: &Policy) -> bool {
+    rules(policy).any(|rule| matches!(&rule.body, Body::Expressions(e) if e.reads_namespace))
+}
+
+fn by_roles(policy: &Policy) -> bool {
+    rules(policy).any(|rule| any_filter(rule, |f| !f.roles.is_empty() || !f.cluster_roles.is_empty()))
+}
+
+fn has_params(policy: &Policy) -> bool {
+    rules(policy).any(|rule| matches!(&rule.body, Body::Expressions(e) if e.params.is_some()))
+}
+
+/// Whether a rule is for the kind of the target, whatever else it asks for.
+pub(super) fn is_for_kind(rule: &Rule, target: &Target) -> bool {
+    rule.when.filters().iter().any(|f| f.kinds.is_empty() || f.kinds.iter().any(|k| kind_accepts(k, target)))
+}
+
+/// Why the labels of the target's namespace are not known, in the reference's words.
+pub(super) fn no_namespace(target: &Target) -> String {
+    format!("namespace \"{}\" not found", target.namespace)
+}
