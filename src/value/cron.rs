@@ -292,7 +292,7 @@ impl Cron {
         let first = after.checked_add(1)?.max(0);
         let today = first.div_euclid(DAY);
         let date = Time::from_unix(first).utc().civil();
-        let (mut year, mut month) = (u32::try_from(date.year).ok()?, u32::from(date.month));
+        let (mut year, mut month) = (u32::try_from(date.year).ok()?, date.month);
         let mut begin = today - (i64::from(date.day) - 1);
         while year <= YEARS.1 {
             let length = length_of(year, month);
@@ -336,7 +336,7 @@ impl Cron {
 fn length_of(year: u32, month: u32) -> u32 {
     match month {
         4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
         2 => 28,
         _ => 31,
     }

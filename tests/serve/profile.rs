@@ -279,6 +279,21 @@ fn match_conditions() {
     Case::of(policy("Ignore")).allowed();
 }
 
+fn services() {
+    let calling = |url: &str| {
+        enforcing(
+            "services",
+            &format!(
+                "    context: [{{name: x, apiCall: {{service: {{url: '{url}'}}}}}}]\n    validate: {{failureAction: Enforce, message: refused, deny: {{conditions: {{any: [{{key: '{{{{ to_string(x) }}}}', operator: Equals, value: a}}]}}}}}}"
+            ),
+        )
+    };
+    Case::of(calling("http://0.0.0.0:1/"))
+        .denied("connection to 0.0.0.0:1 blocked: IP 0.0.0.0 falls in blocked range 0.0.0.0/8");
+    Case::of(calling("http://[::]:1/"))
+        .denied("connection to [::]:1 blocked: IP :: falls in blocked range ::/128");
+}
+
 fn native_policies() {
     let policy = |resource: &str| {
         format!(
@@ -303,7 +318,7 @@ fn image_action() {
 }
 
 /// A case for each row of the table.
-const CASES: [(&str, fn()); 14] = [
+const CASES: [(&str, fn()); 15] = [
     ("numbers", numbers),
     ("request", request),
     ("params", params),
@@ -316,6 +331,7 @@ const CASES: [(&str, fn()); 14] = [
     ("api-lists", api_lists),
     ("resource-lists", resource_lists),
     ("match-conditions", match_conditions),
+    ("services", services),
     ("native-policies", native_policies),
     ("image-action", image_action),
 ];

@@ -65,11 +65,14 @@ pub fn renewed(every: Duration, keys: Keys) -> Arc<dyn Registry> {
     Arc::new(Clients::new(Some(every), keys))
 }
 
+/// The clients in use, and since when.
+type Current = (Instant, HashMap<Wanted, Arc<Client>>);
+
 /// A client for each set of credentials that policies name: what one of them was given is not told to others.
 struct Clients {
     every: Option<Duration>,
     keys: Arc<Keys>,
-    current: Arc<Mutex<(Instant, HashMap<Wanted, Arc<Client>>)>>,
+    current: Arc<Mutex<Current>>,
     wanted: Wanted,
 }
 

@@ -156,7 +156,8 @@ fn authorization(
         return Err(Failure::other("malformed www-authenticate, missing realm"));
     };
     // Who is asked over TLS does not send passwords anywhere else.
-    if !realm.starts_with("https://") && !(scheme == "http" && realm.starts_with("http://")) {
+    let is_safe = realm.starts_with("https://") || (scheme == "http" && realm.starts_with("http://"));
+    if !is_safe {
         return Err(Failure::other(format!(
             "the registry {} names `{realm}` for tokens: want https",
             at.registry
