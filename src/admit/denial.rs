@@ -45,6 +45,8 @@ pub fn block<'p>(
         }
     }
     let Subject { kind, namespace, name } = subject;
+    // A request about a namespace carries its name; the object is in none.
+    let namespace = if *kind == "Namespace" { "" } else { namespace };
     let mut text =
         format!("\n\nresource {kind}/{namespace}/{name} was blocked due to the following policies \n\n");
     yaml::write(&mut text, &Value::Map(policies), Style::Block);

@@ -5,7 +5,7 @@
 //! not known is an error of the rule, judged by the failure policy, never "does not match" (`docs/serve.md`,
 //! "What the server must know").
 
-use crate::ir::matcher::Filter;
+use crate::ir::matcher::{Filter, KindPattern};
 use crate::ir::rule::Body;
 use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
@@ -96,9 +96,38 @@ fn has_params(policy: &Policy) -> bool {
     rules(policy).any(|rule| matches!(&rule.body, Body::Expressions(e) if e.params.is_some()))
 }
 
-/// Whether a rule is for the kind of the target, whatever else it asks for.
+/// Whether a rule is for the kind of the target, whatever else it asks for. Selectors of namespaces never select
+/// namespaces themselves.
 pub(super) fn is_for_kind(rule: &Rule, target: &Target) -> bool {
-    rule.when.filters().iter().any(|f| f.kinds.is_empty() || f.kinds.iter().any(|k| kind_accepts(k, target)))
+    let is_namespace = target.group.is_empty() && &*target.kind == "Namespace";
+    !is_namespace
+        && rule
+            .when
+            .filters()
+            .iter()
+            .any(|f| f.kinds.is_empty() || f.kinds.iter().any(|k| kind_accepts(k, target)))
+}
+
+/// What requests on the ephemeral containers of a Pod are sent to.
+const EPHEMERAL: &str = "ephemeralcontainers";
+
+/// Whether the reference looks a policy up for the resource and subresource of the target. Rules on Pods match their
+/// ephemeral containers whatever subresource they name, but only a policy with a rule on Pods themselves, or on this
+/// subresource, is found for them.
+pub(super) fn is_found_for(policy: &Policy, target: &Target) -> bool {
+    if &*target.subresource != EPHEMERAL || policy.is_review() {
+        return true;
+    }
+    let fits = |k: &KindPattern| {
+        k.kind.matches(&target.kind) && (k.subresource.matches("") || k.subresource.matches(EPHEMERAL))
+    };
+    let found = |f: &Filter| f.kinds.is_empty() || f.kinds.iter().any(fits);
+    policy.rules_for(&target.kind).iter().any(|rule| rule.when.filters().iter().any(found))
+}
+
+/// When rules are asked, with what else tells which policies are found.
+pub(super) fn moment(target: &Target, when: &'static str, ephemeral: &'static str) -> &'static str {
+    if &*target.subresource == EPHEMERAL { ephemeral } else { when }
 }
 
 /// Why the labels of the target's namespace are not known, in the reference's words.

@@ -51,11 +51,11 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let asked = gate.engine().asked(request);
     let target = &asked.request.target;
     let limits = Limits {
-        policies: &|p| gate.serves(p) && route.asks(p),
+        policies: &|p| gate.serves(p) && route.asks(p) && needs::is_found_for(p, target),
         rules: &|p, r| is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
-        name: Some(&route.limits("before")),
+        name: Some(&route.limits(needs::moment(target, "before", "before, ephemeral containers"))),
     };
     let done = deadline.within(|| gate.engine().verdicts(&asked, &limits));
     let mut answer = Answer::default();
@@ -117,12 +117,13 @@ fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
 
 /// The results of the rules that the answer did not wait for.
 pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadline) -> Outcomes {
+    let target = &asked.request.target;
     let limits = Limits {
-        policies: &|p| gate.serves(p) && route.asks(p),
-        rules: &|p, r| !is_awaited(p, r, &asked.request.target),
+        policies: &|p| gate.serves(p) && route.asks(p) && needs::is_found_for(p, target),
+        rules: &|p, r| !is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
-        name: Some(&route.limits("after")),
+        name: Some(&route.limits(needs::moment(target, "after", "after, ephemeral containers"))),
     };
     deadline.within(|| gate.engine().verdicts(asked, &limits).outcomes)
 }
