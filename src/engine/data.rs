@@ -533,7 +533,8 @@ impl<'r> Data<'r> {
             ca_bundle: filled.text_at(&["service", "caBundle"]).into(),
         };
         if let Some(own) = self.world.policy_namespace {
-            check_namespace(&request.url_path, own)?;
+            check_namespace(&request.url_path, own)
+                .map_err(|e| format!("failed to fetch data for APICall: {e}"))?;
         }
         if request.url_path.is_empty() && filled.get("service").is_none() {
             return Err(format!("failed to fetch data for APICall: missing service for APICall {name}"));
@@ -592,8 +593,10 @@ fn unanswered(b: &Binding) -> String {
 /// `/api/VERSION/namespaces/NAME/…` or `/apis/GROUP/VERSION/namespaces/NAME/…`.
 fn check_namespace(path: &str, own: &str) -> Result<(), String> {
     let missing = || {
+        // Calls of services have no path.
+        let shown = if path.is_empty() { "." } else { path };
         Err(format!(
-            "path {path} does not contain a namespace segment, which is required for namespaced policies"
+            "path {shown} does not contain a namespace segment, which is required for namespaced policies"
         ))
     };
     let bare = path.split(['?', '#']).next().unwrap_or_default();

@@ -67,6 +67,13 @@ impl<'a> Exchange<'a> {
                     quote(&place)
                 )));
             }
+            // What a registry says over TLS is not fetched without it: it would lead into private networks.
+            let is_weaker = self.request.url.starts_with("https://") && !next.starts_with("https://");
+            if is_weaker && self.request.caller == Caller::Registry {
+                return Err(
+                    self.failed(&format!("the redirect to {} leaves TLS", quote(&without_password(&next))))
+                );
+            }
             if made >= self.request.requests.0 {
                 self.request.url = place;
                 break;

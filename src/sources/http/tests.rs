@@ -336,3 +336,27 @@ fn behind_a_proxy_the_destination_is_checked_and_so_is_the_proxy() {
     );
     assert_eq!(seen.connections.load(Ordering::SeqCst), 0);
 }
+
+#[test]
+fn registries_do_not_lead_to_metadata_services_nor_out_of_tls() {
+    let own = Authority::new("own");
+    let (inner, seen) = plain(hello);
+    let (port, _) = serve(Some(own.server()), move |path| match path {
+        "/plain" => (format!("307 Temporary Redirect\r\nLocation: http://127.0.0.1:{inner}/"), String::new()),
+        "/metadata" => {
+            ("307 Temporary Redirect\r\nLocation: https://169.254.169.254/x".into(), String::new())
+        }
+        path => hello(path),
+    });
+    let roots = roots::of_bundle(own.pem().as_bytes()).unwrap();
+    let client = Client::new(Settings { roots, ..Settings::default() });
+    let says = |path: &str| {
+        let url = format!("https://127.0.0.1:{port}{path}");
+        let request = Request::get(&url, Duration::from_secs(10));
+        text_of(client.send(Request { caller: Caller::Registry, ..request }))
+    };
+    assert_eq!(says("/"), Ok("\"hello\"".into()));
+    assert!(says("/plain").unwrap_err().ends_with("leaves TLS"));
+    assert!(says("/metadata").unwrap_err().contains("IP 169.254.169.254 falls in blocked range"));
+    assert_eq!(seen.connections.load(Ordering::SeqCst), 0);
+}

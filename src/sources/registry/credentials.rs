@@ -81,6 +81,8 @@ pub struct Keys {
     pub secrets: Option<Arc<dyn Secrets>>,
     /// The folder of `config.json`; `None` = that of the environment.
     pub config: Option<PathBuf>,
+    /// Names of Secrets that a policy names, in that namespace.
+    pub policy_secrets: Vec<String>,
     /// Whose clouds are asked for credentials of their registries.
     pub providers: Vec<String>,
 }
@@ -94,7 +96,7 @@ impl Keys {
     /// The same with what a policy names.
     pub(super) fn with(&self, wanted: &Wanted) -> Keys {
         let mut keys = self.clone();
-        keys.pull_secrets.extend(wanted.secrets.iter().cloned());
+        keys.policy_secrets.clone_from(&wanted.secrets);
         keys.providers.clone_from(&wanted.providers);
         keys
     }
@@ -104,8 +106,14 @@ impl Keys {
     /// # Errors
     /// A Secret or a helper that may have some fails.
     pub(super) fn of(&self, at: &Repository) -> Result<Option<Credentials>, String> {
-        for name in &self.pull_secrets {
-            let config = self.secret(name)?;
+        let of_operators = self.pull_secrets.iter().map(|name| match name.split_once('/') {
+            Some((namespace, name)) => (namespace, name),
+            None => (&*self.namespace, &**name),
+        });
+        // A policy does not choose the namespace.
+        let of_policy = self.policy_secrets.iter().map(|name| (&*self.namespace, &**name));
+        for (namespace, name) in of_operators.chain(of_policy) {
+            let config = self.secret(namespace, name)?;
             if let Some(found) = entry(&config, at).and_then(of_entry) {
                 return Ok(Some(found));
             }
@@ -122,8 +130,7 @@ impl Keys {
     }
 
     /// The entries of a pull secret, by host.
-    fn secret(&self, name: &str) -> Result<Map, String> {
-        let (namespace, name) = name.split_once('/').unwrap_or((&self.namespace, name));
+    fn secret(&self, namespace: &str, name: &str) -> Result<Map, String> {
         let failed = |e: String| format!("failed to read pull secret {namespace}/{name}: {e}");
         let Some(secrets) = &self.secrets else { return Err(failed("there is no cluster".into())) };
         let secret = secrets.secret(namespace, name).map_err(failed)?;

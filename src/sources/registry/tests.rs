@@ -71,4 +71,9 @@ fn a_policy_adds_secrets_and_providers() {
     let at = |registry: &str| Repository { registry: registry.into(), path: "x".into() };
     assert_eq!(keys.of(&at("ghcr.io")), password("u:p"));
     assert_eq!(keys.of(&at("other.example")), Err("unknown provider of credentials `nobody`".into()));
+    let elsewhere = crate::document::yaml_value("{secrets: [shop/second]}").unwrap();
+    assert_eq!(
+        keys.with(&Wanted::of(&elsewhere)).of(&at("other.example")),
+        Err("failed to read pull secret kyverno/shop/second: secrets \"shop/second\" not found".into())
+    );
 }
