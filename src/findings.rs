@@ -276,9 +276,18 @@ spec:
     fn policies_and_bindings_that_an_api_server_refuses_are_errors() {
         let head = "apiVersion: admissionregistration.k8s.io/v1\n";
         for (text, field) in [
-            ("kind: ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\nspec: {policyName: p, validationActions: [deny]}", "spec.validationActions[0]: Unsupported value"),
-            ("kind: ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\nspec: {validationActions: [Deny]}", "spec.policyName: Required value"),
-            ("kind: ValidatingAdmissionPolicy\nmetadata: {name: p}\nspec: {validations: [{expression: 'true'}], matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [Create], resources: [pods]}]}}", "operations[0]: Unsupported value"),
+            (
+                "kind: ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\nspec: {policyName: p, validationActions: [deny]}",
+                "spec.validationActions[0]: Unsupported value",
+            ),
+            (
+                "kind: ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\nspec: {validationActions: [Deny]}",
+                "spec.policyName: Required value",
+            ),
+            (
+                "kind: ValidatingAdmissionPolicy\nmetadata: {name: p}\nspec: {validations: [{expression: 'true'}], matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [Create], resources: [pods]}]}}",
+                "operations[0]: Unsupported value",
+            ),
         ] {
             let source = SourceText { name: "p.yaml".into(), text: format!("{head}{text}\n") };
             let loaded = load::argument_for(&[source], load::Reader::Server);

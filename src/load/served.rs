@@ -36,7 +36,12 @@ pub(super) fn items(d: &Document) -> Vec<Item> {
                 waiting.append(&mut items);
             }
             Contents::NoList(kind) => {
-                out.push(left(d, &[], format!("failed to parse document (items of {kind} are no list)"), false));
+                out.push(left(
+                    d,
+                    &[],
+                    format!("failed to parse document (items of {kind} are no list)"),
+                    false,
+                ));
             }
         }
         is_document = false;

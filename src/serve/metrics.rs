@@ -95,7 +95,10 @@ impl Metrics {
             running: gauge("ephor_requests_running", "Reviews under way.")?,
             arriving: gauge("ephor_bodies_arriving", "Reviews that have not arrived as a whole.")?,
             buffered: gauge("ephor_buffered_bytes", "Bytes of reviews that are counted as held.")?,
-            stuck: gauge("ephor_evaluations_stuck", "Evaluations that have not ended in time and still run.")?,
+            stuck: gauge(
+                "ephor_evaluations_stuck",
+                "Evaluations that have not ended in time and still run.",
+            )?,
             refused: counters(
                 "ephor_reviews_refused_total",
                 "Reviews refused before policies were evaluated.",

@@ -124,13 +124,7 @@ impl Store {
 
 /// `established`: everything could be used before, so what comes new and cannot be used is left out; else
 /// requests are refused because of it.
-fn read(
-    places: &Places,
-    around: &Around,
-    files: &mut Files,
-    generation: u64,
-    established: bool,
-) -> Snapshot {
+fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, established: bool) -> Snapshot {
     let now = Instant::now();
     let arguments = places.policies.iter().map(|place| place.display().to_string());
     let texts: Vec<_> = arguments
@@ -160,7 +154,8 @@ fn read(
     };
     let notices = notices(&all);
     let asks_others = all.policies.iter().any(|p| reaches_out(&p.document, around));
-    let mut gate = Gate::new(all, cluster, &lost).with_recall(around.remembered).with_required(places.required);
+    let mut gate =
+        Gate::new(all, cluster, &lost).with_recall(around.remembered).with_required(places.required);
     let link = around.link.as_ref();
     if let Some(map) = config_map(&places.settings, || link?.settings(), &mut problems) {
         let settings = Settings::of(&map);
@@ -235,13 +230,15 @@ fn parse(source: &SourceText) -> Parsed<Policies> {
 
 /// Policies and bindings of Kubernetes that lack the other.
 fn notices(all: &Policies) -> Vec<String> {
-    let is_bound = |kind: &str, name: &str| all.bindings.iter().any(|(of, b)| **of == *kind && *b.policy == *name);
+    let is_bound =
+        |kind: &str, name: &str| all.bindings.iter().any(|(of, b)| **of == *kind && *b.policy == *name);
     let is_there = |kind: &str, name: &str| {
         all.policies.iter().any(|p| p.document.text_at(&["kind"]) == kind && p.name == name)
     };
-    let bindings = all.bindings.iter().filter(|(of, b)| !is_there(of, &b.policy)).map(|(of, b)| {
-        format!("{of}Binding {}: there is no {of} {}, so it has no effect", b.name, b.policy)
-    });
+    let bindings =
+        all.bindings.iter().filter(|(of, b)| !is_there(of, &b.policy)).map(|(of, b)| {
+            format!("{of}Binding {}: there is no {of} {}, so it has no effect", b.name, b.policy)
+        });
     let policies = all.policies.iter().filter_map(|p| {
         let kind = p.document.text_at(&["kind"]);
         let is_native = kind.ends_with("AdmissionPolicy");
@@ -285,7 +282,8 @@ fn parse_objects(source: &SourceText) -> Parsed<Vec<Value>> {
         };
     let name = |o: &Value| {
         let at = |path: &[&str]| o.text_at(path).to_string();
-        [at(&["apiVersion"]), at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"])].join(" ")
+        [at(&["apiVersion"]), at(&["kind"]), at(&["metadata", "namespace"]), at(&["metadata", "name"])]
+            .join(" ")
     };
     let names: HashSet<String> = gives.iter().map(name).collect();
     let is_empty = gives.is_empty();

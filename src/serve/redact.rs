@@ -134,9 +134,9 @@ impl Redactor {
             other => return self.value(&other),
         };
         let path: &str = &operation.path;
-        let is_data = ["/data", "/stringData"].iter().any(|at| {
-            path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        });
+        let is_data = ["/data", "/stringData"]
+            .iter()
+            .any(|at| path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
         let is_applied = path.ends_with(&LAST_APPLIED.replace('/', "~1"));
         if let Some(value) = fields.get("value").cloned() {
             let value = if is_data || is_applied { marked(&value) } else { self.value(&value) };
@@ -217,7 +217,15 @@ mod tests {
             "data":{{"p":"aHVudGVyMg==","q":"YQ=="}},"stringData":{{"s":"plain \"one\""}}}}"#
         );
         let redactor = Redactor::of(&incoming(&object)).unwrap();
-        for text in ["x hunter2 y", "aHVudGVyMg==", "older-one", "applied-one", "plain \"one\"", "{\"s\":\"plain \\\"one\\\"\"}", "key a."] {
+        for text in [
+            "x hunter2 y",
+            "aHVudGVyMg==",
+            "older-one",
+            "applied-one",
+            "plain \"one\"",
+            "{\"s\":\"plain \\\"one\\\"\"}",
+            "key a.",
+        ] {
             let redacted = redactor.text(text);
             assert!(redacted.contains(MARK), "{text}: {redacted}");
             assert!(!redacted.contains("one") && !redacted.contains("hunter2"), "{redacted}");
@@ -233,7 +241,8 @@ mod tests {
             r#"{{"kind":"Secret","data":{{"p":"bmV3ZXI=","r":"bmV3"}},"metadata":{{"labels":{{"l":"v-hunter2","m":"n"}},"annotations":{{"{LAST_APPLIED}":"x"}}}}}}"#
         ))
         .unwrap();
-        let patch: Vec<Value> = diff(&incoming.object("object"), &changed).iter().map(|o| redactor.operation(o)).collect();
+        let patch: Vec<Value> =
+            diff(&incoming.object("object"), &changed).iter().map(|o| redactor.operation(o)).collect();
         let text = crate::value::print::json(&Value::list(patch));
         assert!(!["bmV3", "hunter2", "aHVu", "\"x\""].iter().any(|secret| text.contains(secret)), "{text}");
         assert!(text.contains("\"m\":\"n\"") && text.contains("/data/p"), "{text}");

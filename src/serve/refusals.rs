@@ -163,7 +163,9 @@ mod tests {
         let mut refuse = |reason: &'static str, milliseconds: u64| {
             let refused = Refused { reason, status: 413, text: String::new(), path: "/validate".into() };
             let now = began + Duration::from_millis(milliseconds);
-            take(&mut recent, refused, now, &|r: &Refused, count| written.borrow_mut().push((r.reason, count)));
+            take(&mut recent, refused, now, &|r: &Refused, count| {
+                written.borrow_mut().push((r.reason, count))
+            });
         };
         for milliseconds in [0, 1, 2, 999] {
             refuse("too_large", milliseconds);

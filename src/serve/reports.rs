@@ -79,7 +79,10 @@ impl Reporter {
         let (send, receive) = sync_channel(WAITING);
         let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "ephor".into());
         let writer = Writer { cluster, wanted, host, pending: BTreeMap::new(), counters: counters.clone() };
-        let thread = std::thread::Builder::new().name("reports".into()).stack_size(STACK).spawn(move || writer.run(&receive));
+        let thread = std::thread::Builder::new()
+            .name("reports".into())
+            .stack_size(STACK)
+            .spawn(move || writer.run(&receive));
         Reporter { send: Mutex::new(Some(send)), writer: Mutex::new(thread.ok()), counters }
     }
 

@@ -111,7 +111,8 @@ impl<T> Retained<T> {
         if !established {
             // Places that cannot be read, and of which nothing is in use.
             for (place, loaded) in read {
-                let unreadable = loaded.notices.iter().filter(|n| n.cause == Cause::Unreadable).map(|n| &n.place);
+                let unreadable =
+                    loaded.notices.iter().filter(|n| n.cause == Cause::Unreadable).map(|n| &n.place);
                 let whole = gives_nothing(place, loaded).then_some(place);
                 let is_unknown = |at: &&String| !self.files.keys().any(|name| is_below(name, at));
                 round.current.lost.extend(unreadable.chain(whole).filter(is_unknown).cloned());
@@ -209,8 +210,10 @@ impl<T> Retained<T> {
     /// gone.
     fn missing(&mut self, read: &[(String, Loaded)], round: &mut Round<T>) {
         let there: HashSet<&String> = read.iter().flat_map(|(_, l)| &l.sources).map(|s| &s.name).collect();
-        self.pending.retain(|name, p| there.contains(name) || (p.text.is_none() && self.files.contains_key(name)));
-        let mut missing: Vec<String> = self.files.keys().filter(|name| !there.contains(name)).cloned().collect();
+        self.pending
+            .retain(|name, p| there.contains(name) || (p.text.is_none() && self.files.contains_key(name)));
+        let mut missing: Vec<String> =
+            self.files.keys().filter(|name| !there.contains(name)).cloned().collect();
         missing.sort();
         let mut emptied: HashSet<usize> = HashSet::new();
         for name in missing {
@@ -293,7 +296,8 @@ fn gives_nothing(place: &str, loaded: &Loaded) -> bool {
 
 /// Whether a file is a place, or inside of it.
 fn is_below(name: &str, place: &str) -> bool {
-    name.strip_prefix(place.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    name.strip_prefix(place.trim_end_matches('/'))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

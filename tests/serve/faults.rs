@@ -214,7 +214,11 @@ fn evaluations_that_take_too_long_are_answered_in_time_and_hold_up_nothing_else(
             })
         })
         .collect();
-    until("they are under way", || get(&server, "/metrics").body, |m| m.contains("ephor_requests_running 16"));
+    until(
+        "they are under way",
+        || get(&server, "/metrics").body,
+        |m| m.contains("ephor_requests_running 16"),
+    );
     for path in ["/livez", "/readyz", "/metrics"] {
         let began = Instant::now();
         assert_eq!(get(&server, path).status, 200);
@@ -233,8 +237,7 @@ fn evaluations_that_take_too_long_are_answered_in_time_and_hold_up_nothing_else(
 fn bodies_that_do_not_arrive_take_no_place() {
     let dir = folder(&[("a.yaml", &refusing("latest"))]);
     let server = start(dir.path(), &["--max-in-flight", "4", "--max-connections", "2000"]);
-    let head =
-        "POST /validate HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{";
+    let head = "POST /validate HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{";
     let slow: Vec<TcpStream> = (0..530)
         .map(|_| {
             let mut stream = TcpStream::connect(&server.reviews).unwrap();
@@ -250,7 +253,10 @@ fn bodies_that_do_not_arrive_take_no_place() {
     until(
         "they are given up",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_reviews_refused_total{reason=\"timeout\"}") && m.contains("ephor_bodies_arriving 0"),
+        |m| {
+            m.contains("ephor_reviews_refused_total{reason=\"timeout\"}")
+                && m.contains("ephor_bodies_arriving 0")
+        },
     );
     drop((slow, streams));
 }
@@ -269,7 +275,8 @@ mod http2 {
     pub fn slow_streams(address: &str, count: u32) -> TcpStream {
         // POST, http, then :path, :authority and content-type as literals.
         let mut head = vec![0x83, 0x86];
-        for (index, text) in [(&[0x04][..], "/validate"), (&[0x01], "e"), (&[0x0f, 0x10], "application/json")] {
+        for (index, text) in [(&[0x04][..], "/validate"), (&[0x01], "e"), (&[0x0f, 0x10], "application/json")]
+        {
             head.extend_from_slice(index);
             head.push(u8::try_from(text.len()).unwrap());
             head.extend_from_slice(text.as_bytes());
@@ -291,8 +298,7 @@ fn bytes_of_slow_clients_are_bounded_and_make_way_for_others() {
     let dir = folder(&[("a.yaml", &refusing("latest"))]);
     let limits = ["--max-body-bytes", "8388608", "--max-buffered-bytes", "16777216"];
     let server = start(dir.path(), &limits);
-    let head =
-        "POST /validate HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: 8000000\r\n\r\n";
+    let head = "POST /validate HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: 8000000\r\n\r\n";
     let part = vec![b' '; 3_000_000];
     let slow: Vec<TcpStream> = (0..40)
         .map(|_| {
@@ -344,10 +350,13 @@ fn what_is_refused_before_policies_is_counted_logged_and_audited() {
         assert!(status >= 400, "{reason}");
         let line = format!("ephor_reviews_refused_total{{reason=\"{reason}\"}} 1");
         until(reason, || get(&server, "/metrics").body, |m| m.contains(&line));
-        let lines = || std::fs::read_to_string(&log.path().join("audit.jsonl")).unwrap();
+        let lines = || std::fs::read_to_string(log.path().join("audit.jsonl")).unwrap();
         let text = until(reason, lines, |text| text.contains(&format!("\"reason\":\"{reason}\"")));
         let line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-        assert_eq!((&line["stage"], &line["path"], &line["count"]), (&json!("refused"), &json!(path), &json!(1)));
+        assert_eq!(
+            (&line["stage"], &line["path"], &line["count"]),
+            (&json!("refused"), &json!(path), &json!(1))
+        );
         let logged = || server.log.lock().unwrap().join("\n");
         until(reason, logged, |text| text.contains("WARN") && text.contains(reason));
     }
@@ -442,9 +451,7 @@ spec:
     let path = log.path().join("audit.jsonl");
     let server = start(dir.path(), &["--audit-log", path.to_str().unwrap(), "--log-level", "trace"]);
     let mut secret = review("u", "nginx");
-    let secret_of = |password: &str| {
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "shop"}, "data": {"password": password}})
-    };
+    let secret_of = |password: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "shop"}, "data": {"password": password}});
     let request = &mut secret["request"];
     for key in ["kind", "requestKind"] {
         request[key]["kind"] = json!("Secret");

@@ -45,13 +45,21 @@ fn bindings_and_policies_that_an_api_server_refuses_fail_closed() {
             "[Deny], matchResources: {objectSelector: {matchExpressions: [{key: a, operator: Foo}]}}",
             "not a valid selector operator",
         ),
-        ("[Deny]", "[Deny], matchResources: {resourceRules: [{resources: [pods]}]}", "apiVersions: Required value"),
+        (
+            "[Deny]",
+            "[Deny], matchResources: {resourceRules: [{resources: [pods]}]}",
+            "apiVersions: Required value",
+        ),
         ("[Deny]", "[Deny], paramRef: {name: a}", "spec.paramRef.parameterNotFoundAction: Required value"),
         ("[CREATE]", "[Create]", "operations[0]: Unsupported value: \"Create\""),
         ("operations: [CREATE], ", "", "operations: Required value"),
         ("resources: [pods]", "resources: [pods], scope: Foo", "scope: Unsupported value: \"Foo\""),
         ("  validations: [{expression: 'false', message: never}]\n", "", "spec.validations"),
-        ("  validations", "  matchConditions: [{expression: 'true'}]\n  validations", "matchConditions[0].name"),
+        (
+            "  validations",
+            "  matchConditions: [{expression: 'true'}]\n  validations",
+            "matchConditions[0].name",
+        ),
         ("'false'", "'flase'", "undeclared reference to 'flase'"),
     ] {
         let text = format!("{VALIDATING}---\n{BINDING}");
@@ -62,7 +70,8 @@ fn bindings_and_policies_that_an_api_server_refuses_fail_closed() {
 
 #[test]
 fn a_policy_that_cannot_be_used_and_ignores_errors_is_reported_and_left_out() {
-    let invalid = VALIDATING.replace("[CREATE]", "[Create]").replace("spec:\n", "spec:\n  failurePolicy: Ignore\n");
+    let invalid =
+        VALIDATING.replace("[CREATE]", "[Create]").replace("spec:\n", "spec:\n  failurePolicy: Ignore\n");
     let dir = folder(&format!("{}---\n{invalid}", refusing("latest")));
     let server = start(dir.path(), &[]);
     let ready = get(&server, "/readyz");
@@ -88,7 +97,11 @@ fn an_edit_that_an_api_server_refuses_leaves_the_last_binding_in_use() {
     let dir = folder(&format!("{VALIDATING}---\n{BINDING}"));
     let server = start(dir.path(), &[]);
     assert!(!allows(&server));
-    std::fs::write(dir.path().join("a.yaml"), format!("{VALIDATING}---\n{BINDING}").replace("[Deny]", "[deny]")).unwrap();
+    std::fs::write(
+        dir.path().join("a.yaml"),
+        format!("{VALIDATING}---\n{BINDING}").replace("[Deny]", "[deny]"),
+    )
+    .unwrap();
     until("it is reported", || get(&server, "/readyz").body, |b| b.contains("validationActions[0]"));
     assert!(!allows(&server));
 }
@@ -171,7 +184,8 @@ fn emptied_files_and_folders_keep_their_policies_in_use() {
 #[test]
 fn a_fifo_among_the_policies_is_reported_and_keeps_nothing_waiting() {
     let dir = folder(&refusing("latest"));
-    let make = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    let make =
+        |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
     make(&dir.path().join("b.yaml"));
     let server = start(dir.path(), &[]);
     let ready = get(&server, "/readyz");
@@ -197,7 +211,11 @@ fn requests_are_refused_while_there_are_fewer_policies_than_required() {
     let dir = folder(&refusing("latest"));
     let server = start(dir.path(), &["--require-policies", "2"]);
     let ready = get(&server, "/readyz");
-    assert!(ready.status == 500 && ready.body.contains("1 policies can be evaluated, 2 are required"), "{}", ready.body);
+    assert!(
+        ready.status == 500 && ready.body.contains("1 policies can be evaluated, 2 are required"),
+        "{}",
+        ready.body
+    );
     let response = ask(&server, "/validate", &review("u", "nginx:1"));
     assert_eq!(response["allowed"], false);
     assert_eq!(response["status"]["message"], "1 policies can be evaluated, 2 are required");
@@ -209,7 +227,9 @@ fn requests_are_refused_while_there_are_fewer_policies_than_required() {
 #[test]
 fn paths_that_name_policies_which_are_not_known_are_refused() {
     let of = |name: &str, more: &str| {
-        format!("apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: {name}}}\nspec:\n  failurePolicy: Ignore\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}\n  validations: [{{expression: '{more}'}}]\n")
+        format!(
+            "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: {name}}}\nspec:\n  failurePolicy: Ignore\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}\n  validations: [{{expression: '{more}'}}]\n"
+        )
     };
     let dir = folder(&of("good", "true"));
     std::fs::write(dir.path().join("b.yaml"), of("broken", "nonsense +")).unwrap();
@@ -219,13 +239,24 @@ fn paths_that_name_policies_which_are_not_known_are_refused() {
     for path in ["/vpol/good", "/vpol/good/broken", "/vpol/broken"] {
         assert_eq!(asked(path)["allowed"], true, "{path}");
     }
-    for path in ["/vpol/gone", "/vpol/good/gone", "/mpol/good", "/nvpol/good", "/ivpol/validate/good", "/gpol/good", "/vpol"] {
+    for path in [
+        "/vpol/gone",
+        "/vpol/good/gone",
+        "/mpol/good",
+        "/nvpol/good",
+        "/ivpol/validate/good",
+        "/gpol/good",
+        "/vpol",
+    ] {
         let response = asked(path);
         assert_eq!(response["allowed"], false, "{path}");
         assert!(response["status"]["message"].as_str().unwrap().starts_with("the path names "), "{response}");
     }
     let ready = get(&server, "/readyz").body;
-    assert!(ready.contains("/vpol/good/gone: the path names a ValidatingPolicy that is not known: gone"), "{ready}");
+    assert!(
+        ready.contains("/vpol/good/gone: the path names a ValidatingPolicy that is not known: gone"),
+        "{ready}"
+    );
     let metrics = get(&server, "/metrics").body;
     assert!(metrics.contains("ephor_reviews_refused_total{reason=\"unknown_policy\"} 7"), "{metrics}");
     assert!(!metrics.contains("gone"), "a label of a client's making: {metrics}");

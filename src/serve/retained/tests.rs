@@ -126,7 +126,11 @@ fn a_removed_file_is_given_up_and_a_folder_without_files_is_not() {
     for seconds in [12, 1000] {
         let (all, current) = folder.read(seconds);
         assert_eq!(all, "b");
-        assert!(current.problems.iter().any(|p| p.contains("holds no file any more")), "{:?}", current.problems);
+        assert!(
+            current.problems.iter().any(|p| p.contains("holds no file any more")),
+            "{:?}",
+            current.problems
+        );
     }
     folder.write("c.yaml", "c");
     folder.after(1001);
@@ -154,7 +158,8 @@ fn what_was_never_usable_is_lost_until_it_is() {
 fn what_is_no_regular_file_of_the_folder_is_never_read() {
     let outside = tempfile::tempdir().expect("a folder");
     std::fs::write(outside.path().join("x.yaml"), "x").expect("a file");
-    let link = |to: &Path, folder: &Folder| std::os::unix::fs::symlink(to, folder.path("b.yaml")).expect("a link");
+    let link =
+        |to: &Path, folder: &Folder| std::os::unix::fs::symlink(to, folder.path("b.yaml")).expect("a link");
     let fifo = |folder: &Folder| {
         let made = std::process::Command::new("mkfifo").arg(folder.path("b.yaml")).status();
         assert!(made.expect("mkfifo").success());
