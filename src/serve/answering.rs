@@ -112,25 +112,24 @@ pub async fn answer(state: &Arc<State>, job: Job) -> Result<Response, Undecodabl
         incoming: OnceLock::new(),
         outcome: AtomicU8::new(OPEN),
     });
-    let of = review.clone();
+    // What is decoded is freed where it was made, by whoever evaluates.
+    let evaluated = Arc::downgrade(&review);
     let work = move || {
         let (_running, body) = (running, body);
-        let decoded = decode(&content_type, &body.bytes);
-        // The text is not needed any more, its size still counts.
-        of.decoded(decoded?)
+        review.decoded(decode(&content_type, &body.bytes)?)
     };
     match state.threads.run(slow, due, work).await {
         Done::Result(response) => response,
         Done::Fault(text) => Err(Undecodable::new(500, text)),
-        Done::Late => late(review).await,
+        Done::Late => late(state, evaluated.upgrade()).await,
     }
 }
 
 /// What is answered when time has run out.
-async fn late(review: Arc<Review>) -> Result<Response, Undecodable> {
-    let state = review.state.clone();
+async fn late(state: &State, review: Option<Arc<Review>>) -> Result<Response, Undecodable> {
     state.metrics.late.inc();
     let nothing = || Undecodable::new(504, "there was no time to answer");
+    let Some(review) = review else { return Err(nothing()) };
     let is_decided = review.outcome.swap(LATE, Ordering::AcqRel) == DECIDED;
     let Some(incoming) = review.incoming.get().cloned().filter(|_| !is_decided) else {
         return Err(nothing());

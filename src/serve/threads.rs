@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use prometheus::IntGauge;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
+use tokio::task::{JoinError, JoinHandle};
 
 /// The stack of each thread: values of reviews nest up to [`DEPTH`](crate::admit::incoming::DEPTH) levels. Memory is taken as
 /// far as it is used.
@@ -43,7 +44,9 @@ fn readers() -> usize {
 /// See the module page.
 pub struct Threads {
     reading: Handle,
-    pool: Option<Runtime>,
+    /// The runtime whose blocking threads are the pool; `None` = it has ended.
+    runtime: Option<Runtime>,
+    pool: Handle,
     /// Room for work on threads that read.
     room: Arc<Semaphore>,
     /// Work that is late and still runs.
@@ -68,8 +71,10 @@ impl Threads {
     pub fn start(most: usize, stuck: IntGauge) -> Result<Threads, String> {
         let mut builder = Builder::new_current_thread();
         builder.max_blocking_threads(most.max(1)).thread_keep_alive(IDLE).thread_name("evaluation");
+        let runtime = build(builder)?;
         let room = Arc::new(Semaphore::new(readers() - RESERVED));
-        Ok(Threads { reading: Handle::current(), pool: Some(build(builder)?), room, stuck })
+        let pool = runtime.handle().clone();
+        Ok(Threads { reading: Handle::current(), runtime: Some(runtime), pool, room, stuck })
     }
 
     /// Runs work and waits for it until it is due.
@@ -81,17 +86,18 @@ impl Threads {
     ) -> Done<T> {
         let is_late = Arc::new(AtomicBool::new(false));
         let counted = Counted { is_late: is_late.clone(), stuck: self.stuck.clone() };
-        let mut task = self.spawn(slow, move || {
-            let _counted = counted;
-            work()
+        let task = self.spawn(slow, move || {
+            let counted = counted;
+            // Nobody waits any more for what begins too late.
+            let is_awaited = !counted.is_late.load(Ordering::Acquire);
+            is_awaited.then(work)
         });
-        let done = tokio::time::timeout_at(due.into(), &mut task).await;
+        let done = tokio::time::timeout_at(due.into(), task).await;
         match done {
-            Ok(Ok(result)) => Done::Result(result),
-            Ok(Err(e)) => Done::Fault(e.to_string()),
+            Ok(Ok(Ok(Some(result)))) => Done::Result(result),
+            Ok(Ok(Ok(None))) => Done::Late,
+            Ok(Ok(Err(e)) | Err(e)) => Done::Fault(e.to_string()),
             Err(_) => {
-                // One that never began never will.
-                task.abort();
                 self.stuck.inc();
                 if is_late.swap(true, Ordering::AcqRel) {
                     // It has ended meanwhile.
@@ -107,16 +113,16 @@ impl Threads {
         &self,
         slow: bool,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> tokio::task::JoinHandle<T> {
-        let room = (!slow).then(|| self.room.clone().try_acquire_owned().ok()).flatten();
-        match (room, &self.pool) {
-            (Some(room), _) => self.reading.spawn(async move {
-                let _room = room;
-                work()
-            }),
-            (None, Some(pool)) => pool.spawn_blocking(work),
-            (None, None) => self.reading.spawn_blocking(work),
-        }
+    ) -> JoinHandle<Result<T, JoinError>> {
+        let (room, pool) = (self.room.clone(), self.pool.clone());
+        // On the thread that is at it, as soon as that has nothing else to do.
+        self.reading.spawn(async move {
+            let room = (!slow).then(|| room.try_acquire().ok()).flatten();
+            match room {
+                Some(_room) => Ok(work()),
+                None => pool.spawn_blocking(work).await,
+            }
+        })
     }
 
     /// How much work is late and still runs.
@@ -128,8 +134,8 @@ impl Threads {
 impl Drop for Threads {
     /// Work that never ends keeps nobody waiting.
     fn drop(&mut self) {
-        if let Some(pool) = self.pool.take() {
-            pool.shutdown_background();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
         }
     }
 }

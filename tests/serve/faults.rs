@@ -350,7 +350,7 @@ fn what_is_refused_before_policies_is_counted_logged_and_audited() {
         assert!(status >= 400, "{reason}");
         let line = format!("ephor_reviews_refused_total{{reason=\"{reason}\"}} 1");
         until(reason, || get(&server, "/metrics").body, |m| m.contains(&line));
-        let lines = || std::fs::read_to_string(&log.path().join("audit.jsonl")).unwrap();
+        let lines = || std::fs::read_to_string(log.path().join("audit.jsonl")).unwrap();
         let text = until(reason, lines, |text| text.contains(&format!("\"reason\":\"{reason}\"")));
         let line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
         assert_eq!(
