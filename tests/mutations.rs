@@ -49,7 +49,8 @@ impl Random {
 }
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(dir).into_iter().flatten().map(|e| e.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(dir).into_iter().flatten().map(|e| e.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         match path.is_dir() {
@@ -69,7 +70,13 @@ fn is_policy(v: &Value) -> bool {
 fn corpus() -> (Vec<Value>, Vec<Value>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
-    for dir in ["policies", "conformance", "../shared/conformance/verdicts", "../shared/conformance/engine", "../shared/conformance/admission"] {
+    for dir in [
+        "policies",
+        "conformance",
+        "../shared/conformance/verdicts",
+        "../shared/conformance/engine",
+        "../shared/conformance/admission",
+    ] {
         files(&root.join(dir), &mut paths);
     }
     let mut all: Vec<Value> = Vec::new();
@@ -111,13 +118,50 @@ const POLICIES: [&str; 6] = [
 /// What parts are rarely made of.
 fn odd(random: &mut Random) -> Value {
     const TEXTS: [&str; 44] = [
-        "", " ", "*", "?*", "!*", "a*b*c*d*e*f*g", "null", "true", "-0", "1e400", "99999999999999999999", "1Gi-", "-1h", "0x1p-2", "$(./../name)",
-        "{{}}", "{{ }}", "{{ @ }}", "{{@}}", "{{ request.object }}", "{{request.object.metadata.annotations}}{{request.object.metadata.annotations}}",
-        "{{ {{ request.object.metadata.name }} }}", "\\{{ a }}", "{{- request.object.metadata.name }}", "{{ element }}", "{{ elementIndex }}",
-        "{{ request.object.spec.containers[*].name | sort(@)[0] }}", "{{ to_number('x') }}", "{{ random('[a-z]{3}') }}", "{{ items(request.object, 'k', 'v') }}",
-        "{{ parse_yaml('a: &a [*a]') }}", "{{ time_add('x', 'y') }}", "{{ divide(`1`, `0`) }}", "{{ request.object.spec.containers[?name == 'c'].image }}",
-        "object.spec.containers.map(c, c.name)", "object.metadata.name.matches('(')", "variables.images", "[1, 2].map(x, x / 0)", "\u{0}", "\u{feff}a", "é\u{301}", "a.b/c~0~1",
-        "../../../etc/passwd", "2020-13-45T99:99:99Z",
+        "",
+        " ",
+        "*",
+        "?*",
+        "!*",
+        "a*b*c*d*e*f*g",
+        "null",
+        "true",
+        "-0",
+        "1e400",
+        "99999999999999999999",
+        "1Gi-",
+        "-1h",
+        "0x1p-2",
+        "$(./../name)",
+        "{{}}",
+        "{{ }}",
+        "{{ @ }}",
+        "{{@}}",
+        "{{ request.object }}",
+        "{{request.object.metadata.annotations}}{{request.object.metadata.annotations}}",
+        "{{ {{ request.object.metadata.name }} }}",
+        "\\{{ a }}",
+        "{{- request.object.metadata.name }}",
+        "{{ element }}",
+        "{{ elementIndex }}",
+        "{{ request.object.spec.containers[*].name | sort(@)[0] }}",
+        "{{ to_number('x') }}",
+        "{{ random('[a-z]{3}') }}",
+        "{{ items(request.object, 'k', 'v') }}",
+        "{{ parse_yaml('a: &a [*a]') }}",
+        "{{ time_add('x', 'y') }}",
+        "{{ divide(`1`, `0`) }}",
+        "{{ request.object.spec.containers[?name == 'c'].image }}",
+        "object.spec.containers.map(c, c.name)",
+        "object.metadata.name.matches('(')",
+        "variables.images",
+        "[1, 2].map(x, x / 0)",
+        "\u{0}",
+        "\u{feff}a",
+        "é\u{301}",
+        "a.b/c~0~1",
+        "../../../etc/passwd",
+        "2020-13-45T99:99:99Z",
     ];
     match random.below(14) {
         0 => Value::Null,
@@ -235,7 +279,8 @@ fn run(policies: &[Value], objects: &[Value], random: &mut Random) -> usize {
     let source = SourceText { name: "p.yaml".into(), text: json(&policy) };
     let mut loaded = argument_for(&[source], Reader::Server);
     loaded.bind(Vec::new());
-    let namespace = document::yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {a: b}}}");
+    let namespace =
+        document::yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {a: b}}}");
     let data = Data::new(vec![namespace.unwrap()]);
     let gate = Gate::new(loaded, Arc::new(data), &[]).with_recall(1 << 20);
     let mut results = 0;
@@ -266,7 +311,8 @@ fn run(policies: &[Value], objects: &[Value], random: &mut Random) -> usize {
 
 #[test]
 fn changed_policies_and_objects_neither_panic_nor_take_long() {
-    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |v| v.parse().expect("a number"));
+    let number =
+        |name: &str, default: u64| std::env::var(name).map_or(default, |v| v.parse().expect("a number"));
     let (runs, seed) = (number("EPHOR_MUTATIONS", FEW), number("EPHOR_SEED", 1));
     let (policies, objects) = corpus();
     let (mut results, mut failures) = (0, Vec::new());

@@ -293,7 +293,9 @@ impl<'r> Data<'r> {
         self.loading += 1;
         let result = match self.loading {
             ..=stack::MAX_CHAIN => stack::deep(|| self.load_binding(&binding, fetched, at)),
-            _ => Err(format!("context entries read one another in a chain of more than {}", stack::MAX_CHAIN)),
+            _ => {
+                Err(format!("context entries read one another in a chain of more than {}", stack::MAX_CHAIN))
+            }
         };
         self.loading -= 1;
         self.limit = outer;

@@ -260,7 +260,8 @@ impl Data<'_> {
                 if !self.expansion.substitute(text.len(), nth + depth > 0) || copied > MAX_TEXT {
                     return Err(self.endless(expr, path, TOO_MUCH));
                 }
-                budget::steps(1 + (text.len() >> 8)).map_err(|fault| failed(expr, path, &fault.to_string()))?;
+                budget::steps(1 + (text.len() >> 8))
+                    .map_err(|fault| failed(expr, path, &fault.to_string()))?;
                 let value = self.resolve(query, path)?;
                 if before == variable {
                     return match &value {

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
-use crate::functions::{CelLevel, limits};
 use crate::functions::cel::{self, Call, Charge};
+use crate::functions::{CelLevel, limits};
 use crate::ir::Expr;
 use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::ir::expressions::Lazy;
@@ -533,7 +533,8 @@ fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<
     let call = Call { args, known: invoke.known, cx: env.functions };
     if invoke.function.ahead && env.is_metered() {
         let given: Vec<Option<&Value>> = args.iter().copied().map(Some).collect();
-        let charge = Charge { args: &given, result: None, known: invoke.known, level: env.functions.cel_level };
+        let charge =
+            Charge { args: &given, result: None, known: invoke.known, level: env.functions.cel_level };
         if !env.affords((invoke.function.cost)(&charge)) {
             charge_call(invoke, &given, None, env)?;
         }

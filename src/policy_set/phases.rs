@@ -334,8 +334,7 @@ impl Engine {
 
 /// Verifies the images of a request; an error instead of all results when that exceeds a bound.
 fn verified(policy: &Policy, request: &Request, around: Surroundings<'_>) -> verify::Verified {
-    let (done, excess) =
-        budget::spend(|| verify::policy(policy, rules_of(policy, request), request, around));
+    let (done, excess) = budget::spend(|| verify::policy(policy, rules_of(policy, request), request, around));
     let Some(Excess::Size(text)) = excess else { return done };
     let failed = |r: &RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
     if done.rules.iter().any(failed) {

@@ -199,8 +199,7 @@ impl Drop for Restore {
 
 /// Does something whose rules end at a deadline; `None` = whenever they are ready.
 pub fn until<T>(deadline: Option<Instant>, work: impl FnOnce() -> T) -> T {
-    let _restore =
-        Restore { deadline: DEADLINE.replace(deadline), interrupted: INTERRUPTED.replace(false) };
+    let _restore = Restore { deadline: DEADLINE.replace(deadline), interrupted: INTERRUPTED.replace(false) };
     LEFT.set(0);
     work()
 }

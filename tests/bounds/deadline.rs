@@ -16,7 +16,11 @@ fn in_time(policies: &str, path: &str, object: &str) -> Decision {
     let gate = gate(policies);
     let deadline = Duration::from_millis(300);
     let (decision, took) = answer(&gate, path, object, &Deadline::at(Instant::now() + deadline));
-    assert!(took >= deadline, "it took only {took:?}: nothing was interrupted\n{policies}\n{:?}", decision.answer.denial);
+    assert!(
+        took >= deadline,
+        "it took only {took:?}: nothing was interrupted\n{policies}\n{:?}",
+        decision.answer.denial
+    );
     // Tests are not optimised, and run side by side.
     assert!(took < deadline + Duration::from_secs(3), "{took:?}\n{policies}");
     decision
@@ -32,7 +36,9 @@ fn slow_rules() -> Vec<String> {
         )
     };
     let each = |inner: &str| {
-        format!("validate:\n  failureAction: Enforce\n  message: m\n  foreach:\n  - list: \"{LIST}\"\n{inner}")
+        format!(
+            "validate:\n  failureAction: Enforce\n  message: m\n  foreach:\n  - list: \"{LIST}\"\n{inner}"
+        )
     };
     let nothing = "{any: [{key: a, operator: Equals, value: b}]}";
     vec![
@@ -57,8 +63,16 @@ fn slow_rules_are_interrupted_and_the_failure_policy_decides() {
         let decision = in_time(&cluster_policy("Fail", &rule), "/validate", &long(50_000));
         let denial = decision.answer.denial.unwrap_or_else(|| panic!("{rule}"));
         assert_eq!(denial.code, 504, "{rule}: {}", denial.message);
-        assert!(denial.message.contains("no time to evaluate policies that must not be left out: p"), "{}", denial.message);
-        assert_eq!(decision.outcomes.results().count(), 0, "a rule that was interrupted has no result: {rule}");
+        assert!(
+            denial.message.contains("no time to evaluate policies that must not be left out: p"),
+            "{}",
+            denial.message
+        );
+        assert_eq!(
+            decision.outcomes.results().count(),
+            0,
+            "a rule that was interrupted has no result: {rule}"
+        );
         let decision = in_time(&cluster_policy("Ignore", &rule), "/validate", &long(50_000));
         assert!(decision.answer.denial.is_none(), "{rule}");
     }
@@ -79,7 +93,8 @@ fn rules_before_the_one_that_is_interrupted_keep_their_results() {
 #[test]
 fn policies_behind_the_one_that_is_interrupted_are_left_out_by_their_failure_policy() {
     let slow = cluster_policy("Ignore", &slow_rules().remove(2)).replace("name: p}", "name: a}");
-    let other = cluster_policy("Fail", "validate: {failureAction: Enforce, message: m, pattern: {data: {y: b}}}");
+    let other =
+        cluster_policy("Fail", "validate: {failureAction: Enforce, message: m, pattern: {data: {y: b}}}");
     let decision = in_time(&format!("{slow}\n---\n{other}"), "/validate", &long(50_000));
     let denial = decision.answer.denial.expect("a refusal");
     assert_eq!(denial.code, 504);
@@ -108,8 +123,12 @@ fn slow_expressions_are_interrupted() {
 #[test]
 fn slow_changes_are_interrupted_and_change_nothing() {
     for change in [
-        format!("foreach: [{{list: \"{LIST}\", patchStrategicMerge: {{data: {{\"k{{{{elementIndex}}}}\": \"{{{{element}}}}\"}}}}}}]"),
-        format!("foreach: [{{list: \"{LIST}\", foreach: [{{list: \"{LIST}\", patchStrategicMerge: {{data: {{y: b}}}}}}]}}]"),
+        format!(
+            "foreach: [{{list: \"{LIST}\", patchStrategicMerge: {{data: {{\"k{{{{elementIndex}}}}\": \"{{{{element}}}}\"}}}}}}]"
+        ),
+        format!(
+            "foreach: [{{list: \"{LIST}\", foreach: [{{list: \"{LIST}\", patchStrategicMerge: {{data: {{y: b}}}}}}]}}]"
+        ),
     ] {
         let rule = format!("mutate:\n  {change}");
         let decision = in_time(&cluster_policy("Fail", &rule), "/mutate", &long(50_000));
@@ -121,7 +140,8 @@ fn slow_changes_are_interrupted_and_change_nothing() {
 
 #[test]
 fn slow_policies_of_kubernetes_are_interrupted() {
-    let expression = "object.data.x.split(',').map(x, object.data.x.split(',').map(y, x + y).size()).size() >= 0";
+    let expression =
+        "object.data.x.split(',').map(x, object.data.x.split(',').map(y, x + y).size()).size() >= 0";
     for (failure, denied) in [("Fail", true), ("Ignore", false)] {
         let policies: Vec<String> = (0..40)
             .map(|n| {

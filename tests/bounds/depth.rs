@@ -73,7 +73,12 @@ fn the_highest_expressions_are_evaluated_on_a_small_stack() {
             let rest = format!(
                 "validate:\n  failureAction: Enforce\n  message: m\n  deny: {{conditions: {{any: [{{key: \"{{{{ {text} }}}}\", operator: Equals, value: b}}]}}}}"
             );
-            answer(&any_gate(&cluster_policy("Fail", &rest)), "/validate", &config_map("{\"y\": \"b\"}"), &Deadline::never());
+            answer(
+                &any_gate(&cluster_policy("Fail", &rest)),
+                "/validate",
+                &config_map("{\"y\": \"b\"}"),
+                &Deadline::never(),
+            );
         }
         for text in [
             format!("{}object.data.y{} == 'b'", "(".repeat(depth), ")".repeat(depth)),

@@ -34,7 +34,9 @@ fn texts() -> Vec<Value> {
         many("%s", 1 << 15),
         many(":", 1 << 15),
         many("{{a}}", 1 << 17),
-        Value::from("a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e]"),
+        Value::from(
+            "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e]",
+        ),
     ];
     all.extend(["", "a", ",", "json.Json"].map(Value::from));
     all
@@ -64,7 +66,8 @@ fn laughs() -> Value {
 
 fn objects() -> Vec<Value> {
     let long: Map = (0..20_000).map(|i| (format!("k{i}").into(), Value::from("v"))).collect();
-    let holder: Map = [("a".into(), laughs()), ("b".into(), Value::from("a".repeat(1 << 17)))].into_iter().collect();
+    let holder: Map =
+        [("a".into(), laughs()), ("b".into(), Value::from("a".repeat(1 << 17)))].into_iter().collect();
     vec![Value::Map(long), Value::Map(holder), Value::Map(Map::new())]
 }
 
@@ -85,7 +88,19 @@ fn checked(name: &str, args: &dyn Fn() -> String, call: impl FnOnce() -> Result<
     let (_, excess) = budget::until(Some(start + DEADLINE), || budget::spend(call));
     let took = start.elapsed();
     assert!(took < LONGEST, "{name}: {took:?} on {}", args());
-    let compares = ["contains", "label_match", "_==_", "_!=_", "@equalsDeclared", "@differsFromDeclared", "@in", "indexOf", "lastIndexOf", "@indexOfWithin", "@lastIndexOfWithin"];
+    let compares = [
+        "contains",
+        "label_match",
+        "_==_",
+        "_!=_",
+        "@equalsDeclared",
+        "@differsFromDeclared",
+        "@in",
+        "indexOf",
+        "lastIndexOf",
+        "@indexOfWithin",
+        "@lastIndexOfWithin",
+    ];
     assert!(excess != Some(Excess::Time) || compares.contains(&name), "{name}: interrupted on {}", args());
 }
 
@@ -111,7 +126,9 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
             let args: Vec<Value> = pools
                 .iter()
                 .enumerate()
-                .filter_map(|(i, pool)| pool.get((turn + i * (1 + turn / most.max(1)) * 3) % pool.len().max(1)).cloned())
+                .filter_map(|(i, pool)| {
+                    pool.get((turn + i * (1 + turn / most.max(1)) * 3) % pool.len().max(1)).cloned()
+                })
                 .collect();
             let given: Vec<Arg<'_>> = args.iter().map(|v| Arg::Value(Cow::Borrowed(v))).collect();
             checked(function.name, &|| shown(&args), || functions::call(function, &cx, &given));
@@ -123,7 +140,14 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
 fn no_function_of_cel_takes_long_or_much_memory() {
     // Those that take as long as they cost are not called when that is more than may be spent.
     let is_called = |f: &&cel::Function| !f.ahead && !matches!(f.name, "check");
-    let all: Vec<Value> = [texts(), lists(), objects(), vec![Value::Int(i64::MAX), Value::Int(1), Value::Int(-1), Value::UInt(7), Value::Bool(true)], numbers()].concat();
+    let all: Vec<Value> = [
+        texts(),
+        lists(),
+        objects(),
+        vec![Value::Int(i64::MAX), Value::Int(1), Value::Int(-1), Value::UInt(7), Value::Bool(true)],
+        numbers(),
+    ]
+    .concat();
     let cx = Context { cel_level: CelLevel::V26, ..Context::default() };
     let known = Known { member: true, one_form: true, walked: true, prepared: false };
     let ints = [Value::Int(0), Value::Int(2), Value::Int(i64::MAX)];

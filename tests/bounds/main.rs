@@ -33,7 +33,8 @@ fn any_gate(policies: &str) -> Gate {
     let mut loaded = load::argument_for(&[source], Reader::Server);
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
     loaded.bind(Vec::new());
-    let namespace = ephor::document::yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: default}}");
+    let namespace =
+        ephor::document::yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: default}}");
     Gate::new(loaded, Arc::new(Data::new(vec![namespace.unwrap()])), &[]).with_recall(64 << 20)
 }
 

@@ -20,8 +20,12 @@ fn texts_of_cel_that_grow_without_end_are_errors() {
         "object.data.x.replace('a', object.data.x) == '' || true",
         "[1].exists(i, object.data.x.replace('a', object.data.x) == '') || [1].all(i, i == 1)",
     ] {
-        let (_, text) = refusal(&validating_policy(&[], expression), &big()).unwrap_or_else(|| panic!("{expression}"));
-        assert!(text.contains("result is too large") || text.contains("cost limit exceeded"), "{expression}: {text}");
+        let (_, text) =
+            refusal(&validating_policy(&[], expression), &big()).unwrap_or_else(|| panic!("{expression}"));
+        assert!(
+            text.contains("result is too large") || text.contains("cost limit exceeded"),
+            "{expression}: {text}"
+        );
     }
 }
 
@@ -47,11 +51,16 @@ fn texts_of_jmespath_that_grow_without_end_are_errors_that_nothing_absorbs() {
         "replace_all(request.object.data.x, 'a', request.object.data.x) || 'x'",
         "split(request.object.data.x, '')[*].[replace_all(@, 'a', 'b'), $.request] | length(@) | to_string(@)",
     ] {
-        for loop_of in ["", "  foreach:\n  - list: \"[`1`]\"\n    preconditions: {any: [{key: \"KEY\", operator: Equals, value: x}]}\n"] {
+        for loop_of in [
+            "",
+            "  foreach:\n  - list: \"[`1`]\"\n    preconditions: {any: [{key: \"KEY\", operator: Equals, value: x}]}\n",
+        ] {
             let key = key.replace("$.request", "request");
             let condition = format!("{{any: [{{key: \"{{{{ {key} }}}}\", operator: Equals, value: x}}]}}");
             let rest = match loop_of {
-                "" => format!("validate:\n  failureAction: Enforce\n  message: m\n  deny: {{conditions: {condition}}}"),
+                "" => format!(
+                    "validate:\n  failureAction: Enforce\n  message: m\n  deny: {{conditions: {condition}}}"
+                ),
                 text => format!(
                     "validate:\n  failureAction: Enforce\n  message: m\n{}    deny: {{conditions: {{any: [{{key: a, operator: Equals, value: b}}]}}}}",
                     text.replace("KEY", &format!("{{{{ {key} }}}}"))
@@ -69,8 +78,11 @@ fn texts_of_jmespath_that_grow_without_end_are_errors_that_nothing_absorbs() {
 
 #[test]
 fn many_texts_of_one_rule_count_together() {
-    let entries: Vec<String> =
-        (0..2000).map(|i| format!("- {{name: c{i}, variable: {{value: \"{{{{ to_upper(request.object.data.x) }}}}\"}}}}")).collect();
+    let entries: Vec<String> = (0..2000)
+        .map(|i| {
+            format!("- {{name: c{i}, variable: {{value: \"{{{{ to_upper(request.object.data.x) }}}}\"}}}}")
+        })
+        .collect();
     let used: Vec<String> = (0..2000).map(|i| format!("{{{{ length(c{i}) }}}}")).collect();
     let rest = format!(
         "context:\n{}\nvalidate:\n  failureAction: Enforce\n  message: m\n  deny: {{conditions: {{any: [{{key: \"{}\", operator: Equals, value: x}}]}}}}",
@@ -84,8 +96,13 @@ fn many_texts_of_one_rule_count_together() {
 #[test]
 fn a_rule_of_a_policy_that_fails_open_is_reported_as_an_error() {
     let rest = "validate:\n  failureAction: Enforce\n  message: m\n  deny: {conditions: {any: [{key: \"{{ replace_all(request.object.data.x, 'a', request.object.data.x) || 'x' }}\", operator: Equals, value: y}]}}";
-    let (decision, _) = answer(&gate(&cluster_policy("Ignore", rest)), "/validate", &big(), &Deadline::never());
+    let (decision, _) =
+        answer(&gate(&cluster_policy("Ignore", rest)), "/validate", &big(), &Deadline::never());
     assert!(decision.answer.denial.is_none());
-    let told: Vec<String> = decision.outcomes.results().map(|(_, r)| format!("{:?} {}", r.status, r.message)).collect();
-    assert!(told.len() == 1 && told[0].starts_with("Error") && told[0].contains("result is too large"), "{told:?}");
+    let told: Vec<String> =
+        decision.outcomes.results().map(|(_, r)| format!("{:?} {}", r.status, r.message)).collect();
+    assert!(
+        told.len() == 1 && told[0].starts_with("Error") && told[0].contains("result is too large"),
+        "{told:?}"
+    );
 }

@@ -33,7 +33,12 @@ fn refused_at_once(policy: &str, object: &str) -> String {
 #[test]
 fn a_variable_whose_value_holds_it_twice_is_an_error() {
     for key in [format!("x {NOTE}"), format!("{NOTE} x {NOTE}"), format!("{NOTE}{NOTE}")] {
-        for value in [format!("{NOTE}{NOTE}"), NOTE.to_string(), format!("{NOTE} and {NOTE}"), "{{ request.object.data.note }}".into()] {
+        for value in [
+            format!("{NOTE}{NOTE}"),
+            NOTE.to_string(),
+            format!("{NOTE} and {NOTE}"),
+            "{{ request.object.data.note }}".into(),
+        ] {
             let text = refused_at_once(&deny(&key), &note(&value));
             assert!(text.contains("the variable expands to itself"), "{key} {value}: {text}");
         }
@@ -43,7 +48,12 @@ fn a_variable_whose_value_holds_it_twice_is_an_error() {
 #[test]
 fn variables_whose_values_hold_each_other_are_an_error() {
     let [a, b] = ["{{request.object.data.note}}", "{{request.object.data.other}}"];
-    for (times, text) in [(1, "expand to themselves"), (2, "expands to itself"), (5, "expands to itself"), (1000, "expands to itself")] {
+    for (times, text) in [
+        (1, "expand to themselves"),
+        (2, "expands to itself"),
+        (5, "expands to itself"),
+        (1000, "expands to itself"),
+    ] {
         let object = config_map(&format!(
             r#"{{"note": "{}", "other": "{}"}}"#,
             format!("{b} ").repeat(times),
@@ -72,14 +82,30 @@ fn an_object_that_holds_its_own_variable_is_an_error() {
 #[test]
 fn no_loop_precondition_or_message_forgives_a_variable_that_expands_to_itself() {
     let object = config_map(r#"{"note": "{{element}}{{element}}", "ok": "ok"}"#);
-    let of = |rest: &str| cluster_policy("Fail", &format!("validate:\n  failureAction: Enforce\n  message: \"m {NOTE}\"\n  foreach:\n  - list: \"values(request.object.data)\"\n    {rest}"));
+    let of = |rest: &str| {
+        cluster_policy(
+            "Fail",
+            &format!(
+                "validate:\n  failureAction: Enforce\n  message: \"m {NOTE}\"\n  foreach:\n  - list: \"values(request.object.data)\"\n    {rest}"
+            ),
+        )
+    };
     let conditions = "{any: [{key: \"x {{element}}\", operator: Equals, value: y}]}";
-    let text = refused_at_once(&of(&format!("preconditions: {conditions}\n    deny: {{conditions: {conditions}}}")), &object);
+    let text = refused_at_once(
+        &of(&format!("preconditions: {conditions}\n    deny: {{conditions: {conditions}}}")),
+        &object,
+    );
     assert!(text.contains("the variable expands to itself"), "{text}");
     let text = refused_at_once(&of(&format!("deny: {{conditions: {conditions}}}")), &object);
     assert!(text.contains("the variable expands to itself"), "{text}");
-    let with_default = "context: [{name: c, variable: {value: \"x {{element}}\", jmesPath: \"@\", default: y}}]";
-    let text = refused_at_once(&of(&format!("{with_default}\n    deny: {{conditions: {{any: [{{key: \"{{{{c}}}}\", operator: Equals, value: z}}]}}}}")), &object);
+    let with_default =
+        "context: [{name: c, variable: {value: \"x {{element}}\", jmesPath: \"@\", default: y}}]";
+    let text = refused_at_once(
+        &of(&format!(
+            "{with_default}\n    deny: {{conditions: {{any: [{{key: \"{{{{c}}}}\", operator: Equals, value: z}}]}}}}"
+        )),
+        &object,
+    );
     assert!(text.contains("the variable expands to itself"), "{text}");
 }
 
@@ -109,7 +135,10 @@ fn values_that_hold_other_variables_are_filled_in() {
             r#"{{"note": "{{{{request.object.data.middle}}}}{{{{request.object.data.middle}}}}", "middle": "<{{{{request.object.data.last}}}}>", "last": "{other}"}}"#
         ))
     };
-    let policy = deny(NOTE).replace("value: ok", "value: \"<k><k>\"").replace(NOTE, &format!(" {NOTE}")).replace("\"<k>", "\" <k>");
+    let policy = deny(NOTE)
+        .replace("value: ok", "value: \"<k><k>\"")
+        .replace(NOTE, &format!(" {NOTE}"))
+        .replace("\"<k>", "\" <k>");
     assert_eq!(refusal(&policy, &object("k")), None);
     assert!(refusal(&policy, &object("l")).is_some());
 }

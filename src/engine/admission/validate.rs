@@ -5,8 +5,8 @@ use crate::functions::Context;
 use crate::ir::admission::{Admission, AdmissionBody, Annotation, Demand, OnFailure, PolicyBinding};
 use crate::ir::expressions::Source;
 use crate::matching::constraints::Accepted;
-use crate::value::print::write_json_string;
 use crate::value::budget::{self, Excess};
+use crate::value::print::write_json_string;
 use crate::value::{Fault, Map, Str, Value};
 
 use super::convert::converted;

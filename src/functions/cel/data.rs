@@ -262,7 +262,8 @@ pub fn plain(v: &Value) -> Result<Value, String> {
         Value::Duration(d) => Value::Int(*d),
         Value::List(items) => Value::list(stack::deep(|| items.iter().map(plain).collect::<Result<_, _>>())?),
         Value::Map(m) => {
-            let entries = || m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect::<Result<Map, String>>();
+            let entries =
+                || m.iter().map(|(k, v)| Ok((k.clone(), plain(v)?))).collect::<Result<Map, String>>();
             Value::Map(stack::deep(entries)?)
         }
         Value::Object(o) => match &**o {
