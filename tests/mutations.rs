@@ -316,16 +316,22 @@ fn changed_policies_and_objects_neither_panic_nor_take_long() {
     let (runs, seed) = (number("EPHOR_MUTATIONS", FEW), number("EPHOR_SEED", 1));
     let (policies, objects) = corpus();
     let (mut results, mut failures) = (0, Vec::new());
-    for n in 0..runs {
+    for n in number("EPHOR_FIRST", 0)..runs {
         let own = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(n.wrapping_mul(2) + 1) | 1;
         let start = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(|| run(&policies, &objects, &mut Random(own))));
         let took = start.elapsed();
-        match result {
-            Ok(count) if took < LONGEST => results += count,
-            Ok(_) => failures.push(format!("run {n} of seed {seed} took {took:?}")),
-            Err(_) => failures.push(format!("run {n} of seed {seed} panicked")),
-        }
+        let failure = match result {
+            Ok(count) if took < LONGEST => {
+                results += count;
+                continue;
+            }
+            Ok(_) => format!("run {n} of seed {seed} took {took:?}"),
+            Err(_) => format!("run {n} of seed {seed} panicked"),
+        };
+        // A long run shows what it finds at once.
+        eprintln!("{failure}");
+        failures.push(failure);
     }
     println!("{runs} of {} policies on {} objects: {results} results", policies.len(), objects.len());
     assert!(failures.is_empty(), "{failures:#?}");
