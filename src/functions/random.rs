@@ -14,6 +14,8 @@ use crate::value::{Fault, Value, budget};
 
 /// Repetitions that `*`, `+` and `{n,}` may add.
 const MAX_REPEAT: u32 = 4096;
+/// Bytes that a pattern may have.
+const MAX_PATTERN: usize = 64 << 10;
 /// Characters after which repeats end early.
 const MAX_LENGTH: usize = 1 << 20;
 
@@ -22,6 +24,9 @@ pub(super) fn random(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     let pattern = text(args, 0);
     if pattern.is_empty() {
         return Err(Fault::new("no pattern provided"));
+    }
+    if pattern.len() > MAX_PATTERN {
+        return Err(Fault::new("error parsing regexp: expression too large"));
     }
     let translated = translate(pattern, Dialect::Plain).map_err(Fault::new)?;
     let hir = regex_syntax::ParserBuilder::new()

@@ -14,7 +14,7 @@ use super::args::{failure, text};
 use super::go_syntax::{Dialect, translate};
 use super::strings::text_or_number;
 use super::{Arg, Context, limits};
-use crate::value::{Fault, Value};
+use crate::value::{Fault, Value, budget};
 
 type Answer = Result<Value, Fault>;
 
@@ -60,6 +60,21 @@ pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, String> {
     Ok(own)
 }
 
+/// How many bytes of a text times bytes of a pattern a search may take: at worst it looks at each pair.
+const MOST_PAIRS: usize = 1 << 30;
+
+/// Whether a pattern may be looked for in a text.
+///
+/// # Errors
+/// It may not: both are too long.
+pub fn searchable(pattern: &str, text: &str) -> Result<(), Fault> {
+    let pairs = pattern.len().saturating_mul(text.len());
+    if pairs > MOST_PAIRS {
+        return Err(budget::refuse("the regular expression is too long for such a text"));
+    }
+    budget::steps(pairs >> 12)
+}
+
 /// The same for all threads.
 fn shared(pattern: &str) -> Result<Arc<Compiled>, String> {
     if let Some(found) = CACHE.read().ok().and_then(|cache| cache.get(pattern).cloned()) {
@@ -95,11 +110,13 @@ fn compile(pattern: &str) -> Result<Compiled, String> {
 
 pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> Answer {
     let pattern = compiled(text(args, 0)).map_err(Fault::new)?;
+    searchable(text(args, 0), text(args, 1))?;
     Ok(Value::Bool(pattern.regex.is_match(&text_or_number(args, 1))))
 }
 
 pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
     let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all", e))?;
+    searchable(text(args, 0), text(args, 1))?;
     let template = text_or_number(args, 2);
     replace(&pattern.regex, &text_or_number(args, 1), |out, captures| {
         expand(out, &template, captures, &pattern.names)
@@ -108,6 +125,7 @@ pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
 
 pub(super) fn regex_replace_all_literal(_: &Context, args: &[Arg<'_>]) -> Answer {
     let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all_literal", e))?;
+    searchable(text(args, 0), text(args, 1))?;
     let replacement = text_or_number(args, 2);
     replace(&pattern.regex, &text_or_number(args, 1), |out, _| {
         out.push_str(&replacement);

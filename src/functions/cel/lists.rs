@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::operators::order;
 use super::pattern_sort::sorted_positions;
 use super::{Call, Given, fault, given};
-use crate::functions::CelLevel;
-use crate::value::{List, Value, budget, stack};
+use crate::functions::{CelLevel, limits};
+use crate::value::{Fault, List, Value, budget, stack};
 
 fn items<'a>(call: &Call<'a>, at: usize) -> Option<&'a [Value]> {
     call.arg(at).as_list()
@@ -144,17 +144,20 @@ pub fn flatten(call: &Call<'_>) -> Given {
         return fault("level must be non-negative");
     }
     let mut out = Vec::new();
-    flatten_into(&mut out, items, depth);
-    Some(Ok(Value::list(out)))
+    Some(flatten_into(&mut out, items, depth).map(|()| Value::list(out)))
 }
 
-fn flatten_into(out: &mut Vec<Value>, items: &[Value], depth: i64) {
+fn flatten_into(out: &mut Vec<Value>, items: &[Value], depth: i64) -> Result<(), Fault> {
     for item in items {
         match item {
-            Value::List(inner) if depth > 0 => stack::deep(|| flatten_into(out, inner, depth - 1)),
+            Value::List(inner) if depth > 0 => {
+                budget::step()?;
+                stack::deep(|| flatten_into(out, inner, depth - 1))?;
+            }
             item => out.push(item.clone()),
         }
     }
+    limits::items_of(out.len())
 }
 
 /// The reference's own name for a kind.

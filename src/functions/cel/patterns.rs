@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use super::{Call, Given, fault, given};
+use crate::functions::limits;
 use crate::functions::regex::{self, Compiled};
 use crate::value::quote::quote;
 use crate::value::{Fault, Object, Value};
@@ -13,7 +14,8 @@ use crate::value::{Fault, Object, Value};
 /// The text and the compiled pattern.
 fn pattern<'v>(call: &Call<'v>) -> Option<(&'v str, Result<Rc<Compiled>, Fault>)> {
     let (text, pattern) = (call.text(0)?, call.text(1)?);
-    Some((text, regex::compiled(pattern).map_err(|e| Fault::new(e.to_string()))))
+    let compiled = regex::compiled(pattern).map_err(Fault::new);
+    Some((text, regex::searchable(pattern, text).and(compiled)))
 }
 
 /// The same with at most one group.
@@ -79,6 +81,9 @@ pub fn replace(call: &Call<'_>) -> Given {
         if let Err(why) = write(&mut out, by, &captures) {
             return fault(why);
         }
+        if let Err(fault) = limits::text_of(out.len()) {
+            return Some(Err(fault));
+        }
         end = whole.end();
     }
     out.push_str(text.get(end..).unwrap_or_default());
@@ -109,6 +114,7 @@ fn write(out: &mut String, by: &str, captures: &::regex::Captures<'_>) -> Result
                     ));
                 }
                 out.push_str(captures.get(group).map_or("", |m| m.as_str()));
+                limits::text_of(out.len()).map_err(|fault| fault.to_string())?;
             }
         }
     }

@@ -51,6 +51,9 @@ pub fn matches(call: &Call<'_>) -> Given {
         Ok(texts) => texts,
         Err(given) => return given,
     };
+    if let Err(fault) = regex::searchable(pattern, text) {
+        return Some(Err(fault));
+    }
     match regex::compiled(pattern) {
         Ok(compiled) => given(compiled.regex.is_match(text)),
         Err(e) => fault(e),
@@ -245,7 +248,10 @@ pub fn quote(call: &Call<'_>) -> Given {
 /// `find`, `findAll`
 fn searched(call: &Call<'_>) -> Option<Result<std::rc::Rc<regex::Compiled>, crate::value::Fault>> {
     let pattern = match two(call) {
-        Ok((_, pattern)) => pattern,
+        Ok((text, pattern)) => match regex::searchable(pattern, text) {
+            Ok(()) => pattern,
+            Err(fault) => return Some(Err(fault)),
+        },
         Err(_) => return fault("no such overload"),
     };
     match regex::compiled(pattern) {

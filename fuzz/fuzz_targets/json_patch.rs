@@ -1,0 +1,20 @@
+//! A document and a JSON patch: running it must end, without a panic; so must merging the patch and telling both apart.
+#![no_main]
+use ephor::document::json;
+use ephor::patch::{apply, diff, merge};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let (document, patch) = text.split_once('\n').unwrap_or((r#"{"a":{"b":[1,{"c":2}]},"d":"e"}"#, text));
+    let (Ok(document), Ok(patch)) = (json::parse(document), json::parse(patch)) else { return };
+    if let Some(operations) = patch.as_list() {
+        let _ = apply::apply_in_order(&document, operations);
+        let decoded: Result<Vec<_>, _> = operations.iter().map(ephor::patch::operation::operation).collect();
+        if let Ok(operations) = decoded {
+            let _ = apply::apply(&document, &operations);
+        }
+    }
+    let _ = merge::merge(&document, &patch);
+    let changes = diff::diff(&document, &patch);
+    assert!(apply::apply(&document, &changes).is_err() || !changes.is_empty() || document.json_eq(&patch));
+});
