@@ -286,6 +286,8 @@ fn webhook_configurations_are_simulated_and_written() {
             200,
             r#"{"resources":[{"name":"validatingwebhookconfigurations","kind":"ValidatingWebhookConfiguration"},{"name":"mutatingwebhookconfigurations","kind":"MutatingWebhookConfiguration"}]}"#,
         ),
+        (&format!("{MUTATING}?fieldManager=ephor"), 201, "{}"),
+        (&format!("{MUTATING}?fieldManager=ephor").replace("mutating", "validating"), 201, "{}"),
     ]);
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop}\n";
     let map = pod.replace("Pod", "ConfigMap");
@@ -305,7 +307,7 @@ fn webhook_configurations_are_simulated_and_written() {
     assert!(ran.out.ends_with("not called:\n  ephor-resource-validating-webhook-cfg/validate.ephor.svc-fail: no rule is for the request's resource\n"), "{}", ran.out);
     let ran = files.run(&["webhook-config", "p.yaml", "--apply", "--kubeconfig", "config"]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
-    let written: Vec<String> = server.seen().into_iter().filter(|r| r.starts_with("PATCH")).collect();
+    let written: Vec<String> = server.seen().into_iter().filter(|r| r.starts_with("POST")).collect();
     assert_eq!(written.len(), 2, "{written:?}");
 }
 

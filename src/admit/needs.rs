@@ -29,18 +29,21 @@ impl Offers {
     }
 }
 
+/// Whether it is met, what it is, and which policies have it.
+type Need = (bool, &'static str, fn(&Policy) -> bool);
+
 /// How many policies a line names.
 const NAMED: usize = 5;
 
 /// A line for each thing that policies need and the server does not offer.
 pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy> + Clone, offers: Offers) -> Vec<String> {
-    let needs: [(bool, &str, fn(&Policy) -> bool); 4] = [
+    let needs: [Need; 4] = [
         (offers.namespaces, "rules match by the labels of namespaces", by_namespace_labels),
         (offers.namespaces, "expressions of rules read namespaces", reads_namespaces),
         (offers.roles, "rules match by roles", by_roles),
         (offers.params, "rules have parameters", has_params),
     ];
-    let line = |(offered, what, needed): (bool, &str, fn(&Policy) -> bool)| {
+    let line = |(offered, what, needed): Need| {
         if offered {
             return None;
         }
@@ -111,23 +114,61 @@ pub(super) fn is_for_kind(rule: &Rule, target: &Target) -> bool {
 /// What requests on the ephemeral containers of a Pod are sent to.
 const EPHEMERAL: &str = "ephemeralcontainers";
 
-/// Whether the reference looks a policy up for the resource and subresource of the target. Rules on Pods match their
-/// ephemeral containers whatever subresource they name, but only a policy with a rule on Pods themselves, or on this
-/// subresource, is found for them.
+/// Whether the reference looks a policy up for the resource and subresource of the target. Once found, its rules match
+/// more: those on Pods the ephemeral containers of Pods whatever subresource they name, those on `Kind/*` the kind itself.
 pub(super) fn is_found_for(policy: &Policy, target: &Target) -> bool {
-    if &*target.subresource != EPHEMERAL || policy.is_review() {
-        return true;
-    }
-    let fits = |k: &KindPattern| {
-        k.kind.matches(&target.kind) && (k.subresource.matches("") || k.subresource.matches(EPHEMERAL))
+    let found: fn(&KindPattern) -> bool = match &*target.subresource {
+        "" => is_for_resources,
+        EPHEMERAL => |k| k.subresource.matches("") || k.subresource.matches(EPHEMERAL),
+        _ => return true,
     };
-    let found = |f: &Filter| f.kinds.is_empty() || f.kinds.iter().any(fits);
-    policy.rules_for(&target.kind).iter().any(|rule| rule.when.filters().iter().any(found))
+    let fits = |k: &KindPattern| k.kind.matches(&target.kind) && found(k);
+    let reaches = |f: &Filter| f.kinds.is_empty() || f.kinds.iter().any(fits);
+    policy.is_review()
+        || policy.rules_for(&target.kind).iter().any(|rule| rule.when.filters().iter().any(reaches))
 }
 
-/// When rules are asked, with what else tells which policies are found.
-pub(super) fn moment(target: &Target, when: &'static str, ephemeral: &'static str) -> &'static str {
-    if &*target.subresource == EPHEMERAL { ephemeral } else { when }
+/// Whether a kind selector names resources, and not subresources alone: `Pod` and `*/*` do, `Pod/*` does not.
+fn is_for_resources(k: &KindPattern) -> bool {
+    let names_none = k.subresource.matches("") && !k.subresource.matches(EPHEMERAL);
+    let any_kind = k.kind.matches("*") && k.kind.matches("");
+    names_none || (any_kind && k.subresource.matches(""))
+}
+
+/// Names of what is evaluated before an answer and after it; each for requests on ephemeral containers or others, of
+/// which the labels of the namespace, the roles of the user are not known. Results that are kept are told apart by it.
+const MOMENTS: [[&str; 8]; 2] = [
+    [
+        "before",
+        "before, roles unknown",
+        "before, namespace unknown",
+        "before, namespace and roles unknown",
+        "before, ephemeral containers",
+        "before, ephemeral containers, roles unknown",
+        "before, ephemeral containers, namespace unknown",
+        "before, ephemeral containers, namespace and roles unknown",
+    ],
+    [
+        "after",
+        "after, roles unknown",
+        "after, namespace unknown",
+        "after, namespace and roles unknown",
+        "after, ephemeral containers",
+        "after, ephemeral containers, roles unknown",
+        "after, ephemeral containers, namespace unknown",
+        "after, ephemeral containers, namespace and roles unknown",
+    ],
+];
+
+/// What tells, with the request's path, which policies and rules are evaluated before or after the answer, and how.
+pub(super) fn moment(target: &Target, after: bool) -> &'static str {
+    let [before_answer, after_answer] = &MOMENTS;
+    let names = if after { after_answer } else { before_answer };
+    let bit = |on: bool, weight: usize| if on { weight } else { 0 };
+    let at = bit(&*target.subresource == EPHEMERAL, 4)
+        + bit(target.unknown.namespace, 2)
+        + bit(target.unknown.roles, 1);
+    names.get(at).copied().unwrap_or_default()
 }
 
 /// Why the labels of the target's namespace are not known, in the reference's words.

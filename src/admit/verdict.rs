@@ -55,7 +55,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         rules: &|p, r| is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
-        name: Some(&route.limits(needs::moment(target, "before", "before, ephemeral containers"))),
+        name: Some(&route.limits(needs::moment(target, false))),
     };
     let done = deadline.within(|| gate.engine().verdicts(&asked, &limits));
     let mut answer = Answer::default();
@@ -123,7 +123,7 @@ pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadli
         rules: &|p, r| !is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
-        name: Some(&route.limits(needs::moment(target, "after", "after, ephemeral containers"))),
+        name: Some(&route.limits(needs::moment(target, true))),
     };
     deadline.within(|| gate.engine().verdicts(asked, &limits).outcomes)
 }

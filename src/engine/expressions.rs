@@ -265,7 +265,8 @@ fn root(request: &Request, profile: Profile) -> Value {
 /// Whether the object is in a namespace. A request about a namespace carries its name as well.
 fn is_namespaced(request: &Request) -> bool {
     let target = &request.target;
-    !target.namespace.is_empty() && !(target.group.is_empty() && &*target.kind == "Namespace")
+    let is_namespace = target.group.is_empty() && &*target.kind == "Namespace";
+    !target.namespace.is_empty() && !is_namespace
 }
 
 /// The object's namespace as rules see it: outside of a cluster they know its name only.

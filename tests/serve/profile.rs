@@ -233,17 +233,19 @@ fn expired_exceptions() {
 }
 
 /// A rule that is refused unless `found` has no value.
-fn defaulting(name: &str, entry: &str) -> Case {
+fn defaulting(name: &str, entry: &str, value: &str) -> Case {
     let rule = format!(
-        "    context: [{{name: found, {entry}}}]\n    validate: {{failureAction: Enforce, message: refused, deny: {{conditions: {{any: [{{key: \"{{{{ found || 'none' }}}}\", operator: NotEquals, value: none}}]}}}}}}"
+        "    context: [{{name: found, {entry}}}]\n    validate: {{failureAction: Enforce, message: refused, deny: {{conditions: {{any: [{{key: \"{{{{ {value} || 'none' }}}}\", operator: NotEquals, value: none}}]}}}}}}"
     );
     Case::of(enforcing(name, &rule))
 }
 
 fn context() {
-    defaulting("global", "globalReference: {name: entry}").denied("global context entries");
-    defaulting("image", "imageRegistry: {reference: 'ghcr.io/a/b:1'}").denied("no registry may be asked");
-    defaulting("map", "configMap: {name: a, namespace: b}").denied("configmaps \"a\" not found");
+    defaulting("global", "globalReference: {name: entry}", "found").denied("global context entries");
+    defaulting("image", "imageRegistry: {reference: 'ghcr.io/a/b:1'}", "found")
+        .denied("no registry may be asked");
+    defaulting("map", "configMap: {name: a, namespace: b}", "found.data.x")
+        .denied("configmaps \"a\" not found");
 }
 
 fn api_lists() {
