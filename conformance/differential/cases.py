@@ -68,6 +68,7 @@ RULES = {
     "pattern-of-object": ({"pattern": {"spec": {"containers": [{"image": "!{{ %s }}" % IMAGE}]}}}, {}),
     "pattern-of-context": ({"pattern": {"spec": {"containers": [{"image": "!{{ x }}"}]}}}, {"context": [variable("x", IMAGE)]}),
     "pattern-error": ({"pattern": {"metadata": {"labels": {"new": NEW + "0"}}}}, {}),
+    "pattern-of-reference": ({"pattern": {"metadata": {"annotations": {"a": "{{ request.object.metadata.annotations.b }}"}}}}, {}),
     "any-pattern": ({"anyPattern": [{"spec": {"containers": [{"image": "good"}]}}]}, {}),
     "any-pattern-of-object": ({"anyPattern": [{"spec": {"containers": [{"image": "!{{ %s }}" % IMAGE}]}}]}, {}),
     "any-pattern-error": ({"anyPattern": [{"metadata": {"labels": {"new": NEW + "0"}}}]}, {}),
@@ -91,7 +92,7 @@ def policy(name):
 
 
 def pod(image, labels=None, **spec):
-    metadata = {"name": "p", "namespace": "default"}
+    metadata = {"name": "p", "namespace": "default", "annotations": {"b": "$(x)"}}
     if labels: metadata["labels"] = labels
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict({"containers": [{"name": "c", "image": image, "ports": [{"containerPort": 5, "hostPort": 5}] if image == "bad" else []}]}, **spec)}
 

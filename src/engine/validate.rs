@@ -52,13 +52,17 @@ pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
 pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, current: &mut Data<'_>) -> bool {
     match check {
         Check::Pattern(Overlay::Dynamic(template, lower), _) => {
-            let pattern = current.fill(template).ok().and_then(|filled| lower(&filled));
+            let filled = current.fill(template).ok().filter(|filled| !brings_references(filled));
+            let pattern = filled.and_then(|filled| lower(&filled));
             pattern.is_some_and(
                 |p| matches!(shape::run(&p, s.object), Outcome::Fail { path, .. } if !path.is_empty()),
             )
         }
         Check::AnyPattern(Overlays::Dynamic(template, lower), _) => {
             let Ok(Value::List(items)) = current.fill(template) else { return false };
+            if items.iter().any(brings_references) {
+                return false;
+            }
             let mut failed = false;
             for item in items.iter() {
                 let Some(pattern) = lower(item) else { return false };
@@ -72,6 +76,12 @@ pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, curre
         }
         _ => matches!(run(check, s, data), Some((Status::Fail, _))),
     }
+}
+
+/// Whether data brought a reference into a pattern. The reference implementation fills a pattern in again for the
+/// former object, and a reference that leads nowhere is an error then.
+fn brings_references(filled: &Value) -> bool {
+    filled.any_text(&|text: &str| text.contains("$("))
 }
 
 fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
