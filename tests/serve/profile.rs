@@ -249,7 +249,7 @@ fn context() {
 }
 
 fn api_lists() {
-    let rule = "    context: [{name: n, apiCall: {urlPath: /apis/apps/v1/namespaces/shop/deployments, jmesPath: 'length(items)'}}]\n    validate: {failureAction: Enforce, message: refused, deny: {conditions: {any: [{key: \"{{ n }}\", operator: GreaterThan, value: 0}]}}}";
+    let rule = "    context: [{name: found, apiCall: {urlPath: /apis/apps/v1/namespaces/shop/deployments, jmesPath: 'length(items)'}}]\n    validate: {failureAction: Enforce, message: refused, deny: {conditions: {any: [{key: \"{{ found }}\", operator: GreaterThan, value: 0}]}}}";
     let policy = enforcing("calls", rule);
     let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: other}\n---\n";
     Case::of(policy.clone()).denied("there is no data of deployments");
