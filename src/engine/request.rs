@@ -138,7 +138,7 @@ impl Request {
             if !user.cluster_roles.is_empty() {
                 request.insert("clusterRoles", strings(&user.cluster_roles));
             }
-            if parts.dry_run && parts.sent.is_none() {
+            if parts.dry_run {
                 request.insert("synchronize", Value::Bool(true));
             }
         }
@@ -177,7 +177,7 @@ impl Request {
         // An object that is deleted shows no images (the reference looks at the new object alone).
         let images = Images::of(object.clone(), functions);
         let doubles = !profile.float_resources || valued;
-        let later_root = profile.integers_after_first_rule.then(|| root.clone());
+        let later_root = profile.integers_after_first_rule.then(|| with_double_old_object(&root));
         let root = Root::new(root, doubles);
         let functions = functions.clone();
         let details = parts.details;
@@ -205,6 +205,11 @@ impl Request {
         if self.object.is_null() { &self.old_object } else { &self.object }
     }
 
+    /// Whether an API server sent it as a dry run; rules see more of such a request than was sent.
+    pub fn is_dry_run(&self) -> bool {
+        self.sent.as_ref().and_then(|sent| sent.get("dryRun")).and_then(Value::as_bool) == Some(true)
+    }
+
     /// Whether the request deletes the object.
     pub fn deleting(&self) -> bool {
         &*self.target.operation == "DELETE"
@@ -217,7 +222,14 @@ impl Request {
         if let Value::Map(m) = &mut root
             && let Some(Value::Map(r)) = m.get_mut("request")
         {
-            r.insert("object", self.old_object.with_float_numbers());
+            // Put in the place of the object it has its integers, where objects that are put in have them.
+            r.insert(
+                "object",
+                match &self.later_root {
+                    Some(_) => self.old_object.clone(),
+                    None => self.old_object.with_float_numbers(),
+                },
+            );
             r.remove("oldObject");
             r.insert("operation", Value::from("CREATE"));
         }
@@ -246,6 +258,19 @@ impl Request {
             sent: self.sent.clone(),
         }
     }
+}
+
+/// The root from the second matching rule of a policy on: the object has its integers, the former one doubles still.
+fn with_double_old_object(root: &Value) -> Value {
+    let mut root = root.clone();
+    if let Value::Map(m) = &mut root
+        && let Some(Value::Map(request)) = m.get_mut("request")
+        && let Some(old) = request.get("oldObject").filter(|old| !old.is_null())
+    {
+        let old = old.with_float_numbers();
+        request.insert("oldObject", old);
+    }
+    root
 }
 
 /// `request` as the command line builds it. A deleted object gives no namespace.

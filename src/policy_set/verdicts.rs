@@ -81,7 +81,8 @@ impl Engine {
     pub fn asked(&self, request: Request) -> Asked {
         let slots = self.set.index.candidates(&request.target);
         // Of what no server has sent less is known than results can depend on.
-        let Some(recall) = self.recall.as_ref().filter(|_| request.sent.is_some()) else {
+        let Some(recall) = self.recall.as_ref().filter(|_| request.sent.is_some() && !request.is_dry_run())
+        else {
             return Asked { request, rules: Rules::All(slots) };
         };
         let plan = recall.plan(self, slots, &request);

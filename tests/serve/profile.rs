@@ -263,11 +263,11 @@ fn resource_lists() {
         let text = format!("resource.list('v1', 'configmaps', {arguments}).items.size() == 1");
         Case::of(reviewing("ValidatingPolicy", "", "", &text))
     };
-    let data = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop, labels: {x: y}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: other}\n";
-    listing("'', {'x': 'y'}").with(data).allowed();
+    let data = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop, labels: {x: blue}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: other}\n";
+    listing("'', {'x': 'blue'}").with(data).allowed();
     listing("''").with(data).denied("refused");
     listing("'shop'").with(data).allowed();
-    listing("'shop', {'x': 'z'}").with(data).denied("refused");
+    listing("'shop', {'x': 'red'}").with(data).denied("refused");
     listing("''").denied("there is no data of configmaps");
 }
 
