@@ -51,7 +51,7 @@ pub fn request(
     };
     let info = incoming.object("userInfo");
     let roles = cluster.roles(&info, incoming.text(&["namespace"]));
-    let stubs = profile.stub_namespaces;
+    let stubs = profile.offline_namespaces;
     let unknown = Unknown::new(!namespace.is_empty() && known.is_null() && !stubs, roles.is_none());
     let (roles, cluster_roles) = roles.unwrap_or_default();
     let deleting = incoming.text(&["operation"]) == "DELETE";

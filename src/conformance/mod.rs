@@ -109,7 +109,7 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         one(&format!("engine/{stem}"), &file, &engine::run)?;
     }
-    for file in server::files(&dir.join("server"))? {
+    for file in engine::files(&dir.join("server"))? {
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         one(&format!("server/{stem}"), &file, &server::run)?;
     }

@@ -4,7 +4,7 @@
 //! answers (`conformance/server/README.md`). Out: how many requests are answered alike, path by path: allowed,
 //! message, warnings, and the object that the patch leaves.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::admit::incoming::decode;
@@ -18,20 +18,6 @@ use crate::value::print;
 use crate::value::{Map, Value};
 
 use super::{Failure, Report, lines, object};
-
-/// The files of a folder, in order.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
-    if !dir.is_dir() {
-        return Ok(Vec::new());
-    }
-    let mut found: Vec<PathBuf> = std::fs::read_dir(dir)?.flatten().map(|e| e.path()).collect();
-    found.retain(|path| path.extension().is_some_and(|e| e == "jsonl"));
-    found.sort();
-    Ok(found)
-}
 
 /// Runs a file.
 ///

@@ -25,7 +25,7 @@ const MAX_MESSAGE: usize = 5 << 10;
 /// Runs a rule's expressions.
 pub fn run(rule: &Expressions, request: &Request, around: Surroundings<'_>) -> (Status, Str) {
     let profile = around.profile;
-    if !profile.stub_namespaces
+    if !profile.offline_namespaces
         && rule.reads_namespace
         && is_namespaced(request)
         && request.namespace.is_null()
@@ -38,8 +38,8 @@ pub fn run(rule: &Expressions, request: &Request, around: Surroundings<'_>) -> (
     }
     let root = request.strict_root.get_or_init(|| root(request, profile));
     let Some(params) = &rule.params else { return decided(rule, request, root) };
-    if profile.stub_params {
-        return match super::rule_params::look_up_in_stub(params) {
+    if profile.offline_params {
+        return match super::rule_params::look_up_offline(params) {
             Ok(()) => (Status::Pass, rule.passed.clone()),
             Err(text) => (Status::Error, text.into()),
         };
@@ -250,7 +250,7 @@ fn root(request: &Request, profile: Profile) -> Value {
     m.insert("params", Value::Null);
     m.insert(
         "namespaceObject",
-        match profile.stub_namespaces {
+        match profile.offline_namespaces {
             true => named_namespace(request),
             false if is_namespaced(request) => scope::namespace(&request.namespace),
             false => Value::Null,

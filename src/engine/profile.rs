@@ -18,10 +18,10 @@ pub struct Profile {
     pub integers_after_first_rule: bool,
     /// `paramRef` of `validate.cel` is looked up in the stand-in cluster of the command line, which has
     /// eight kinds and no objects. A cluster evaluates the expressions with each parameter.
-    pub stub_params: bool,
+    pub offline_params: bool,
     /// `namespaceObject` of `validate.cel` has nothing but a name. A cluster has the whole namespace, and
     /// one that it does not know is an error.
-    pub stub_namespaces: bool,
+    pub offline_namespaces: bool,
     /// CEL policies of a namespace apply to objects of all namespaces. In a cluster they apply to their own.
     pub namespaced_policies_apply_everywhere: bool,
     /// Exceptions of `policies.kyverno.io` apply after their `expiresAt`. A cluster drops them.
@@ -43,8 +43,8 @@ impl Profile {
             float_resources: true,
             bare_request: true,
             integers_after_first_rule: false,
-            stub_params: true,
-            stub_namespaces: true,
+            offline_params: true,
+            offline_namespaces: true,
             namespaced_policies_apply_everywhere: true,
             expired_exceptions_apply: true,
             unanswered_entries_are_dropped: true,
@@ -70,8 +70,8 @@ impl Profile {
             float_resources: false,
             bare_request: false,
             integers_after_first_rule: true,
-            stub_params: false,
-            stub_namespaces: false,
+            offline_params: false,
+            offline_namespaces: false,
             namespaced_policies_apply_everywhere: false,
             expired_exceptions_apply: false,
             unanswered_entries_are_dropped: false,

@@ -2,7 +2,7 @@
 //!
 //! In: the `paramKind` and `paramRef` of a rule, and the cluster. Out: the objects that its expressions are
 //! evaluated with, or why the rule fails ([`find`]). The reference's command line has a stand-in for a cluster
-//! with eight kinds, none in namespaces, and no objects; [`look_up_in_stub`] gives the texts that come of it.
+//! with eight kinds, none in namespaces, and no objects; [`look_up_offline`] gives the texts that come of it.
 //! Semantics: `docs/validate.md`, "cel".
 
 use crate::ir::expressions::Params;
@@ -98,7 +98,7 @@ fn failed(text: String) -> String {
 ///
 /// # Errors
 /// Why the rule fails.
-pub fn look_up_in_stub(params: &Params) -> Result<(), String> {
+pub fn look_up_offline(params: &Params) -> Result<(), String> {
     let found = || {
         if params.api_version.matches('/').count() > 1 {
             return Err("can't parse the parameter resource group version".to_owned());
@@ -126,7 +126,7 @@ mod tests {
 
     fn params(kind: &str, name: &str, namespace: &str, must_exist: bool) -> Result<(), String> {
         let (api_version, kind) = kind.rsplit_once('/').unwrap_or_default();
-        look_up_in_stub(&Params {
+        look_up_offline(&Params {
             api_version: api_version.into(),
             kind: kind.into(),
             name: name.into(),
