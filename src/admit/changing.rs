@@ -46,7 +46,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         return Decision::of(Answer::denied(format!("mutation policy {} error: {text}", policy.name)));
     }
     let limits = Limits {
-        policies: &|p| gate.serves(p) && route.asks(p) && needs::is_found_for(p, &request.target),
+        policies: &|p| gate.selects(p, route, &request.target),
         rules: &|_, _| true,
         goes_on: &|| !deadline.is_over(),
         stops: &|p, rules| !p.is_review() && refuses(p, rules, &request.target),

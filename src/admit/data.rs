@@ -128,7 +128,7 @@ impl Data {
                 registry: registry.clone(),
                 strict: true,
             },
-            context: Context { resources: objects.clone(), registry, ..Context::default() },
+            context: Context { registry, ..Context::default() },
             admission: Arc::new(AdmissionWorld {
                 kinds: Some(kinds.clone()),
                 types: Some(types),

@@ -15,6 +15,7 @@ use crate::ir::Policy;
 use crate::ir::admission::OnFailure;
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::lower::admission as lower;
+use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Asked;
 use crate::policy_set::{Engine, PolicySet, RuleValues};
@@ -291,6 +292,11 @@ impl Gate {
 
     pub(super) fn asking(&self) -> &Chain {
         &self.asking
+    }
+
+    /// Whether a policy is evaluated for a request on a path.
+    pub(super) fn selects(&self, policy: &Policy, route: &Route, target: &Target) -> bool {
+        self.serves(policy) && route.asks(policy) && super::needs::is_found_for(policy, target)
     }
 
     /// Whether a policy is asked at admission at all; those of Kubernetes have a way of their own.

@@ -51,7 +51,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let asked = gate.engine().asked(request);
     let target = &asked.request.target;
     let limits = Limits {
-        policies: &|p| gate.serves(p) && route.asks(p) && needs::is_found_for(p, target),
+        policies: &|p| gate.selects(p, route, target),
         rules: &|p, r| is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
@@ -119,7 +119,7 @@ fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
 pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadline) -> Outcomes {
     let target = &asked.request.target;
     let limits = Limits {
-        policies: &|p| gate.serves(p) && route.asks(p) && needs::is_found_for(p, target),
+        policies: &|p| gate.selects(p, route, target),
         rules: &|p, r| !is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,

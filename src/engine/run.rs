@@ -90,12 +90,7 @@ pub(super) fn settled(
     match (excess, result) {
         (None, result) => result,
         (Some(_), Some(result)) if matches!(result.status, Status::Fail | Status::Error) => Some(result),
-        (Some(Excess::Size(text)), _) => {
-            Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, Str::from(text)))
-        }
-        (Some(Excess::Time), _) => {
-            Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, crate::value::Fault::INTERRUPTED))
-        }
+        (Some(excess), _) => Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, excess.text())),
     }
 }
 

@@ -14,7 +14,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-use super::Fault;
+use super::{Fault, Str};
 
 /// Steps between two looks at the clock.
 const PERIOD: u32 = 1024;
@@ -29,6 +29,16 @@ pub enum Excess {
     Time,
     /// A bound on sizes was exceeded: the text for the rule's result.
     Size(Box<str>),
+}
+
+impl Excess {
+    /// What is said of an evaluation that must not go on.
+    pub fn text(self) -> Str {
+        match self {
+            Excess::Time => Fault::INTERRUPTED.into(),
+            Excess::Size(text) => text.into(),
+        }
+    }
 }
 
 thread_local! {

@@ -7,8 +7,7 @@ use crate::functions::Context;
 use crate::ir::admission::{Admission, AdmissionBody, Change, ChangeKind, OnFailure, PolicyBinding};
 use crate::kubernetes::decode::{problems, unknown_text};
 use crate::kubernetes::defaults::completed;
-use crate::value::budget::{self, Excess};
-use crate::value::{Fault, Str, Value};
+use crate::value::{Str, Value, budget};
 
 use crate::patch::structured::Atomic;
 
@@ -181,8 +180,7 @@ impl<'w> Passes<'w> {
         let (done, excess) = budget::spend(|| self.evaluate(policy, run, review, namespace));
         let text = match excess {
             None => return done,
-            Some(Excess::Time) => Fault::INTERRUPTED.to_string(),
-            Some(Excess::Size(text)) => text.into(),
+            Some(excess) => excess.text().to_string(),
         };
         self.object = before;
         (false, vec![Trouble::Policy(text)])

@@ -5,9 +5,8 @@ use crate::functions::Context;
 use crate::ir::admission::{Admission, AdmissionBody, Annotation, Demand, OnFailure, PolicyBinding};
 use crate::ir::expressions::Source;
 use crate::matching::constraints::Accepted;
-use crate::value::budget::{self, Excess};
 use crate::value::print::write_json_string;
-use crate::value::{Fault, Map, Str, Value};
+use crate::value::{Map, Str, Value, budget};
 
 use super::convert::converted;
 use super::hooks::{Chain, Run, Step, steps};
@@ -245,8 +244,7 @@ fn bounded(
     let (outcome, excess) = budget::spend(|| evaluate(policy, run, review, world, cx));
     let text = match excess {
         None => return outcome,
-        Some(Excess::Time) => Fault::INTERRUPTED.to_string(),
-        Some(Excess::Size(text)) => text.into(),
+        Some(excess) => excess.text().to_string(),
     };
     let mut decisions = outcome?.decisions;
     decisions.retain(|d| matches!(d, Decision::Deny(..)));
