@@ -30,18 +30,8 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         Ok(request) => request,
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
     };
-    let awaits_namespace = |p: &&std::sync::Arc<Policy>| {
-        let rules = p.rules_for(&request.target.kind);
-        let changes = |r: &Rule| r.kind == RuleKind::Mutation && needs::is_for_kind(r, &request.target);
-        !p.is_review()
-            && needs::selects_namespaces(p)
-            && gate.serves(p)
-            && route.asks(p)
-            && rules.iter().any(|r| changes(r))
-    };
-    if request.target.unknown.namespace
-        && let Some(policy) = gate.engine().set().policies().iter().find(awaits_namespace)
-    {
+    let changes = |_: &Policy, r: &Rule| r.kind == RuleKind::Mutation;
+    if let Some(policy) = needs::awaiting_namespace(gate, route, &request.target, changes) {
         let text = needs::no_namespace(&request.target);
         return Decision::of(Answer::denied(format!("mutation policy {} error: {text}", policy.name)));
     }

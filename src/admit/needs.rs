@@ -5,11 +5,16 @@
 //! not known is an error of the rule, judged by the failure policy, never "does not match" (`docs/serve.md`,
 //! "What the server must know").
 
+use std::borrow::Cow;
+
 use crate::ir::matcher::{Filter, KindPattern};
 use crate::ir::rule::Body;
 use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
 use crate::matching::filter::kind_accepts;
+
+use super::gate::Gate;
+use super::route::Route;
 
 /// What a server knows of its cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +77,7 @@ fn any_filter(rule: &Rule, test: fn(&Filter) -> bool) -> bool {
 }
 
 /// Whether a rule of the policy has a `namespaceSelector` in `match` or `exclude`.
-pub(super) fn selects_namespaces(policy: &Policy) -> bool {
+fn selects_namespaces(policy: &Policy) -> bool {
     rules(policy).any(|rule| any_filter(rule, |f| f.namespace_selector.is_some()))
 }
 
@@ -101,7 +106,7 @@ fn has_params(policy: &Policy) -> bool {
 
 /// Whether a rule is for the kind of the target, whatever else it asks for. Selectors of namespaces never select
 /// namespaces themselves.
-pub(super) fn is_for_kind(rule: &Rule, target: &Target) -> bool {
+fn is_for_kind(rule: &Rule, target: &Target) -> bool {
     let is_namespace = target.group.is_empty() && &*target.kind == "Namespace";
     !is_namespace
         && rule
@@ -135,40 +140,35 @@ fn is_for_resources(k: &KindPattern) -> bool {
     names_none || (any_kind && k.subresource.matches(""))
 }
 
-/// Names of what is evaluated before an answer and after it; each for requests on ephemeral containers or others, of
-/// which the labels of the namespace, the roles of the user are not known. Results that are kept are told apart by it.
-const MOMENTS: [[&str; 8]; 2] = [
-    [
-        "before",
-        "before, roles unknown",
-        "before, namespace unknown",
-        "before, namespace and roles unknown",
-        "before, ephemeral containers",
-        "before, ephemeral containers, roles unknown",
-        "before, ephemeral containers, namespace unknown",
-        "before, ephemeral containers, namespace and roles unknown",
-    ],
-    [
-        "after",
-        "after, roles unknown",
-        "after, namespace unknown",
-        "after, namespace and roles unknown",
-        "after, ephemeral containers",
-        "after, ephemeral containers, roles unknown",
-        "after, ephemeral containers, namespace unknown",
-        "after, ephemeral containers, namespace and roles unknown",
-    ],
-];
+/// What tells, with the path, which policies and rules are evaluated at a moment, and how; results that are kept are
+/// told apart by it.
+pub(super) fn moment(target: &Target, when: &'static str) -> Cow<'static, str> {
+    let differences = [
+        (&*target.subresource == EPHEMERAL, ", ephemeral containers"),
+        (target.unknown.namespace, ", namespace unknown"),
+        (target.unknown.roles, ", roles unknown"),
+    ];
+    let more = differences.into_iter().filter(|(on, _)| *on);
+    more.fold(Cow::Borrowed(when), |name, (_, text)| name + text)
+}
 
-/// What tells, with the request's path, which policies and rules are evaluated before or after the answer, and how.
-pub(super) fn moment(target: &Target, after: bool) -> &'static str {
-    let [before_answer, after_answer] = &MOMENTS;
-    let names = if after { after_answer } else { before_answer };
-    let bit = |on: bool, weight: usize| if on { weight } else { 0 };
-    let at = bit(&*target.subresource == EPHEMERAL, 4)
-        + bit(target.unknown.namespace, 2)
-        + bit(target.unknown.roles, 1);
-    names.get(at).copied().unwrap_or_default()
+/// The first policy with rules that awaits the labels of a namespace which are not known: it selects by them, and a rule
+/// that counts is for the kind of the target.
+pub(super) fn awaiting_namespace<'g>(
+    gate: &'g Gate,
+    route: &Route,
+    target: &Target,
+    counts: impl Fn(&Policy, &Rule) -> bool,
+) -> Option<&'g Policy> {
+    let awaits = |p: &&Policy| {
+        !p.is_review()
+            && selects_namespaces(p)
+            && gate.serves(p)
+            && route.asks(p)
+            && p.rules_for(&target.kind).iter().any(|r| is_for_kind(r, target) && counts(p, r))
+    };
+    let mut policies = gate.engine().set().policies().iter().map(AsRef::as_ref);
+    policies.find(|p| target.unknown.namespace && awaits(p))
 }
 
 /// Why the labels of the target's namespace are not known, in the reference's words.

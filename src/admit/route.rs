@@ -58,7 +58,7 @@ const NAMED: [(&str, Phase, &str); 10] = [
 
 impl Route {
     /// A name for what it asks for at a moment.
-    pub(super) fn limits(&self, when: &'static str) -> Cow<'static, str> {
+    pub(super) fn limits(&self, when: Cow<'static, str>) -> Cow<'static, str> {
         match self {
             Route {
                 phase: Phase::Validate,
@@ -66,7 +66,7 @@ impl Route {
                 fails: None,
                 names: None,
                 namespace: None,
-            } => Cow::Borrowed(when),
+            } => when,
             other => Cow::Owned(format!("{when} {other:?}")),
         }
     }

@@ -33,18 +33,8 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         Ok(request) => request,
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
     };
-    let awaits_namespace = |p: &Policy| {
-        let rules = p.rules_for(&request.target.kind);
-        needs::selects_namespaces(p)
-            && gate.serves(p)
-            && route.asks(p)
-            && rules
-                .iter()
-                .any(|r| needs::is_for_kind(r, &request.target) && is_awaited(p, r, &request.target))
-    };
-    if request.target.unknown.namespace
-        && gate.engine().set().policies().iter().any(|p| !p.is_review() && awaits_namespace(p))
-    {
+    let awaited = |p: &Policy, r: &Rule| is_awaited(p, r, &request.target);
+    if needs::awaiting_namespace(gate, route, &request.target, awaited).is_some() {
         let text = needs::no_namespace(&request.target);
         return Decision::of(Answer::denied(format!("failed to create policy context: {text}")));
     }
@@ -55,7 +45,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         rules: &|p, r| is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
-        name: Some(&route.limits(needs::moment(target, false))),
+        name: Some(&route.limits(needs::moment(target, "before"))),
     };
     let done = deadline.within(|| gate.engine().verdicts(&asked, &limits));
     let mut answer = Answer::default();
@@ -123,7 +113,7 @@ pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadli
         rules: &|p, r| !is_awaited(p, r, target),
         goes_on: &|| !deadline.is_over(),
         stops: &|_, _| false,
-        name: Some(&route.limits(needs::moment(target, true))),
+        name: Some(&route.limits(needs::moment(target, "after"))),
     };
     deadline.within(|| gate.engine().verdicts(asked, &limits).outcomes)
 }

@@ -28,7 +28,7 @@ pub struct Request {
     /// The root of variables: `request` and injected values.
     pub root: Root,
     /// The root from the second matching rule of a policy on, where it differs.
-    pub later_root: Option<Value>,
+    pub later_root: Option<Root>,
     /// The image references of the object.
     pub images: Images,
     /// The object as the Pod Security checks see it.
@@ -177,7 +177,7 @@ impl Request {
         // An object that is deleted shows no images (the reference looks at the new object alone).
         let images = Images::of(object.clone(), functions);
         let doubles = !profile.float_resources || valued;
-        let later_root = profile.integers_after_first_rule.then(|| with_double_old_object(&root));
+        let later_root = profile.integers_after_first_rule.then(|| Root::later(root.clone()));
         let root = Root::new(root, doubles);
         let functions = functions.clone();
         let details = parts.details;
@@ -258,19 +258,6 @@ impl Request {
             sent: self.sent.clone(),
         }
     }
-}
-
-/// The root from the second matching rule of a policy on: the object has its integers, the former one doubles still.
-fn with_double_old_object(root: &Value) -> Value {
-    let mut root = root.clone();
-    if let Value::Map(m) = &mut root
-        && let Some(Value::Map(request)) = m.get_mut("request")
-        && let Some(old) = request.get("oldObject").filter(|old| !old.is_null())
-    {
-        let old = old.with_float_numbers();
-        request.insert("oldObject", old);
-    }
-    root
 }
 
 /// `request` as the command line builds it. A deleted object gives no namespace.

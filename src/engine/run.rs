@@ -11,6 +11,7 @@ use crate::value::{Str, Value};
 use super::condition;
 use super::data::{Data, World};
 use super::outcome::{RuleOutcome, Status};
+use super::request::Root;
 use super::review::Exemptions;
 use super::sorted::Sorted;
 use super::validate::{self, Subject};
@@ -61,7 +62,7 @@ pub fn policy<'p>(
             return vec![undecided(rule, text)];
         }
         matched += 1;
-        let later = if matched > 1 { request.later_root.as_ref() } else { None };
+        let later = if matched > 1 { request.later_root.as_ref().map(Root::get) } else { None };
         let (result, excess) = budget::spend(|| one(policy, rule, request, later, around, Some(&sorted)));
         if excess == Some(Excess::Time) {
             break;

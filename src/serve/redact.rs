@@ -11,7 +11,7 @@ use crate::document::json;
 use crate::engine::RuleOutcome;
 use crate::patch::Operation;
 use crate::value::print::write_json_string;
-use crate::value::{Map, Str, Value};
+use crate::value::{Map, Value};
 
 /// What stands in the place of a value.
 const MARK: &str = "**REDACTED**";
@@ -53,16 +53,14 @@ impl Redactor {
         let mut waiting = vec![(object.clone(), is_secret)];
         while let Some((object, is_secret)) = waiting.pop() {
             if is_secret || object.text_at(&["kind"]) == "Secret" {
-                for (_, value) in members(&object, "data") {
-                    let Some(text) = value.as_str() else { continue };
+                for text in members(&object, "data") {
                     let decoded = base64::engine::general_purpose::STANDARD.decode(text.trim());
                     if let Some(decoded) = decoded.ok().and_then(|bytes| String::from_utf8(bytes).ok()) {
                         self.add(&decoded);
                     }
                     self.add(text);
                 }
-                for (_, value) in members(&object, "stringData") {
-                    let Some(text) = value.as_str() else { continue };
+                for text in members(&object, "stringData") {
                     self.add(text);
                     self.add(&base64::engine::general_purpose::STANDARD.encode(text));
                 }
@@ -162,9 +160,10 @@ pub fn message(incoming: &Incoming, decision: &Decision) -> Option<String> {
     Some(Redactor::of(incoming).map_or_else(|| denial.message.clone(), |r| r.text(&denial.message)))
 }
 
-fn members(object: &Value, key: &str) -> Vec<(Str, Value)> {
+/// The texts that a member of an object holds.
+fn members<'o>(object: &'o Value, key: &str) -> impl Iterator<Item = &'o str> {
     let fields = object.get(key).and_then(Value::as_map);
-    fields.map(|fields| fields.iter().map(|(k, v)| (k.clone(), v.clone())).collect()).unwrap_or_default()
+    fields.into_iter().flat_map(Map::values).filter_map(Value::as_str)
 }
 
 /// Data with the mark in the place of each value.

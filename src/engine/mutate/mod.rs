@@ -17,6 +17,7 @@ use crate::value::{Str, Value};
 
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
+use super::request::Root;
 use super::run::{
     Concern, Entered, Surroundings, applies, concern, enter, excepted, reported, settled, undecided,
     unmatched, world,
@@ -61,7 +62,7 @@ pub fn policy<'p>(
             return out;
         }
         matched += 1;
-        let later = if matched > 1 { request.later_root.as_ref() } else { None };
+        let later = if matched > 1 { request.later_root.as_ref().map(Root::get) } else { None };
         let root = later.unwrap_or_else(|| request.root.get());
         let (Ran { results, left }, excess) = budget::spend(|| one(policy, rule, request, root, around));
         let (results, left) = match excess {

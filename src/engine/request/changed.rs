@@ -10,8 +10,7 @@ impl Request {
     /// For the next rule of the same policy: variables see the changed object with its integers, the
     /// images stay those of the object before.
     pub fn with_object(&self, object: Value) -> Request {
-        let shown =
-            put(self.later_root.as_ref().unwrap_or_else(|| self.root.get()), &[("object", object.clone())]);
+        let shown = put(self.later_root.as_ref().unwrap_or(&self.root).get(), &[("object", object.clone())]);
         Request {
             target: self.target_of(&object),
             root: Root::of(shown),
@@ -31,11 +30,11 @@ impl Request {
             entries.extend(self.unchanged.then(|| ("oldObject", object.clone())));
         }
         let copied = self.unchanged && self.later_root.is_none();
-        let shown = put(self.later_root.as_ref().unwrap_or_else(|| self.root.get()), &entries);
+        let shown = put(self.later_root.as_ref().unwrap_or(&self.root).get(), &entries);
         Request {
             target: self.target_of(&object),
             root: Root::new(shown.clone(), self.doubles),
-            later_root: self.later_root.as_ref().map(|_| shown),
+            later_root: self.later_root.as_ref().map(|_| Root::of(shown)),
             images: Images::of(object.clone(), &self.functions),
             old_object: if copied { object.clone() } else { self.old_object.clone() },
             ..self.on(object)
