@@ -5,10 +5,11 @@
 
 use std::cell::OnceCell;
 
-use crate::ir::Conditions;
-use crate::ir::check::{Check, ForEach, Overlay, Overlays};
+use crate::functions::unforeseen;
+use crate::ir::check::{Check, ForEach, LowerPattern, Overlay, Overlays, TOO_DEEP, is_open};
 use crate::ir::rule::{Message, Properties};
 use crate::ir::shape::{Pattern, type_name};
+use crate::ir::{Conditions, Template};
 use crate::value::{Str, Value, budget};
 
 use super::condition;
@@ -47,25 +48,22 @@ pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     }
 }
 
-/// Whether a check fails on the former object of the request. Patterns of the rule itself were filled in for the
-/// new object, with `current`, and stay so; all else is evaluated on the data of the former object.
+/// Whether a check fails on the former object of the request, whose data are `data`. Patterns of the rule itself were
+/// filled in for the new object, with `current`, and are filled in again; all else is evaluated on `data` alone.
 pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, current: &mut Data<'_>) -> bool {
     match check {
         Check::Pattern(Overlay::Dynamic(template, lower), _) => {
-            let filled = current.fill(template).ok().filter(|filled| !brings_references(filled));
-            let pattern = filled.and_then(|filled| lower(&filled));
+            let filled = fill_again(template, *lower, data, current);
+            let pattern = filled.and_then(|filled| (lower.pattern)(&filled));
             pattern.is_some_and(
                 |p| matches!(shape::run(&p, s.object), Outcome::Fail { path, .. } if !path.is_empty()),
             )
         }
         Check::AnyPattern(Overlays::Dynamic(template, lower), _) => {
-            let Ok(Value::List(items)) = current.fill(template) else { return false };
-            if items.iter().any(brings_references) {
-                return false;
-            }
+            let Some(Value::List(items)) = fill_again(template, *lower, data, current) else { return false };
             let mut failed = false;
             for item in items.iter() {
-                let Some(pattern) = lower(item) else { return false };
+                let Some(pattern) = (lower.pattern)(item) else { return false };
                 match shape::run(&pattern, s.object) {
                     Outcome::Pass => return false,
                     Outcome::Fail { .. } => failed = true,
@@ -78,10 +76,20 @@ pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, curre
     }
 }
 
-/// Whether data brought a reference into a pattern. The reference implementation fills a pattern in again for the
-/// former object, and a reference that leads nowhere is an error then.
-fn brings_references(filled: &Value) -> bool {
-    filled.any_text(&|text: &str| text.contains("$("))
+/// A pattern as it was filled in with `current`, and what that left of variables and references with `data`; `None`
+/// if either fails.
+fn fill_again(
+    template: &Template,
+    lower: LowerPattern,
+    data: &mut Data<'_>,
+    current: &mut Data<'_>,
+) -> Option<Value> {
+    let filled = current.fill(template).ok()?;
+    if !is_open(&filled) {
+        return Some(filled);
+    }
+    unforeseen::note();
+    data.fill(&(lower.template)(&filled, &data.names())).ok()
 }
 
 fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
@@ -164,12 +172,12 @@ fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
         Overlay::Broken(text) => return Some((Status::Error, text.clone())),
         Overlay::Dynamic(template, lower) => match data.fill(template) {
             Err(e) => return Some(substitution_failed(&e)),
-            Ok(v) => match lower(&v) {
+            Ok(v) => match (lower.pattern)(&v) {
                 Some(p) => {
                     late = std::sync::Arc::new(p);
                     &late
                 }
-                None => return Some((Status::Error, "the pattern nests too deeply".into())),
+                None => return Some((Status::Error, TOO_DEEP.into())),
             },
         },
     };
@@ -211,12 +219,12 @@ fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> Verd
         Overlays::Broken(text) => return Some((Status::Error, text.clone())),
         Overlays::Dynamic(template, lower) => match data.fill(template) {
             Err(e) => return Some(substitution_failed(&e)),
-            Ok(Value::List(items)) => match items.iter().map(lower).collect() {
+            Ok(Value::List(items)) => match items.iter().map(lower.pattern).collect() {
                 Some(p) => {
                     late = p;
                     &late
                 }
-                None => return Some((Status::Error, "the pattern nests too deeply".into())),
+                None => return Some((Status::Error, TOO_DEEP.into())),
             },
             Ok(v) => return Some((Status::Error, crate::ir::check::not_a_list(&v).into())),
         },

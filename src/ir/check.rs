@@ -34,6 +34,19 @@ pub enum Overlay {
     Broken(Str),
 }
 
+impl Overlay {
+    /// The pattern that a template becomes, ready if nothing is left to fill in.
+    pub fn of(template: Template, lower: LowerPattern) -> Overlay {
+        match template {
+            Template::Const(v) if !is_open(&v) => match (lower.pattern)(&v) {
+                Some(pattern) => Overlay::Ready(Arc::new(pattern)),
+                None => Overlay::Broken(TOO_DEEP.into()),
+            },
+            template => Overlay::Dynamic(template, lower),
+        }
+    }
+}
+
 /// A list of patterns, ready or still to be filled in.
 #[derive(Clone, Debug)]
 pub enum Overlays {
@@ -45,8 +58,41 @@ pub enum Overlays {
     Broken(Str),
 }
 
-/// Makes a pattern of a document that is known only at run time.
-pub type LowerPattern = fn(&Value) -> Option<Pattern>;
+impl Overlays {
+    /// The patterns that a template becomes, ready if nothing is left to fill in.
+    pub fn of(template: Template, lower: LowerPattern) -> Overlays {
+        match template {
+            Template::Const(v) if is_open(&v) => Overlays::Dynamic(Template::Const(v), lower),
+            Template::Const(Value::List(items)) => {
+                match items.iter().map(lower.pattern).collect::<Option<Vec<_>>>() {
+                    Some(patterns) => Overlays::Ready(patterns.into()),
+                    None => Overlays::Broken(TOO_DEEP.into()),
+                }
+            }
+            Template::Const(v) => Overlays::Broken(not_a_list(&v).into()),
+            template => Overlays::Dynamic(template, lower),
+        }
+    }
+}
+
+/// Lowers patterns that are known only at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct LowerPattern {
+    /// Makes a pattern of a document; `None` if it nests too deeply.
+    pub pattern: fn(&Value) -> Option<Pattern>,
+    /// Makes a template of a document that was filled in, to fill it in again; the names are those of the bindings in
+    /// scope.
+    pub template: fn(&Value, &[Str]) -> Template,
+}
+
+/// The text for a pattern that cannot be run.
+pub const TOO_DEEP: &str = "the pattern nests too deeply";
+
+/// Whether filling in once more may change a document: it was escaped, or data brought it in. The reference fills
+/// patterns in again for the former object of an update (`docs/validate.md`, "Existing violations").
+pub fn is_open(filled: &Value) -> bool {
+    filled.any_text(&|text| text.contains("{{") || text.contains("$("))
+}
 
 /// A loop over the elements of a list.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::api::autogen::Computed;
-use crate::ir::check::{Check, ForEach, Overlay, Overlays, PodSecurity};
+use crate::ir::check::{Check, ForEach, LowerPattern, Overlay, Overlays, PodSecurity};
 use crate::ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
 use crate::ir::shape::Pattern;
-use crate::ir::{Conditions, Origin, Rule, Template};
+use crate::ir::{Conditions, Origin, Rule};
 use crate::pattern;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
@@ -15,7 +15,7 @@ use super::binding::bindings;
 use super::condition::conditions;
 use super::matcher::{matcher, selector};
 use super::query;
-use super::template::{document, late_text, text};
+use super::template::{document, late_document, late_text, text};
 
 /// Lowers a computed rule (a rule of the policy, or one that was generated for pod controllers).
 pub fn rule(computed: &Computed) -> Rule {
@@ -203,30 +203,12 @@ fn for_each(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> ForEach {
 
 // A policy is re-encoded when it is loaded, which turns `10.0` into `10`: patterns see whole numbers.
 
-const TOO_DEEP: &str = "the pattern nests too deeply";
-
 fn overlay(p: &Value, names: &Arc<[Str]>) -> Overlay {
-    match document(p, names) {
-        Template::Const(v) => match pattern::lower(&v) {
-            Some(pattern) => Overlay::Ready(Arc::new(pattern)),
-            None => Overlay::Broken(TOO_DEEP.into()),
-        },
-        template => Overlay::Dynamic(template, pattern::lower),
-    }
+    Overlay::of(document(p, names), LowerPattern { pattern: pattern::lower, template: late_document })
 }
 
 fn overlays(p: &Value, names: &Arc<[Str]>) -> Overlays {
-    match document(p, names) {
-        Template::Const(Value::List(items)) => {
-            let patterns: Option<Vec<Pattern>> = items.iter().map(lower_floating).collect();
-            match patterns {
-                Some(patterns) => Overlays::Ready(patterns.into()),
-                None => Overlays::Broken(TOO_DEEP.into()),
-            }
-        }
-        Template::Const(v) => Overlays::Broken(crate::ir::check::not_a_list(&v).into()),
-        template => Overlays::Dynamic(template, lower_floating),
-    }
+    Overlays::of(document(p, names), LowerPattern { pattern: lower_floating, template: late_document })
 }
 
 /// The list of patterns is decoded anew, which makes every number a double.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::ir::Template;
 use crate::ir::template::{Hole, Part, Rounds, Text};
-use crate::value::variables::{expression, find_references, find_variables};
+use crate::value::variables::{expression, find_variables};
 use crate::value::{Map, Str, Value};
 
 use super::query::compile;
@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 256;
 /// Lowers a document. `names` are the bindings in scope.
 pub fn document(v: &Value, names: &Arc<[Str]>) -> Template {
     let resolved;
-    let v = if v.any_text(&|s| s.contains("$(") && !find_references(s).is_empty()) {
+    let v = if v.any_text(&|s| s.contains("$(")) {
         match reference::resolve(v) {
             Ok(v) => {
                 resolved = v;
@@ -43,6 +43,11 @@ pub fn text(s: &Str, names: &Arc<[Str]>) -> Template {
 /// As [`text`] for a text that is put together at run time.
 pub fn late_text(s: &Str, names: &[Str]) -> Template {
     text(s, &Arc::from(names))
+}
+
+/// As [`document`] for a document that is put together at run time.
+pub fn late_document(v: &Value, names: &[Str]) -> Template {
+    document(v, &Arc::from(names))
 }
 
 struct Lowering<'n> {

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use super::condition::{always_hold, conditions};
 use super::template::{query, source, template};
-use crate::ir::check::{Check, ForEach, Overlay, Overlays, not_a_list};
+use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::generate::{Described, Generation, GenerationLoop};
 use crate::ir::mutate::{Change, Json, Merge, Mutation, MutationTarget, Patch, PatchLoop};
 use crate::ir::rule::{Binding, BindingSource, Body, Message, Properties};
-use crate::ir::{Conditions, Rule, Template};
-use crate::value::Value;
+use crate::ir::{Conditions, Rule};
 
 /// Optimises a rule.
 pub fn rule(rule: Rule) -> Rule {
@@ -150,29 +149,14 @@ fn target(t: MutationTarget) -> MutationTarget {
 /// A pattern that turns out to be constant is lowered once.
 fn overlay(overlay: Overlay) -> Overlay {
     match overlay {
-        Overlay::Dynamic(t, lower) => match template(t) {
-            Template::Const(v) => match lower(&v) {
-                Some(pattern) => Overlay::Ready(Arc::new(pattern)),
-                None => Overlay::Dynamic(Template::Const(v), lower),
-            },
-            t => Overlay::Dynamic(t, lower),
-        },
+        Overlay::Dynamic(t, lower) => Overlay::of(template(t), lower),
         ready => ready,
     }
 }
 
 fn overlays(overlays: Overlays) -> Overlays {
     match overlays {
-        Overlays::Dynamic(t, lower) => match template(t) {
-            Template::Const(Value::List(items)) => {
-                match items.iter().map(lower).collect::<Option<Vec<_>>>() {
-                    Some(patterns) => Overlays::Ready(patterns.into()),
-                    None => Overlays::Dynamic(Template::Const(Value::List(items)), lower),
-                }
-            }
-            Template::Const(v) => Overlays::Broken(not_a_list(&v).into()),
-            t => Overlays::Dynamic(t, lower),
-        },
+        Overlays::Dynamic(t, lower) => Overlays::of(template(t), lower),
         ready => ready,
     }
 }

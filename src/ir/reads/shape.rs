@@ -90,7 +90,7 @@ impl Reader {
     /// A pattern that is still to be filled in: where variables stand, all of the subject counts.
     fn draft(&mut self, template: &Template, lower: LowerPattern, subject: &Seen) -> Done {
         match template {
-            Template::Const(v) => match lower(v) {
+            Template::Const(v) => match (lower.pattern)(v) {
                 Some(pattern) => self.shape(&pattern.root, subject),
                 None => Ok(()),
             },
