@@ -35,7 +35,7 @@ pub trait Cluster: Sources + World {
 
     /// What it knows of itself.
     fn offers(&self) -> Offers {
-        Offers::all()
+        Offers { registry: self.registry().is_some(), ..Offers::all() }
     }
 
     /// What Kubernetes' admission policies are told.
@@ -262,6 +262,9 @@ impl Cluster for Data {
             namespaces: !self.admission.namespaces.is_empty(),
             roles: self.knows_all_bindings || !self.bindings.is_empty(),
             params: !self.admission.objects.is_empty(),
+            config_maps: !self.config_maps.is_empty(),
+            objects: !self.offline.objects().is_empty(),
+            registry: self.registry().is_some(),
         }
     }
 

@@ -25,7 +25,7 @@ use super::answer::{Answer, Refusal};
 use super::data::Cluster;
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
-use super::subject;
+use super::{needs, subject};
 use crate::value::{Str, Value, budget};
 
 /// Policies that are ready to decide.
@@ -39,6 +39,8 @@ pub struct Gate {
     known: HashMap<Str, HashSet<Str>>,
     /// Kinds and names of policies that cannot be evaluated and say that their errors are ignored.
     ignored: HashSet<(String, String)>,
+    /// Policies with rules that select the labels of namespaces.
+    selecting: Vec<Arc<Policy>>,
     lost: Option<String>,
     /// How many policies can be evaluated, and how many have to be.
     usable: usize,
@@ -170,6 +172,7 @@ impl Gate {
         for policy in &policies {
             known.entry(policy.kind.clone()).or_default().insert(policy.name.clone());
         }
+        let selecting = policies.iter().filter(|p| needs::selects_namespaces(p)).cloned().collect();
         let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
         let functions = Context { world: Some(cluster.clone()), ..Context::default() };
         let engine = Engine::new(set)
@@ -185,6 +188,7 @@ impl Gate {
             cluster,
             broken,
             known,
+            selecting,
             ignored,
             lost,
             usable,
@@ -273,7 +277,7 @@ impl Gate {
     /// What policies need to know of the cluster and the server does not, a line each.
     pub fn unmet_needs(&self) -> Vec<String> {
         let served = self.engine.set().policies().iter().map(AsRef::as_ref).filter(|p| self.serves(p));
-        super::needs::unmet(served, self.cluster.offers())
+        needs::unmet(served, self.cluster.offers())
     }
 
     /// The engine with the policies.
@@ -294,9 +298,14 @@ impl Gate {
         &self.asking
     }
 
+    /// Policies with rules that select the labels of namespaces.
+    pub(super) fn selecting_namespaces(&self) -> &[Arc<Policy>] {
+        &self.selecting
+    }
+
     /// Whether a policy is evaluated for a request on a path.
     pub(super) fn selects(&self, policy: &Policy, route: &Route, target: &Target) -> bool {
-        self.serves(policy) && route.asks(policy) && super::needs::is_found_for(policy, target)
+        self.serves(policy) && route.asks(policy) && needs::is_found_for(policy, target)
     }
 
     /// Whether a policy is asked at admission at all; those of Kubernetes have a way of their own.

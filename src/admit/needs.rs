@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crate::ir::matcher::{Filter, KindPattern};
 use crate::ir::rule::Body;
-use crate::ir::{Matcher, Policy, Rule};
+use crate::ir::{Matcher, Policy, Rule, reach};
 use crate::matching::Target;
 use crate::matching::filter::kind_accepts;
 
@@ -25,30 +25,48 @@ pub struct Offers {
     pub roles: bool,
     /// Objects that may be parameters.
     pub params: bool,
+    /// ConfigMaps.
+    pub config_maps: bool,
+    /// Objects that rules may ask the API server for.
+    pub objects: bool,
+    /// Registries of images.
+    pub registry: bool,
 }
 
 impl Offers {
     /// All that a cluster knows.
     pub const fn all() -> Offers {
-        Offers { namespaces: true, roles: true, params: true }
+        Offers {
+            namespaces: true,
+            roles: true,
+            params: true,
+            config_maps: true,
+            objects: true,
+            registry: true,
+        }
     }
 }
 
-/// Whether it is met, what it is, and which policies have it.
-type Need = (bool, &'static str, fn(&Policy) -> bool);
+/// Whether it is met, what it is, which policies have it, and what to give.
+type Need = (bool, &'static str, fn(&Policy) -> bool, &'static str);
+
+const CLUSTER: &str = "--data or --cluster";
 
 /// How many policies a line names.
 const NAMED: usize = 5;
 
 /// A line for each thing that policies need and the server does not offer.
 pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy> + Clone, offers: Offers) -> Vec<String> {
-    let needs: [Need; 4] = [
-        (offers.namespaces, "rules match by the labels of namespaces", by_namespace_labels),
-        (offers.namespaces, "expressions of rules read namespaces", reads_namespaces),
-        (offers.roles, "rules match by roles", by_roles),
-        (offers.params, "rules have parameters", has_params),
+    let needs: [Need; 7] = [
+        (offers.namespaces, "rules match by the labels of namespaces", by_namespace_labels, CLUSTER),
+        (offers.namespaces, "expressions of rules read namespaces", reads_namespaces, CLUSTER),
+        (offers.roles, "rules match by roles", by_roles, CLUSTER),
+        (offers.params, "rules have parameters", |p| reach::of_policy(p).params, CLUSTER),
+        (offers.config_maps, "rules read ConfigMaps", |p| reach::of_policy(p).config_maps, CLUSTER),
+        (offers.objects, "rules ask the Kubernetes API", |p| reach::of_policy(p).cluster, CLUSTER),
+        (offers.registry, "rules ask registries of images", |p| reach::of_policy(p).registry, "--registry"),
     ];
-    let line = |(offered, what, needed): Need| {
+    let line = |(offered, what, needed, give): Need| {
         if offered {
             return None;
         }
@@ -57,10 +75,7 @@ pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy> + Clone, offers: Off
             if found.len() > NAMED { format!(" and {} more", found.len() - NAMED) } else { String::new() };
         let named: Vec<&str> = found.iter().take(NAMED).map(|name| &**name).collect();
         (!found.is_empty()).then(|| {
-            format!(
-                "{what}, which the server does not know: give --data or --cluster ({}{more})",
-                named.join(", ")
-            )
+            format!("{what}, which the server does not know: give {give} ({}{more})", named.join(", "))
         })
     };
     needs.into_iter().filter_map(line).collect()
@@ -77,7 +92,7 @@ fn any_filter(rule: &Rule, test: fn(&Filter) -> bool) -> bool {
 }
 
 /// Whether a rule of the policy has a `namespaceSelector` in `match` or `exclude`.
-fn selects_namespaces(policy: &Policy) -> bool {
+pub(super) fn selects_namespaces(policy: &Policy) -> bool {
     rules(policy).any(|rule| any_filter(rule, |f| f.namespace_selector.is_some()))
 }
 
@@ -98,10 +113,6 @@ fn reads_namespaces(policy: &Policy) -> bool {
 
 fn by_roles(policy: &Policy) -> bool {
     rules(policy).any(|rule| any_filter(rule, |f| !f.roles.is_empty() || !f.cluster_roles.is_empty()))
-}
-
-fn has_params(policy: &Policy) -> bool {
-    rules(policy).any(|rule| matches!(&rule.body, Body::Expressions(e) if e.params.is_some()))
 }
 
 /// Whether a rule is for the kind of the target, whatever else it asks for. Selectors of namespaces never select
@@ -160,15 +171,16 @@ pub(super) fn awaiting_namespace<'g>(
     target: &Target,
     counts: impl Fn(&Policy, &Rule) -> bool,
 ) -> Option<&'g Policy> {
+    if !target.unknown.namespace {
+        return None;
+    }
     let awaits = |p: &&Policy| {
         !p.is_review()
-            && selects_namespaces(p)
             && gate.serves(p)
             && route.asks(p)
             && p.rules_for(&target.kind).iter().any(|r| is_for_kind(r, target) && counts(p, r))
     };
-    let mut policies = gate.engine().set().policies().iter().map(AsRef::as_ref);
-    policies.find(|p| target.unknown.namespace && awaits(p))
+    gate.selecting_namespaces().iter().map(AsRef::as_ref).find(awaits)
 }
 
 /// Why the labels of the target's namespace are not known, in the reference's words.

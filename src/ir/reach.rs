@@ -20,8 +20,12 @@ use super::{Conditions, Expr, Policy, Query, Rule, Template, optimise::walk::ope
 pub struct Reach {
     /// Services, and servers of names.
     pub services: bool,
-    /// The API server of a cluster.
+    /// The API server of a cluster, for anything but what has a field of its own.
     pub cluster: bool,
+    /// The API server of a cluster, for ConfigMaps.
+    pub config_maps: bool,
+    /// The API server of a cluster, for parameters of policies.
+    pub params: bool,
     /// Registries of images.
     pub registry: bool,
 }
@@ -36,8 +40,13 @@ pub fn of_policy(policy: &Policy) -> Reach {
 }
 
 impl Reach {
-    fn anybody() -> Reach {
-        Reach { services: true, cluster: true, registry: true }
+    fn anybody(self) -> Reach {
+        Reach { services: true, cluster: true, registry: true, ..self }
+    }
+
+    /// Whether the API server of a cluster may be asked.
+    pub fn any_cluster(&self) -> bool {
+        self.cluster || self.config_maps || self.params
     }
 
     fn rule(&mut self, rule: &Rule) {
@@ -55,14 +64,14 @@ impl Reach {
                 self.sources(&e.admit);
                 self.lazies(&e.lazies);
                 self.verdicts(&e.verdicts);
-                self.cluster |= e.params.is_some();
+                self.params |= e.params.is_some();
             }
             Body::Review(review) => self.review(review),
             Body::Admission(bound) => {
                 let policy = &bound.policy;
                 self.sources(&policy.admit);
                 self.lazies(&policy.lazies);
-                self.cluster |= policy.params.is_some();
+                self.params |= policy.params.is_some();
                 match &policy.body {
                     AdmissionBody::Ask { demands, annotations } => {
                         for demand in demands {
@@ -213,7 +222,7 @@ impl Reach {
                     query.iter().for_each(|q| self.query_source(q));
                 }
                 BindingSource::ConfigMap { name, namespace, .. } => {
-                    self.cluster = true;
+                    self.config_maps = true;
                     self.template(name);
                     self.template(namespace);
                 }
@@ -354,7 +363,7 @@ impl Reach {
             "get" | "Get" | "list" | "List" | "post" | "Post" => match receiver.and_then(root_key) {
                 Some("resource" | "globalContext") => self.cluster = true,
                 Some("http") => self.services = true,
-                _ => *self = Reach::anybody(),
+                _ => *self = self.anybody(),
             },
             "toGVR" | "ToGVR" | "apply" | "Apply" | "check" => self.cluster = true,
             "jwks.Fetch" => self.services = true,
@@ -387,7 +396,8 @@ mod tests {
     use super::*;
     use crate::PolicySet;
 
-    const NOBODY: Reach = Reach { services: false, cluster: false, registry: false };
+    const NOBODY: Reach =
+        Reach { services: false, cluster: false, config_maps: false, params: false, registry: false };
     const SERVICES: Reach = Reach { services: true, ..NOBODY };
     const CLUSTER: Reach = Reach { cluster: true, ..NOBODY };
     const REGISTRY: Reach = Reach { registry: true, ..NOBODY };
@@ -438,7 +448,7 @@ mod tests {
         };
         assert_eq!(context("apiCall: {service: {url: 'http://a/'}}"), SERVICES);
         assert_eq!(context("apiCall: {urlPath: /api/v1/pods}"), CLUSTER);
-        assert_eq!(context("configMap: {name: a, namespace: b}"), CLUSTER);
+        assert_eq!(context("configMap: {name: a, namespace: b}"), Reach { config_maps: true, ..NOBODY });
         assert_eq!(context("globalReference: {name: a}"), CLUSTER);
         assert_eq!(context("imageRegistry: {reference: 'a/b'}"), REGISTRY);
         assert_eq!(context("variable: {jmesPath: \"is_external_url('http://a')\"}"), SERVICES);

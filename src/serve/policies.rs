@@ -196,7 +196,7 @@ fn config_map(
 fn reaches_out(policy: &Policy, around: &Around) -> bool {
     let reach = reach::of_policy(policy);
     reach.services
-        || (around.link.is_some() && reach.cluster)
+        || (around.link.is_some() && reach.any_cluster())
         || (around.registry.is_some() && reach.registry)
 }
 
