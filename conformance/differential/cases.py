@@ -5,6 +5,7 @@ usage: cases.py HOOKGOLD > conformance/server/updates.jsonl"""
 import copy, json, random, sys
 from server import NAMESPACES, USERS, Reference, differs, expected, request
 
+BASELINE = {"podSecurity": {"level": "baseline", "version": "latest"}}
 BAD_IMAGE = {"pattern": {"spec": {"containers": [{"image": "!bad"}]}}}
 HOLDS = {"key": "a", "operator": "Equals", "value": "a"}
 CONTAINERS = "request.object.spec.containers"
@@ -95,8 +96,39 @@ RULES = {
     "user": (deny("{{ request.userInfo.username }}", "alice"), {}),
     "name": (deny("{{ request.name }}", "p"), {}),
     "cel": ({"cel": {"expressions": [{"expression": 'object.spec.containers.all(c, c.image != "bad")'}]}}, {}),
-    "pod-security": ({"podSecurity": {"level": "baseline", "version": "latest"}}, {}),
+    "pod-security": (BASELINE, {}),
 }
+# name: (validate, more of the PolicyException)
+EXCEPTED = {
+    "of-create": {"conditions": {"any": [{"key": "{{ request.operation }}", "operator": "Equals", "value": "CREATE"}]}},
+    "of-update": {"conditions": {"any": [{"key": "{{ request.operation }}", "operator": "Equals", "value": "UPDATE"}]}},
+    "match-create": {"match": pods(operations=["CREATE"])["match"]},
+    "match-update": {"match": pods(operations=["UPDATE"])["match"]},
+    "label-of-old": {"match": pods(selector={"matchLabels": {"old": "1"}})["match"]},
+    "label-of-new": {"match": pods(selector={"matchLabels": {"new": "1"}})["match"]},
+    "image-of-object": {"conditions": {"any": [{"key": "{{ %s }}" % IMAGE, "operator": "Equals", "value": "good"}]}},
+    "object-of-old": {"conditions": {"any": [{"key": "{{ request.object.metadata.labels.old || '' }}", "operator": "Equals", "value": "1"}]}},
+    "user": {"match": {"any": [{"resources": {"kinds": ["Pod"]}, "subjects": [{"kind": "User", "name": "alice"}]}]}},
+    "not-user": {"match": {"any": [{"resources": {"kinds": ["Pod"]}, "subjects": [{"kind": "User", "name": "bob"}]}]}},
+    "namespace-labels": {"match": pods(namespaceSelector={"matchLabels": {"env": "prod"}})["match"]},
+    "error": {"conditions": {"any": [{"key": "{{ request.oldObject.metadata.labels.old }}", "operator": "Equals", "value": "1"}]}},
+}
+CONTROL = {"podSecurity": [{"controlName": "Host Ports", "images": ["*"]}]}
+OTHER_CONTROL = {"podSecurity": [{"controlName": "Capabilities", "images": ["*"]}]}
+EXCEPTIONS = {}
+for body, validate in (("pattern", BAD_IMAGE), ("deny", deny("{{ %s }}" % IMAGE)), ("each", each(deny("{{ element.image }}"))), ("pod-security", BASELINE)):
+    for name, more in EXCEPTED.items():
+        EXCEPTIONS["excepted-%s-%s" % (body, name)] = (validate, more)
+for name in ("of-create", "of-update", "label-of-old", "label-of-new", "match-create"):
+    EXCEPTIONS["excepted-control-" + name] = (BASELINE, dict(EXCEPTED[name], **CONTROL))
+    EXCEPTIONS["excepted-other-control-" + name] = (BASELINE, dict(EXCEPTED[name], **OTHER_CONTROL))
+RULES.update({name: (validate, {}) for name, (validate, _) in EXCEPTIONS.items()})
+
+
+def exceptions(name):
+    if name not in EXCEPTIONS: return []
+    spec = dict({"exceptions": [{"policyName": name, "ruleNames": ["r"]}], "match": pods()["match"]}, **EXCEPTIONS[name][1])
+    return [{"apiVersion": "kyverno.io/v2", "kind": "PolicyException", "metadata": {"name": "e", "namespace": "default"}, "spec": spec}]
 
 
 def policy(name):
@@ -116,7 +148,7 @@ bad, good, tenth = pod("bad", {"old": "1"}), pod("good"), pod("good", {"new": "1
 PAIRS = [("bad-to-bad", bad, pod("bad", {"new": "1"})), ("good-to-bad", good, pod("bad", {"new": "1"})), ("tenth-to-bad", tenth, pod("bad", {"new": "1"})), ("bad-to-good", bad, good)]
 for name in RULES:
     objects = NAMESPACES
-    gold = Reference(sys.argv[1], [policy(name)], objects, [])
+    gold = Reference(sys.argv[1], [policy(name)], objects, exceptions(name))
     if gold.setup.get("refused"):
         sys.exit("%s: %s" % (name, gold.setup))
     kept = []
@@ -125,5 +157,5 @@ for name in RULES:
         answers = [expected(gold.review(r), r["object"]) for _ in range(5)]
         if any(a != answers[0] for a in answers): sys.exit("%s %s: %s" % (name, uid, answers))
         kept.append({"request": r, "expected": answers[0]})
-    print(json.dumps({"group": name, "policies": [policy(name)], "exceptions": [], "objects": objects, "requests": kept}, ensure_ascii=False))
+    print(json.dumps({"group": name, "policies": [policy(name)], "exceptions": exceptions(name), "objects": objects, "requests": kept}, ensure_ascii=False))
     gold.close()

@@ -295,7 +295,7 @@ fn one(
     }?;
     if result.status == Status::Fail
         && tolerates_existing(policy, rule, request)
-        && failed_before(policy, rule, request, around, &exceptions, &mut data)
+        && failed_before(policy, rule, request, around, &mut data)
     {
         result = outcome(
             Status::Skip,
@@ -353,20 +353,23 @@ fn failed_before(
     rule: &Rule,
     request: &Request,
     around: Surroundings<'_>,
-    exceptions: &[&Exception],
     current: &mut Data<'_>,
 ) -> bool {
     let former = request.former();
     if !applies(rule, &former) {
         return false;
     }
+    let mut data = Data::new(former.root.get(), world(policy, rule, &former, around, None));
+    data.register(&rule.bindings);
+    data.adopt_loaded(current);
     match &rule.body {
-        Body::PodSecurity(check) => super::pod_security::rule(check, rule, &former, exceptions)
-            .is_some_and(|outcome| outcome.status == Status::Fail),
+        // The only check that asks for exceptions again.
+        Body::PodSecurity(check) => {
+            let exceptions = applying(policy, rule, &former, around.exceptions, &mut data);
+            super::pod_security::rule(check, rule, &former, &exceptions)
+                .is_some_and(|outcome| outcome.status == Status::Fail)
+        }
         Body::Validate { check, message } => {
-            let mut data = Data::new(former.root.get(), world(policy, rule, &former, around, None));
-            data.register(&rule.bindings);
-            data.adopt_loaded(current);
             let subject = Subject {
                 rule: &rule.name,
                 message,
