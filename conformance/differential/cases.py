@@ -3,7 +3,7 @@
 
 usage: cases.py HOOKGOLD > conformance/server/updates.jsonl"""
 import copy, json, random, sys
-from server import NAMESPACES, USERS, Reference, differs, expected, request
+from server import NAMESPACES, USERS, Reference, expected, request
 
 BASELINE = {"podSecurity": {"level": "baseline", "version": "latest"}}
 BAD_IMAGE = {"pattern": {"spec": {"containers": [{"image": "!bad"}]}}}
@@ -146,16 +146,26 @@ def pod(image, labels=None, **spec):
 
 bad, good, tenth = pod("bad", {"old": "1"}), pod("good"), pod("good", {"new": "10"})
 PAIRS = [("bad-to-bad", bad, pod("bad", {"new": "1"})), ("good-to-bad", good, pod("bad", {"new": "1"})), ("tenth-to-bad", tenth, pod("bad", {"new": "1"})), ("bad-to-good", bad, good)]
-for name in RULES:
-    objects = NAMESPACES
-    gold = Reference(sys.argv[1], [policy(name)], objects, exceptions(name))
-    if gold.setup.get("refused"):
-        sys.exit("%s: %s" % (name, gold.setup))
+
+
+def recorded(hookgold, group, policies, exceptions, requests):
+    """A group with what the reference answers; it must answer five times alike."""
+    gold = Reference(hookgold, policies, NAMESPACES, exceptions)
+    if gold.setup.get("refused"): sys.exit("%s: %s" % (group, gold.setup))
     kept = []
-    for uid, old, new in PAIRS:
-        r = request(random.Random(0), 0, copy.deepcopy(new), copy.deepcopy(old), "UPDATE", None, USERS[0]); r["uid"] = uid
+    for r in requests:
         answers = [expected(gold.review(r), r["object"]) for _ in range(5)]
-        if any(a != answers[0] for a in answers): sys.exit("%s %s: %s" % (name, uid, answers))
+        if any(a != answers[0] for a in answers): sys.exit("%s %s: %s" % (group, r["uid"], answers))
         kept.append({"request": r, "expected": answers[0]})
-    print(json.dumps({"group": name, "policies": [policy(name)], "exceptions": exceptions(name), "objects": objects, "requests": kept}, ensure_ascii=False))
     gold.close()
+    print(json.dumps({"group": group, "policies": policies, "exceptions": exceptions, "objects": NAMESPACES, "requests": kept}, ensure_ascii=False))
+
+
+def asked(uid, operation, new, old, namespace="default"):
+    r = request(random.Random(0), 0, copy.deepcopy(new), copy.deepcopy(old), operation, None, USERS[0], namespace); r["uid"] = uid
+    return r
+
+
+if __name__ == "__main__":
+    for name in RULES:
+        recorded(sys.argv[1], name, [policy(name)], exceptions(name), [asked(uid, "UPDATE", new, old) for uid, old, new in PAIRS])

@@ -3,7 +3,7 @@
 //! Rules that enforce, or that warn, are asked before the answer; all others after it ([`later`]). A failed rule
 //! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
 
-use crate::engine::action::{effective, enforces, of_result};
+use crate::engine::action;
 use crate::engine::admission::{Review, validate};
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::{Policy, Rule};
@@ -23,7 +23,7 @@ use super::route::Route;
 fn is_awaited(policy: &Policy, rule: &Rule, target: &Target) -> bool {
     match policy.is_review() {
         true => policy.follows.denies || policy.follows.warns,
-        false => policy.follows.warns || enforces(effective(policy, Some(rule), target)),
+        false => policy.follows.warns || action::is_enforced(policy, rule, target),
     }
 }
 
@@ -52,12 +52,12 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let mut reasons: Vec<String> = Vec::new();
     let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
     let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
-        !policy.is_review() && rules.iter().any(|r| blocks(policy, r, target))
+        !policy.is_review() && rules.iter().any(|r| action::denies(policy, r, target))
     };
     if results().any(|r| blocked(&r)) {
         // Policies that only warn are not told of.
         let told = results().filter(|(p, _)| !p.is_review());
-        let enforced = |p: &Policy, r: &RuleOutcome| enforces(of_result(p, r, target));
+        let enforced = |p: &Policy, r: &RuleOutcome| action::is_blocking(p, r, target);
         reasons.push(denial::block(&Subject::of(incoming), told, enforced));
     }
     let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
@@ -83,17 +83,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     warnings.append(&mut answer.warnings);
     answer.warnings = warnings;
     answer.denial = refusal;
-    Decision { answer, outcomes: done.outcomes, asked: Some(asked), audits: done.passed_over }
-}
-
-/// Whether the result of a rule refuses the request.
-fn blocks(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
-    let counts = match result.status {
-        Status::Fail => true,
-        Status::Error => policy.fail_closed,
-        _ => false,
-    };
-    counts && enforces(of_result(policy, result, target))
+    Decision { answer, outcomes: done.outcomes, asked: Some(asked), audits: done.passed_over, unknown: None }
 }
 
 fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {

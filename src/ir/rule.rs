@@ -133,8 +133,8 @@ pub struct Action {
 pub struct ActionOverride {
     /// The action, as written.
     pub action: Str,
-    /// Namespaces by wildcard.
-    pub namespaces: Box<[crate::value::wildcard::Wildcard]>,
+    /// Namespaces by wildcard; `None` = none are given, which is not the same as an empty list ([`crate::engine::action`]).
+    pub namespaces: Option<Box<[crate::value::wildcard::Wildcard]>>,
     /// Namespaces by label.
     pub selector: Option<super::matcher::Selector>,
 }

@@ -84,10 +84,7 @@ pub fn overrides(list: Option<&Value>) -> Box<[ActionOverride]> {
             namespaces: o
                 .get("namespaces")
                 .and_then(Value::as_list)
-                .unwrap_or_default()
-                .iter()
-                .filter_map(|s| s.as_str().map(Wildcard::new))
-                .collect(),
+                .map(|list| list.iter().filter_map(|s| s.as_str().map(Wildcard::new)).collect()),
             selector: o.get("namespaceSelector").and_then(selector),
         })
         .collect()

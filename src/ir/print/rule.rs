@@ -90,7 +90,7 @@ fn action(a: &Action) -> Option<Node> {
 }
 
 fn over(o: &ActionOverride) -> Node {
-    let namespaces: Vec<String> = o.namespaces.iter().map(|w| quoted(w.pattern())).collect();
+    let namespaces: Vec<String> = o.namespaces.iter().flatten().map(|w| quoted(w.pattern())).collect();
     let selector = if o.selector.is_some() { " by labels" } else { "" };
     Node::new(format!("{} in namespaces {}{selector}", o.action, namespaces.join(", ")))
 }
