@@ -336,8 +336,19 @@ def ordered(message):
     return [sorted(part.rstrip("')") for part in line.split("(Forbidden reason: ")) if "(Forbidden reason: " in line else line for line in message.split("\n")]
 
 
+FAILED_CONDITIONS = re.compile(r"^[^\s:][^:\n]*:\n(?:  .*failed to evaluate match conditions: .*\n)+", re.M)
+
+
+def without_failed_conditions(got):
+    """An API server refuses requests on which match conditions of a webhook fail; the reference's handlers leave the policy out."""
+    message, found = FAILED_CONDITIONS.subn("", got["message"])
+    if not found: return got
+    return dict(got, message=message, allowed=False) if re.search(r"^  ", message, re.M) else dict(got, message="", allowed=True)
+
+
 def differs(want, got, obj):
     """The first way in which two answers differ; None when they agree."""
+    got = without_failed_conditions(got)
     if want["allowed"] != got["allowed"]:
         return "FAIL-OPEN" if want["allowed"] is False and got["allowed"] is True else "over-deny"
     if want.get("mutate") != got["mutate"]:

@@ -74,7 +74,13 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
             answer.patch = patch;
         }
     }
-    Decision { answer, outcomes: done.outcome.into(), asked: Some(Asked::from(request)), audits: false }
+    Decision {
+        answer,
+        outcomes: done.outcome.into(),
+        asked: Some(Asked::from(request)),
+        audits: false,
+        unknown: None,
+    }
 }
 
 /// Whether changes that failed refuse the request.

@@ -128,6 +128,8 @@ pub struct Decision {
     pub asked: Option<Asked>,
     /// Whether there may be rules that only audit, which the answer did not wait for.
     pub audits: bool,
+    /// Which policies the path names that are not known; the request is refused because of them.
+    pub unknown: Option<String>,
 }
 
 impl Decision {
@@ -333,20 +335,22 @@ impl Gate {
     }
 
     /// What is answered to all requests of a path because policies that must be evaluated cannot be.
-    fn unanswerable(&self, route: &Route) -> Option<Answer> {
-        if let Some(broken) = self.broken.iter().find(|b| b.fail_closed) {
-            let text = format!("policy {} cannot be evaluated: {}", broken.policy, broken.text);
-            return Some(Answer::denied(text));
-        }
-        if let Some(place) = &self.lost {
-            return Some(Answer::denied(format!("policies of {place} cannot be read")));
-        }
-        if let Some(text) = self.shortage() {
-            return Some(Answer::denied(text));
-        }
-        if let Some(text) = self.unknown(route) {
-            return Some(Answer::denied(text));
-        }
+    fn unanswerable(&self, route: &Route) -> Option<Decision> {
+        let unknown = self.unknown(route);
+        let text = self.unusable().or_else(|| unknown.clone()).or_else(|| self.absent(route))?;
+        Some(Decision { unknown, ..Decision::of(Answer::denied(text)) })
+    }
+
+    /// Why no request is answered at all.
+    fn unusable(&self) -> Option<String> {
+        let broken = self.broken.iter().find(|b| b.fail_closed);
+        let broken = broken.map(|b| format!("policy {} cannot be evaluated: {}", b.policy, b.text));
+        let lost = || self.lost.as_ref().map(|place| format!("policies of {place} cannot be read"));
+        broken.or_else(lost).or_else(|| self.shortage())
+    }
+
+    /// What the reference says when the one policy of a path is not there.
+    fn absent(&self, route: &Route) -> Option<String> {
         let (namespace, name) = route.single()?;
         let kind = if namespace.is_some() { "Policy" } else { "ClusterPolicy" };
         let is_ignored = || self.ignored.iter().any(|(of, n)| of == kind && n == name);
@@ -355,9 +359,9 @@ impl Gate {
         }
         let key = format!("{}/{name}", namespace.unwrap_or_default());
         let resource = if namespace.is_some() { "policies" } else { "clusterpolicies" };
-        Some(Answer::denied(format!(
+        Some(format!(
             "failed to fetch policy with key: key {key}: {resource}.kyverno.io \"{name}\" not found"
-        )))
+        ))
     }
 
     /// Answers a review.
@@ -367,7 +371,7 @@ impl Gate {
             return Decision::default();
         }
         if let Some(denied) = self.unanswerable(route) {
-            return Decision::of(denied);
+            return denied;
         }
         match route.phase {
             Phase::Validate => super::verdict::decide(self, route, incoming, deadline),
@@ -378,7 +382,7 @@ impl Gate {
     /// What is answered when time ran out before the policies of a path were ready.
     pub fn late(&self, route: &Route) -> Decision {
         if let Some(denied) = self.unanswerable(route) {
-            return Decision::of(denied);
+            return denied;
         }
         let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
         let closed = asked.filter(|p| p.fail_closed).map(|p| &*p.name);

@@ -84,16 +84,31 @@ fn decided(rule: &Expressions, request: &Request, root: &Value) -> (Status, Str)
     (Status::Pass, rule.passed.clone())
 }
 
-/// Whether all conditions on requests are true; a false one wins over faults.
+/// Whether all conditions on requests are true; a false one wins over faults. They see a request as the reference
+/// makes it; where that fails they see the one that was sent, for which an API server has evaluated them before.
 ///
 /// # Errors
-/// Why conditions cannot be evaluated.
+/// Why conditions cannot be evaluated, also by an API server.
 pub fn admits(conditions: &[Source], request: &Request) -> Result<bool, String> {
     if conditions.is_empty() {
         return Ok(true);
     }
-    let root = root_of_request(request);
-    all_hold(conditions, &root, &request.functions, &Lazies::new(&[]))
+    let hold = |root| all_hold(conditions, &root, &request.functions, &Lazies::new(&[]));
+    let made = hold(root_of_request(request));
+    match &request.sent {
+        Some(sent) if made.is_err() => hold(root_as_sent(request, sent)).or(made),
+        _ => made,
+    }
+}
+
+/// What an API server lets conditions of webhooks see.
+fn root_as_sent(request: &Request, sent: &Map) -> Value {
+    let mut root = Map::new();
+    root.insert("object", request.object.clone());
+    root.insert("oldObject", request.old_object.clone());
+    root.insert("request", Value::Map(sent.clone()));
+    root.insert("namespaceObject", Value::Null);
+    Value::Map(root)
 }
 
 /// The request as rules see it: the name of the resource is known in a cluster only.

@@ -165,13 +165,14 @@ impl Review {
         let answer = AssertUnwindSafe(|| snapshot.gate.answer(route, incoming, &Deadline::at(*due)));
         let decision = catch_unwind(answer);
         snapshot.pace.note(began.elapsed());
-        if let Some(unknown) = snapshot.gate.unknown(route) {
-            self.state.note_unknown(&self.path, route, &unknown);
-        }
-        decision.unwrap_or_else(|_| Decision {
+        let decision = decision.unwrap_or_else(|_| Decision {
             answer: Answer::denied("internal error: the evaluation ended in a fault of the program"),
             ..Decision::default()
-        })
+        });
+        if let Some(unknown) = &decision.unknown {
+            self.state.note_unknown(&self.path, route, unknown);
+        }
+        decision
     }
 
     /// Writes down a decision, and answers.

@@ -14,7 +14,7 @@ use crate::matching::Target;
 use crate::policy_set::outcomes::{Bundle, Outcomes, Share};
 
 use super::families::Families;
-use super::metrics::{Metrics, policy_type, rule_type};
+use super::metrics::{Metrics, operation, origin, policy_type, rule_type};
 
 /// The counters of results that requests share.
 struct Counted {
@@ -49,10 +49,10 @@ impl Metrics {
 
 /// Counts results; their counters.
 fn count(families: &Families, incoming: &Incoming, target: &Target, bundle: &Bundle) -> Vec<IntCounter> {
-    let operation = incoming.text(&["operation"]).to_lowercase();
-    let (kind, of) = (incoming.text(&["kind", "kind"]), incoming.text(&["namespace"]));
+    let operation = operation(incoming);
+    let [kind, of] = origin(incoming);
     let dry = incoming.dry_run();
-    let book = families.tally.book((kind, of, &operation, dry));
+    let book = families.tally.book((kind, of, operation, dry));
     let mut counters = Vec::with_capacity(bundle.parts.len());
     for (_, p) in bundle.policies() {
         let policy = &p.policy;
@@ -70,7 +70,7 @@ fn count(families: &Families, incoming: &Incoming, target: &Target, bundle: &Bun
             let result = rule.status.name();
             if policy.is_review() {
                 let mode = if enforced { "Deny" } else { "Audit" };
-                let labels = [mode, background, &policy.name, namespace, kind, of, &operation, cause, result];
+                let labels = [mode, background, &policy.name, namespace, kind, of, operation, cause, result];
                 return families.reviews.with(&labels);
             }
             let labels = [
@@ -81,7 +81,7 @@ fn count(families: &Families, incoming: &Incoming, target: &Target, bundle: &Bun
                 &policy.name,
                 kind,
                 of,
-                &operation,
+                operation,
                 &rule.rule,
                 result,
                 rule_type(rule),

@@ -2,7 +2,13 @@
 //!
 //! In: what operators say. Out: families of counters that take all their labels and keep those that are shown.
 //! Other settings mean other families, which begin at nothing.
+//!
+//! Whoever sends reviews determines kinds and namespaces; a family has at most [`MOST_SERIES`] series, and what comes
+//! later is counted under `other`.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{PoisonError, RwLock};
 use std::time::Instant;
 
 use prometheus::core::Collector;
@@ -50,15 +56,48 @@ const REVIEW: [&str; 9] = [
 const RULE: [&str; 6] =
     ["policy_type", "policy_namespace", "policy_name", "rule_name", "rule_type", "status_ready"];
 
+/// Labels whose values come from requests.
+const OF_REQUESTS: [&str; 2] = ["resource_kind", "resource_namespace"];
+/// The series of a family; a counter with its labels takes about 1.5 kB, a histogram twice as much.
+const MOST_SERIES: usize = 20_000;
+/// The label of what is not told apart.
+pub(super) const OTHER: &str = "other";
+
 /// A family, and which of its labels are shown.
 pub(super) struct Family<V> {
     made: V,
     shown: Vec<usize>,
+    /// Places of the shown labels whose values come from requests.
+    of_requests: Vec<usize>,
+    series: RwLock<HashSet<u64>>,
+    hasher: RandomState,
 }
 
 impl<V> Family<V> {
     fn kept<'l>(&self, labels: &[&'l str]) -> Vec<&'l str> {
-        self.shown.iter().filter_map(|at| labels.get(*at).copied()).collect()
+        let mut kept: Vec<&str> = self.shown.iter().filter_map(|at| labels.get(*at).copied()).collect();
+        if !self.has_room(&kept) {
+            for at in &self.of_requests {
+                if let Some(label) = kept.get_mut(*at) {
+                    *label = OTHER;
+                }
+            }
+        }
+        kept
+    }
+
+    /// Whether a series is there already or may be made.
+    fn has_room(&self, labels: &[&str]) -> bool {
+        if self.of_requests.is_empty() {
+            return true;
+        }
+        let series = self.hasher.hash_one(labels);
+        let seen = |all: &HashSet<u64>| all.contains(&series);
+        if seen(&self.series.read().unwrap_or_else(PoisonError::into_inner)) {
+            return true;
+        }
+        let mut all = self.series.write().unwrap_or_else(PoisonError::into_inner);
+        seen(&all) || (all.len() < MOST_SERIES && all.insert(series))
     }
 }
 
@@ -119,9 +158,11 @@ impl Families {
             let is_shown = |(_, label): &(usize, &&str)| exposure.shows_label(name, label);
             let (shown, labels): (Vec<usize>, Vec<&str>) =
                 labels.iter().enumerate().filter(is_shown).map(|(at, label)| (at, *label)).unzip();
+            let of_requests = labels.iter().enumerate().filter(|(_, label)| OF_REQUESTS.contains(label));
+            let of_requests = of_requests.map(|(at, _)| at).collect();
             let made = make(&labels)?;
             registry.register(Box::new(made.clone()))?;
-            Ok(Family { made, shown })
+            Ok(Family { made, shown, of_requests, series: RwLock::default(), hasher: RandomState::new() })
         }
         let into = (&registry, &exposure);
         let counters = |name: &str, help: &str, labels: &[&str]| {
@@ -166,5 +207,31 @@ impl Families {
         all.retain(|family| self.exposure.shows(family.name()));
         all.sort_by(|a, b| a.name().cmp(b.name()));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_and_namespaces_without_end_are_counted_together() {
+        let families = Families::new(Exposure::default()).expect("families");
+        let count = |namespace: &str| {
+            families
+                .requests
+                .with(&["Pod", namespace, "create", "true", "ValidatingWebhookConfiguration"])
+                .inc();
+        };
+        (0..MOST_SERIES + 100).for_each(|i| count(&format!("n{i}")));
+        count("n0");
+        let gathered = families.requests.made.collect();
+        let series = gathered.first().map(|f| f.get_metric()).unwrap_or_default();
+        assert_eq!(series.len(), MOST_SERIES + 1);
+        let of = |namespace: &str| {
+            let is_it = |m: &&prometheus::proto::Metric| m.get_label().iter().any(|l| l.value() == namespace);
+            series.iter().find(is_it).map(|m| m.get_counter().get_value())
+        };
+        assert_eq!((of(OTHER), of("n0"), of("n1")), (Some(100.0), Some(2.0), Some(1.0)));
     }
 }

@@ -13,7 +13,7 @@ use crate::ir::Policy;
 
 use crate::settings::metrics::Exposure;
 
-use super::families::Families;
+use super::families::{Families, OTHER};
 use super::policies::Snapshot;
 use super::reports::Counters;
 
@@ -141,11 +141,11 @@ impl Metrics {
     pub fn request(&self, method: &Method, path: &str, route: &Route, is_known: bool) {
         // Whoever sends requests must not be able to make labels without end.
         let known = [Method::POST, Method::GET, Method::PUT, Method::DELETE, Method::HEAD, Method::PATCH];
-        let method = if known.contains(method) { method.as_str() } else { "other" };
+        let method = if known.contains(method) { method.as_str() } else { OTHER };
         let path = match route.named().is_none() && route.single().is_none() {
             true => path,
             false if is_known => self.label(path),
-            false => "other",
+            false => OTHER,
         };
         self.families.load().http.with(&[method, path]).inc();
     }
@@ -155,17 +155,17 @@ impl Metrics {
         let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
         let is_one = paths.contains(path)
             || (paths.len() < MOST_PATHS && path.len() <= LONGEST_PATH && paths.insert(path.to_string()));
-        if is_one { path } else { "other" }
+        if is_one { path } else { OTHER }
     }
 
     /// Counts an answer and the results that led to it.
     pub fn decided(&self, incoming: &Incoming, decision: &Decision, webhook: &str, seconds: f64) {
-        let operation = incoming.text(&["operation"]).to_lowercase();
+        let operation = operation(incoming);
         let allowed = if decision.answer.allowed() { "true" } else { "false" };
-        let namespace = incoming.text(&["namespace"]);
+        let [kind, namespace] = origin(incoming);
         let families = self.families.load();
         if families.count(namespace) {
-            let labels = [incoming.text(&["kind", "kind"]), namespace, &operation, allowed, webhook];
+            let labels = [kind, namespace, operation, allowed, webhook];
             families.requests.with(&labels).inc();
             families.durations.observe(&labels, seconds);
         }
@@ -212,6 +212,26 @@ impl Metrics {
             Ok(()) => String::from_utf8_lossy(&out).into_owned(),
             Err(e) => format!("# {e}\n"),
         }
+    }
+}
+
+/// Names of Kubernetes are not longer.
+const LONGEST_NAME: usize = 253;
+
+/// Kind and namespace of a request as labels.
+pub(super) fn origin(incoming: &Incoming) -> [&str; 2] {
+    let label = |text| if str::len(text) > LONGEST_NAME { OTHER } else { text };
+    [&["kind", "kind"][..], &["namespace"]].map(|path| label(incoming.text(path)))
+}
+
+/// The operation of a request as a label.
+pub(super) fn operation(incoming: &Incoming) -> &'static str {
+    match incoming.text(&["operation"]) {
+        "CREATE" => "create",
+        "UPDATE" => "update",
+        "DELETE" => "delete",
+        "CONNECT" => "connect",
+        _ => OTHER,
     }
 }
 

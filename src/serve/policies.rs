@@ -67,6 +67,8 @@ pub struct Places {
 struct Files {
     policies: Retained<Policies>,
     data: Retained<Vec<Value>>,
+    settings: Retained<Vec<Value>>,
+    metrics: Retained<Vec<Value>>,
 }
 
 /// Where data of rules comes from besides files.
@@ -139,7 +141,8 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let lost = current.lost;
     let mut all = Policies::default();
     current.gives.into_iter().for_each(|policies| all.extend((*policies).clone()));
-    let objects = objects(&places.data, &mut files.data, (established, now), &mut problems, &mut again);
+    let mut round = Round { established, now, problems: &mut problems, again: &mut again };
+    let objects = round.objects(&places.data, &mut files.data, parse_objects);
     let registry = around.registry.clone();
     let cluster: Arc<dyn Cluster> = match &around.link {
         Some(link) => {
@@ -158,13 +161,15 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let mut gate =
         Gate::new(all, cluster, &lost).with_recall(around.remembered).with_required(places.required);
     let link = around.link.as_ref();
-    if let Some(map) = config_map(&places.settings, || link?.settings(), &mut problems) {
+    let mut round = Round { established, now, problems: &mut problems, again: &mut again };
+    let map = round.config_map(&places.settings, &mut files.settings, || link?.settings());
+    let metrics = round.config_map(&places.metrics, &mut files.metrics, || link?.metrics());
+    if let Some(map) = map {
         let settings = Settings::of(&map);
         problems.extend(settings.problems.iter().cloned());
         gate = gate.with_settings(Arc::new(settings));
     }
-    let map = config_map(&places.metrics, || link?.metrics(), &mut problems);
-    let exposure = map.as_ref().map(Exposure::of).unwrap_or_default();
+    let exposure = metrics.as_ref().map(Exposure::of).unwrap_or_default();
     problems.extend(exposure.problems.iter().cloned());
     problems.extend(gate.broken().iter().map(ToString::to_string));
     problems.extend(gate.unmet_needs());
@@ -173,23 +178,6 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let policies = gate.usable();
     let pace = Pace::new(asks_others);
     Snapshot { gate, problems, notices, again, generation, complete, policies, exposure, pace }
-}
-
-/// A ConfigMap of operators: in a file, else in the cluster.
-fn config_map(
-    file: &Option<PathBuf>,
-    of_cluster: impl FnOnce() -> Option<Value>,
-    problems: &mut Vec<String>,
-) -> Option<Value> {
-    let Some(path) = file else { return of_cluster() };
-    let read = std::fs::read_to_string(path).map_err(|e| e.to_string());
-    match read.and_then(|text| document::yaml_value(&text)) {
-        Ok(document) => Some(document),
-        Err(e) => {
-            problems.push(format!("{}: {e}", path.display()));
-            None
-        }
-    }
 }
 
 /// Whether a policy may wait for somebody else: its decisions are not made where requests are read.
@@ -239,28 +227,57 @@ fn notices(all: &Policies) -> Vec<String> {
     bindings.chain(policies).collect()
 }
 
-/// The objects of files, as they are now or as they were when they could be used.
-fn objects(
-    places: &[PathBuf],
-    files: &mut Retained<Vec<Value>>,
-    (established, now): (bool, Instant),
-    problems: &mut Vec<String>,
-    again: &mut Option<Duration>,
-) -> Vec<Value> {
-    let texts: Vec<_> = places
-        .iter()
-        .map(|place| {
-            let place = place.display().to_string();
-            let mut loaded = files::served_data(&place);
-            // A folder may be empty.
-            loaded.notices.retain(|n| !matches!(n.cause, files::Cause::NoMatch | files::Cause::Empty));
-            (place, loaded)
-        })
-        .collect();
-    let current = files.update(&texts, established, now, parse_objects);
-    problems.extend(current.problems);
-    *again = [*again, current.again].into_iter().flatten().min();
-    current.gives.iter().flat_map(|objects| objects.iter().cloned()).collect()
+/// One time that files are read.
+struct Round<'r> {
+    established: bool,
+    now: Instant,
+    problems: &'r mut Vec<String>,
+    again: &'r mut Option<Duration>,
+}
+
+impl Round<'_> {
+    /// The objects of files, as they are now or as they were when they could be used.
+    fn objects(
+        &mut self,
+        places: &[PathBuf],
+        files: &mut Retained<Vec<Value>>,
+        parse: fn(&SourceText) -> Parsed<Vec<Value>>,
+    ) -> Vec<Value> {
+        let texts: Vec<_> = places
+            .iter()
+            .map(|place| {
+                let place = place.display().to_string();
+                let mut loaded = files::served_data(&place);
+                // A folder may be empty.
+                loaded.notices.retain(|n| !matches!(n.cause, files::Cause::NoMatch | files::Cause::Empty));
+                (place, loaded)
+            })
+            .collect();
+        let current = files.update(&texts, self.established, self.now, parse);
+        self.problems.extend(current.problems);
+        *self.again = [*self.again, current.again].into_iter().flatten().min();
+        current.gives.iter().flat_map(|objects| objects.iter().cloned()).collect()
+    }
+
+    /// A ConfigMap of operators: in a file, else in the cluster.
+    fn config_map(
+        &mut self,
+        file: &Option<PathBuf>,
+        files: &mut Retained<Vec<Value>>,
+        of_cluster: impl FnOnce() -> Option<Value>,
+    ) -> Option<Value> {
+        let Some(path) = file else { return of_cluster() };
+        self.objects(std::slice::from_ref(path), files, parse_config_map).pop()
+    }
+}
+
+fn parse_config_map(source: &SourceText) -> Parsed<Vec<Value>> {
+    let (gives, problems) = match document::yaml_value(&source.text) {
+        Ok(map) => (vec![map], Vec::new()),
+        Err(e) => (Vec::new(), vec![format!("{}: {e}", source.name)]),
+    };
+    let is_empty = gives.is_empty();
+    Parsed { gives, problems, broken: Vec::new(), fail_closed: false, names: HashSet::new(), is_empty }
 }
 
 fn parse_objects(source: &SourceText) -> Parsed<Vec<Value>> {

@@ -280,6 +280,17 @@ fn match_conditions() {
     };
     Case::of(policy("Fail")).denied("failed to evaluate match conditions");
     Case::of(policy("Ignore")).allowed();
+    // The name of an object that is deleted is in the request alone.
+    let mut deletion = review("u", "nginx:1");
+    let request = &mut deletion["request"];
+    request["operation"] = json!("DELETE");
+    request["oldObject"] = request["object"].take();
+    let named = |name: &str| {
+        let condition = format!("request.name == '{name}'");
+        policy("Fail").replace("namespaceObject.metadata.labels.env == 'prod'", &condition)
+    };
+    let answer = |name: &str| Case::of(named(name)).answer_to(&deletion);
+    assert_eq!((answer("cart").message.contains("refused"), answer("other").allowed), (true, true));
 }
 
 fn services() {

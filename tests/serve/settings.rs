@@ -26,6 +26,11 @@ fn filtered_requests_and_excluded_users_pass_and_settings_are_read_again() {
         |body| body.contains("generateSuccessEvents"),
     );
     until("nobody is excluded", allowed, |allowed| !allowed);
+    write("{excludeUsernames: 'an*'}");
+    until("the user is excluded again", allowed, |allowed| *allowed);
+    std::fs::write(&file, "data: {excludeUsernames: ").unwrap();
+    until("it is reported", || get(&server, "/readyz").body, |body| body.contains("stays in use"));
+    assert!(allowed(), "what could be used stays");
 }
 
 #[test]
