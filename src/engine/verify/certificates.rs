@@ -1,24 +1,22 @@
-//! Certificates of those who sign, and the chains that lead from them to roots that are trusted.
+//! Certificates of signers, and the paths that lead from them to roots that are trusted.
 //!
-//! In: PEM. Out: what is read of a certificate (key, names, who vouched for the identity, times), and whether a chain
-//! leads to a root. Chains are built by `webpki`; a leaf counts at the moment when it was made, as signatures are
-//! checked long after their certificates have run out.
+//! In: PEM. Out: what is read of a certificate (key, names, who verified the identity, validity), and whether a path
+//! leads to a root ([`super::path`]); a leaf counts at the moment when it was issued, as signatures are verified long
+//! after their certificates have run out.
 
-use std::time::Duration;
-
-use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
-use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::engine::public_key::PublicKey;
 use crate::functions::pem_blocks;
+use crate::value::time::Time;
 
-/// What certificates of code signers are for.
-const CODE_SIGNING: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 3];
+use super::chain::Link;
+use super::path::{self, Purpose};
+
 /// Longest chains that policies may give.
 const LONGEST: usize = 11;
-/// Where certificates say who vouched for the identity of their owner, and from what.
+/// Where certificates say who verified the identity of their owner, and from what.
 const IDENTITY: &str = "1.3.6.1.4.1.57264.1.";
 
 /// A certificate.
@@ -86,39 +84,23 @@ impl Certificate {
         self.facts.iter().find(|(known, _)| known == oid).map_or("", |(_, text)| text)
     }
 
-    /// Whether a chain leads from it to one of the roots. Certificates among the roots that somebody else vouches
-    /// for are links.
+    /// The path from it to one of the roots, leaf first. Certificates among the roots that somebody else issued are
+    /// intermediates.
     ///
     /// # Errors
-    /// The reference's text.
-    pub fn chains_to(&self, roots: &[Certificate], links: &[Certificate]) -> Result<(), String> {
-        const UNKNOWN: &str = "x509: certificate signed by unknown authority";
-        let ders = |wanted: bool| -> Vec<CertificateDer<'_>> {
-            let more = links.iter().filter(move |_| !wanted);
-            let all = roots.iter().filter(move |c| c.is_root == wanted).chain(more);
-            all.map(|c| CertificateDer::from(&*c.der)).collect()
-        };
-        let (trusted, links) = (ders(true), ders(false));
-        let anchors: Vec<TrustAnchor<'_>> =
-            trusted.iter().filter_map(|der| anchor_from_trusted_cert(der).ok()).collect();
-        let der = CertificateDer::from(&*self.der);
-        if trusted.contains(&der) {
-            return Ok(());
-        }
-        let leaf = EndEntityCert::try_from(&der).map_err(|_| UNKNOWN)?;
-        let made = UnixTime::since_unix_epoch(Duration::from_secs(self.from.max(0).unsigned_abs()));
-        let usage = KeyUsage::required_if_present(CODE_SIGNING);
-        leaf.verify_for_usage(webpki::ALL_VERIFICATION_ALGS, &anchors, &links, made, usage, None, None)
-            .map(|_| ())
-            .map_err(|e| match e {
-                webpki::Error::RequiredEkuNotFoundContext(_) => {
-                    "x509: certificate specifies an incompatible key usage".to_string()
-                }
-                webpki::Error::CertExpired { .. } | webpki::Error::CertNotValidYet { .. } => {
-                    "x509: certificate has expired or is not yet valid".to_string()
-                }
-                _ => UNKNOWN.to_string(),
-            })
+    /// There is none, in the words of Go.
+    pub fn chains_to(
+        &self,
+        roots: &[Certificate],
+        intermediates: &[Certificate],
+    ) -> Result<Vec<Link>, String> {
+        let (roots, others): (Vec<&Certificate>, Vec<_>) = roots.iter().partition(|c| c.is_root);
+        let roots: Vec<&[u8]> = roots.iter().map(|c| c.der()).collect();
+        let others: Vec<&[u8]> = others.into_iter().chain(intermediates).map(Certificate::der).collect();
+        let leaf = Link::of_der(&self.der)?;
+        // Signatures are verified long after their certificates have run out.
+        let issued = Time::from_unix(self.from);
+        path::find(&leaf, &others, &roots, Purpose::CodeSigning, &issued).map_err(|e| path::text(&e))
     }
 }
 

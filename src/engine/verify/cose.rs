@@ -9,7 +9,7 @@ use crate::value::quote::quote;
 use crate::value::time::Time;
 
 use super::chain::Link;
-use super::jws::{EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, STAMP, TIME, TRUE_TIME};
+use super::jws::{EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, TIME, TIMESTAMP, TRUE_TIME};
 use super::notary::{Claims, Envelope, algorithm_named};
 
 const TAG: u64 = 18;
@@ -155,8 +155,8 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
         return Err("content not present".into());
     }
     let claims = claims(&fields, &critical)?;
-    let stamp = named(&other, STAMP).and_then(Cbor::as_bytes).cloned();
-    Ok(Envelope { ders, claims, algorithm, payload, signature, stamp })
+    let timestamp = named(&other, TIMESTAMP).and_then(Cbor::as_bytes).cloned();
+    Ok(Envelope { ders, claims, algorithm, payload, signature, timestamp })
 }
 
 /// A moment: seconds under the tag of times.

@@ -12,10 +12,9 @@ use crate::value::Value;
 use crate::value::time::Time;
 
 use super::certificates::Certificate;
-use super::chain::Link;
 use super::log::{self, About, LogKey};
 use super::sct;
-use super::timestamp::Clocks;
+use super::timestamp::TsaTrust;
 
 /// The largest payload.
 const LARGEST: u64 = 10 * 1024 * 1024;
@@ -31,7 +30,7 @@ pub const NO_ROOT: &str =
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 const CHAIN: &str = "dev.sigstore.cosign/chain";
-const STAMP: &str = "dev.sigstore.cosign/rfc3161timestamp";
+const TIMESTAMP: &str = "dev.sigstore.cosign/rfc3161timestamp";
 const BUNDLE: &str = "dev.sigstore.cosign/bundle";
 
 /// Who must have signed.
@@ -52,10 +51,11 @@ pub struct Demand {
     pub hash: Hash,
     /// The logs of which one must have recorded it; `None` = none needs to.
     pub logs: Option<Vec<LogKey>>,
-    /// Who is trusted to tell when something was signed.
-    pub clocks: Option<Clocks>,
-    /// The logs that must have promised to record certificates; `None` = none needs to.
-    pub promises: Option<Vec<LogKey>>,
+    /// The timestamp authorities (TSA) that are trusted; `None` = timestamps are not looked at.
+    pub tsa: Option<TsaTrust>,
+    /// The certificate transparency logs of which certificates must hold signed certificate timestamps (SCT); `None` =
+    /// they need to hold none.
+    pub ct_logs: Option<Vec<LogKey>>,
     /// Where signatures are kept, when not beside the image.
     pub repository: Option<Repository>,
     /// What the tags of signatures begin with.
@@ -210,7 +210,7 @@ fn one(
 ) -> Result<Signed, Refused> {
     let annotations = layer.get("annotations").cloned().unwrap_or_default();
     let found = Refused::found;
-    let stamped = stamped(&annotations, demand, about).map_err(found)?;
+    let timestamp = timestamp(&annotations, demand, about).map_err(found)?;
     let bundle = match annotations.text_at(&[BUNDLE]) {
         "" => None,
         text => Some(decode_json(text).map_err(|e| found(format!("unmarshaling bundle: {e}")))?),
@@ -237,59 +237,49 @@ fn one(
         (By::Roots(_), None) => return Err(found("no certificate found on signature".into())),
         (By::Roots(roots), Some(certificate)) => {
             let links = given(CHAIN)?;
-            certificate
+            let path = certificate
                 .chains_to(roots, &links)
                 .map_err(|e| found(format!("cert verification failed: {e}. {NO_ROOT}")))?;
-            if let Some(logs) = &demand.promises {
-                promised(certificate, roots.iter().chain(&links), logs).map_err(found)?;
+            if let Some(logs) = &demand.ct_logs {
+                // The issuer is the next of the path; a root that signs issued itself.
+                let issuer = path.get(1).or(path.first()).map(|issuer| &*issuer.key_info);
+                sct::verify(certificate.der(), issuer.unwrap_or_default(), logs).map_err(found)?;
             }
             &Box::new(certificate.key.clone())
         }
     };
     let payload = read(signer).map_err(&found)?;
     if let Some(certificate) = &certificate {
-        in_time(certificate, stamped, logged).map_err(found)?;
+        in_time(certificate, timestamp, logged).map_err(found)?;
     }
     Ok(Signed { payload, certificate, annotations, logged: logged.is_some() })
 }
 
-/// The moment of the timestamp that came with a signature, where somebody is trusted to tell it.
-fn stamped(annotations: &Value, demand: &Demand, about: &About<'_>) -> Result<Option<i64>, String> {
-    let (Some(clocks), text) = (&demand.clocks, annotations.text_at(&[STAMP])) else { return Ok(None) };
+/// The moment of the timestamp that came with a signature, where a timestamp authority is trusted.
+fn timestamp(annotations: &Value, demand: &Demand, about: &About<'_>) -> Result<Option<i64>, String> {
+    let (Some(tsa), text) = (&demand.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
     if text.is_empty() {
         return Ok(None);
     }
-    let stamp = decode_json(text).map_err(|e| format!("unmarshaling RFC3161 timestamp bundle: {e}"))?;
+    let timestamp = decode_json(text).map_err(|e| format!("unmarshaling RFC3161 timestamp bundle: {e}"))?;
     let base64 = |text: &str| {
         decode_base64(text.as_bytes()).map_err(|at| format!("illegal base64 data at input byte {at}"))
     };
-    let response = base64(stamp.text_at(&["SignedRFC3161Timestamp"]))?;
+    let response = base64(timestamp.text_at(&["SignedRFC3161Timestamp"]))?;
     // Envelopes hold their signature; a timestamp is about the whole envelope then.
     let message = match about.signature {
         "" => about.payload.to_vec(),
         signature => base64(signature)?,
     };
-    let moment = clocks.moment(&response, &message);
+    let moment = tsa.moment(&response, &message);
     moment.map(Some).map_err(|e| format!("unable to verify RFC3161 timestamp bundle: {e}"))
-}
-
-/// Whether a certificate holds the promises of logs to record it.
-fn promised<'c>(
-    certificate: &Certificate,
-    mut issuers: impl Iterator<Item = &'c Certificate>,
-    logs: &[LogKey],
-) -> Result<(), String> {
-    let own = Link::of_der(certificate.der())?;
-    let issuer = issuers.find_map(|c| Link::of_der(c.der()).ok().filter(|issuer| own.is_from(issuer)));
-    let key = issuer.map(|issuer| issuer.key_info).unwrap_or_default();
-    sct::verify(certificate.der(), &key, logs)
 }
 
 /// Whether a certificate was in its time when it signed: at the moments of a timestamp and of the log's entry, else
 /// now.
-fn in_time(certificate: &Certificate, stamped: Option<i64>, logged: Option<i64>) -> Result<(), String> {
+fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64>) -> Result<(), String> {
     let text = |seconds: i64| Time::from_unix(seconds).rfc3339_nano();
-    for (moment, what) in [(stamped, "timestamp"), (logged, "bundle")] {
+    for (moment, what) in [(timestamp, "timestamp"), (logged, "bundle")] {
         let Some(moment) = moment else { continue };
         let wrong = if moment < certificate.from {
             format!("certificate was issued after observed time: {} is after", text(certificate.from))
@@ -300,7 +290,7 @@ fn in_time(certificate: &Certificate, stamped: Option<i64>, logged: Option<i64>)
         };
         return Err(format!("checking expiry on certificate with {what}: {wrong} {}", text(moment)));
     }
-    match stamped.or(logged) {
+    match timestamp.or(logged) {
         Some(_) => Ok(()),
         None => {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

@@ -26,7 +26,7 @@ pub const EXPIRY: &str = "io.cncf.notary.expiry";
 /// The header that names a plugin.
 pub const PLUGIN: &str = "io.cncf.notary.verificationPlugin";
 /// Where a signature holds a timestamp of itself.
-pub const STAMP: &str = "io.cncf.notary.timestampSignature";
+pub const TIMESTAMP: &str = "io.cncf.notary.timestampSignature";
 
 /// Reads an envelope and checks its signature.
 ///
@@ -45,7 +45,7 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
         let der = decode_base64(text.as_bytes());
         ders.push(der.map_err(|at| cannot(format!("illegal base64 data at input byte {at}")))?);
     }
-    let stamp = match envelope.text_at(&["header", STAMP]) {
+    let timestamp = match envelope.text_at(&["header", TIMESTAMP]) {
         "" => None,
         text => Some(
             decode_base64(text.as_bytes())
@@ -76,7 +76,7 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     leaf.long_enough().map_err(|e| format!("certificate-chain is invalid, {e}"))?;
     fits.map_err(|e| invalid(e.into()))?;
     let claims = claims(&header)?;
-    Ok(Envelope { ders, claims, algorithm: algorithm.0, payload, signature, stamp })
+    Ok(Envelope { ders, claims, algorithm: algorithm.0, payload, signature, timestamp })
 }
 
 /// The bytes of a text in the URL alphabet.

@@ -9,12 +9,16 @@ mod attestors;
 pub mod bundle;
 pub mod certificates;
 mod chain;
+mod cms;
 pub mod cose;
 pub mod cosign;
+#[cfg(test)]
+mod fixtures;
 pub mod jws;
 pub mod log;
 pub mod notary;
 pub mod options;
+mod path;
 mod records;
 mod sct;
 mod timestamp;

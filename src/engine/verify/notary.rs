@@ -17,7 +17,7 @@ use super::chain::{self, Leaf, Link, mail_date};
 use super::cose;
 use super::cosign::Refused;
 use super::jws;
-use super::timestamp::Towers;
+use super::timestamp::TsaRoots;
 
 /// The type of artifacts that are signatures.
 const SIGNATURE: &str = "application/vnd.cncf.notary.signature";
@@ -42,7 +42,7 @@ pub struct Envelope {
     /// The signature itself.
     pub signature: Vec<u8>,
     /// A timestamp of it.
-    pub stamp: Option<Vec<u8>>,
+    pub timestamp: Option<Vec<u8>>,
 }
 
 /// What a signer has signed beside the payload.
@@ -75,8 +75,8 @@ pub fn algorithm_named(name: &str) -> Option<(u8, Hash)> {
 /// Who is trusted.
 pub struct Store {
     trusted: Vec<Link>,
-    /// Who is trusted to tell the time: without a timestamp of theirs no signature counts then.
-    towers: Option<Towers>,
+    /// The timestamp authorities that are trusted: without a timestamp of one of them no signature counts then.
+    tsa: Option<TsaRoots>,
 }
 
 /// An image or something that refers to one, by what it is kept under.
@@ -138,16 +138,16 @@ impl Store {
         let failed = |e: String| format!("failed to parse certificates: {e}");
         let ders = pem_all(pem).ok_or_else(|| failed("error during PEM decoding".into()))?;
         let trusted = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>().map_err(failed)?;
-        Ok(Store { trusted, towers: None })
+        Ok(Store { trusted, tsa: None })
     }
 
-    /// Reads who is trusted to tell the time; empty = nobody needs to.
+    /// Reads the roots of timestamp authorities that are trusted; empty = no timestamp is needed.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn with_towers(mut self, pem: &str) -> Result<Store, String> {
+    pub fn with_tsa(mut self, pem: &str) -> Result<Store, String> {
         if !pem.is_empty() {
-            self.towers = Some(Towers::read(pem)?);
+            self.tsa = Some(TsaRoots::read(pem)?);
         }
         Ok(self)
     }
@@ -263,10 +263,14 @@ impl Store {
         if let Some(expiry) = claims.expiry.as_ref().filter(|e| e.unix_nanos() < now.unix_nanos()) {
             return Err(format!("digital signature has expired on {}", quote(&mail_date(expiry))));
         }
-        match (&self.towers, &envelope.stamp) {
-            (None, _) => chain.iter().try_for_each(|link| link.covers(&now, "verification time"))?,
+        let (moments, what) = match (&self.tsa, &envelope.timestamp) {
+            (None, _) => (vec![now], "verification time"),
             (Some(_), None) => return Err("no timestamp countersignature was found".into()),
-            (Some(towers), Some(stamp)) => towers.agree(stamp, &envelope.signature, &chain)?,
+            (Some(tsa), Some(token)) => (tsa.moments(token, &envelope.signature)?.to_vec(), "timestamp"),
+        };
+        for moment in &moments {
+            chain.iter().try_for_each(|link| link.covers(moment, what))?;
+            chain::verify(&chain, moment)?;
         }
         let links = chain.split_last().map_or(&[][..], |(_, links)| links);
         if let Some(link) = links.iter().find(|l| l.revocable) {

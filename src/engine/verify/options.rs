@@ -13,7 +13,7 @@ use super::cosign::{By, Demand, Identity, NO_ROOT};
 use super::log::LogKey;
 use super::notary::Store;
 use super::sct;
-use super::timestamp::Clocks;
+use super::timestamp::TsaTrust;
 
 /// Why an attestor does not vouch.
 pub struct Refusal {
@@ -96,19 +96,18 @@ pub fn demand(
     if !on(&["rekor", "ignoreTlog"]) {
         logs = Some(log(&text(&["rekor", "pubkey"]), "Rekor", "rekor")?);
     }
-    let mut promises = None;
+    let mut ct_logs = None;
     if !on(&["ctlog", "ignoreSCT"]) {
-        promises = Some(log(&text(&["ctlog", "pubkey"]), "CTLogs", "transparency log")?);
+        ct_logs = Some(log(&text(&["ctlog", "pubkey"]), "CTLogs", "transparency log")?);
     }
     let own = entry.text_at(&["repository"]);
     let repository = if own.is_empty() { repository } else { own };
     if let Some(why) = bad_repository(repository) {
         return Err(format!("failed to parse signature repository {repository}: {why}"));
     }
-    let stamped = text(&["ctlog", "tsaCertChain"]);
-    let clocks = match &*stamped {
+    let tsa = match &*text(&["ctlog", "tsaCertChain"]) {
         "" => None,
-        pem => Some(Clocks::read(pem)?),
+        pem => Some(TsaTrust::read(pem)?),
     };
     let (path, _) = image.split_once('@').unwrap_or((image, ""));
     let path = path.split_once('/').map_or("", |(_, path)| path);
@@ -129,7 +128,7 @@ pub fn demand(
             subject_pattern: text(&["subjectRegExp"]),
         },
         facts: by.get("additionalExtensions").cloned().unwrap_or_default(),
-        demand: Demand { by: signer, hash, logs, clocks, promises, repository, tag_prefix: String::new() },
+        demand: Demand { by: signer, hash, logs, tsa, ct_logs, repository, tag_prefix: String::new() },
     }))
 }
 
@@ -242,8 +241,8 @@ fn certificates(cert: &str, chain: &str) -> Result<By, String> {
             let roots = Certificate::all(chain)?;
             let why = match signer.chains_to(&roots, &[]) {
                 Err(e) => format!("cert verification failed: {e}. {NO_ROOT}"),
-                Ok(()) if sct::is_promised(signer.der()) => "none of the CTFE keys have been found".into(),
-                Ok(()) => sct::MISSING.into(),
+                Ok(_) if sct::is_embedded(signer.der()) => "none of the CTFE keys have been found".into(),
+                Ok(_) => sct::MISSING.into(),
             };
             Err(format!("failed to load validate certificate chain: {why}"))
         }
