@@ -4,11 +4,14 @@
 //! leads to a root ([`super::path`]); a leaf counts at the moment when it was issued, as signatures are verified long
 //! after their certificates have run out.
 
+use std::net::IpAddr;
+
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::engine::public_key::PublicKey;
-use crate::functions::pem_blocks;
+use crate::functions::der::Reader;
+use crate::functions::{check_certificate, pem_blocks};
 use crate::value::time::Time;
 
 use super::chain::Link;
@@ -43,11 +46,12 @@ impl Certificate {
     /// What is wrong with it.
     pub fn of_der(der: &[u8]) -> Result<Certificate, String> {
         const MALFORMED: &str = "x509: malformed certificate";
-        let (rest, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
-        if !rest.is_empty() {
-            return Err("x509: trailing data".into());
-        }
+        // The reader takes more than Go does.
+        check_certificate(der)?;
+        let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
         let key = PublicKey::of_der(parsed.public_key().raw)?;
+        // Extensions that are there twice are an error.
+        parsed.extensions_map().map_err(|_| MALFORMED)?;
         let mut facts = Vec::new();
         for extension in parsed.extensions() {
             let oid = extension.oid.to_id_string();
@@ -57,7 +61,7 @@ impl Certificate {
         }
         Ok(Certificate {
             key,
-            names: names(&parsed),
+            names: names(&parsed).ok_or(MALFORMED)?,
             facts,
             from: parsed.validity().not_before.timestamp(),
             until: parsed.validity().not_after.timestamp(),
@@ -116,27 +120,35 @@ pub fn chain(pem: &str) -> Result<Vec<Certificate>, String> {
     Ok(all)
 }
 
-fn names(parsed: &X509Certificate<'_>) -> Vec<String> {
-    let Ok(Some(found)) = parsed.subject_alternative_name() else { return Vec::new() };
-    // In the order of kinds in which the reference tells them.
-    let of = |pick: fn(&GeneralName<'_>) -> Option<String>| found.value.general_names.iter().filter_map(pick);
-    let hosts = of(|n| match n {
-        GeneralName::DNSName(name) => Some((*name).to_owned()),
-        _ => None,
-    });
-    let mails = of(|n| match n {
-        GeneralName::RFC822Name(name) => Some((*name).to_owned()),
-        _ => None,
-    });
-    let addresses = of(|n| match n {
-        GeneralName::IPAddress([a, b, c, d]) => Some(format!("{a}.{b}.{c}.{d}")),
-        _ => None,
-    });
-    let uris = of(|n| match n {
-        GeneralName::URI(name) => Some((*name).to_owned()),
-        _ => None,
-    });
-    hosts.chain(mails).chain(addresses).chain(uris).collect()
+/// The alternative names of the subject, by kind in the order in which the reference lists them; `None` = they are
+/// malformed.
+fn names(parsed: &X509Certificate<'_>) -> Option<Vec<String>> {
+    /// The name of a user by Fulcio: 1.3.6.1.4.1.57264.1.7.
+    const USER: &str = "1.3.6.1.4.1.57264.1.7";
+    let Some(found) = parsed.subject_alternative_name().ok()? else { return Some(Vec::new()) };
+    let mut kinds: [Vec<String>; 5] = Default::default();
+    let [hosts, mails, addresses, uris, users] = &mut kinds;
+    for name in &found.value.general_names {
+        match name {
+            GeneralName::DNSName(name) => hosts.push((*name).to_owned()),
+            GeneralName::RFC822Name(name) => mails.push((*name).to_owned()),
+            GeneralName::URI(name) => uris.push((*name).to_owned()),
+            GeneralName::IPAddress(bytes) => {
+                let four = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+                let address = four.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from));
+                addresses.push(address.ok()?.to_string());
+            }
+            GeneralName::OtherName(kind, value) if kind.to_id_string() == USER => {
+                let mut text = Reader(value);
+                let text = text.tagged(0xa0).filter(|_| text.is_empty()).map(|e| e.body);
+                users.push(text_of(text?));
+            }
+            GeneralName::Invalid(..) => return None,
+            // Kinds that name no identity.
+            _ => {}
+        }
+    }
+    Some(kinds.concat())
 }
 
 /// The text of a fact: bare, or a DER string in later certificates.

@@ -11,6 +11,7 @@ use x509_parser::prelude::{FromDer, KeyUsage, ParsedExtension, X509Certificate};
 use x509_parser::public_key::PublicKey as Parsed;
 
 use crate::engine::public_key::{Hash, PublicKey};
+use crate::functions::check_certificate;
 use crate::value::quote::quote;
 use crate::value::time::{Civil, Time};
 
@@ -97,14 +98,9 @@ impl Link {
     /// # Errors
     /// It is not well-formed.
     pub fn of_der(der: &[u8]) -> Result<Link, String> {
-        // Something else than a certificate, such as a key, fails at its first element.
-        let (rest, parsed) = X509Certificate::from_der(der).map_err(|_| match der {
-            [0x30, _, 0x30, ..] => "x509: malformed serial number",
-            _ => MALFORMED,
-        })?;
-        if !rest.is_empty() {
-            return Err("x509: trailing data".into());
-        }
+        // The reader takes more than Go does.
+        check_certificate(der)?;
+        let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
         let bits = match parsed.public_key().parsed() {
             Ok(Parsed::RSA(key)) => key.key_size(),
             Ok(Parsed::EC(point)) => point.key_size(),
@@ -112,6 +108,8 @@ impl Link {
         };
         let (mut ca, mut path_length, mut usage, mut revocable) = (None, None, None, false);
         let (mut purposes, mut has_unknown_critical) = (Purposes::default(), false);
+        // Extensions that are there twice are an error.
+        parsed.extensions_map().map_err(|_| MALFORMED)?;
         for extension in parsed.extensions() {
             let oid = extension.oid.to_id_string();
             has_unknown_critical |= extension.critical && !UNDERSTOOD.contains(&&*oid);

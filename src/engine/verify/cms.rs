@@ -1,6 +1,6 @@
 //! Signed data of the Cryptographic Message Syntax (CMS, RFC 5652) around timestamps.
 //!
-//! In: a `ContentInfo` in DER. Out: the content, the certificates that came with it, and its signers; [`Signer::verify`]
+//! In: a `ContentInfo` in DER. Out: the content, the certificates that came with it, and its only signer; [`Signer::verify`]
 //! says whether a certificate's key signed the content. The reading is strict: DER only, every element in its place and
 //! nothing behind it; revocation lists are refused, unsigned attributes are not looked at.
 
@@ -20,8 +20,6 @@ pub const SIGNING_TIME: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 5];
 const NULL: u8 = 5;
 /// The most certificates of a token.
 const MOST: usize = 20;
-/// The most signers of a token.
-const MOST_SIGNERS: usize = 4;
 
 /// Signed data, as far as it was read; nothing of it is verified.
 pub struct SignedData<'a> {
@@ -29,8 +27,8 @@ pub struct SignedData<'a> {
     pub content: &'a [u8],
     /// The certificates that came with it.
     pub certificates: Vec<Link>,
-    /// Its signers; at least one.
-    pub signers: Vec<Signer<'a>>,
+    /// Its signer: timestamps have one signature only (RFC 3161, section 2.4.2).
+    pub signer: Signer<'a>,
 }
 
 /// A signer (`SignerInfo`).
@@ -117,12 +115,10 @@ impl<'a> SignedData<'a> {
                 (certificates.len() <= MOST).then_some(())?;
             }
         }
-        let (mut signers, mut all) = (Vec::new(), data.tagged(SET)?.inside());
-        while !all.is_empty() {
-            signers.push(Signer::read(all.tagged(SEQUENCE)?.inside(), &digests)?);
-        }
-        let is_whole = data.is_empty() && (1..=MOST_SIGNERS).contains(&signers.len());
-        is_whole.then_some(SignedData { content, certificates, signers })
+        let mut signers = data.tagged(SET)?.inside();
+        let signer = Signer::read(signers.tagged(SEQUENCE)?.inside(), &digests)?;
+        let is_whole = data.is_empty() && signers.is_empty();
+        is_whole.then_some(SignedData { content, certificates, signer })
     }
 }
 

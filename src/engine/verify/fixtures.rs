@@ -320,3 +320,75 @@ pub fn flips(good: &[u8]) -> impl Iterator<Item = (usize, u8, Vec<u8>)> {
         (at, u8::try_from(bit).unwrap(), bytes)
     })
 }
+
+/// A signature as JOSE and COSE have it: two numbers side by side.
+fn fixed(signer: &Party, message: &[u8]) -> Vec<u8> {
+    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+    let random = ring::rand::SystemRandom::new();
+    let key = signer.key.serialize_der();
+    let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &key, &random).unwrap();
+    key.sign(&random, message).unwrap().as_ref().to_vec()
+}
+
+const SCHEME: &str = "io.cncf.notary.signingScheme";
+const TIME: &str = "io.cncf.notary.signingTime";
+const TIMESTAMP: &str = "io.cncf.notary.timestampSignature";
+const PAYLOAD: &str = "application/vnd.cncf.notary.payload.v1+json";
+
+/// An envelope of Notary in JSON; `change` gets the signed headers, `stamp` the signature.
+pub fn jws(
+    signer: &Party,
+    chain: &[&[u8]],
+    payload: &[u8],
+    change: impl Fn(&mut serde_json::Map<String, serde_json::Value>),
+    stamp: Option<&dyn Fn(&[u8]) -> Vec<u8>>,
+) -> Vec<u8> {
+    use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD, Engine};
+    let mut header = serde_json::json!({
+        "alg": "ES256", "cty": PAYLOAD, "crit": [SCHEME], SCHEME: "notary.x509", TIME: "2026-06-01T12:00:00Z",
+    });
+    change(header.as_object_mut().unwrap());
+    let encoded = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+    let (protected, payload) = (encoded(header.to_string().as_bytes()), encoded(payload));
+    let signature = fixed(signer, format!("{protected}.{payload}").as_bytes());
+    let chain: Vec<String> = chain.iter().map(|der| BASE64_STANDARD.encode(der)).collect();
+    let mut header = serde_json::json!({"x5c": chain});
+    if let Some(stamp) = stamp {
+        header[TIMESTAMP] = BASE64_STANDARD.encode(stamp(&signature)).into();
+    }
+    let envelope = serde_json::json!({
+        "payload": payload, "protected": protected, "header": header, "signature": encoded(&signature),
+    });
+    envelope.to_string().into_bytes()
+}
+
+/// An envelope of Notary in CBOR; `change` gets the signed and the other headers.
+pub fn cose(
+    signer: &Party,
+    chain: &[&[u8]],
+    payload: &[u8],
+    change: impl Fn(&mut Vec<(ciborium::Value, ciborium::Value)>, &mut Vec<(ciborium::Value, ciborium::Value)>),
+) -> Vec<u8> {
+    use ciborium::Value as Cbor;
+    let text = |text: &str| Cbor::Text(text.to_owned());
+    let part = |part: &[u8]| Cbor::Bytes(part.to_vec());
+    let bytes = |value: &Cbor| {
+        let mut out = Vec::new();
+        ciborium::into_writer(value, &mut out).unwrap();
+        out
+    };
+    let mut signed = vec![
+        (Cbor::from(1), Cbor::from(-7)),
+        (Cbor::from(2), Cbor::Array(vec![text(SCHEME)])),
+        (Cbor::from(3), text(PAYLOAD)),
+        (text(SCHEME), text("notary.x509")),
+        (text(TIME), Cbor::Tag(1, Box::new(Cbor::from(NOW)))),
+    ];
+    let mut other = vec![(Cbor::from(33), Cbor::Array(chain.iter().map(|der| part(der)).collect()))];
+    change(&mut signed, &mut other);
+    let signed = bytes(&Cbor::Map(signed));
+    let message = Cbor::Array(vec![text("Signature1"), part(&signed), part(b""), part(payload)]);
+    let signature = fixed(signer, &bytes(&message));
+    let parts = vec![part(&signed), Cbor::Map(other), part(payload), part(&signature)];
+    bytes(&Cbor::Tag(18, Box::new(Cbor::Array(parts))))
+}

@@ -284,7 +284,7 @@ impl Store {
 }
 
 /// The chain of an envelope's signer, when it and the claims are as they must be.
-fn whole(envelope: &Envelope) -> Result<Vec<Link>, String> {
+pub(super) fn whole(envelope: &Envelope) -> Result<Vec<Link>, String> {
     let Envelope { ders, claims, algorithm, .. } = envelope;
     let Some(signed) = &claims.signed else { return Err("signing-time not present".into()) };
     if claims.expiry.as_ref().is_some_and(|e| e.unix_nanos() <= signed.unix_nanos()) {
@@ -353,3 +353,6 @@ fn now() -> Time {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Time::from_unix_nanos(now.ok().and_then(|d| i128::try_from(d.as_nanos()).ok()).unwrap_or(i128::MAX))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Timestamps of signatures: tokens of RFC 3161 in signed data of CMS ([`super::cms`]).
 //!
 //! In: a token and the certificates of the timestamp authorities (TSA) that are trusted. Out: the moment, when the token is
-//! about the signature, every signer of it is such an authority, and nothing is left over anywhere. Certificate paths are
+//! about the signature, its only signer is such an authority, and nothing is left over anywhere. Certificate paths are
 //! those of [`super::path`], at the moment of the token. `cosign` and Notary have rules of their own: [`TsaTrust`] and
 //! [`TsaRoots`]. Semantics: RFC 3161 and 5816, and what `timestamp-authority` and `tspclient-go` check beyond them
 //! (`docs/images.md`). Nothing is fetched.
@@ -163,7 +163,13 @@ fn signing_time(signer: &Signer<'_>) -> Result<Option<Time>, String> {
 fn names_certificate(signer: &Signer<'_>, certificate: &Link, sha1: bool) -> bool {
     let named = |attribute: &[u8], is_second: bool| {
         let mut whole = signer.attribute(attribute).filter(|value| value.tag == SEQUENCE)?.inside();
-        let mut first = whole.tagged(SEQUENCE)?.inside().tagged(SEQUENCE)?.inside();
+        let mut ids = whole.tagged(SEQUENCE)?.inside();
+        let mut first = ids.tagged(SEQUENCE)?.inside();
+        while !ids.is_empty() {
+            ids.tagged(SEQUENCE)?;
+        }
+        whole.optional(SEQUENCE)?;
+        whole.is_empty().then_some(())?;
         let hash = match is_second {
             false => sha1::Sha1::digest(&certificate.der).to_vec(),
             true => match first.peek() {
@@ -236,31 +242,26 @@ impl TsaTrust {
         if self.roots.is_empty() {
             return Err("no TSA root certificate(s) provided to verify timestamp".into());
         }
-        let mut trusted = Vec::new();
         // The certificate of the trusted chain stands for those of the token where it has none.
         let embedded = &token.data.certificates;
         let certificates = if embedded.is_empty() { &self.leaves } else { embedded };
-        for signer in &token.data.signers {
-            let certificate = signer.certificate(certificates);
-            let certificate = certificate.ok_or_else(|| unread("pkcs7: No certificate for signer".into()))?;
-            signer.verify(token.data.content, certificate).map_err(unread)?;
-            within_validity(signer, certificate).map_err(unread)?;
-            trusted.push((signer, certificate));
-        }
-        for (signer, certificate) in trusted {
-            self.check(&token, signer, certificate)?;
-        }
+        let signer = &token.data.signer;
+        let certificate = signer.certificate(certificates);
+        let certificate = certificate.ok_or_else(|| unread("pkcs7: No certificate for signer".into()))?;
+        signer.verify(token.data.content, certificate).map_err(unread)?;
+        within_validity(signer, certificate).map_err(unread)?;
+        self.check(&token, certificate)?;
         token.info.is_about(message)?;
         Ok(i64::try_from(token.info.at.unix_nanos().div_euclid(1_000_000_000)).unwrap_or(i64::MAX))
     }
 
     /// Whether a signer's certificate is the one of an authority that is trusted.
-    fn check(&self, token: &Token<'_>, signer: &Signer<'_>, certificate: &Link) -> Result<(), String> {
+    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), String> {
         if self.leaves.first().is_some_and(|own| own.der != certificate.der) {
             return Err("certificate embedded in the TSR does not match the provided TSA certificate".into());
         }
         certificate.is_tsa()?;
-        if !names_certificate(signer, certificate, true) {
+        if !names_certificate(&token.data.signer, certificate, true) {
             return Err(
                 "failed to verify TSA certificate: the timestamp does not name its signer's certificate"
                     .into(),
@@ -328,16 +329,15 @@ impl TsaRoots {
     /// What is wrong with it.
     pub fn moments(&self, token: &[u8], signature: &[u8]) -> Result<[Time; 2], String> {
         let token = Token::read(token).ok_or("malformed timestamp token")?;
-        for signer in &token.data.signers {
-            let certificate = signer.certificate(&token.data.certificates);
-            let certificate = certificate.ok_or("no certificate of the signer of the timestamp")?;
-            signer.verify(token.data.content, certificate)?;
-            within_validity(signer, certificate)?;
-            if !names_certificate(signer, certificate, false) {
-                return Err("the timestamp does not name its signer's certificate".into());
-            }
-            self.check(&token, certificate)?;
+        let signer = &token.data.signer;
+        let certificate = signer.certificate(&token.data.certificates);
+        let certificate = certificate.ok_or("no certificate of the signer of the timestamp")?;
+        signer.verify(token.data.content, certificate)?;
+        within_validity(signer, certificate)?;
+        if !names_certificate(signer, certificate, false) {
+            return Err("the timestamp does not name its signer's certificate".into());
         }
+        self.check(&token, certificate)?;
         token.info.is_about(signature)?;
         let Info { at, accuracy, .. } = token.info;
         Ok([at.plus(accuracy.saturating_neg()), at.plus(accuracy)])
