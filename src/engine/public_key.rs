@@ -65,6 +65,8 @@ pub enum PublicKey {
     Ed25519(Vec<u8>),
 }
 
+/// The text for a key of an unknown algorithm.
+pub const UNKNOWN_KEY: &str = "x509: unknown public key algorithm";
 const NO_POINT: &str = "x509: failed to unmarshal elliptic curve point";
 const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 
@@ -95,7 +97,8 @@ impl PublicKey {
                     _ => Err(NO_CURVE),
                 }
             }
-            _ => Err("x509: unknown public key algorithm"),
+            "1.3.101.112" => Err("x509: wrong Ed25519 public key size"),
+            _ => Err(UNKNOWN_KEY),
         }
     }
 

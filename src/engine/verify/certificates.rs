@@ -83,12 +83,12 @@ impl Certificate {
         pem_blocks(pem, "CERTIFICATE").iter().map(|der| Certificate::of_der(der)).collect()
     }
 
-    /// A fact about the identity; empty when the certificate does not tell it.
+    /// A fact about the identity; empty when the certificate does not have it.
     pub fn fact(&self, oid: &str) -> &str {
         self.facts.iter().find(|(known, _)| known == oid).map_or("", |(_, text)| text)
     }
 
-    /// The path from it to one of the roots, leaf first. Certificates among the roots that somebody else issued are
+    /// The path from it to one of the roots, leaf first. Certificates among the roots that another authority issued are
     /// intermediates.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use rustls_pki_types::UnixTime;
 use x509_parser::prelude::{FromDer, KeyUsage, ParsedExtension, X509Certificate};
 use x509_parser::public_key::PublicKey as Parsed;
 
-use crate::engine::public_key::{Hash, PublicKey};
+use crate::engine::public_key::{Hash, PublicKey, UNKNOWN_KEY};
 use crate::functions::check_certificate;
 use crate::value::quote::quote;
 use crate::value::time::{Civil, Time};
@@ -38,7 +38,7 @@ pub struct Link {
     /// Bits of the use of its key and whether this is critical.
     usage: Option<(u16, bool)>,
     purposes: Purposes,
-    /// Whether an extension is critical that nobody here understands.
+    /// Whether an extension is critical that is not understood here.
     pub has_unknown_critical: bool,
     /// Whether it names where its revocation is published.
     pub revocable: bool,
@@ -101,6 +101,13 @@ impl Link {
         // The reader takes more than Go does.
         check_certificate(der)?;
         let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
+        let key = PublicKey::of_der(parsed.public_key().raw);
+        // A key of an unknown kind verifies nothing; a malformed one of a known kind makes the certificate unreadable.
+        if let Err(why) = key
+            && why != UNKNOWN_KEY
+        {
+            return Err(why.into());
+        }
         let bits = match parsed.public_key().parsed() {
             Ok(Parsed::RSA(key)) => key.key_size(),
             Ok(Parsed::EC(point)) => point.key_size(),
@@ -148,7 +155,7 @@ impl Link {
         }
         Ok(Link {
             subject: quote(&name(&parsed)),
-            key: PublicKey::of_der(parsed.public_key().raw),
+            key,
             bits,
             from: parsed.validity().not_before.timestamp(),
             until: parsed.validity().not_after.timestamp(),

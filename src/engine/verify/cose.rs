@@ -152,9 +152,9 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     let own = usize::from(leaf.algorithm()).checked_sub(1).and_then(|at| KNOWN.get(at));
     let Some((own, name)) = own else { return Err(invalid("algorithm not supported")) };
     if i128::from(*own) != number {
-        let told = KNOWN.iter().find(|(known, _)| i128::from(*known) == number);
-        let told = told.map_or_else(|| format!("Algorithm({number})"), |(_, name)| (*name).to_owned());
-        return Err(invalid(&format!("algorithm mismatch: verifier {name}: header {told}")));
+        let named = KNOWN.iter().find(|(known, _)| i128::from(*known) == number);
+        let named = named.map_or_else(|| format!("Algorithm({number})"), |(_, name)| (*name).to_owned());
+        return Err(invalid(&format!("algorithm mismatch: verifier {name}: header {named}")));
     }
     let (Some((algorithm, hash)), Ok(key)) = (algorithm_named(name), &leaf.key) else {
         return Err(invalid("algorithm not supported"));
@@ -197,11 +197,12 @@ fn moment(fields: &Fields, key: &str) -> Result<Time, String> {
     }
 }
 
-/// What the signer has signed beside the payload.
+/// What the signer has signed in addition to the payload.
 fn claims(fields: &Fields, critical: &[Cbor]) -> Result<Claims, String> {
     let content_type = match labelled(fields, CONTENT_TYPE) {
         None => return Err("missing content type".into()),
-        Some(Cbor::Text(text)) => text.clone(),
+        Some(Cbor::Text(text)) if text.matches('/').count() == 1 && text.trim() == text => text.clone(),
+        Some(Cbor::Text(_)) => return Err("content type should have the form type/subtype".into()),
         Some(_) => return Err("content type should be of 'tstr' type".into()),
     };
     let scheme = match named(fields, SCHEME) {

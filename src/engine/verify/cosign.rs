@@ -1,4 +1,4 @@
-//! Signatures and statements in the form of `cosign`, kept in a registry beside the image.
+//! Signatures and statements in the form of `cosign`, kept in a registry next to the image.
 //!
 //! In: an image's digest and what is demanded. Out: the payloads that were signed as demanded, or why there is none.
 //! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
@@ -56,7 +56,7 @@ pub struct Demand {
     /// The certificate transparency logs of which certificates must hold signed certificate timestamps (SCT); `None` =
     /// they need to hold none.
     pub ct_logs: Option<Vec<LogKey>>,
-    /// Where signatures are kept, when not beside the image.
+    /// Where signatures are kept, when not next to the image.
     pub repository: Option<Repository>,
     /// What the tags of signatures begin with.
     pub tag_prefix: String,
@@ -80,7 +80,7 @@ pub struct Signed {
 pub struct Refused {
     /// In the reference's words.
     pub text: String,
-    /// Whether somebody who would have to be asked cannot be.
+    /// Whether the network that it needs is missing.
     pub network: bool,
 }
 
@@ -107,9 +107,9 @@ pub struct Subject<'a> {
     pub digest: &'a str,
 }
 
-/// What is looked for beside an image.
+/// What is looked for next to an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beside {
+enum Attached {
     Signatures,
     Statements,
 }
@@ -119,7 +119,7 @@ enum Beside {
 /// # Errors
 /// Why there is none.
 pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
-    let layers = match layers(subject, demand, Beside::Signatures)? {
+    let layers = match layers(subject, demand, Attached::Signatures)? {
         Some(layers) if !layers.is_empty() => layers,
         _ => return Err(Refused::found("no signatures found")),
     };
@@ -146,7 +146,7 @@ pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>,
 /// # Errors
 /// Why there is none.
 pub fn statements(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
-    let layers = layers(subject, demand, Beside::Statements)?.unwrap_or_default();
+    let layers = layers(subject, demand, Attached::Statements)?.unwrap_or_default();
     gathered(&layers, "attestations", |layer| {
         let envelope = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
         let read = |signer: &PublicKey| {
@@ -161,9 +161,9 @@ fn place(subject: &Subject<'_>, demand: &Demand) -> Repository {
     demand.repository.clone().unwrap_or_else(|| subject.at.clone())
 }
 
-/// The layers under the tag beside an image; `None` when there is no such tag.
-fn layers(subject: &Subject<'_>, demand: &Demand, what: Beside) -> Result<Option<Vec<Value>>, Refused> {
-    let suffix = if what == Beside::Signatures { "sig" } else { "att" };
+/// The layers under the tag next to an image; `None` when there is no such tag.
+fn layers(subject: &Subject<'_>, demand: &Demand, what: Attached) -> Result<Option<Vec<Value>>, Refused> {
+    let suffix = if what == Attached::Signatures { "sig" } else { "att" };
     let tag = format!("{}{}.{suffix}", demand.tag_prefix, subject.digest.replacen(':', "-", 1));
     let manifest = match subject.registry.manifest(&place(subject, demand), &tag) {
         Ok(manifest) => manifest.read()?,
@@ -340,7 +340,7 @@ pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str)
 /// Whom the signer's certificate must name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Who vouched for the identity, with wildcards.
+    /// The identity provider, with wildcards.
     pub issuer: String,
     /// The same as a regular expression.
     pub issuer_pattern: String,
@@ -376,7 +376,7 @@ impl Identity {
                 (!self.subject.is_empty() && wild(&self.subject, name))
                     || pattern.as_ref().is_some_and(|p| p.is_match(name))
             };
-            // One that names nobody has the empty name; in the reference it fits whatever is wanted.
+            // A certificate without names has the empty name; in the reference it fits whatever is wanted.
             let is_one = if names.is_empty() { fits(&String::new()) } else { names.iter().any(fits) };
             if !is_one {
                 let expected = if self.subject.is_empty() { &self.subject_pattern } else { &self.subject };
@@ -409,7 +409,7 @@ const FACTS: [(&str, &str); 6] = [
     ("githubWorkflowRef", "1.3.6.1.4.1.57264.1.6"),
 ];
 
-/// Whether a certificate tells the facts that are demanded, by name or object identifier.
+/// Whether a certificate has the facts that are demanded, by name or object identifier.
 ///
 /// # Errors
 /// The reference's text of the first that differs.
@@ -417,9 +417,9 @@ pub fn facts_fit(demanded: &Value, certificate: &Certificate) -> Result<(), Stri
     for (key, wanted) in demanded.as_map().into_iter().flat_map(crate::value::Map::iter) {
         let known = FACTS.iter().find(|(name, oid)| *name == &**key || *oid == &**key);
         let Some((_, oid)) = known else { return Err(format!("invalid certificate extension {key}")) };
-        let (wanted, told) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));
-        if !crate::value::wildcard::Wildcard::new(wanted).matches(told) {
-            return Err(format!("extension mismatch: expected {wanted} for key {key}, received {told}"));
+        let (wanted, found) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));
+        if !crate::value::wildcard::Wildcard::new(wanted).matches(found) {
+            return Err(format!("extension mismatch: expected {wanted} for key {key}, received {found}"));
         }
     }
     Ok(())

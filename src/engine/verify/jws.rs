@@ -162,14 +162,16 @@ fn claims(header: &Value) -> Result<Claims, String> {
     if present(other) {
         return Err(format!("{} header must not be present for {scheme} signing scheme", quote(other)));
     }
-    if let Some(lost) = critical.iter().find(|key| !present(key)) {
+    // Only what may be critical counts as present, and only once.
+    let is_twice = |key: &str| critical.iter().filter(|known| **known == key).count() > 1;
+    let never = ["alg", "cty", "crit", TIME];
+    if let Some(lost) = critical.iter().find(|key| !present(key) || never.contains(key) || is_twice(key)) {
         return Err(format!("{} header is marked critical but not present", quote(lost)));
     }
     if !must.is_empty() {
         return Err(format!("these required headers are not marked as critical: [{}]", must.join(" ")));
     }
-    let registered = ["alg", "cty", "crit"];
-    if let Some(other) = critical.iter().find(|key| !UNDERSTOOD.contains(key) && !registered.contains(key)) {
+    if let Some(other) = critical.iter().find(|key| !UNDERSTOOD.contains(key)) {
         return Err(not_understood(other));
     }
     Ok(Claims {
@@ -181,7 +183,7 @@ fn claims(header: &Value) -> Result<Claims, String> {
     })
 }
 
-/// The text for a critical header that nobody here understands.
+/// The text for a critical header that is not understood here.
 pub fn not_understood(header: &str) -> String {
     format!("{} header is marked critical but not understood", quote(header))
 }

@@ -2,7 +2,7 @@
 //!
 //! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
 //! the reference's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
-//! signer ([`super::chain`]) must hold a certificate that is trusted. Lists of revoked certificates are not asked:
+//! signer ([`super::chain`]) must hold a certificate that is trusted. Lists of revoked certificates are not fetched:
 //! a chain that names some has an unknown status, as in the reference without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
 
@@ -33,7 +33,7 @@ const LARGEST: u64 = 10_000_000;
 pub struct Envelope {
     /// The certificates of its signer, leaf first.
     pub ders: Vec<Vec<u8>>,
-    /// What was signed beside the payload.
+    /// What was signed in addition to the payload.
     pub claims: Claims,
     /// The number of its algorithm.
     pub algorithm: u8,
@@ -45,11 +45,11 @@ pub struct Envelope {
     pub timestamp: Option<Vec<u8>>,
 }
 
-/// What a signer has signed beside the payload.
+/// What a signer has signed in addition to the payload.
 pub struct Claims {
     /// The type of the payload.
     pub content_type: String,
-    /// Whether the time of signing is from somebody trusted.
+    /// Whether the time of signing is from a trusted authority.
     pub authority: bool,
     /// When it was signed.
     pub signed: Option<Time>,
@@ -113,13 +113,13 @@ impl Artifact<'_> {
     }
 }
 
-/// A failure in the words of the reference, which asks for heads first.
+/// A failure in the words of the reference, which requests heads first.
 fn refused(failure: Failure, before: &str) -> Refused {
     let network = failure.cause == Cause::Network;
     Refused { text: format!("{before}{}", asked_for_head(failure)), network }
 }
 
-/// What the reference says where it asks for the head of something that is not there.
+/// What the reference says where it requests the head of something that is not there.
 pub fn asked_for_head(failure: Failure) -> String {
     match failure.text.strip_prefix("GET ").and_then(|t| t.split_once(": ")) {
         Some((url, _)) if failure.cause == Cause::Missing => format!(
@@ -152,10 +152,10 @@ impl Store {
         Ok(self)
     }
 
-    /// Whether somebody trusted has signed an artifact.
+    /// Whether a trusted signer has signed an artifact.
     ///
     /// # Errors
-    /// Why nobody has.
+    /// Why none has.
     pub fn verify(&self, artifact: &Artifact<'_>) -> Result<(), Refused> {
         let all = artifact.of_type(SIGNATURE)?;
         let name = artifact.name();
@@ -188,7 +188,7 @@ impl Store {
         Err(Refused::found(text))
     }
 
-    /// The contents of the artifacts of a type that refer to an artifact; somebody trusted must have signed each.
+    /// The contents of the artifacts of a type that refer to an artifact; a trusted signer must have signed each.
     ///
     /// # Errors
     /// Why there is none, or one is not signed.
@@ -217,7 +217,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Whether somebody trusted has signed an artifact of a type that refers to an artifact.
+    /// Whether a trusted signer has signed an artifact of a type that refers to an artifact.
     ///
     /// # Errors
     /// A registry fails.
@@ -232,7 +232,7 @@ impl Store {
         Ok(false)
     }
 
-    /// Whether a signature is good, about this manifest, and by somebody who is trusted.
+    /// Whether a signature is good, about this manifest, and by a trusted signer.
     fn fits(&self, bytes: &[u8], kind: &str, about: &Manifest) -> Result<(), String> {
         let envelope = match kind {
             "application/jose+json" => jws::read(bytes)?,
@@ -252,7 +252,7 @@ impl Store {
         if claims.plugin {
             return Err("plugin unsupported due to nil verifier.pluginManager".into());
         }
-        // Nobody whose time would be trusted is known to policies.
+        // Policies cannot name a trusted signing authority.
         if claims.authority || self.trusted.is_empty() {
             return Err("no trusted certificates are found to verify authenticity".into());
         }

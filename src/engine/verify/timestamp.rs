@@ -37,15 +37,15 @@ struct Info<'a> {
 /// `20060102150405Z`, with a fraction that does not end with a zero.
 fn moment(body: &[u8]) -> Option<Time> {
     let text = std::str::from_utf8(body).ok()?.strip_suffix('Z')?;
-    let (clock, fraction) = match text.split_once('.') {
-        Some((clock, fraction)) if !fraction.is_empty() && !fraction.ends_with('0') => (clock, fraction),
+    let (seconds, fraction) = match text.split_once('.') {
+        Some((seconds, fraction)) if !fraction.is_empty() && !fraction.ends_with('0') => (seconds, fraction),
         Some(_) => return None,
         None => (text, ""),
     };
-    if clock.len() != 14 || !clock.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+    if seconds.len() != 14 || !seconds.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let part = |from: usize, to: usize| clock.get(from..to).unwrap_or_default();
+    let part = |from: usize, to: usize| seconds.get(from..to).unwrap_or_default();
     let dot = if fraction.is_empty() { "" } else { "." };
     let text = format!(
         "{}-{}-{}T{}:{}:{}{dot}{fraction}Z",

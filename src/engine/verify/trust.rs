@@ -2,7 +2,7 @@
 //!
 //! In: an attestor as written, with its expressions filled in. Out: what is demanded of signatures. What the
 //! reference would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
-//! vouches for nothing.
+//! verifies nothing.
 
 use crate::engine::public_key::{Hash, PublicKey};
 use crate::functions::pem_block;
@@ -22,7 +22,7 @@ pub struct Trust {
     demand: Demand,
     /// The certificate must name one of these.
     identities: Vec<Identity>,
-    /// What the certificate must tell.
+    /// The facts that the certificate must have.
     facts: Value,
     /// Annotations that the signature must have.
     annotations: Value,
@@ -191,7 +191,7 @@ impl Trust {
         of_kind(good.into_iter().map(|s| s.payload).collect(), kind)
     }
 
-    /// Those whose certificates name somebody who is demanded.
+    /// Those whose certificates name an identity that is demanded.
     fn identified(&self, all: Vec<Signed>) -> Result<Vec<Signed>, Refused> {
         if self.identities.is_empty() {
             return Ok(all);

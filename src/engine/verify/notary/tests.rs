@@ -210,6 +210,18 @@ fn critical_headers_are_understood() {
         );
     }
     assert!(own("io.cncf.notary.verificationPlugin").iter().all(Result::is_err));
+    // Headers that are never critical, and one that is so twice.
+    for name in ["alg", "cty", "io.cncf.notary.signingTime", "io.cncf.notary.signingScheme"] {
+        let json = make::jws(
+            &fixture.leaf,
+            &fixture.chain(),
+            PAYLOAD,
+            |header| header["crit"].as_array_mut().unwrap().push(name.into()),
+            None,
+        );
+        let text = format!("\"{name}\" header is marked critical but not present");
+        assert_eq!(fixture.says(JWS, &json), Err(text));
+    }
 }
 
 #[test]
