@@ -10,6 +10,7 @@ use ring::signature::{
 };
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
+use crate::functions::der::{INTEGER, Reader, SEQUENCE};
 use crate::functions::pem_block;
 
 /// What is signed instead of a message.
@@ -64,6 +65,9 @@ pub enum PublicKey {
     Ed25519(Vec<u8>),
 }
 
+/// The text for a key of an unknown algorithm.
+pub const UNKNOWN_KEY: &str = "x509: unknown public key algorithm";
+const NO_POINT: &str = "x509: failed to unmarshal elliptic curve point";
 const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 
 impl PublicKey {
@@ -82,26 +86,44 @@ impl PublicKey {
         const NO_CURVE: &str = "x509: unsupported elliptic curve";
         let info = SubjectPublicKeyInfoRef::try_from(der).map_err(|_| MALFORMED)?;
         let bits = info.subject_public_key.as_bytes().ok_or(MALFORMED)?;
-        let point = "x509: failed to unmarshal elliptic curve point";
         match &*info.algorithm.oid.to_string() {
             "1.2.840.113549.1.1.1" => Ok(PublicKey::Rsa(bits.to_vec())),
             "1.3.101.112" if bits.len() == 32 => Ok(PublicKey::Ed25519(bits.to_vec())),
             "1.2.840.10045.2.1" => {
                 match &*info.algorithm.parameters_oid().map_err(|_| MALFORMED)?.to_string() {
-                    "1.2.840.10045.3.1.7" => p256::ecdsa::VerifyingKey::from_sec1_bytes(bits)
-                        .map(PublicKey::P256)
-                        .map_err(|_| point),
-                    "1.3.132.0.34" => p384::ecdsa::VerifyingKey::from_sec1_bytes(bits)
-                        .map(PublicKey::P384)
-                        .map_err(|_| point),
-                    "1.3.132.0.35" => p521::ecdsa::VerifyingKey::from_sec1_bytes(bits)
-                        .map(PublicKey::P521)
-                        .map_err(|_| point),
+                    "1.2.840.10045.3.1.7" => PublicKey::on_p256(bits),
+                    "1.3.132.0.34" => PublicKey::on_p384(bits),
+                    "1.3.132.0.35" => PublicKey::on_p521(bits),
                     _ => Err(NO_CURVE),
                 }
             }
-            _ => Err("x509: unknown public key algorithm"),
+            "1.3.101.112" => Err("x509: wrong Ed25519 public key size"),
+            _ => Err(UNKNOWN_KEY),
         }
+    }
+
+    /// Reads a point on the curve P-256.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn on_p256(point: &[u8]) -> Result<PublicKey, &'static str> {
+        p256::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P256).map_err(|_| NO_POINT)
+    }
+
+    /// Reads a point on the curve P-384.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn on_p384(point: &[u8]) -> Result<PublicKey, &'static str> {
+        p384::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P384).map_err(|_| NO_POINT)
+    }
+
+    /// Reads a point on the curve P-521.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn on_p521(point: &[u8]) -> Result<PublicKey, &'static str> {
+        p521::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P521).map_err(|_| NO_POINT)
     }
 
     /// Verifies a signature of the SHA-256 of a message.
@@ -136,6 +158,18 @@ impl PublicKey {
                 self.verify_curve(&of.of(message), signature)
             }
         }
+    }
+
+    /// Verifies a signature in the form of X.509 and CMS: one of an elliptic curve must be DER.
+    ///
+    /// # Errors
+    /// The reference's text.
+    pub fn verify_der(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
+        let is_curve = matches!(self, PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_));
+        if is_curve && !is_pair(signature) {
+            return Err("invalid signature when validating ASN.1 encoded signature");
+        }
+        self.verify_hash(of, message, signature)
     }
 
     /// Verifies a signature in the form of JOSE and COSE: two numbers side by side, each as long as the curve's, or RSA
@@ -202,20 +236,14 @@ fn ecdsa(
 
 /// Whether bytes are a DER sequence of two numbers.
 fn is_pair(bytes: &[u8]) -> bool {
-    let numbers = element(0x30, bytes).filter(|(_, rest)| rest.is_empty()).map(|(inside, _)| inside);
-    let second = numbers.and_then(|inside| element(2, inside)).and_then(|(_, rest)| element(2, rest));
-    second.is_some_and(|(_, rest)| rest.is_empty())
-}
-
-/// The content of a DER element and what follows it. Signatures are shorter than 256 bytes.
-fn element(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = match bytes {
-        [t, 0x81, length, rest @ ..] if *t == tag && *length >= 0x80 => (*length, rest),
-        [t, length, rest @ ..] if *t == tag && *length < 0x80 => (*length, rest),
-        _ => return None,
+    let is = || {
+        let mut whole = Reader(bytes);
+        let mut numbers = whole.tagged(SEQUENCE)?.inside();
+        let are_numbers =
+            [numbers.tagged(INTEGER)?, numbers.tagged(INTEGER)?].iter().all(|n| !n.body.is_empty());
+        Some(are_numbers && numbers.is_empty() && whole.is_empty())
     };
-    (length > 0).then_some(())?;
-    rest.split_at_checked(length.into())
+    is() == Some(true)
 }
 
 /// Two numbers side by side as a DER sequence.

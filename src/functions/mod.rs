@@ -28,7 +28,9 @@ pub mod world;
 mod x509;
 
 pub use x509::der;
-pub use x509::{is_certificate as x509_decode_certificate, pem_all, pem_block, pem_blocks, pem_holds};
+pub use x509::{
+    check_certificate, is_certificate as x509_decode_certificate, pem_all, pem_block, pem_blocks, pem_holds,
+};
 
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 //!
 //! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`]) and
 //! signatures of it ([`super::public_key`]); the object may differ from the manifest only in some fields
-//! ([`difference`]). Out: a verdict with the reference's text. Nothing is asked for over the network:
+//! ([`difference`]). Out: a verdict with the reference's text. Nothing is fetched over the network:
 //! what needs one ends as the reference ends without. `docs/images.md` says which keys are accepted.
 
 mod difference;
@@ -20,11 +20,11 @@ use difference::Fields;
 /// What cannot be done here.
 const OFFLINE: &str = "registries and transparency logs are not asked";
 
-/// Why an attestor does not vouch.
+/// Why an attestor does not verify a manifest.
 enum Refusal {
-    /// It has nothing to vouch for, or vouches for something else.
+    /// There is nothing to verify, or it signed something else.
     Fail(String),
-    /// It could not be asked.
+    /// It could not be verified.
     Error(String),
 }
 
@@ -73,7 +73,7 @@ impl Case<'_> {
         self.annotations.get(&format!("{}/{name}", self.wanted.domain)).and_then(Value::as_str)
     }
 
-    /// Asks the attestors of a set until enough of them vouch.
+    /// Verifies with the attestors of a set until enough of them have signed.
     fn set(&self, set: &AttestorSet, path: &str) -> Result<String, Refusal> {
         let (mut verified, mut failed, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         let AttestorSet { required, entries } = set;

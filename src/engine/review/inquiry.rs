@@ -119,7 +119,7 @@ impl Inquiry {
         ask: impl Fn(&Store, &Artifact<'_>) -> Result<T, Refused>,
     ) -> Option<T> {
         let store = Store::read(attestor.text_at(&["notary", "certs", "value"])).ok()?;
-        let store = store.with_towers(attestor.text_at(&["notary", "tsaCerts", "value"])).ok()?;
+        let store = store.with_tsa(attestor.text_at(&["notary", "tsaCerts", "value"])).ok()?;
         let manifest = subject.registry.manifest(subject.at, subject.digest).ok()?;
         let artifact = Artifact { registry: subject.registry, at: subject.at, manifest: &manifest };
         ask(&store, &artifact).ok()

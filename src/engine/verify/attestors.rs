@@ -1,6 +1,6 @@
-//! Who vouches for an image: sets of attestors that must reach their counts, and statements that they must have made.
+//! Verifies the signatures of an image: sets of attestors that must reach their counts, and statements that they must have signed.
 //!
-//! Keys and certificates are read first ([`super::options`]); without a registry that may be asked the asking ends
+//! Keys and certificates are read first ([`super::options`]); without a registry the verification ends
 //! there.
 
 mod artifacts;
@@ -17,19 +17,19 @@ use super::cosign::{self, Refused, Signed, Subject};
 use super::options::{self, Refusal, Wanted};
 use crate::engine::outcome::Status;
 
-/// What comes of asking for the evidence of an image.
+/// The result of verifying the signatures of an image.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.
     pub status: Status,
-    /// What is told.
+    /// The message.
     pub text: String,
-    /// The image's digest, when somebody vouched for it.
+    /// The image's digest, when it was verified.
     pub digest: Option<String>,
 }
 
-/// Asks for the evidence of an image.
-pub fn ask(
+/// Verifies the signatures of an image.
+pub fn verify(
     entry: &ImageCheck,
     evidence: &Value,
     image: &str,
@@ -45,19 +45,23 @@ pub fn ask(
         image: image.to_owned(),
         registry,
     };
-    let told = |status, text, digest: &Option<String>| Answer { status, text, digest: digest.clone() };
-    let mut answer = told(Status::Error, "invalid response: nil".into(), &None);
+    let answer_of = |status, text, digest: &Option<String>| Answer { status, text, digest: digest.clone() };
+    let mut answer = answer_of(Status::Error, "invalid response: nil".into(), &None);
     for (i, set) in list("attestors").iter().enumerate() {
-        match how.vouched(set, &format!(".attestors[{i}]")) {
+        match how.verify(set, &format!(".attestors[{i}]")) {
             Ok(digest) => {
                 let text = format!("verified image signatures for {image}");
-                answer = told(Status::Pass, text, &digest);
+                answer = answer_of(Status::Pass, text, &digest);
             }
             Err(refusals) => {
                 let network = refusals.first().is_some_and(|r| r.network);
                 let status = if network { Status::Error } else { Status::Fail };
                 let all: Vec<&str> = refusals.iter().map(|r| &*r.text).collect();
-                return told(status, format!("failed to verify image {image}: {}", all.join("; ")), &None);
+                return answer_of(
+                    status,
+                    format!("failed to verify image {image}: {}", all.join("; ")),
+                    &None,
+                );
             }
         }
     }
@@ -69,7 +73,7 @@ pub fn ask(
         let registry = registry.filter(|_| matches!(how.kind, "Notary" | "SigstoreBundle"))?;
         how.top(registry).ok().map(|(_, manifest)| manifest.digest)
     });
-    // From here on the image is told by its digest, once it is known.
+    // From here on messages name the image by its digest, once it is known.
     if let (Some(digest), Ok((at, _))) = (&digest, place(image)) {
         let own = image.rsplit_once(':').map_or(image, |(name, _)| name);
         let name = if image.contains('@') { at.to_string() } else { own.to_owned() };
@@ -83,21 +87,21 @@ pub fn ask(
         let named = ["type", "predicateType"].map(|k| attestation.text_at(&[k]));
         let Some(kind) = named.into_iter().find(|t| !t.is_empty()) else {
             data.reset(&snapshot);
-            return told(Status::Fail, format!(".attestations[{i}]: missing type"), &digest);
+            return answer_of(Status::Fail, format!(".attestations[{i}]: missing type"), &digest);
         };
         let claim = entry.claims.get(i);
         match how.stated(attestation, kind, i, claim, data) {
             Ok(digest) => found = found.or(digest),
             Err(text) => {
                 data.reset(&snapshot);
-                return told(Status::Fail, text, &digest);
+                return answer_of(Status::Fail, text, &digest);
             }
         }
     }
     let answer = match &entry.deny {
-        None => told(Status::Pass, format!("verified image attestations for {}", how.image), &found),
+        None => answer_of(Status::Pass, format!("verified image attestations for {}", how.image), &found),
         Some(deny) => match condition::evaluate(deny, data) {
-            Err(e) => told(Status::Error, format!("failed to check deny conditions: {e}"), &found),
+            Err(e) => answer_of(Status::Error, format!("failed to check deny conditions: {e}"), &found),
             Ok(verdict) if verdict.holds => {
                 let parts = [evidence.text_at(&["message"]), &verdict.message];
                 let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
@@ -105,19 +109,21 @@ pub fn ask(
                     [] => "validation error: imageVerify  failed".to_owned(),
                     parts => format!("validation in verifyImages failed: {}", parts.join("; ")),
                 };
-                told(Status::Fail, text, &found)
+                answer_of(Status::Fail, text, &found)
             }
-            Ok(_) => told(Status::Pass, format!("verifyImages validation is passed in {rule} rule"), &found),
+            Ok(_) => {
+                answer_of(Status::Pass, format!("verifyImages validation is passed in {rule} rule"), &found)
+            }
         },
     };
     data.reset(&snapshot);
     answer
 }
 
-/// What is told when no bundle is as it must be.
+/// The message when no bundle is as it must be.
 const NO_BUNDLE: &str = "sigstore bundle verification failed: no matching signatures found";
 
-/// How an image is asked for.
+/// How an image is verified.
 struct How<'h> {
     kind: &'h str,
     repository: &'h str,
@@ -126,12 +132,12 @@ struct How<'h> {
     registry: Option<&'h dyn Registry>,
 }
 
-/// Who vouches, with the digest; or why not as many as are needed.
-type Vouched = Result<Option<String>, Vec<Refusal>>;
+/// The digest that was verified; or why not as many entries verify it as are needed.
+type Verified = Result<Option<String>, Vec<Refusal>>;
 
 impl How<'_> {
-    /// Whether as many entries of a set vouch as must.
-    fn vouched(&self, set: &Value, path: &str) -> Vouched {
+    /// Whether as many entries of a set verify the image as must.
+    fn verify(&self, set: &Value, path: &str) -> Verified {
         let entries = set.get("entries").and_then(Value::as_list).unwrap_or_default();
         let entries: Vec<Value> = entries.iter().flat_map(expanded).collect();
         let (required, mut count) = (required(set, entries.len()), 0);
@@ -139,7 +145,7 @@ impl How<'_> {
         for (j, entry) in entries.iter().enumerate() {
             let path = format!("{path}.entries[{j}]");
             if let Some(nested) = entry.get("attestor").filter(|v| !v.is_null()) {
-                match self.vouched(nested, &format!("{path}.attestor")) {
+                match self.verify(nested, &format!("{path}.attestor")) {
                     Ok(digest) => {
                         count += 1;
                         if count >= required {
@@ -176,7 +182,7 @@ impl How<'_> {
         if let ("SigstoreBundle", Some(registry)) = (self.kind, self.registry) {
             let (bundles, key, hash, manifest) = self.bundled(registry, kind, entry)?;
             let Manifest { digest, bytes, .. } = manifest;
-            return match bundles.iter().any(|b| b.vouches(&key, hash, &bytes, &digest)) {
+            return match bundles.iter().any(|b| b.verify(&key, hash, &bytes, &digest)) {
                 true => Ok(Some(digest)),
                 false => Err(Refusal::read(NO_BUNDLE)),
             };
@@ -205,7 +211,7 @@ impl How<'_> {
         Ok(claimed.map(str::to_owned))
     }
 
-    /// What an entry demands and who is asked, as far as somebody can be.
+    /// What an entry demands and the registry that has it, where there is one.
     fn asked(
         &self,
         kind: Option<&str>,
@@ -237,12 +243,12 @@ impl How<'_> {
         claim: Option<&Claim>,
         data: &mut Data<'_>,
     ) -> Result<Option<String>, String> {
-        let nobody = [Value::default()];
+        let no_entry = [Value::default()];
         let sets = attestation.get("attestors").and_then(Value::as_list).unwrap_or_default();
-        let sets = if sets.is_empty() { &nobody[..] } else { sets };
+        let sets = if sets.is_empty() { &no_entry[..] } else { sets };
         let mut found = None;
         for (j, set) in sets.iter().enumerate() {
-            let entries = set.get("entries").and_then(Value::as_list).unwrap_or(&nobody);
+            let entries = set.get("entries").and_then(Value::as_list).unwrap_or(&no_entry);
             let required = required(set, entries.len());
             let (mut count, mut errors) = (0, Vec::new());
             for entry in entries {
@@ -372,7 +378,7 @@ impl From<Refused> for Refusal {
     }
 }
 
-/// Whether one of the certificates names whom it must, where somebody must be named.
+/// Whether one of the certificates names the identity that is demanded, where one is.
 fn identified(all: &[Signed], wanted: &Wanted) -> Result<(), String> {
     let no_facts = wanted.facts.as_map().is_none_or(Map::is_empty);
     if wanted.identity.is_empty() && no_facts {
@@ -394,8 +400,8 @@ fn identified(all: &[Signed], wanted: &Wanted) -> Result<(), String> {
 fn annotations_fit(all: &[Signed], demanded: &Value) -> bool {
     let Some(demanded) = demanded.as_map().filter(|m| !m.is_empty()) else { return true };
     all.iter().any(|signed| {
-        let told = signed.payload.get("optional");
-        demanded.iter().all(|(key, wanted)| told.and_then(|t| t.get(key)).is_some_and(|t| t.cel_eq(wanted)))
+        let found = signed.payload.get("optional");
+        demanded.iter().all(|(key, wanted)| found.and_then(|f| f.get(key)).is_some_and(|t| t.cel_eq(wanted)))
     })
 }
 
@@ -410,7 +416,7 @@ fn read_data(statement: Value) -> Value {
     Value::Map(whole)
 }
 
-/// How many entries must vouch: the count, else all.
+/// How many entries must verify the image: the count, else all.
 fn required(set: &Value, entries: usize) -> usize {
     let count = match set.get("count") {
         Some(Value::Int(n)) => usize::try_from(*n).unwrap_or(0),

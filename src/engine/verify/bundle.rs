@@ -2,7 +2,7 @@
 //!
 //! In: an image's manifest and a key. Out: what the owner of the key has signed about it: statements in DSSE envelopes, or
 //! the manifest itself. Bundles that come with certificates need the roots and logs of a public service, which are not
-//! fetched: they vouch for nothing here. Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions
+//! fetched: they verify nothing here. Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions
 //! 0.1 to 0.3); texts are the reference's (`docs/images.md`, "Bundles").
 
 use crate::engine::public_key::{Hash, PublicKey};
@@ -110,7 +110,7 @@ impl Bundle {
     }
 
     /// Whether the owner of a key has signed a manifest or a statement about it.
-    pub fn vouches(&self, key: &PublicKey, hash: Hash, manifest: &[u8], digest: &str) -> bool {
+    pub fn verify(&self, key: &PublicKey, hash: Hash, manifest: &[u8], digest: &str) -> bool {
         match &self.content {
             Content::Envelope(_) => self.statement(key, hash, digest).is_some(),
             Content::Signature(bytes) => self.keyed && key.verify_hash(hash, manifest, bytes).is_ok(),

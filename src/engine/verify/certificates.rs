@@ -1,24 +1,25 @@
-//! Certificates of those who sign, and the chains that lead from them to roots that are trusted.
+//! Certificates of signers, and the paths that lead from them to roots that are trusted.
 //!
-//! In: PEM. Out: what is read of a certificate (key, names, who vouched for the identity, times), and whether a chain
-//! leads to a root. Chains are built by `webpki`; a leaf counts at the moment when it was made, as signatures are
-//! checked long after their certificates have run out.
+//! In: PEM. Out: what is read of a certificate (key, names, who verified the identity, validity), and whether a path
+//! leads to a root ([`super::path`]); a leaf counts at the moment when it was issued, as signatures are verified long
+//! after their certificates have run out.
 
-use std::time::Duration;
+use std::net::IpAddr;
 
-use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
-use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::engine::public_key::PublicKey;
-use crate::functions::pem_blocks;
+use crate::functions::der::Reader;
+use crate::functions::{check_certificate, pem_blocks};
+use crate::value::time::Time;
 
-/// What certificates of code signers are for.
-const CODE_SIGNING: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 3];
+use super::chain::Link;
+use super::path::{self, Purpose};
+
 /// Longest chains that policies may give.
 const LONGEST: usize = 11;
-/// Where certificates say who vouched for the identity of their owner, and from what.
+/// Where certificates say who verified the identity of their owner, and from what.
 const IDENTITY: &str = "1.3.6.1.4.1.57264.1.";
 
 /// A certificate.
@@ -45,11 +46,12 @@ impl Certificate {
     /// What is wrong with it.
     pub fn of_der(der: &[u8]) -> Result<Certificate, String> {
         const MALFORMED: &str = "x509: malformed certificate";
-        let (rest, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
-        if !rest.is_empty() {
-            return Err("x509: trailing data".into());
-        }
+        // The reader takes more than Go does.
+        check_certificate(der)?;
+        let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
         let key = PublicKey::of_der(parsed.public_key().raw)?;
+        // Extensions that are there twice are an error.
+        parsed.extensions_map().map_err(|_| MALFORMED)?;
         let mut facts = Vec::new();
         for extension in parsed.extensions() {
             let oid = extension.oid.to_id_string();
@@ -59,7 +61,7 @@ impl Certificate {
         }
         Ok(Certificate {
             key,
-            names: names(&parsed),
+            names: names(&parsed).ok_or(MALFORMED)?,
             facts,
             from: parsed.validity().not_before.timestamp(),
             until: parsed.validity().not_after.timestamp(),
@@ -81,44 +83,28 @@ impl Certificate {
         pem_blocks(pem, "CERTIFICATE").iter().map(|der| Certificate::of_der(der)).collect()
     }
 
-    /// A fact about the identity; empty when the certificate does not tell it.
+    /// A fact about the identity; empty when the certificate does not have it.
     pub fn fact(&self, oid: &str) -> &str {
         self.facts.iter().find(|(known, _)| known == oid).map_or("", |(_, text)| text)
     }
 
-    /// Whether a chain leads from it to one of the roots. Certificates among the roots that somebody else vouches
-    /// for are links.
+    /// The path from it to one of the roots, leaf first. Certificates among the roots that another authority issued are
+    /// intermediates.
     ///
     /// # Errors
-    /// The reference's text.
-    pub fn chains_to(&self, roots: &[Certificate], links: &[Certificate]) -> Result<(), String> {
-        const UNKNOWN: &str = "x509: certificate signed by unknown authority";
-        let ders = |wanted: bool| -> Vec<CertificateDer<'_>> {
-            let more = links.iter().filter(move |_| !wanted);
-            let all = roots.iter().filter(move |c| c.is_root == wanted).chain(more);
-            all.map(|c| CertificateDer::from(&*c.der)).collect()
-        };
-        let (trusted, links) = (ders(true), ders(false));
-        let anchors: Vec<TrustAnchor<'_>> =
-            trusted.iter().filter_map(|der| anchor_from_trusted_cert(der).ok()).collect();
-        let der = CertificateDer::from(&*self.der);
-        if trusted.contains(&der) {
-            return Ok(());
-        }
-        let leaf = EndEntityCert::try_from(&der).map_err(|_| UNKNOWN)?;
-        let made = UnixTime::since_unix_epoch(Duration::from_secs(self.from.max(0).unsigned_abs()));
-        let usage = KeyUsage::required_if_present(CODE_SIGNING);
-        leaf.verify_for_usage(webpki::ALL_VERIFICATION_ALGS, &anchors, &links, made, usage, None, None)
-            .map(|_| ())
-            .map_err(|e| match e {
-                webpki::Error::RequiredEkuNotFoundContext(_) => {
-                    "x509: certificate specifies an incompatible key usage".to_string()
-                }
-                webpki::Error::CertExpired { .. } | webpki::Error::CertNotValidYet { .. } => {
-                    "x509: certificate has expired or is not yet valid".to_string()
-                }
-                _ => UNKNOWN.to_string(),
-            })
+    /// There is none, in the words of Go.
+    pub fn chains_to(
+        &self,
+        roots: &[Certificate],
+        intermediates: &[Certificate],
+    ) -> Result<Vec<Link>, String> {
+        let (roots, others): (Vec<&Certificate>, Vec<_>) = roots.iter().partition(|c| c.is_root);
+        let roots: Vec<&[u8]> = roots.iter().map(|c| c.der()).collect();
+        let others: Vec<&[u8]> = others.into_iter().chain(intermediates).map(Certificate::der).collect();
+        let leaf = Link::of_der(&self.der)?;
+        // Signatures are verified long after their certificates have run out.
+        let issued = Time::from_unix(self.from);
+        path::find(&leaf, &others, &roots, Purpose::CodeSigning, &issued).map_err(|e| path::text(&e))
     }
 }
 
@@ -134,27 +120,35 @@ pub fn chain(pem: &str) -> Result<Vec<Certificate>, String> {
     Ok(all)
 }
 
-fn names(parsed: &X509Certificate<'_>) -> Vec<String> {
-    let Ok(Some(found)) = parsed.subject_alternative_name() else { return Vec::new() };
-    // In the order of kinds in which the reference tells them.
-    let of = |pick: fn(&GeneralName<'_>) -> Option<String>| found.value.general_names.iter().filter_map(pick);
-    let hosts = of(|n| match n {
-        GeneralName::DNSName(name) => Some((*name).to_owned()),
-        _ => None,
-    });
-    let mails = of(|n| match n {
-        GeneralName::RFC822Name(name) => Some((*name).to_owned()),
-        _ => None,
-    });
-    let addresses = of(|n| match n {
-        GeneralName::IPAddress([a, b, c, d]) => Some(format!("{a}.{b}.{c}.{d}")),
-        _ => None,
-    });
-    let uris = of(|n| match n {
-        GeneralName::URI(name) => Some((*name).to_owned()),
-        _ => None,
-    });
-    hosts.chain(mails).chain(addresses).chain(uris).collect()
+/// The alternative names of the subject, by kind in the order in which the reference lists them; `None` = they are
+/// malformed.
+fn names(parsed: &X509Certificate<'_>) -> Option<Vec<String>> {
+    /// The name of a user by Fulcio: 1.3.6.1.4.1.57264.1.7.
+    const USER: &str = "1.3.6.1.4.1.57264.1.7";
+    let Some(found) = parsed.subject_alternative_name().ok()? else { return Some(Vec::new()) };
+    let mut kinds: [Vec<String>; 5] = Default::default();
+    let [hosts, mails, addresses, uris, users] = &mut kinds;
+    for name in &found.value.general_names {
+        match name {
+            GeneralName::DNSName(name) => hosts.push((*name).to_owned()),
+            GeneralName::RFC822Name(name) => mails.push((*name).to_owned()),
+            GeneralName::URI(name) => uris.push((*name).to_owned()),
+            GeneralName::IPAddress(bytes) => {
+                let four = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+                let address = four.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from));
+                addresses.push(address.ok()?.to_string());
+            }
+            GeneralName::OtherName(kind, value) if kind.to_id_string() == USER => {
+                let mut text = Reader(value);
+                let text = text.tagged(0xa0).filter(|_| text.is_empty()).map(|e| e.body);
+                users.push(text_of(text?));
+            }
+            GeneralName::Invalid(..) => return None,
+            // Kinds that name no identity.
+            _ => {}
+        }
+    }
+    Some(kinds.concat())
 }
 
 /// The text of a fact: bare, or a DER string in later certificates.

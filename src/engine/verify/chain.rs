@@ -4,12 +4,18 @@
 //! be, in the words and the order of the reference. Semantics: the Notary Project's signature specification,
 //! "Certificate Requirements"; `docs/images.md`, "Notary".
 
+use std::time::Duration;
+
+use rustls_pki_types::UnixTime;
 use x509_parser::prelude::{FromDer, KeyUsage, ParsedExtension, X509Certificate};
 use x509_parser::public_key::PublicKey as Parsed;
 
-use crate::engine::public_key::{Hash, PublicKey};
+use crate::engine::public_key::{Hash, PublicKey, UNKNOWN_KEY};
+use crate::functions::check_certificate;
 use crate::value::quote::quote;
 use crate::value::time::{Civil, Time};
+
+use super::path::{self, Purpose};
 
 /// A certificate of a chain.
 #[derive(Clone, Debug)]
@@ -32,7 +38,9 @@ pub struct Link {
     /// Bits of the use of its key and whether this is critical.
     usage: Option<(u16, bool)>,
     purposes: Purposes,
-    /// Whether it names where its revocation is told.
+    /// Whether an extension is critical that is not understood here.
+    pub has_unknown_critical: bool,
+    /// Whether it names where its revocation is published.
     pub revocable: bool,
     issuer_name: Vec<u8>,
     subject_name: Vec<u8>,
@@ -50,6 +58,8 @@ struct Purposes {
     given: bool,
     critical: bool,
     named: Vec<&'static str>,
+    code_signing: bool,
+    any: bool,
     others: bool,
 }
 
@@ -58,8 +68,8 @@ struct Purposes {
 pub enum Leaf {
     /// Signing artifacts.
     Signer,
-    /// Signing timestamps.
-    Clock,
+    /// Signing timestamps, as a timestamp authority (TSA).
+    Tsa,
 }
 
 const MALFORMED: &str = "x509: malformed certificate";
@@ -78,6 +88,9 @@ const USES: [&str; 9] = [
     "DecipherOnly",
 ];
 const CERT_SIGN: u16 = 1 << 5;
+/// The extensions that are understood: key usage, alternative names, basic constraints, name constraints, revocation
+/// lists, extended key usage.
+const UNDERSTOOD: [&str; 6] = ["2.5.29.15", "2.5.29.17", "2.5.29.19", "2.5.29.30", "2.5.29.31", "2.5.29.37"];
 
 impl Link {
     /// Reads a certificate.
@@ -85,13 +98,15 @@ impl Link {
     /// # Errors
     /// It is not well-formed.
     pub fn of_der(der: &[u8]) -> Result<Link, String> {
-        // Something else than a certificate, such as a key, fails at its first element.
-        let (rest, parsed) = X509Certificate::from_der(der).map_err(|_| match der {
-            [0x30, _, 0x30, ..] => "x509: malformed serial number",
-            _ => MALFORMED,
-        })?;
-        if !rest.is_empty() {
-            return Err("x509: trailing data".into());
+        // The reader takes more than Go does.
+        check_certificate(der)?;
+        let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
+        let key = PublicKey::of_der(parsed.public_key().raw);
+        // A key of an unknown kind verifies nothing; a malformed one of a known kind makes the certificate unreadable.
+        if let Err(why) = key
+            && why != UNKNOWN_KEY
+        {
+            return Err(why.into());
         }
         let bits = match parsed.public_key().parsed() {
             Ok(Parsed::RSA(key)) => key.key_size(),
@@ -99,9 +114,17 @@ impl Link {
             _ => 0,
         };
         let (mut ca, mut path_length, mut usage, mut revocable) = (None, None, None, false);
-        let mut purposes = Purposes::default();
+        let (mut purposes, mut has_unknown_critical) = (Purposes::default(), false);
+        // Extensions that are there twice are an error.
+        parsed.extensions_map().map_err(|_| MALFORMED)?;
         for extension in parsed.extensions() {
+            let oid = extension.oid.to_id_string();
+            has_unknown_critical |= extension.critical && !UNDERSTOOD.contains(&&*oid);
             match extension.parsed_extension() {
+                // What restricts a certificate must be readable.
+                ParsedExtension::ParseError { .. } if UNDERSTOOD.contains(&&*oid) => {
+                    return Err(MALFORMED.into());
+                }
                 ParsedExtension::BasicConstraints(c) => {
                     ca = Some(c.ca);
                     path_length = c.path_len_constraint;
@@ -118,6 +141,8 @@ impl Link {
                     purposes.given = true;
                     purposes.critical = extension.critical;
                     purposes.named = known.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
+                    purposes.code_signing = e.code_signing;
+                    purposes.any = e.any;
                     purposes.others = e.any || e.code_signing || !e.other.is_empty();
                 }
                 ParsedExtension::CRLDistributionPoints(_) => revocable = true,
@@ -130,7 +155,7 @@ impl Link {
         }
         Ok(Link {
             subject: quote(&name(&parsed)),
-            key: PublicKey::of_der(parsed.public_key().raw),
+            key,
             bits,
             from: parsed.validity().not_before.timestamp(),
             until: parsed.validity().not_after.timestamp(),
@@ -139,6 +164,7 @@ impl Link {
             usage,
             purposes,
             revocable,
+            has_unknown_critical,
             issuer_name: parsed.issuer().as_raw().to_vec(),
             subject_name: parsed.subject().as_raw().to_vec(),
             serial: parsed.raw_serial().to_vec(),
@@ -178,13 +204,13 @@ impl Link {
                 "x509: signature algorithm specifies an {family} public key, but have public key of type {go}"
             ));
         }
-        key.verify_hash(hash, &self.signed, &self.signature).map_err(|_| match family {
+        key.verify_der(hash, &self.signed, &self.signature).map_err(|_| match family {
             "RSA" => "crypto/rsa: verification error".to_owned(),
             other => format!("x509: {other} verification failure"),
         })
     }
 
-    /// Whether another certificate vouches for this one, as far as the two tell.
+    /// Whether another certificate's key signed this one and may sign certificates.
     fn issued_by(&self, issuer: &Link) -> Result<(), String> {
         if issuer.ca != Some(true) || issuer.usage.is_some_and(|(bits, _)| bits & CERT_SIGN == 0) {
             return Err(CANNOT_SIGN.into());
@@ -196,18 +222,13 @@ impl Link {
         self.issuer_name == self.subject_name && self.issued_by(self).is_ok()
     }
 
-    /// Whether another certificate vouches for this one.
-    pub fn is_from(&self, issuer: &Link) -> bool {
-        self.issuer_name == issuer.subject_name && self.issued_by(issuer).is_ok()
-    }
-
-    /// Whether it may vouch for others.
+    /// Whether it is the one of a certificate authority.
     pub fn is_issuer(&self) -> bool {
         self.ca == Some(true)
     }
 
-    /// Whether it says that its owner issued it.
-    pub fn names_itself(&self) -> bool {
+    /// Whether its issuer is its subject.
+    pub fn is_self_issued(&self) -> bool {
         self.issuer_name == self.subject_name
     }
 
@@ -216,13 +237,18 @@ impl Link {
         self.issuer_name == issuer && self.serial == serial
     }
 
-    /// Whether its key is for timestamps and nothing else.
+    /// Whether it is the certificate of a timestamp authority: its key is for timestamps and nothing else.
     ///
     /// # Errors
     /// The text of `cosign`.
-    pub fn tells_time(&self) -> Result<(), String> {
+    pub fn is_tsa(&self) -> Result<(), String> {
         const EXTRA: &str =
             "failed to verify EKU on leaf certificate: failed to verify EKU on leaf certificate";
+        if self.is_issuer() {
+            return Err(
+                "failed to verify TSA certificate: certificate of an authority cannot sign timestamps".into(),
+            );
+        }
         let Purposes { critical, named, others, .. } = &self.purposes;
         if !critical {
             return Err("failed to verify TSA certificate: certificate must set EKU to critical".into());
@@ -234,6 +260,52 @@ impl Link {
         match **named == [TIMESTAMPING] {
             true => Ok(()),
             false => Err(format!("{EXTRA}: certificate must have extended key usage timestamping set")),
+        }
+    }
+
+    /// Whether its key may be used for a purpose: nothing is said of it, or it is named, or any is.
+    pub fn allows(&self, purpose: Purpose) -> bool {
+        self.names_purpose(purpose) || self.purposes.any
+    }
+
+    /// Whether nothing is said of what its key is for, or a purpose is named.
+    pub fn names_purpose(&self, purpose: Purpose) -> bool {
+        let Purposes { given, code_signing, named, .. } = &self.purposes;
+        !given
+            || match purpose {
+                Purpose::CodeSigning => *code_signing,
+                Purpose::TimeStamping => named.contains(&TIMESTAMPING),
+            }
+    }
+
+    /// Whether a moment is within its validity.
+    ///
+    /// # Errors
+    /// It is before or after.
+    pub fn is_valid_at(&self, at: &Time) -> Result<(), webpki::Error> {
+        let unix =
+            |seconds: i64| UnixTime::since_unix_epoch(Duration::from_secs(seconds.max(0).unsigned_abs()));
+        let time = unix(i64::try_from(at.unix_nanos().div_euclid(1_000_000_000)).unwrap_or(i64::MAX));
+        if at.unix_nanos() < Time::from_unix(self.from).unix_nanos() {
+            return Err(webpki::Error::CertNotValidYet { time, not_before: unix(self.from) });
+        }
+        if at.unix_nanos() > Time::from_unix(self.until).unix_nanos() {
+            return Err(webpki::Error::CertExpired { time, not_after: unix(self.until) });
+        }
+        Ok(())
+    }
+
+    /// Whether it may issue a certificate with some intermediates below itself.
+    ///
+    /// # Errors
+    /// It is no authority's, its key may not sign certificates, or the path is too long.
+    pub fn may_issue(&self, intermediates: usize) -> Result<(), webpki::Error> {
+        if self.ca != Some(true) || self.usage.is_some_and(|(bits, _)| bits & CERT_SIGN == 0) {
+            return Err(webpki::Error::EndEntityUsedAsCa);
+        }
+        match self.path_length.is_some_and(|most| u64::from(most) < intermediates as u64) {
+            true => Err(webpki::Error::PathLenConstraintViolated),
+            false => Ok(()),
         }
     }
 
@@ -308,18 +380,18 @@ impl Link {
                 more.join(", ")
             ));
         }
-        let Purposes { given, critical, named, others } = &self.purposes;
+        let Purposes { given, critical, named, others, .. } = &self.purposes;
         match leaf {
             Leaf::Signer => {
                 if let Some(name) = named.first() {
                     return wrong(&format!("extended key usage must not contain {name} eku"));
                 }
             }
-            Leaf::Clock if !given || *others || **named != [TIMESTAMPING] => {
+            Leaf::Tsa if !given || *others || **named != [TIMESTAMPING] => {
                 return wrong("must have and only have Timestamping as extended key usage");
             }
-            Leaf::Clock if !critical => return wrong("extended key usage extension must be marked critical"),
-            Leaf::Clock => {}
+            Leaf::Tsa if !critical => return wrong("extended key usage extension must be marked critical"),
+            Leaf::Tsa => {}
         }
         match &self.key {
             Ok(PublicKey::Ed25519(_)) | Err(_) => wrong("unsupported public key type"),
@@ -401,6 +473,22 @@ pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether a chain that [`fits`] is a path at a moment by the rules of all paths too: name constraints, critical
+/// extensions, extended key usage and path lengths of every member.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn verify(chain: &[Link], at: &Time) -> Result<(), String> {
+    let (Some(leaf), Some(root)) = (chain.first(), chain.last()) else {
+        return Err("certificate chain must contain at least one certificate".into());
+    };
+    let intermediates: Vec<&[u8]> =
+        chain.iter().skip(1).take(chain.len().saturating_sub(2)).map(|link| &*link.der).collect();
+    path::find(leaf, &intermediates, &[&*root.der], Purpose::CodeSigning, at)
+        .map(|_| ())
+        .map_err(|e| format!("certificate-chain is invalid, {}", path::text(&e)))
 }
 
 /// The subject as RFC 2253 writes it: the last part first.

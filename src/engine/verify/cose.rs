@@ -1,7 +1,7 @@
 //! Signature envelopes of the Notary Project in CBOR (COSE).
 //!
 //! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it, in the words and the
-//! order of the reference. Whether anybody trusts the signer is not asked here.
+//! order of the reference. Whether the signer is trusted is not decided here.
 
 use ciborium::Value as Cbor;
 
@@ -9,7 +9,9 @@ use crate::value::quote::quote;
 use crate::value::time::Time;
 
 use super::chain::Link;
-use super::jws::{EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, STAMP, TIME, TRUE_TIME};
+use super::jws::{
+    EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, TIME, TIMESTAMP, TRUE_TIME, UNDERSTOOD, not_understood,
+};
 use super::notary::{Claims, Envelope, algorithm_named};
 
 const TAG: u64 = 18;
@@ -32,6 +34,13 @@ const KNOWN: [(i64, &str); 10] = [
 ];
 
 type Fields = Vec<(Cbor, Cbor)>;
+
+/// Whether a label occurs twice.
+fn has_duplicates(fields: &Fields) -> bool {
+    let mut rest = fields.iter();
+    std::iter::from_fn(|| rest.next().map(|(label, _)| (label, rest.clone())))
+        .any(|(label, mut others)| others.any(|(other, _)| other == label))
+}
 
 fn labelled(fields: &Fields, label: i64) -> Option<&Cbor> {
     let is = |key: &Cbor| key.as_integer().is_some_and(|i| i128::from(i) == i128::from(label));
@@ -73,6 +82,9 @@ fn parts(bytes: &[u8]) -> Result<Parts, String> {
     let Ok([protected, other, payload, signature]) = <[Cbor; 4]>::try_from(parts) else {
         return Err(INVALID.into());
     };
+    if other.as_map().is_some_and(has_duplicates) {
+        return Err("cbor: invalid unprotected header: duplicate label".into());
+    }
     match (protected, other, payload, signature) {
         (Cbor::Bytes(_), Cbor::Map(_), _, Cbor::Bytes(signature)) if signature.is_empty() => {
             Err("empty signature".into())
@@ -93,9 +105,13 @@ fn headers(bytes: &[u8]) -> Result<(Fields, Vec<Cbor>), String> {
     if bytes.is_empty() {
         return Ok(Default::default());
     }
-    let Ok(Cbor::Map(fields)) = ciborium::from_reader(bytes) else {
+    let mut rest = bytes;
+    let (Ok(Cbor::Map(fields)), []) = (ciborium::from_reader(&mut rest), rest) else {
         return Err(format!("{INVALID}cbor: protected header: require map type"));
     };
+    if has_duplicates(&fields) {
+        return Err(format!("{INVALID}cbor: protected header: duplicate label"));
+    }
     let critical = match labelled(&fields, CRITICAL) {
         None => Vec::new(),
         Some(Cbor::Array(all)) if !all.is_empty() => all.clone(),
@@ -122,10 +138,11 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     let cannot = |e: String| format!("unable to parse the digital signature, error : {e}");
     let Parts { protected, other, payload, signature } = parts(bytes).map_err(cannot)?;
     let (fields, critical) = headers(&protected).map_err(cannot)?;
-    let ders: Vec<Vec<u8>> = match labelled(&other, CHAIN) {
-        Some(Cbor::Array(all)) => all.iter().filter_map(|c| c.as_bytes().cloned()).collect(),
-        _ => Vec::new(),
+    let ders: Option<Vec<Vec<u8>>> = match labelled(&other, CHAIN) {
+        Some(Cbor::Array(all)) => all.iter().map(|c| c.as_bytes().cloned()).collect(),
+        _ => Some(Vec::new()),
     };
+    let ders = ders.ok_or("certificate chain has a member that is no certificate")?;
     let Some(leaf) = ders.first() else { return Err("certificate chain is not present".into()) };
     let leaf = Link::of_der(leaf).map_err(|_| "malformed leaf certificate")?;
     leaf.long_enough().map_err(|e| format!("certificate-chain is invalid, {e}"))?;
@@ -135,9 +152,9 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     let own = usize::from(leaf.algorithm()).checked_sub(1).and_then(|at| KNOWN.get(at));
     let Some((own, name)) = own else { return Err(invalid("algorithm not supported")) };
     if i128::from(*own) != number {
-        let told = KNOWN.iter().find(|(known, _)| i128::from(*known) == number);
-        let told = told.map_or_else(|| format!("Algorithm({number})"), |(_, name)| (*name).to_owned());
-        return Err(invalid(&format!("algorithm mismatch: verifier {name}: header {told}")));
+        let named = KNOWN.iter().find(|(known, _)| i128::from(*known) == number);
+        let named = named.map_or_else(|| format!("Algorithm({number})"), |(_, name)| (*name).to_owned());
+        return Err(invalid(&format!("algorithm mismatch: verifier {name}: header {named}")));
     }
     let (Some((algorithm, hash)), Ok(key)) = (algorithm_named(name), &leaf.key) else {
         return Err(invalid("algorithm not supported"));
@@ -155,8 +172,8 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
         return Err("content not present".into());
     }
     let claims = claims(&fields, &critical)?;
-    let stamp = named(&other, STAMP).and_then(Cbor::as_bytes).cloned();
-    Ok(Envelope { ders, claims, algorithm, payload, signature, stamp })
+    let timestamp = named(&other, TIMESTAMP).and_then(Cbor::as_bytes).cloned();
+    Ok(Envelope { ders, claims, algorithm, payload, signature, timestamp })
 }
 
 /// A moment: seconds under the tag of times.
@@ -180,11 +197,12 @@ fn moment(fields: &Fields, key: &str) -> Result<Time, String> {
     }
 }
 
-/// What the signer has signed beside the payload.
+/// What the signer has signed in addition to the payload.
 fn claims(fields: &Fields, critical: &[Cbor]) -> Result<Claims, String> {
     let content_type = match labelled(fields, CONTENT_TYPE) {
         None => return Err("missing content type".into()),
-        Some(Cbor::Text(text)) => text.clone(),
+        Some(Cbor::Text(text)) if text.matches('/').count() == 1 && text.trim() == text => text.clone(),
+        Some(Cbor::Text(_)) => return Err("content type should have the form type/subtype".into()),
         Some(_) => return Err("content type should be of 'tstr' type".into()),
     };
     let scheme = match named(fields, SCHEME) {
@@ -202,6 +220,17 @@ fn claims(fields: &Fields, critical: &[Cbor]) -> Result<Claims, String> {
     must.retain(|key| !is_critical(key));
     if !must.is_empty() {
         return Err(format!("these required headers are not marked as critical: [{}]", must.join(" ")));
+    }
+    let is_known = |c: &Cbor| match c {
+        Cbor::Text(name) => UNDERSTOOD.contains(&&**name),
+        Cbor::Integer(label) => {
+            [ALGORITHM, CRITICAL, CONTENT_TYPE].contains(&i64::try_from(*label).unwrap_or_default())
+        }
+        _ => false,
+    };
+    if let Some(other) = critical.iter().find(|c| !is_known(c)) {
+        let name = other.as_text().map_or_else(|| format!("{other:?}"), str::to_owned);
+        return Err(not_understood(&name));
     }
     let signed = moment(fields, if authority { TRUE_TIME } else { TIME })?;
     let expiry = match named(fields, EXPIRY) {

@@ -1,4 +1,4 @@
-//! Signatures and statements in the form of `cosign`, kept in a registry beside the image.
+//! Signatures and statements in the form of `cosign`, kept in a registry next to the image.
 //!
 //! In: an image's digest and what is demanded. Out: the payloads that were signed as demanded, or why there is none.
 //! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
@@ -12,10 +12,9 @@ use crate::value::Value;
 use crate::value::time::Time;
 
 use super::certificates::Certificate;
-use super::chain::Link;
 use super::log::{self, About, LogKey};
 use super::sct;
-use super::timestamp::Clocks;
+use super::timestamp::TsaTrust;
 
 /// The largest payload.
 const LARGEST: u64 = 10 * 1024 * 1024;
@@ -31,7 +30,7 @@ pub const NO_ROOT: &str =
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 const CHAIN: &str = "dev.sigstore.cosign/chain";
-const STAMP: &str = "dev.sigstore.cosign/rfc3161timestamp";
+const TIMESTAMP: &str = "dev.sigstore.cosign/rfc3161timestamp";
 const BUNDLE: &str = "dev.sigstore.cosign/bundle";
 
 /// Who must have signed.
@@ -52,11 +51,12 @@ pub struct Demand {
     pub hash: Hash,
     /// The logs of which one must have recorded it; `None` = none needs to.
     pub logs: Option<Vec<LogKey>>,
-    /// Who is trusted to tell when something was signed.
-    pub clocks: Option<Clocks>,
-    /// The logs that must have promised to record certificates; `None` = none needs to.
-    pub promises: Option<Vec<LogKey>>,
-    /// Where signatures are kept, when not beside the image.
+    /// The timestamp authorities (TSA) that are trusted; `None` = timestamps are not looked at.
+    pub tsa: Option<TsaTrust>,
+    /// The certificate transparency logs of which certificates must hold signed certificate timestamps (SCT); `None` =
+    /// they need to hold none.
+    pub ct_logs: Option<Vec<LogKey>>,
+    /// Where signatures are kept, when not next to the image.
     pub repository: Option<Repository>,
     /// What the tags of signatures begin with.
     pub tag_prefix: String,
@@ -80,7 +80,7 @@ pub struct Signed {
 pub struct Refused {
     /// In the reference's words.
     pub text: String,
-    /// Whether somebody who would have to be asked cannot be.
+    /// Whether the network that it needs is missing.
     pub network: bool,
 }
 
@@ -107,9 +107,9 @@ pub struct Subject<'a> {
     pub digest: &'a str,
 }
 
-/// What is looked for beside an image.
+/// What is looked for next to an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beside {
+enum Attached {
     Signatures,
     Statements,
 }
@@ -119,7 +119,7 @@ enum Beside {
 /// # Errors
 /// Why there is none.
 pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
-    let layers = match layers(subject, demand, Beside::Signatures)? {
+    let layers = match layers(subject, demand, Attached::Signatures)? {
         Some(layers) if !layers.is_empty() => layers,
         _ => return Err(Refused::found("no signatures found")),
     };
@@ -146,7 +146,7 @@ pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>,
 /// # Errors
 /// Why there is none.
 pub fn statements(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
-    let layers = layers(subject, demand, Beside::Statements)?.unwrap_or_default();
+    let layers = layers(subject, demand, Attached::Statements)?.unwrap_or_default();
     gathered(&layers, "attestations", |layer| {
         let envelope = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
         let read = |signer: &PublicKey| {
@@ -161,9 +161,9 @@ fn place(subject: &Subject<'_>, demand: &Demand) -> Repository {
     demand.repository.clone().unwrap_or_else(|| subject.at.clone())
 }
 
-/// The layers under the tag beside an image; `None` when there is no such tag.
-fn layers(subject: &Subject<'_>, demand: &Demand, what: Beside) -> Result<Option<Vec<Value>>, Refused> {
-    let suffix = if what == Beside::Signatures { "sig" } else { "att" };
+/// The layers under the tag next to an image; `None` when there is no such tag.
+fn layers(subject: &Subject<'_>, demand: &Demand, what: Attached) -> Result<Option<Vec<Value>>, Refused> {
+    let suffix = if what == Attached::Signatures { "sig" } else { "att" };
     let tag = format!("{}{}.{suffix}", demand.tag_prefix, subject.digest.replacen(':', "-", 1));
     let manifest = match subject.registry.manifest(&place(subject, demand), &tag) {
         Ok(manifest) => manifest.read()?,
@@ -210,7 +210,7 @@ fn one(
 ) -> Result<Signed, Refused> {
     let annotations = layer.get("annotations").cloned().unwrap_or_default();
     let found = Refused::found;
-    let stamped = stamped(&annotations, demand, about).map_err(found)?;
+    let timestamp = timestamp(&annotations, demand, about).map_err(found)?;
     let bundle = match annotations.text_at(&[BUNDLE]) {
         "" => None,
         text => Some(decode_json(text).map_err(|e| found(format!("unmarshaling bundle: {e}")))?),
@@ -237,59 +237,49 @@ fn one(
         (By::Roots(_), None) => return Err(found("no certificate found on signature".into())),
         (By::Roots(roots), Some(certificate)) => {
             let links = given(CHAIN)?;
-            certificate
+            let path = certificate
                 .chains_to(roots, &links)
                 .map_err(|e| found(format!("cert verification failed: {e}. {NO_ROOT}")))?;
-            if let Some(logs) = &demand.promises {
-                promised(certificate, roots.iter().chain(&links), logs).map_err(found)?;
+            if let Some(logs) = &demand.ct_logs {
+                // The issuer is the next of the path; a root that signs issued itself.
+                let issuer = path.get(1).or(path.first()).map(|issuer| &*issuer.key_info);
+                sct::verify(certificate.der(), issuer.unwrap_or_default(), logs).map_err(found)?;
             }
             &Box::new(certificate.key.clone())
         }
     };
     let payload = read(signer).map_err(&found)?;
     if let Some(certificate) = &certificate {
-        in_time(certificate, stamped, logged).map_err(found)?;
+        in_time(certificate, timestamp, logged).map_err(found)?;
     }
     Ok(Signed { payload, certificate, annotations, logged: logged.is_some() })
 }
 
-/// The moment of the timestamp that came with a signature, where somebody is trusted to tell it.
-fn stamped(annotations: &Value, demand: &Demand, about: &About<'_>) -> Result<Option<i64>, String> {
-    let (Some(clocks), text) = (&demand.clocks, annotations.text_at(&[STAMP])) else { return Ok(None) };
+/// The moment of the timestamp that came with a signature, where a timestamp authority is trusted.
+fn timestamp(annotations: &Value, demand: &Demand, about: &About<'_>) -> Result<Option<i64>, String> {
+    let (Some(tsa), text) = (&demand.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
     if text.is_empty() {
         return Ok(None);
     }
-    let stamp = decode_json(text).map_err(|e| format!("unmarshaling RFC3161 timestamp bundle: {e}"))?;
+    let timestamp = decode_json(text).map_err(|e| format!("unmarshaling RFC3161 timestamp bundle: {e}"))?;
     let base64 = |text: &str| {
         decode_base64(text.as_bytes()).map_err(|at| format!("illegal base64 data at input byte {at}"))
     };
-    let response = base64(stamp.text_at(&["SignedRFC3161Timestamp"]))?;
+    let response = base64(timestamp.text_at(&["SignedRFC3161Timestamp"]))?;
     // Envelopes hold their signature; a timestamp is about the whole envelope then.
     let message = match about.signature {
         "" => about.payload.to_vec(),
         signature => base64(signature)?,
     };
-    let moment = clocks.moment(&response, &message);
+    let moment = tsa.moment(&response, &message);
     moment.map(Some).map_err(|e| format!("unable to verify RFC3161 timestamp bundle: {e}"))
-}
-
-/// Whether a certificate holds the promises of logs to record it.
-fn promised<'c>(
-    certificate: &Certificate,
-    mut issuers: impl Iterator<Item = &'c Certificate>,
-    logs: &[LogKey],
-) -> Result<(), String> {
-    let own = Link::of_der(certificate.der())?;
-    let issuer = issuers.find_map(|c| Link::of_der(c.der()).ok().filter(|issuer| own.is_from(issuer)));
-    let key = issuer.map(|issuer| issuer.key_info).unwrap_or_default();
-    sct::verify(certificate.der(), &key, logs)
 }
 
 /// Whether a certificate was in its time when it signed: at the moments of a timestamp and of the log's entry, else
 /// now.
-fn in_time(certificate: &Certificate, stamped: Option<i64>, logged: Option<i64>) -> Result<(), String> {
+fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64>) -> Result<(), String> {
     let text = |seconds: i64| Time::from_unix(seconds).rfc3339_nano();
-    for (moment, what) in [(stamped, "timestamp"), (logged, "bundle")] {
+    for (moment, what) in [(timestamp, "timestamp"), (logged, "bundle")] {
         let Some(moment) = moment else { continue };
         let wrong = if moment < certificate.from {
             format!("certificate was issued after observed time: {} is after", text(certificate.from))
@@ -300,7 +290,7 @@ fn in_time(certificate: &Certificate, stamped: Option<i64>, logged: Option<i64>)
         };
         return Err(format!("checking expiry on certificate with {what}: {wrong} {}", text(moment)));
     }
-    match stamped.or(logged) {
+    match timestamp.or(logged) {
         Some(_) => Ok(()),
         None => {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -350,7 +340,7 @@ pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str)
 /// Whom the signer's certificate must name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Who vouched for the identity, with wildcards.
+    /// The identity provider, with wildcards.
     pub issuer: String,
     /// The same as a regular expression.
     pub issuer_pattern: String,
@@ -386,8 +376,9 @@ impl Identity {
                 (!self.subject.is_empty() && wild(&self.subject, name))
                     || pattern.as_ref().is_some_and(|p| p.is_match(name))
             };
-            // A certificate that names nobody passes, as in the reference.
-            if !names.is_empty() && !names.iter().any(fits) {
+            // A certificate without names has the empty name; in the reference it fits whatever is wanted.
+            let is_one = if names.is_empty() { fits(&String::new()) } else { names.iter().any(fits) };
+            if !is_one {
                 let expected = if self.subject.is_empty() { &self.subject_pattern } else { &self.subject };
                 let names = names.join(", ");
                 return Err(format!("subject mismatch: expected {expected}, received {names}"));
@@ -418,7 +409,7 @@ const FACTS: [(&str, &str); 6] = [
     ("githubWorkflowRef", "1.3.6.1.4.1.57264.1.6"),
 ];
 
-/// Whether a certificate tells the facts that are demanded, by name or object identifier.
+/// Whether a certificate has the facts that are demanded, by name or object identifier.
 ///
 /// # Errors
 /// The reference's text of the first that differs.
@@ -426,10 +417,13 @@ pub fn facts_fit(demanded: &Value, certificate: &Certificate) -> Result<(), Stri
     for (key, wanted) in demanded.as_map().into_iter().flat_map(crate::value::Map::iter) {
         let known = FACTS.iter().find(|(name, oid)| *name == &**key || *oid == &**key);
         let Some((_, oid)) = known else { return Err(format!("invalid certificate extension {key}")) };
-        let (wanted, told) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));
-        if !crate::value::wildcard::Wildcard::new(wanted).matches(told) {
-            return Err(format!("extension mismatch: expected {wanted} for key {key}, received {told}"));
+        let (wanted, found) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));
+        if !crate::value::wildcard::Wildcard::new(wanted).matches(found) {
+            return Err(format!("extension mismatch: expected {wanted} for key {key}, received {found}"));
         }
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

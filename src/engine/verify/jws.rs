@@ -1,7 +1,7 @@
 //! Signature envelopes of the Notary Project in JSON (JWS).
 //!
 //! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it, in the words and the
-//! order of the reference. Whether anybody trusts the signer is not asked here.
+//! order of the reference. Whether the signer is trusted is not decided here.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -19,14 +19,18 @@ use super::notary::{Claims, Envelope, algorithm_named};
 pub const SCHEME: &str = "io.cncf.notary.signingScheme";
 /// The header with the time of signing.
 pub const TIME: &str = "io.cncf.notary.signingTime";
-/// The same, from somebody trusted.
+/// The same, from a trusted authority.
 pub const TRUE_TIME: &str = "io.cncf.notary.authenticSigningTime";
 /// The header with the end of its time.
 pub const EXPIRY: &str = "io.cncf.notary.expiry";
 /// The header that names a plugin.
 pub const PLUGIN: &str = "io.cncf.notary.verificationPlugin";
+/// The header with the least version of that plugin.
+const PLUGIN_VERSION: &str = "io.cncf.notary.verificationPluginMinVersion";
+/// The critical headers that are understood; plugins are refused later.
+pub const UNDERSTOOD: [&str; 6] = [SCHEME, TIME, TRUE_TIME, EXPIRY, PLUGIN, PLUGIN_VERSION];
 /// Where a signature holds a timestamp of itself.
-pub const STAMP: &str = "io.cncf.notary.timestampSignature";
+pub const TIMESTAMP: &str = "io.cncf.notary.timestampSignature";
 
 /// Reads an envelope and checks its signature.
 ///
@@ -45,7 +49,7 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
         let der = decode_base64(text.as_bytes());
         ders.push(der.map_err(|at| cannot(format!("illegal base64 data at input byte {at}")))?);
     }
-    let stamp = match envelope.text_at(&["header", STAMP]) {
+    let timestamp = match envelope.text_at(&["header", TIMESTAMP]) {
         "" => None,
         text => Some(
             decode_base64(text.as_bytes())
@@ -72,11 +76,11 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
         (Ok(key), (_, hash)) => key.verify_jose(hash, signed.as_bytes(), &signature),
         (Err(_), _) => Err("crypto/ecdsa: verification error"),
     };
-    // Keys that are too short are told as such: signatures with them are not checked.
+    // Keys that are too short are reported as such: signatures with them are not verified.
     leaf.long_enough().map_err(|e| format!("certificate-chain is invalid, {e}"))?;
     fits.map_err(|e| invalid(e.into()))?;
     let claims = claims(&header)?;
-    Ok(Envelope { ders, claims, algorithm: algorithm.0, payload, signature, stamp })
+    Ok(Envelope { ders, claims, algorithm: algorithm.0, payload, signature, timestamp })
 }
 
 /// The bytes of a text in the URL alphabet.
@@ -126,7 +130,7 @@ fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, crate::engine::public_k
     }
 }
 
-/// What the signer has signed beside the payload.
+/// What the signer has signed in addition to the payload.
 fn claims(header: &Value) -> Result<Claims, String> {
     let cannot = |e: String| format!("jws envelope protected header can't be decoded: {e}");
     let time = |key: &str| -> Result<Option<Time>, String> {
@@ -138,7 +142,9 @@ fn claims(header: &Value) -> Result<Claims, String> {
     };
     let (expiry, signed, truly_signed) = (time(EXPIRY)?, time(TIME)?, time(TRUE_TIME)?);
     let critical = header.get("crit").and_then(Value::as_list).unwrap_or_default();
-    let critical: Vec<&str> = critical.iter().filter_map(Value::as_str).collect();
+    let critical: Option<Vec<&str>> = critical.iter().map(Value::as_str).collect();
+    let critical =
+        critical.ok_or_else(|| cannot("\"crit\" header holds something else than texts".into()))?;
     let scheme = header.text_at(&[SCHEME]);
     if critical.is_empty() {
         return Err("missing \"crit\" header".into());
@@ -156,11 +162,17 @@ fn claims(header: &Value) -> Result<Claims, String> {
     if present(other) {
         return Err(format!("{} header must not be present for {scheme} signing scheme", quote(other)));
     }
-    if let Some(lost) = critical.iter().find(|key| !present(key)) {
+    // Only what may be critical counts as present, and only once.
+    let is_twice = |key: &str| critical.iter().filter(|known| **known == key).count() > 1;
+    let never = ["alg", "cty", "crit", TIME];
+    if let Some(lost) = critical.iter().find(|key| !present(key) || never.contains(key) || is_twice(key)) {
         return Err(format!("{} header is marked critical but not present", quote(lost)));
     }
     if !must.is_empty() {
         return Err(format!("these required headers are not marked as critical: [{}]", must.join(" ")));
+    }
+    if let Some(other) = critical.iter().find(|key| !UNDERSTOOD.contains(key)) {
+        return Err(not_understood(other));
     }
     Ok(Claims {
         content_type: header.text_at(&["cty"]).to_owned(),
@@ -171,5 +183,10 @@ fn claims(header: &Value) -> Result<Claims, String> {
     })
 }
 
-/// The scheme in which somebody trusted tells the time.
+/// The text for a critical header that is not understood here.
+pub fn not_understood(header: &str) -> String {
+    format!("{} header is marked critical but not understood", quote(header))
+}
+
+/// The scheme in which a trusted authority states the time of signing.
 pub const SIGNING_AUTHORITY: &str = "notary.x509.signingAuthority";

@@ -1,11 +1,11 @@
 //! Entries of transparency logs that come with signatures.
 //!
 //! In: the bundle of a signature: what the log recorded, and the log's own signature of that. Out: the moment of the
-//! entry, when the log's key is known, the log signed it, and it is about the signature. Logs are not asked.
+//! entry, when the log's key is known, the log signed it, and it is about the signature. Logs are not queried.
 
 use sha2::{Digest, Sha256};
 
-use crate::engine::public_key::PublicKey;
+use crate::engine::public_key::{Hash, PublicKey};
 use crate::functions::decode_json;
 use crate::functions::encode::decode_base64;
 use crate::value::Value;
@@ -76,9 +76,9 @@ pub fn moment(bundle: &Value, about: &About<'_>, keys: &[LogKey]) -> Result<i64,
         quoted(body),
         quoted(id)
     );
-    let promise = decode_base64(bundle.text_at(&["SignedEntryTimestamp"]).as_bytes());
-    let promise = promise.map_err(|_| "verifying bundle: decoding SET")?;
-    log.key.verify(signed.as_bytes(), &promise).map_err(|_| "unable to verify SET")?;
+    let timestamp = decode_base64(bundle.text_at(&["SignedEntryTimestamp"]).as_bytes());
+    let timestamp = timestamp.map_err(|_| "verifying bundle: decoding SET")?;
+    log.key.verify_der(Hash::Sha256, signed.as_bytes(), &timestamp).map_err(|_| "unable to verify SET")?;
     if hashed != hex(about.payload) {
         return Err("matching bundle to payload: %!w(<nil>)".into());
     }

@@ -1,20 +1,24 @@
 //! Rules about images: who signed them, and whether that was looked at.
 //!
-//! In: the rules of a policy and a request. First, when an object comes in, evidence is asked for and
+//! In: the rules of a policy and a request. First, when an object comes in, signatures are verified and
 //! what came out is written into annotations ([`policy`]); then, with all other verdicts, the object
-//! is checked for digests and these annotations ([`check`]). Where no registry may be asked, what needs one ends
+//! is checked for digests and these annotations ([`check`]). Without a registry what needs one ends
 //! as the reference ends without network. Texts and order are those of `docs/images.md`.
 
 mod attestors;
 pub mod bundle;
 pub mod certificates;
 mod chain;
+mod cms;
 pub mod cose;
 pub mod cosign;
+#[cfg(test)]
+mod fixtures;
 pub mod jws;
 pub mod log;
 pub mod notary;
 pub mod options;
+mod path;
 mod records;
 mod sct;
 mod timestamp;
@@ -48,7 +52,7 @@ pub struct Verified {
     pub object: Option<Value>,
 }
 
-/// How many results a rule may have: entries that name the same images tell of each of them as often as there are
+/// How many results a rule may have: entries that name the same images report each of them as often as there are
 /// entries.
 const MOST_RESULTS: usize = 10_000;
 
@@ -68,7 +72,7 @@ struct State {
     digest: Option<String>,
 }
 
-/// Asks for the evidence that the rules of a policy want.
+/// Verifies the signatures that the rules of a policy demand.
 pub fn policy<'p>(
     policy: &Policy,
     rules: impl Iterator<Item = &'p Rule>,
@@ -107,12 +111,12 @@ pub fn policy<'p>(
             out.rules.push(reported(excepted(rule, &exceptions), properties));
             continue;
         }
-        let mut tell = |status, text: String| {
+        let mut report = |status, text: String| {
             let result = RuleOutcome::new(&rule.name, rule.kind, status, text);
             out.rules.push(reported(result, properties.clone()));
         };
         match data.fill(&checks.evidence) {
-            Err(e) => tell(Status::Error, format!("failed to substitute variables: {e}")),
+            Err(e) => report(Status::Error, format!("failed to substitute variables: {e}")),
             Ok(evidence) => {
                 let evidence = evidence.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
                 // An image comes as often as entries name it, and each time to all of them.
@@ -126,7 +130,7 @@ pub fn policy<'p>(
                         matched.len(),
                         checks.entries.len()
                     );
-                    tell(Status::Error, text);
+                    report(Status::Error, text);
                     continue;
                 }
                 let mut states: HashMap<&str, State> = HashMap::new();
@@ -136,9 +140,9 @@ pub fn policy<'p>(
                     let registry = registry.as_deref();
                     for image in &matched {
                         let state = states.entry(&*image.pointer).or_default();
-                        let asking = Asking { policy, rule, entry, evidence, request, registry };
-                        let told = asking.one(image, state, &mut data, &mut records);
-                        told.into_iter().for_each(|(status, text)| tell(status, text));
+                        let verification = Verification { policy, rule, entry, evidence, request, registry };
+                        let results = verification.one(image, state, &mut data, &mut records);
+                        results.into_iter().for_each(|(status, text)| report(status, text));
                     }
                 }
             }
@@ -153,8 +157,8 @@ pub fn policy<'p>(
     out
 }
 
-/// A check that asks for the evidence of images.
-struct Asking<'a> {
+/// A check that verifies the signatures of images.
+struct Verification<'a> {
     policy: &'a Policy,
     rule: &'a Rule,
     entry: &'a ImageCheck,
@@ -163,7 +167,7 @@ struct Asking<'a> {
     registry: Option<&'a dyn Registry>,
 }
 
-impl Asking<'_> {
+impl Verification<'_> {
     /// What there is to say about an image when an object comes in.
     fn one(
         &self,
@@ -172,14 +176,14 @@ impl Asking<'_> {
         data: &mut Data<'_>,
         records: &mut Records,
     ) -> Vec<(Status, String)> {
-        let Asking { policy, rule, entry, .. } = *self;
+        let Verification { policy, rule, entry, .. } = *self;
         let reference = &image.reference;
         let before = records::status(&self.request.old_object, policy, &rule.name, reference);
         if matches!(before, Ok(Some("pass" | "skip"))) {
             records.add(policy, &rule.name, reference, "pass");
             return Vec::new();
         }
-        let mut told = Vec::new();
+        let mut results = Vec::new();
         let mut answer = None;
         if entry.attested {
             let skips = !matches_any(&entry.references, image) || matches_any(&entry.skipped, image);
@@ -192,7 +196,7 @@ impl Asking<'_> {
                     ),
                     digest: None,
                 },
-                false => attestors::ask(entry, self.evidence, reference, self.registry, &rule.name, data),
+                false => attestors::verify(entry, self.evidence, reference, self.registry, &rule.name, data),
             });
         }
         let mut found = answer.as_ref().and_then(|a| a.digest.clone());
@@ -207,14 +211,14 @@ impl Asking<'_> {
                     records.pin(&image.pointer, format!("{reference}@{digest}"));
                     state.digest = Some(digest);
                     if answer.is_none() {
-                        told.push((Status::Pass, "mutated image digest".to_owned()));
+                        results.push((Status::Pass, "mutated image digest".to_owned()));
                     }
                 }
                 Err(e) => {
                     let text = format!(
                         "failed to update digest: failed to fetch image reference: {reference}, error: {e}"
                     );
-                    told.push((Status::Error, text));
+                    results.push((Status::Error, text));
                 }
             }
         }
@@ -226,9 +230,9 @@ impl Asking<'_> {
             };
             let digest = state.digest.as_ref().or(found.as_ref());
             records.add(policy, &rule.name, &with_digest(image, digest), status);
-            told.push((answer.status, answer.text));
+            results.push((answer.status, answer.text));
         }
-        told
+        results
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
 //! the reference's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
-//! signer ([`super::chain`]) must hold a certificate that is trusted. Lists of revoked certificates are not asked:
+//! signer ([`super::chain`]) must hold a certificate that is trusted. Lists of revoked certificates are not fetched:
 //! a chain that names some has an unknown status, as in the reference without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
 
@@ -17,7 +17,7 @@ use super::chain::{self, Leaf, Link, mail_date};
 use super::cose;
 use super::cosign::Refused;
 use super::jws;
-use super::timestamp::Towers;
+use super::timestamp::TsaRoots;
 
 /// The type of artifacts that are signatures.
 const SIGNATURE: &str = "application/vnd.cncf.notary.signature";
@@ -33,7 +33,7 @@ const LARGEST: u64 = 10_000_000;
 pub struct Envelope {
     /// The certificates of its signer, leaf first.
     pub ders: Vec<Vec<u8>>,
-    /// What was signed beside the payload.
+    /// What was signed in addition to the payload.
     pub claims: Claims,
     /// The number of its algorithm.
     pub algorithm: u8,
@@ -42,14 +42,14 @@ pub struct Envelope {
     /// The signature itself.
     pub signature: Vec<u8>,
     /// A timestamp of it.
-    pub stamp: Option<Vec<u8>>,
+    pub timestamp: Option<Vec<u8>>,
 }
 
-/// What a signer has signed beside the payload.
+/// What a signer has signed in addition to the payload.
 pub struct Claims {
     /// The type of the payload.
     pub content_type: String,
-    /// Whether the time of signing is from somebody trusted.
+    /// Whether the time of signing is from a trusted authority.
     pub authority: bool,
     /// When it was signed.
     pub signed: Option<Time>,
@@ -75,8 +75,8 @@ pub fn algorithm_named(name: &str) -> Option<(u8, Hash)> {
 /// Who is trusted.
 pub struct Store {
     trusted: Vec<Link>,
-    /// Who is trusted to tell the time: without a timestamp of theirs no signature counts then.
-    towers: Option<Towers>,
+    /// The timestamp authorities that are trusted: without a timestamp of one of them no signature counts then.
+    tsa: Option<TsaRoots>,
 }
 
 /// An image or something that refers to one, by what it is kept under.
@@ -113,13 +113,13 @@ impl Artifact<'_> {
     }
 }
 
-/// A failure in the words of the reference, which asks for heads first.
+/// A failure in the words of the reference, which requests heads first.
 fn refused(failure: Failure, before: &str) -> Refused {
     let network = failure.cause == Cause::Network;
     Refused { text: format!("{before}{}", asked_for_head(failure)), network }
 }
 
-/// What the reference says where it asks for the head of something that is not there.
+/// What the reference says where it requests the head of something that is not there.
 pub fn asked_for_head(failure: Failure) -> String {
     match failure.text.strip_prefix("GET ").and_then(|t| t.split_once(": ")) {
         Some((url, _)) if failure.cause == Cause::Missing => format!(
@@ -138,24 +138,24 @@ impl Store {
         let failed = |e: String| format!("failed to parse certificates: {e}");
         let ders = pem_all(pem).ok_or_else(|| failed("error during PEM decoding".into()))?;
         let trusted = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>().map_err(failed)?;
-        Ok(Store { trusted, towers: None })
+        Ok(Store { trusted, tsa: None })
     }
 
-    /// Reads who is trusted to tell the time; empty = nobody needs to.
+    /// Reads the roots of timestamp authorities that are trusted; empty = no timestamp is needed.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn with_towers(mut self, pem: &str) -> Result<Store, String> {
+    pub fn with_tsa(mut self, pem: &str) -> Result<Store, String> {
         if !pem.is_empty() {
-            self.towers = Some(Towers::read(pem)?);
+            self.tsa = Some(TsaRoots::read(pem)?);
         }
         Ok(self)
     }
 
-    /// Whether somebody trusted has signed an artifact.
+    /// Whether a trusted signer has signed an artifact.
     ///
     /// # Errors
-    /// Why nobody has.
+    /// Why none has.
     pub fn verify(&self, artifact: &Artifact<'_>) -> Result<(), Refused> {
         let all = artifact.of_type(SIGNATURE)?;
         let name = artifact.name();
@@ -188,7 +188,7 @@ impl Store {
         Err(Refused::found(text))
     }
 
-    /// The contents of the artifacts of a type that refer to an artifact; somebody trusted must have signed each.
+    /// The contents of the artifacts of a type that refer to an artifact; a trusted signer must have signed each.
     ///
     /// # Errors
     /// Why there is none, or one is not signed.
@@ -217,7 +217,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Whether somebody trusted has signed an artifact of a type that refers to an artifact.
+    /// Whether a trusted signer has signed an artifact of a type that refers to an artifact.
     ///
     /// # Errors
     /// A registry fails.
@@ -232,7 +232,7 @@ impl Store {
         Ok(false)
     }
 
-    /// Whether a signature is good, about this manifest, and by somebody who is trusted.
+    /// Whether a signature is good, about this manifest, and by a trusted signer.
     fn fits(&self, bytes: &[u8], kind: &str, about: &Manifest) -> Result<(), String> {
         let envelope = match kind {
             "application/jose+json" => jws::read(bytes)?,
@@ -252,7 +252,7 @@ impl Store {
         if claims.plugin {
             return Err("plugin unsupported due to nil verifier.pluginManager".into());
         }
-        // Nobody whose time would be trusted is known to policies.
+        // Policies cannot name a trusted signing authority.
         if claims.authority || self.trusted.is_empty() {
             return Err("no trusted certificates are found to verify authenticity".into());
         }
@@ -263,10 +263,14 @@ impl Store {
         if let Some(expiry) = claims.expiry.as_ref().filter(|e| e.unix_nanos() < now.unix_nanos()) {
             return Err(format!("digital signature has expired on {}", quote(&mail_date(expiry))));
         }
-        match (&self.towers, &envelope.stamp) {
-            (None, _) => chain.iter().try_for_each(|link| link.covers(&now, "verification time"))?,
+        let (moments, what) = match (&self.tsa, &envelope.timestamp) {
+            (None, _) => (vec![now], "verification time"),
             (Some(_), None) => return Err("no timestamp countersignature was found".into()),
-            (Some(towers), Some(stamp)) => towers.agree(stamp, &envelope.signature, &chain)?,
+            (Some(tsa), Some(token)) => (tsa.moments(token, &envelope.signature)?.to_vec(), "timestamp"),
+        };
+        for moment in &moments {
+            chain.iter().try_for_each(|link| link.covers(moment, what))?;
+            chain::verify(&chain, moment)?;
         }
         let links = chain.split_last().map_or(&[][..], |(_, links)| links);
         if let Some(link) = links.iter().find(|l| l.revocable) {
@@ -280,7 +284,7 @@ impl Store {
 }
 
 /// The chain of an envelope's signer, when it and the claims are as they must be.
-fn whole(envelope: &Envelope) -> Result<Vec<Link>, String> {
+pub(super) fn whole(envelope: &Envelope) -> Result<Vec<Link>, String> {
     let Envelope { ders, claims, algorithm, .. } = envelope;
     let Some(signed) = &claims.signed else { return Err("signing-time not present".into()) };
     if claims.expiry.as_ref().is_some_and(|e| e.unix_nanos() <= signed.unix_nanos()) {
@@ -349,3 +353,6 @@ fn now() -> Time {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Time::from_unix_nanos(now.ok().and_then(|d| i128::try_from(d.as_nanos()).ok()).unwrap_or(i128::MAX))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! What an attestor is asked with: keys, certificates, logs and repositories are read in the order in
+//! What an attestor demands: keys, certificates, logs and repositories are read in the order in
 //! which the reference reads them; the first that cannot be read ends the asking.
 
 use crate::engine::public_key::{Hash, PublicKey};
@@ -13,13 +13,13 @@ use super::cosign::{By, Demand, Identity, NO_ROOT};
 use super::log::LogKey;
 use super::notary::Store;
 use super::sct;
-use super::timestamp::Clocks;
+use super::timestamp::TsaTrust;
 
-/// Why an attestor does not vouch.
+/// Why an attestor does not verify an image.
 pub struct Refusal {
     /// What is said.
     pub text: String,
-    /// Whether nobody could be asked.
+    /// Whether the network that it needs is missing.
     pub network: bool,
 }
 
@@ -29,7 +29,7 @@ impl Refusal {
         Refusal { text: text.into(), network: false }
     }
 
-    /// A refusal because nobody could be asked.
+    /// A refusal because the network is missing.
     pub fn network(text: impl Into<String>) -> Refusal {
         Refusal { text: text.into(), network: true }
     }
@@ -40,7 +40,7 @@ const NOT_PEM: &str = "error during PEM decoding";
 const NO_POOL: &str = "error creating root cert pool";
 const NO_CLUSTER: &str = "new for config: error creating REST client config in-cluster: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined";
 
-/// Asks as Notary does; `stated`: for statements.
+/// The refusal of an attestor of Notary without a registry; `stated`: for statements.
 pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> Refusal {
     if stated {
         return Refusal::network(OFFLINE);
@@ -61,7 +61,7 @@ pub fn store(kind: Option<&str>, entry: &Value) -> Result<Store, String> {
     Store::read(&format!("{}{}", text("cert"), text("certChain")))
 }
 
-/// What an entry of attestors demands as `cosign` reads it; `None` where nobody can be asked who would have to be.
+/// What an entry of attestors demands as `cosign` reads it; `None` where a service would have to be called.
 ///
 /// # Errors
 /// What cannot be read.
@@ -96,19 +96,18 @@ pub fn demand(
     if !on(&["rekor", "ignoreTlog"]) {
         logs = Some(log(&text(&["rekor", "pubkey"]), "Rekor", "rekor")?);
     }
-    let mut promises = None;
+    let mut ct_logs = None;
     if !on(&["ctlog", "ignoreSCT"]) {
-        promises = Some(log(&text(&["ctlog", "pubkey"]), "CTLogs", "transparency log")?);
+        ct_logs = Some(log(&text(&["ctlog", "pubkey"]), "CTLogs", "transparency log")?);
     }
     let own = entry.text_at(&["repository"]);
     let repository = if own.is_empty() { repository } else { own };
     if let Some(why) = bad_repository(repository) {
         return Err(format!("failed to parse signature repository {repository}: {why}"));
     }
-    let stamped = text(&["ctlog", "tsaCertChain"]);
-    let clocks = match &*stamped {
+    let tsa = match &*text(&["ctlog", "tsaCertChain"]) {
         "" => None,
-        pem => Some(Clocks::read(pem)?),
+        pem => Some(TsaTrust::read(pem)?),
     };
     let (path, _) = image.split_once('@').unwrap_or((image, ""));
     let path = path.split_once('/').map_or("", |(_, path)| path);
@@ -129,17 +128,17 @@ pub fn demand(
             subject_pattern: text(&["subjectRegExp"]),
         },
         facts: by.get("additionalExtensions").cloned().unwrap_or_default(),
-        demand: Demand { by: signer, hash, logs, clocks, promises, repository, tag_prefix: String::new() },
+        demand: Demand { by: signer, hash, logs, tsa, ct_logs, repository, tag_prefix: String::new() },
     }))
 }
 
-/// What is demanded of a signature and of whoever made it.
+/// What is demanded of a signature and of its signer.
 pub struct Wanted {
     /// Of the signature.
     pub demand: Demand,
     /// Whom the certificate must name.
     pub identity: Identity,
-    /// What the certificate must tell.
+    /// The facts that the certificate must have.
     pub facts: Value,
 }
 
@@ -148,8 +147,8 @@ fn pool(pem: &str) -> Option<Vec<Certificate>> {
     holds_certificate(pem).then(|| Certificate::all(pem).ok())?
 }
 
-/// The key that bundles must be signed with, and the hash; `None` where a public service would have to be asked whom to
-/// trust.
+/// The key that bundles must be signed with, and the hash; `None` where a public service would have to be
+/// called for its roots.
 ///
 /// # Errors
 /// The key cannot be read.
@@ -205,7 +204,7 @@ fn load(key: &str) -> Result<Option<PublicKey>, String> {
     }
 }
 
-/// The key of a key service, none of which is asked: its name is checked, as the reference does it without network.
+/// The key of a key service, none of which is called: its name is checked, as the reference does it without network.
 fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
     let form = |form: &str| Err(format!("kms specification should be in the format {scheme}://{form}"));
     let steps: Vec<&str> = rest.split('/').collect();
@@ -242,8 +241,8 @@ fn certificates(cert: &str, chain: &str) -> Result<By, String> {
             let roots = Certificate::all(chain)?;
             let why = match signer.chains_to(&roots, &[]) {
                 Err(e) => format!("cert verification failed: {e}. {NO_ROOT}"),
-                Ok(()) if sct::is_promised(signer.der()) => "none of the CTFE keys have been found".into(),
-                Ok(()) => sct::MISSING.into(),
+                Ok(_) if sct::is_embedded(signer.der()) => "none of the CTFE keys have been found".into(),
+                Ok(_) => sct::MISSING.into(),
             };
             Err(format!("failed to load validate certificate chain: {why}"))
         }
@@ -264,7 +263,7 @@ pub fn certificate(text: &str) -> Result<Certificate, String> {
     Certificate::of_der(&der)
 }
 
-/// Reads the key of a log; without one the log's own are asked for.
+/// Reads the key of a log; without one the log's own would have to be fetched.
 fn log(key: &str, title: &str, name: &str) -> Result<Vec<LogKey>, String> {
     let failed = || {
         format!("failed to load {title} public keys: failed to get {name} public keys: PEM decoding failed")

@@ -2,7 +2,7 @@
 //!
 //! In: an attestor as written, with its expressions filled in. Out: what is demanded of signatures. What the
 //! reference would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
-//! vouches for nothing.
+//! verifies nothing.
 
 use crate::engine::public_key::{Hash, PublicKey};
 use crate::functions::pem_block;
@@ -15,14 +15,14 @@ use super::certificates::{self, Certificate};
 use super::cosign::{self, By, Demand, Identity, Refused, Signed, Subject};
 use super::log::LogKey;
 use super::options::certificate;
-use super::timestamp::Clocks;
+use super::timestamp::TsaTrust;
 
 /// Who must have signed.
 pub struct Trust {
     demand: Demand,
     /// The certificate must name one of these.
     identities: Vec<Identity>,
-    /// What the certificate must tell.
+    /// The facts that the certificate must have.
     facts: Value,
     /// Annotations that the signature must have.
     annotations: Value,
@@ -47,9 +47,9 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     if !is_enough && (is_given("trustedRoot") || is_given("tuf")) {
         return Err(OFFLINE.into());
     }
-    let clocks = match text(cosign, &["ctlog", "tsaCertChain"]) {
+    let tsa = match text(cosign, &["ctlog", "tsaCertChain"]) {
         "" => None,
-        pem => Some(Clocks::read(pem)?),
+        pem => Some(TsaTrust::read(pem)?),
     };
     let logs = match on(&["ctlog", "insecureIgnoreTlog"]) {
         true => None,
@@ -59,14 +59,14 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     let hash =
         Hash::named(algorithm).ok_or_else(|| format!("invalid signature algorithm provided {algorithm}"))?;
     let mut identities = Vec::new();
-    let mut promises = None;
+    let mut ct_logs = None;
     let by = if is_given("key") {
         key(cosign)?
     } else if is_given("certificate") {
         by_certificate(cosign)?
     } else {
         if !on(&["ctlog", "insecureIgnoreSCT"]) {
-            promises = Some(vec![log_key(text(cosign, &["ctlog", "ctLogPubKey"]))?]);
+            ct_logs = Some(vec![log_key(text(cosign, &["ctlog", "ctLogPubKey"]))?]);
         }
         let all = cosign.at(&["keyless", "identities"]).and_then(Value::as_list).unwrap_or_default();
         identities.extend(all.iter().map(identity));
@@ -82,7 +82,7 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     };
     let tag_prefix = text(cosign, &["source", "tagPrefix"]).to_owned();
     Ok(Trust {
-        demand: Demand { by, hash, logs, clocks, promises, repository, tag_prefix },
+        demand: Demand { by, hash, logs, tsa, ct_logs, repository, tag_prefix },
         identities,
         facts: cosign.at(&["keyless", "additionalExtensions"]).cloned().unwrap_or_default(),
         annotations: cosign.get("annotations").cloned().unwrap_or_default(),
@@ -191,7 +191,7 @@ impl Trust {
         of_kind(good.into_iter().map(|s| s.payload).collect(), kind)
     }
 
-    /// Those whose certificates name somebody who is demanded.
+    /// Those whose certificates name an identity that is demanded.
     fn identified(&self, all: Vec<Signed>) -> Result<Vec<Signed>, Refused> {
         if self.identities.is_empty() {
             return Ok(all);

@@ -21,8 +21,9 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let version = match r.optional(VERSION).ok_or("x509: malformed version")? {
         None => 0,
         Some(e) => {
-            let version = e.inside().tagged(der::INTEGER).and_then(|e| der::small(e.body));
-            version.ok_or("x509: malformed version")?
+            let mut inside = e.inside();
+            let version = inside.tagged(der::INTEGER).and_then(|e| der::small(e.body));
+            version.filter(|_| inside.is_empty()).ok_or("x509: malformed version")?
         }
     };
     if version > 2 {

@@ -189,7 +189,11 @@ fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
 
 fn basic_constraints(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
     let mut r = r.tagged(der::SEQUENCE)?.inside();
-    let is_ca = r.optional(der::BOOLEAN)?.is_some_and(|e| e.body == [0xff]);
+    let is_ca = match r.optional(der::BOOLEAN)?.map(|e| e.body) {
+        None | Some([0]) => false,
+        Some([0xff]) => true,
+        Some(_) => return None,
+    };
     let length = match r.optional(der::INTEGER)? {
         Some(e) => der::small(e.body)?,
         None => -1,

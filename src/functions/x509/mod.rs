@@ -62,6 +62,17 @@ pub fn pem_holds(text: &str, kind: &str) -> bool {
     pem::first_block(text).is_some_and(|block| block.kind == kind)
 }
 
+/// Whether bytes are a certificate as Go reads it, of any kind of key.
+///
+/// # Errors
+/// Go's text of what is wrong with it.
+pub fn check_certificate(der: &[u8]) -> Result<(), String> {
+    match certificate::decode(der) {
+        Err(why) if why != keys::NOT_RSA => Err(why),
+        _ => Ok(()),
+    }
+}
+
 /// Whether the first block of a text is a certificate that can be read, of any kind of key.
 pub fn is_certificate(text: &str) -> bool {
     pem::first_block(text).is_some_and(|block| {

@@ -1,7 +1,7 @@
-//! Evidence that is kept as artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
+//! What is kept as artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
 //! bundles.
 //!
-//! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not vouch, in the words of
+//! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not verify it, in the words of
 //! the reference for `verifyImages`.
 
 use crate::engine::public_key::{Hash, PublicKey};
@@ -16,7 +16,7 @@ use crate::engine::verify::notary::{self, Artifact};
 use crate::engine::verify::options::{self, Refusal};
 
 impl How<'_> {
-    /// Whether somebody whom an entry trusts has signed the image as Notary does; its digest.
+    /// Whether a signer whom an entry trusts has signed the image as Notary does; its digest.
     pub(super) fn notarized(
         &self,
         registry: &dyn Registry,
