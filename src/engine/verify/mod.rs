@@ -11,6 +11,9 @@ pub mod certificates;
 mod chain;
 pub mod cose;
 pub mod cosign;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod jws;
 pub mod log;
 pub mod notary;
