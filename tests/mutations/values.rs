@@ -75,11 +75,11 @@ pub fn with_text(v: &Value, others: &[String], random: &mut Random) -> Value {
     if places.is_empty() {
         return v.clone();
     }
-    // Expressions are longer than names.
-    let long = |at: usize| all[at].as_str().is_some_and(|s| s.len() > 12);
+    // Expressions and patterns rather than names and kinds.
+    let says_more = |at: usize| all[at].as_str().is_some_and(|s| s.contains([' ', '(', '{', '*', '=', '<', '>', '&']));
     let mut at = *random.of(&places);
     for _ in 0..4 {
-        if !long(at) {
+        if !says_more(at) {
             at = *random.of(&places);
         }
     }
