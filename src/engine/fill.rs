@@ -350,17 +350,48 @@ fn found(rounds: &Rounds, text: &str) -> Option<Arc<[Found]>> {
     (variables.len() <= MAX_VARIABLES).then(|| variables.into_iter().map(one).collect())
 }
 
+/// The variables of texts.
+type ByText = HashMap<Box<str>, Arc<[Found]>>;
+
 /// What was found in texts, by the address of the names in scope; the names are kept, so that their
 /// address stays theirs.
-type Texts = HashMap<usize, (Arc<[Str]>, HashMap<Box<str>, Arc<[Found]>>)>;
+#[derive(Default)]
+struct Texts {
+    all: HashMap<usize, (Arc<[Str]>, ByText)>,
+    /// What they weigh together, roughly in bytes.
+    weight: usize,
+}
+
+impl Texts {
+    fn get(&self, names: usize, text: &str) -> Option<Arc<[Found]>> {
+        self.all.get(&names)?.1.get(text).cloned()
+    }
+
+    /// Data may be in these texts: all of them together are limited, however many policies and requests there are.
+    fn insert(&mut self, names: usize, rounds: &Rounds, text: &str, found: &Arc<[Found]>) {
+        let weight = 256 + text.len() + found.len() * QUERY_WEIGHT;
+        if weight > MAX_WEIGHT / 16 {
+            return;
+        }
+        if self.weight + weight > MAX_WEIGHT {
+            *self = Texts::default();
+        }
+        self.weight += weight;
+        let (_, texts) = self.all.entry(names).or_insert_with(|| (rounds.names.clone(), HashMap::new()));
+        texts.insert(text.into(), found.clone());
+    }
+}
 
 thread_local! {
     /// Texts that are put together at run time: the same ones come again and again.
     static TEXTS: RefCell<Texts> = RefCell::default();
 }
 
-/// How many of them are kept for the same names, and for how many names.
-const MAX_TEXTS: usize = 1024;
+/// What the texts that a thread keeps may weigh.
+const MAX_WEIGHT: usize = 16 << 20;
+
+/// What a compiled variable weighs, roughly in bytes.
+const QUERY_WEIGHT: usize = 2 << 10;
 
 /// Texts that are longer are not kept.
 const MAX_KEPT: usize = 16 << 10;
@@ -374,21 +405,12 @@ fn round(rounds: &Rounds, text: &str) -> Option<Arc<[Found]>> {
         return found(rounds, text);
     }
     let names = Arc::as_ptr(&rounds.names).cast::<u8>() as usize;
-    let known = TEXTS.with_borrow(|all| all.get(&names)?.1.get(text).cloned());
+    let known = TEXTS.with_borrow(|texts| texts.get(names, text));
     if known.is_some() {
         return known;
     }
     let new = found(rounds, text)?;
-    TEXTS.with_borrow_mut(|all| {
-        if all.len() >= MAX_TEXTS {
-            all.clear();
-        }
-        let (_, texts) = all.entry(names).or_insert_with(|| (rounds.names.clone(), HashMap::new()));
-        if texts.len() >= MAX_TEXTS {
-            texts.clear();
-        }
-        texts.insert(text.into(), new.clone());
-    });
+    TEXTS.with_borrow_mut(|texts| texts.insert(names, rounds, text, &new));
     Some(new)
 }
 
@@ -419,5 +441,27 @@ fn push(out: &mut String, v: &Value) {
     match v {
         Value::Str(s) => out.push_str(s),
         v => out.push_str(&json(v)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_are_kept_weigh_no_more_than_their_limit() {
+        let names: Arc<[Str]> = Arc::from([]);
+        let compile = crate::lower::query::compile;
+        let rounds = Rounds { source: "".into(), path: "".into(), names, compile, current: "".into() };
+        for n in 0..2_000 {
+            let text = format!("{n}{}", "{{a}}".repeat(100));
+            assert_eq!(round(&rounds, &text).map(|found| found.len()), Some(100));
+        }
+        assert!(round(&rounds, &"{{a}}".repeat(3_000)).is_some());
+        TEXTS.with_borrow(|texts| {
+            let weight: usize =
+                texts.all.values().flat_map(|(_, t)| t.values()).map(|f| f.len() * QUERY_WEIGHT).sum();
+            assert!(weight > 0 && weight <= MAX_WEIGHT, "{weight}");
+        });
     }
 }

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use crate::ir::pattern::Leaf;
-use crate::ir::shape::{Anchor, Entry, Existence, ListShape, MapShape, Pattern, Shape, type_name};
+use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Pattern, Shape, type_name};
 use crate::value::print::write_display;
 use crate::value::{Map, Value, budget};
 
@@ -359,11 +359,8 @@ fn check_existence<'b, 'a: 'b>(
     let Value::List(items) = value else {
         return fail(place, Kind::NotAListToSearch { found: type_name(value) });
     };
-    let wanted: &Existence = match shape {
-        Shape::List(
-            ListShape::Each(_, wanted) | ListShape::Scalars(_, wanted) | ListShape::Positions(_, wanted),
-        ) => wanted,
-        Shape::List(ListShape::Empty(_)) => return Ok(()),
+    let wanted = match shape {
+        Shape::List(list) => list.existence(),
         Shape::Leaf(leaf) => {
             return fail(place, Kind::PatternNotAList { found: type_name(&leaf.source) });
         }
@@ -400,7 +397,7 @@ fn check_list<'a>(
         ListShape::Each(map, _) => each(items.len(), place, |i| {
             items.get(i).map_or(Ok(()), |item| check_map(map, item, &place.index(i), met))
         }),
-        ListShape::Positions(shapes, _) => {
+        ListShape::Positions(shapes) => {
             if items.len() < shapes.len() {
                 let kind = Kind::Length { found: items.len(), wanted: shapes.len() };
                 return Err(Box::new(Failure { path: String::new(), kind }));

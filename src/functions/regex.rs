@@ -4,7 +4,6 @@
 //! cache, because a policy asks the same few patterns for every resource.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock, RwLock};
 
@@ -20,6 +19,12 @@ type Answer = Result<Value, Fault>;
 
 /// Patterns kept at a time; when full, the cache starts anew.
 const CACHE_SIZE: usize = 1024;
+/// Those among them that take more memory than [`SMALL`].
+const LARGE_ONES: usize = 16;
+/// Memory that most compiled patterns take at most, and searching for them.
+const SMALL: usize = 256 << 10;
+/// Memory that searching for the others takes.
+const LARGE_DFA: usize = 2 << 20;
 /// Memory that one compiled pattern may take.
 const SIZE_LIMIT: usize = 16 << 20;
 /// Nesting after translation, which adds a level for each flagged piece.
@@ -32,13 +37,41 @@ pub struct Compiled {
     pub regex: Regex,
     /// The name of each capture group in order.
     pub names: Vec<Option<String>>,
+    /// Whether it takes more memory than most.
+    large: bool,
 }
 
-static CACHE: LazyLock<RwLock<HashMap<Box<str>, Arc<Compiled>>>> = LazyLock::new(RwLock::default);
+/// Patterns may come from data: what is kept of them is limited in number and in memory.
+struct Kept<P> {
+    all: foldhash::HashMap<Box<str>, P>,
+    large: usize,
+}
+
+impl<P> Default for Kept<P> {
+    fn default() -> Self {
+        Kept { all: foldhash::HashMap::default(), large: 0 }
+    }
+}
+
+impl<P: Clone + std::ops::Deref<Target = Compiled>> Kept<P> {
+    fn get(&self, pattern: &str) -> Option<P> {
+        self.all.get(pattern).cloned()
+    }
+
+    fn insert(&mut self, pattern: &str, compiled: &P) {
+        if self.all.len() >= CACHE_SIZE || (compiled.large && self.large >= LARGE_ONES) {
+            *self = Kept::default();
+        }
+        self.large += usize::from(compiled.large);
+        self.all.insert(pattern.into(), compiled.clone());
+    }
+}
+
+static CACHE: LazyLock<RwLock<Kept<Arc<Compiled>>>> = LazyLock::new(RwLock::default);
 
 thread_local! {
     /// What this thread used: a matcher that threads share makes them wait for each other.
-    static OWN: RefCell<foldhash::HashMap<Box<str>, Rc<Compiled>>> = RefCell::default();
+    static OWN: RefCell<Kept<Rc<Compiled>>> = RefCell::default();
 }
 
 /// Compiles a Go pattern, or takes it from the cache.
@@ -46,17 +79,12 @@ thread_local! {
 /// # Errors
 /// ``error parsing regexp: <code>: `<fragment>` ``.
 pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, String> {
-    if let Some(found) = OWN.with_borrow(|own| own.get(pattern).cloned()) {
+    if let Some(found) = OWN.with_borrow(|own| own.get(pattern)) {
         return Ok(found);
     }
-    let shared = shared(pattern)?;
-    let own = Rc::new(Compiled { regex: shared.regex.clone(), names: shared.names.clone() });
-    OWN.with_borrow_mut(|all| {
-        if all.len() >= CACHE_SIZE {
-            all.clear();
-        }
-        all.insert(pattern.into(), own.clone());
-    });
+    let Compiled { regex, names, large } = &*shared(pattern)?;
+    let own = Rc::new(Compiled { regex: regex.clone(), names: names.clone(), large: *large });
+    OWN.with_borrow_mut(|all| all.insert(pattern, &own));
     Ok(own)
 }
 
@@ -77,15 +105,12 @@ pub fn searchable(pattern: &str, text: &str) -> Result<(), Fault> {
 
 /// The same for all threads.
 fn shared(pattern: &str) -> Result<Arc<Compiled>, String> {
-    if let Some(found) = CACHE.read().ok().and_then(|cache| cache.get(pattern).cloned()) {
+    if let Some(found) = CACHE.read().ok().and_then(|cache| cache.get(pattern)) {
         return Ok(found);
     }
     let made = Arc::new(compile(pattern)?);
     if let Ok(mut cache) = CACHE.write() {
-        if cache.len() >= CACHE_SIZE {
-            cache.clear();
-        }
-        cache.insert(pattern.into(), made.clone());
+        cache.insert(pattern, &made);
     }
     Ok(made)
 }
@@ -100,12 +125,14 @@ pub fn go_regex(pattern: &str) -> Result<Regex, String> {
 
 fn compile(pattern: &str) -> Result<Compiled, String> {
     let translated = translate(pattern, Dialect::Perl)?;
-    let regex = RegexBuilder::new(&translated.pattern)
-        .size_limit(SIZE_LIMIT)
-        .nest_limit(NEST_LIMIT)
-        .build()
+    let mut builder = RegexBuilder::new(&translated.pattern);
+    builder.nest_limit(NEST_LIMIT);
+    let small = builder.size_limit(SMALL).dfa_size_limit(SMALL).build();
+    let large = small.is_err();
+    let regex = small
+        .or_else(|_| builder.size_limit(SIZE_LIMIT).dfa_size_limit(LARGE_DFA).build())
         .map_err(|_| format!("error parsing regexp: expression too large: `{pattern}`"))?;
-    Ok(Compiled { regex, names: translated.names })
+    Ok(Compiled { regex, names: translated.names, large })
 }
 
 pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> Answer {
@@ -209,4 +236,24 @@ fn group<'t>(name: &str, captures: &Captures<'t>, names: &[Option<String>]) -> &
     }
     let named = names.iter().enumerate().filter(|(_, n)| n.as_deref() == Some(name));
     named.into_iter().find_map(|(i, _)| captures.get(i + 1)).map_or("", |m| m.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn large_patterns_are_kept_only_a_few_at_a_time() {
+        let patterns: Vec<String> =
+            (0..2 * LARGE_ONES).map(|n| format!("{n}(?:[a-z0-9]{{40}}\\pL){{20}}")).collect();
+        for pattern in &patterns {
+            assert!(compiled(pattern).unwrap().large, "{pattern}");
+            assert!(!compiled(&pattern.replace("{20}", "{1}").replace("\\pL", "x")).unwrap().large);
+        }
+        let of_own = |own: &Kept<Rc<Compiled>>| own.all.values().filter(|p| p.large).count();
+        assert!(OWN.with_borrow(of_own) <= LARGE_ONES);
+        let shared = CACHE.read().unwrap().all.values().filter(|p| p.large).count();
+        assert!(shared <= LARGE_ONES, "{shared}");
+    }
 }

@@ -83,17 +83,31 @@ pub enum Anchor {
 pub enum ListShape {
     /// An empty pattern list, which nothing satisfies.
     Empty(Value),
-    /// Every element looks like this object.
-    Each(Box<MapShape>, Existence),
-    /// Every element looks like this scalar.
-    Scalars(Box<Leaf>, Existence),
+    /// Every element looks like this object; only an existence anchor reads the elements after it.
+    Each(Box<MapShape>, Box<[Option<MapShape>]>),
+    /// Every element looks like this scalar; only an existence anchor reads the elements after it.
+    Scalars(Box<Leaf>, Box<[Option<MapShape>]>),
     /// Position by position.
-    Positions(Box<[Shape]>, Existence),
+    Positions(Box<[Shape]>),
 }
 
-/// The elements of a pattern list as an existence anchor reads them: an object each, or nothing where
-/// something else stands.
-pub type Existence = Box<[Option<MapShape>]>;
+impl ListShape {
+    /// The elements of a pattern list as an existence anchor reads them: an object each, or nothing where
+    /// something else stands.
+    pub fn existence(&self) -> impl Iterator<Item = Option<&MapShape>> {
+        let (first, rest, shapes): (Option<Option<&MapShape>>, &[Option<MapShape>], &[Shape]) = match self {
+            ListShape::Empty(_) => (None, &[], &[]),
+            ListShape::Each(map, rest) => (Some(Some(map)), rest, &[]),
+            ListShape::Scalars(_, rest) => (Some(None), rest, &[]),
+            ListShape::Positions(shapes) => (None, &[], shapes),
+        };
+        let objects = shapes.iter().map(|shape| match shape {
+            Shape::Map(map) => Some(&**map),
+            _ => None,
+        });
+        first.into_iter().chain(rest.iter().map(Option::as_ref)).chain(objects)
+    }
+}
 
 impl Anchor {
     /// Splits a key into its anchor and what is inside; blanks around the text do not count.

@@ -10,7 +10,7 @@ pub mod strip;
 use std::collections::HashMap;
 
 use crate::ir::pattern::Leaf;
-use crate::ir::shape::{Anchor, Entry, Existence, ListShape, MapShape, Pattern, Shape};
+use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Pattern, Shape};
 use crate::value::{Map, Str, Value, wildcard};
 
 /// Documents nested deeper than this are refused by everything that recurses.
@@ -54,9 +54,20 @@ pub fn expand_keys(shape: &MapShape, object: &Map) -> Option<MapShape> {
         entries.insert(name, value.clone());
     }
     let mut lowering = Lowering { anchors: numbers };
-    lowering.map(&entries, 0, false)
+    lowering.map(&entries, 0, Keys::Plain)
 }
 
+/// What the keys of an object pattern are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Plain,
+    /// Fields of `metadata`: the keys below `labels` and `annotations` may hold wildcards.
+    Metadata,
+    /// Labels or annotations.
+    Labels,
+}
+
+/// Each part of the document is lowered once: what would be lowered twice on each level grows beyond all bounds.
 struct Lowering {
     /// Numbers of the anchor texts that are counted.
     anchors: HashMap<Str, u32>,
@@ -68,13 +79,16 @@ impl Lowering {
             return None;
         }
         Some(match v {
-            Value::Map(m) => Shape::Map(Box::new(self.map(m, depth, false)?)),
+            Value::Map(m) => Shape::Map(Box::new(self.map(m, depth, Keys::Plain)?)),
             Value::List(l) => Shape::List(self.list(l, depth)?),
             scalar => Shape::Leaf(Box::new(Leaf::new(scalar.clone()))),
         })
     }
 
-    fn map(&mut self, m: &Map, depth: usize, labels: bool) -> Option<MapShape> {
+    fn map(&mut self, m: &Map, depth: usize, keys: Keys) -> Option<MapShape> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
         let mut first = Vec::new();
         let mut front = Vec::new();
         let mut back = Vec::new();
@@ -84,8 +98,13 @@ impl Lowering {
                 let next = u32::try_from(self.anchors.len()).unwrap_or(u32::MAX);
                 *self.anchors.entry(raw.clone()).or_insert(next)
             });
+            let below = match (keys, key) {
+                (Keys::Metadata, "labels" | "annotations") => Keys::Labels,
+                (_, "metadata") => Keys::Metadata,
+                _ => Keys::Plain,
+            };
             let shape = match value {
-                Value::Map(inner) if key == "metadata" => self.metadata(inner, depth + 1)?,
+                Value::Map(inner) => Shape::Map(Box::new(self.map(inner, depth + 1, below)?)),
                 value => self.shape(value, depth + 1)?,
             };
             let entry = Entry { key: Str::from(key), raw: raw.clone(), anchor, counted, shape };
@@ -103,42 +122,36 @@ impl Lowering {
         front.reverse();
         first.extend(front);
         first.extend(back);
-        let expand = labels
+        let expand = keys == Keys::Labels
             && m.iter().any(|(raw, v)| v.as_str().is_none() || wildcard::has_wildcard(Anchor::parse(raw).1));
         Some(MapShape { entries: first.into(), first: count, expand, source: Value::Map(m.clone()) })
     }
 
-    /// `metadata`: the keys below `labels` and `annotations` may hold wildcards.
-    fn metadata(&mut self, m: &Map, depth: usize) -> Option<Shape> {
-        let mut shape = self.map(m, depth, false)?;
-        for entry in &mut shape.entries {
-            if matches!(&*entry.key, "labels" | "annotations")
-                && let Some(Value::Map(inner)) = m.get(&entry.raw)
-            {
-                entry.shape = Shape::Map(Box::new(self.map(inner, depth + 1, true)?));
+    fn list(&mut self, items: &[Value], depth: usize) -> Option<ListShape> {
+        let Some((head, rest)) = items.split_first() else {
+            return Some(ListShape::Empty(Value::list(Vec::new())));
+        };
+        Some(match head {
+            Value::Map(m) => {
+                let head = Box::new(self.map(m, depth + 1, Keys::Plain)?);
+                ListShape::Each(head, self.objects(rest, depth + 1)?)
             }
-        }
-        Some(Shape::Map(Box::new(shape)))
+            Value::List(_) => ListShape::Positions(
+                items.iter().map(|item| self.shape(item, depth + 1)).collect::<Option<_>>()?,
+            ),
+            scalar => {
+                let head = Box::new(Leaf::new(scalar.clone()));
+                ListShape::Scalars(head, self.objects(rest, depth + 1)?)
+            }
+        })
     }
 
-    fn list(&mut self, items: &[Value], depth: usize) -> Option<ListShape> {
-        let Some(head) = items.first() else { return Some(ListShape::Empty(Value::list(Vec::new()))) };
-        let existence: Existence = items
-            .iter()
-            .map(|item| match item {
-                Value::Map(m) => Some(Some(self.map(m, depth + 1, false)?)),
-                _ => Some(None),
-            })
-            .collect::<Option<_>>()?;
-        Some(match head {
-            Value::Map(m) => ListShape::Each(Box::new(self.map(m, depth + 1, false)?), existence),
-            Value::List(_) => {
-                let shapes: Option<Box<[Shape]>> =
-                    items.iter().map(|item| self.shape(item, depth + 1)).collect();
-                ListShape::Positions(shapes?, existence)
-            }
-            scalar => ListShape::Scalars(Box::new(Leaf::new(scalar.clone())), existence),
-        })
+    fn objects(&mut self, items: &[Value], depth: usize) -> Option<Box<[Option<MapShape>]>> {
+        let object = |item: &Value| match item {
+            Value::Map(m) => self.map(m, depth, Keys::Plain).map(Some),
+            _ => Some(None),
+        };
+        items.iter().map(object).collect()
     }
 }
 
@@ -150,5 +163,42 @@ fn holds_anchor(v: &Value) -> bool {
         }),
         Value::List(l) => l.iter().any(holds_anchor),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::document::yaml_value;
+
+    /// The pattern `levels` times around itself, with `{}` for what is inside.
+    fn nested(form: &str, levels: usize) -> Value {
+        let text = (0..levels).fold("1".to_string(), |inner, _| form.replace("{}", &inner));
+        yaml_value(&text).unwrap()
+    }
+
+    #[test]
+    fn a_pattern_is_lowered_in_space_that_grows_with_its_text() {
+        for form in [
+            r#"[{"a":{}}]"#,
+            r#"[[],{"a":{}}]"#,
+            r#"[[],[{"a":{}}]]"#,
+            r#"{"^(a)":[{"a":{}}]}"#,
+            r#"{"metadata":{"labels":{}}}"#,
+            r#"[{"metadata":{"annotations":{"metadata":{"labels":{}}}}}]"#,
+        ] {
+            let size = |levels| format!("{:?}", lower(&nested(form, levels)).unwrap()).len();
+            assert!(size(14) < 8 * size(7), "{form}: {} {}", size(7), size(14));
+        }
+    }
+
+    #[test]
+    fn patterns_that_nest_too_deeply_are_refused_whatever_their_keys() {
+        for form in
+            [r#"{"a":{}}"#, r#"{"metadata":{}}"#, r#"{"metadata":{"labels":{}}}"#, "[{}]", r#"[{"a":{}}]"#]
+        {
+            assert!(lower(&nested(form, MAX_DEPTH + 20)).is_none(), "{form}");
+        }
     }
 }

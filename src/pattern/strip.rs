@@ -64,28 +64,19 @@ pub fn strip(node: &mut Node, condition: bool) -> Result<bool, TooShort> {
             Ok(members.is_empty())
         }
         Node::List(items) => {
-            let (was_empty, count) = (items.is_empty(), items.len());
-            // Items with their original positions; those that went keep deciding about others.
-            let mut left: Vec<(usize, Node)> = items.drain(..).enumerate().collect();
-            let mut gone: Vec<(usize, Node)> = Vec::new();
-            for original in 0..count {
-                let place = |list: &[(usize, Node)]| list.iter().position(|(i, _)| *i == original);
-                let item = match place(&left) {
-                    Some(at) => left.get_mut(at),
-                    None => place(&gone).and_then(|at| gone.get_mut(at)),
-                };
-                let goes = match item {
-                    Some((_, item)) => holds_anchor(item, Which::Any) || strip(item, false)?,
-                    None => false,
-                };
-                if goes {
-                    if original >= left.len() {
-                        return Err(TooShort);
-                    }
-                    gone.push(left.remove(original));
+            let was_empty = items.is_empty();
+            let mut gone = vec![false; items.len()];
+            let mut lost = 0;
+            for (original, item) in items.iter_mut().enumerate() {
+                // Items that are gone keep deciding about others.
+                if holds_anchor(item, Which::Any) || strip(item, false)? {
+                    // In the shorter list this position holds a later item.
+                    *gone.get_mut(original + lost).ok_or(TooShort)? = true;
+                    lost += 1;
                 }
             }
-            items.extend(left.into_iter().map(|(_, item)| item));
+            let mut gone = gone.into_iter();
+            items.retain(|_| !gone.next().unwrap_or(false));
             Ok(items.is_empty() && !was_empty)
         }
     }

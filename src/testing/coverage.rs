@@ -253,7 +253,7 @@ impl Walk<'_> {
                 self.leaf(leaf, origin, steps);
                 steps.pop();
             }
-            Shape::List(ListShape::Positions(shapes, _)) => {
+            Shape::List(ListShape::Positions(shapes)) => {
                 for (i, shape) in shapes.iter().enumerate() {
                     steps.push(PathPart::Index(i));
                     self.shape(shape, origin, steps);

@@ -106,3 +106,26 @@ fn a_rule_of_a_policy_that_fails_open_is_reported_as_an_error() {
         "{told:?}"
     );
 }
+
+#[test]
+fn patterns_that_data_build_take_space_once() {
+    let rest = "validate:\n  failureAction: Enforce\n  message: m\n  pattern: {data: {w: \"{{ request.object.data.x }}\"}}";
+    let lists = (0..100).fold("\"b\"".to_string(), |inner, _| format!(r#"[{{"a": {inner}}}]"#));
+    let labels =
+        (0..50).fold("\"b\"".to_string(), |inner, _| format!(r#"{{"metadata": {{"labels": {inner}}}}}"#));
+    for deep in [lists, labels] {
+        let policy = cluster_policy("Fail", rest);
+        assert_eq!(refusal(&policy, &config_map(&format!(r#"{{"x": {deep}, "w": {deep}}}"#))), None);
+        assert!(refusal(&policy, &config_map(&format!(r#"{{"x": {deep}, "w": "c"}}"#))).is_some());
+    }
+}
+
+#[test]
+fn lists_that_data_lay_over_objects_are_cleaned_in_one_pass() {
+    let rest = "mutate: {patchStrategicMerge: {data: {z: \"{{ request.object.data.x }}\"}}}";
+    let items = vec!["1"; 100_000].join(",");
+    let gate = gate(&cluster_policy("Fail", rest));
+    let start = std::time::Instant::now();
+    answer(&gate, "/mutate", &config_map(&format!(r#"{{"x": [{items}]}}"#)), &Deadline::never());
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}

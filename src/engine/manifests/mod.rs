@@ -6,7 +6,7 @@
 //! what needs one ends as the reference ends without. `docs/images.md` says which keys are accepted.
 
 mod difference;
-mod message;
+pub(super) mod message;
 
 use crate::functions::encode::decode_base64;
 use crate::ir::manifests::{Attestor, AttestorSet, Manifests, Proof};

@@ -14,6 +14,9 @@ pub mod cose;
 pub mod cosign;
 #[cfg(test)]
 mod fixtures;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod jws;
 pub mod log;
 pub mod notary;

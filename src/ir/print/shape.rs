@@ -3,7 +3,7 @@
 use super::{Node, literal, quoted};
 use crate::ir::Origin;
 use crate::ir::pattern::{Leaf, Operand, Term, TermOp};
-use crate::ir::shape::{Anchor, Entry, Existence, ListShape, MapShape, Pattern, Shape};
+use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Pattern, Shape};
 use crate::value::place::{PathPart, parse};
 
 /// A whole pattern under a name.
@@ -64,14 +64,8 @@ impl Walk<'_> {
     }
 
     fn list(&mut self, l: &ListShape, existence: bool) -> Node {
-        let items = match l {
-            ListShape::Empty(_) => return Node::new("empty list: satisfied by nothing"),
-            ListShape::Each(_, items) | ListShape::Scalars(_, items) | ListShape::Positions(_, items) => {
-                items
-            }
-        };
-        if existence {
-            return self.existence(items);
+        if existence && !matches!(l, ListShape::Empty(_)) {
+            return self.existence(l);
         }
         match l {
             ListShape::Each(m, _) => {
@@ -83,7 +77,7 @@ impl Walk<'_> {
                 let inline = item.inline.as_ref().map(|text| format!("list, each item {text}"));
                 Node { inline, ..Node::new("list, each item").with([item]) }
             }
-            ListShape::Positions(shapes, _) => {
+            ListShape::Positions(shapes) => {
                 let shapes: Vec<Node> = shapes
                     .iter()
                     .enumerate()
@@ -98,9 +92,9 @@ impl Walk<'_> {
         }
     }
 
-    fn existence(&mut self, items: &Existence) -> Node {
-        let items: Vec<Node> = items
-            .iter()
+    fn existence(&mut self, list: &ListShape) -> Node {
+        let items: Vec<Node> = list
+            .existence()
             .enumerate()
             .map(|(i, item)| match item {
                 Some(m) => self.below(PathPart::Index(i), |walk| walk.map(m)),

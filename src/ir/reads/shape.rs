@@ -3,8 +3,8 @@
 use crate::ir::Template;
 use crate::ir::check::{LowerPattern, Overlay, Overlays};
 use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
-use crate::value::Value;
 use crate::value::wildcard::has_wildcard;
+use crate::value::{Str, Value};
 
 use super::Unforeseen;
 use super::seen::{Reader, Seen};
@@ -53,37 +53,41 @@ impl Reader {
     }
 
     fn entry(&mut self, entry: &Entry, subject: &Seen) -> Done {
-        let keys = [&entry.key, &entry.raw];
-        for key in &keys[..if entry.anchor == Anchor::AddIfAbsent { 2 } else { 1 }] {
-            if has_wildcard(key) {
-                self.consume(subject)?;
-            }
-            let value = self.key(subject, key)?;
-            self.outline(&value)?;
-            let is_there = matches!(&entry.shape, Shape::Leaf(leaf) if leaf.source.as_str() == Some("*"))
-                && entry.anchor == Anchor::None;
-            if !is_there {
-                self.shape(&entry.shape, &value)?;
-            }
+        if entry.anchor == Anchor::AddIfAbsent {
+            self.raw_key(subject, &entry.raw)?;
         }
-        Ok(())
+        if has_wildcard(&entry.key) {
+            self.consume(subject)?;
+        }
+        let value = self.key(subject, &entry.key)?;
+        self.outline(&value)?;
+        let is_there = matches!(&entry.shape, Shape::Leaf(leaf) if leaf.source.as_str() == Some("*"))
+            && entry.anchor == Anchor::None;
+        if is_there { Ok(()) } else { self.shape(&entry.shape, &value) }
+    }
+
+    /// A key that is read with its anchor: all of its value counts, so that each pattern is looked at once.
+    fn raw_key(&mut self, subject: &Seen, raw: &Str) -> Done {
+        if has_wildcard(raw) {
+            self.consume(subject)?;
+        }
+        let value = self.key(subject, raw)?;
+        self.consume(&value)
     }
 
     fn list(&mut self, list: &ListShape, subject: &Seen) -> Done {
         self.outline(subject)?;
-        let existence = match list {
-            ListShape::Empty(_) => return Ok(()),
-            ListShape::Each(_, existence)
-            | ListShape::Scalars(_, existence)
-            | ListShape::Positions(_, existence) => existence,
-        };
+        if matches!(list, ListShape::Empty(_)) {
+            return Ok(());
+        }
         let items = self.items(subject)?;
-        existence.iter().flatten().try_for_each(|map| self.map(map, &items))?;
         match list {
-            ListShape::Empty(_) => Ok(()),
-            ListShape::Each(map, _) => self.map(map, &items),
+            ListShape::Positions(shapes) => shapes.iter().try_for_each(|shape| self.shape(shape, &items)),
+            list => list.existence().flatten().try_for_each(|map| self.map(map, &items)),
+        }?;
+        match list {
             ListShape::Scalars(..) => self.consume(subject),
-            ListShape::Positions(shapes, _) => shapes.iter().try_for_each(|shape| self.shape(shape, &items)),
+            _ => Ok(()),
         }
     }
 
@@ -101,18 +105,19 @@ impl Reader {
                         self.filled(template)?;
                         return self.consume(subject);
                     };
-                    let (_, inner) = Anchor::parse(raw);
+                    let (anchor, inner) = Anchor::parse(raw);
                     // Their keys may hold wildcards, which only the whole pattern tells.
                     let is_expanded = has_wildcard(raw) || matches!(inner, "labels" | "annotations");
-                    for key in [&inner.into(), raw] {
-                        let below = self.key(subject, key)?;
-                        self.outline(&below)?;
-                        if is_expanded {
-                            self.filled(value)?;
-                            self.consume(if has_wildcard(raw) { subject } else { &below })?;
-                        } else {
-                            self.draft(value, lower, &below)?;
-                        }
+                    if anchor != Anchor::None {
+                        self.raw_key(subject, raw)?;
+                    }
+                    let below = self.key(subject, &inner.into())?;
+                    self.outline(&below)?;
+                    if is_expanded {
+                        self.filled(value)?;
+                        self.consume(if has_wildcard(raw) { subject } else { &below })?;
+                    } else {
+                        self.draft(value, lower, &below)?;
                     }
                 }
                 Ok(())

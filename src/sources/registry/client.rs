@@ -181,9 +181,14 @@ impl Client {
             }
             Err(failure) => return Err(failure),
         };
-        let list = decode_json(&String::from_utf8_lossy(&body)).map_err(Failure::other)?;
-        Ok(list.get("manifests").and_then(Value::as_list).unwrap_or_default().to_vec())
+        listed(&body)
     }
+}
+
+/// The descriptors in a list of referrers.
+pub(super) fn listed(body: &[u8]) -> Result<Vec<Value>, Failure> {
+    let list = decode_json(&String::from_utf8_lossy(body)).map_err(Failure::other)?;
+    Ok(list.get("manifests").and_then(Value::as_list).unwrap_or_default().to_vec())
 }
 
 /// `sha256:…` of bytes.

@@ -88,7 +88,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn nobody() -> Keys {
         Keys { config: Some(PathBuf::new()), ..Keys::default() }
     }
@@ -114,7 +114,7 @@ impl Keys {
         let of_policy = self.policy_secrets.iter().map(|name| (&*self.namespace, &**name));
         for (namespace, name) in of_operators.chain(of_policy) {
             let config = self.secret(namespace, name)?;
-            if let Some(found) = entry(&config, at).and_then(of_entry) {
+            if let Some(found) = of_entries(&config, at) {
                 return Ok(Some(found));
             }
         }
@@ -175,7 +175,7 @@ impl Keys {
             }
         }
         let auths = config.get("auths").and_then(Value::as_map);
-        Ok(auths.and_then(|auths| entry(auths, at)).and_then(of_entry))
+        Ok(auths.and_then(|auths| of_entries(auths, at)))
     }
 }
 
@@ -218,6 +218,11 @@ fn host_fits(pattern: &str, host: &str) -> bool {
     let part_fits = |pattern: &str, part: &str| crate::value::wildcard::Wildcard::new(pattern).matches(part);
     patterns.len() == parts.len()
         && patterns.iter().zip(parts).all(|(pattern, part)| part_fits(pattern, part))
+}
+
+/// What the entry for a repository gives.
+pub(super) fn of_entries(entries: &Map, at: &Repository) -> Option<Credentials> {
+    entry(entries, at).and_then(of_entry)
 }
 
 fn of_entry(entry: &Value) -> Option<Credentials> {

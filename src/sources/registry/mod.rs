@@ -7,6 +7,9 @@
 pub mod client;
 pub mod credentials;
 pub mod facts;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod session;
 #[cfg(test)]
 mod tests;

@@ -136,7 +136,7 @@ fn parameter(challenge: &http_auth::ChallengeRef<'_>, name: &str) -> Option<Stri
 }
 
 /// What a registry that asks who comes is told.
-fn authorization(
+pub(super) fn authorization(
     at: &Repository,
     challenges: &[String],
     keys: &Keys,
@@ -186,12 +186,14 @@ fn authorization(
             get(&url, &[("Authorization", basic.as_deref())], LARGEST_TEXT)?.checked(&url)?
         }
     };
-    let token = decode_json(&String::from_utf8_lossy(&answer.body)).map_err(Failure::other)?;
-    let named = ["token", "access_token"].map(|key| token.text_at(&[key]).to_owned());
-    match named.into_iter().find(|t| !t.is_empty()) {
-        Some(token) => Ok(Some(format!("Bearer {token}"))),
-        None => Err(Failure::other("no token in bearer response")),
-    }
+    token(&answer.body).map(|token| Some(format!("Bearer {token}")))
+}
+
+/// The token in the answer of a service that gives tokens.
+pub(super) fn token(body: &[u8]) -> Result<String, Failure> {
+    let answer = decode_json(&String::from_utf8_lossy(body)).map_err(Failure::other)?;
+    let named = ["token", "access_token"].map(|key| answer.text_at(&[key]).to_owned());
+    named.into_iter().find(|t| !t.is_empty()).ok_or_else(|| Failure::other("no token in bearer response"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,238 @@
+//! Policies, objects and reviews with random changes: loading and answering never panics, never takes long, and takes no more than
+//! some memory.
+//!
+//! A change keeps most of the structure ([`values`], [`texts`]), so that many policies are still usable; some bodies of reviews
+//! are damaged ([`requests`]).
+//!
+//! `EPHOR_MUTATIONS=50000 EPHOR_SEED=7 cargo test --test mutations` for a long run; a failure names the seed and the run.
+//! `EPHOR_FIRST=n EPHOR_MUTATIONS=n+1` repeats run n.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod corpus;
+mod random;
+mod requests;
+mod texts;
+mod usage;
+mod values;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use corpus::Corpus;
+use ephor::admit::data::Data;
+use ephor::admit::gate::{Deadline, Gate};
+use ephor::admit::incoming::decode;
+use ephor::admit::route::{Phase, Route};
+use ephor::document;
+use ephor::engine::request::Parts;
+use ephor::engine::review::deletion::Subject;
+use ephor::functions::Context;
+use ephor::load::{Policies, Reader, argument_for};
+use ephor::sources::files::SourceText;
+use ephor::value::Value;
+use ephor::value::cron::Cron;
+use ephor::value::print::json;
+use ephor::{Profile, Request};
+use random::Random;
+use usage::Clock;
+
+/// No policy takes longer to load, no review to answer. Tests are not optimised; the deadline of a review is less.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// The deadline of a review.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// No run takes more memory, in MiB, beside what is in use when it begins. A rule may use 256 MiB for what it builds; a
+/// policy has several.
+const MOST_MEMORY: u64 = 2048;
+
+/// So much more memory, in MiB, may be in use at the end: caches, and what the allocator keeps.
+const MOST_KEPT: u64 = 1024;
+
+/// The stack of the server's threads: reviews may be as deep as an API server lets them be.
+const STACK: usize = 64 << 20;
+
+/// Runs without being asked for more.
+const FEW: u64 = 150;
+
+/// Requests for each changed policy.
+const REQUESTS: usize = 4;
+
+/// What runs gave.
+#[derive(Default)]
+struct Sums {
+    /// Results of rules and policies.
+    results: usize,
+    /// Runs with any.
+    answered: u64,
+    /// The longest loading or answer.
+    longest: Duration,
+}
+
+impl Sums {
+    /// Does something in time.
+    fn timed<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
+        let clock = Clock::start();
+        let result = work();
+        let took = clock.elapsed();
+        self.longest = self.longest.max(took);
+        assert!(took < LONGEST, "{what} took {took:?}");
+        result
+    }
+}
+
+/// What a server loads of a policy and what belongs to it.
+fn loaded(policy: &[Value]) -> Policies {
+    let source = |v: &Value| SourceText { name: format!("{}.yaml", v.text_at(&["kind"])), text: json(v) };
+    let sources: Vec<SourceText> = policy.iter().map(source).collect();
+    let mut loaded = argument_for(&sources, Reader::Server);
+    loaded.bind(Vec::new());
+    loaded
+}
+
+/// The same, ready for requests.
+fn gate(policy: &[Value]) -> Gate {
+    let known = [
+        "{apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {a: b}}}",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: limits, namespace: default, labels: {a: b}}, data: {max: '2', pull: Always}}",
+    ];
+    let known = known.iter().map(|text| document::yaml_value(text).unwrap()).collect();
+    Gate::new(loaded(policy), Arc::new(Data::new(known)), &[]).with_recall(1 << 20)
+}
+
+/// What deleting policies say of an object.
+fn deletions(gate: &Gate, object: &Value, sums: &mut Sums) {
+    let parts = Parts { object: object.clone(), ..Parts::default() };
+    let Ok(request) = Request::new(parts, Profile::cluster(), &Context::default()) else { return };
+    let deleted = sums.timed("a deletion", || gate.engine().deletions(&request, Subject::Object));
+    sums.results += deleted.len();
+}
+
+/// Loads a changed policy and asks it about changed objects.
+fn run(corpus: &Corpus, random: &mut Random, sums: &mut Sums) {
+    let mut policy = random.of(&corpus.policies).clone();
+    // One of five stays as it is, and is asked about changed objects.
+    for _ in 0..[0, 1, 1, 1, 2][random.below(5)] {
+        let at = random.below(policy.len());
+        policy[at] = match random.below(2) {
+            0 => values::with_text(&policy[at], &corpus.texts, random),
+            _ => {
+                let donor = random.of(&corpus.policies);
+                values::mutate(&policy[at], &donor[0], random)
+            }
+        };
+    }
+    for schedule in policy.iter().map(|v| v.text_at(&["spec", "schedule"])).filter(|s| !s.is_empty()) {
+        sums.timed("a schedule", || Cron::parse(schedule).and_then(|cron| cron.next(1_800_000_000)));
+    }
+    let gate = sums.timed("loading", || gate(&policy));
+    let before = sums.results;
+    for _ in 0..REQUESTS {
+        let original = corpus.object(&policy, random).clone();
+        let mut object = original.clone();
+        for _ in 0..random.below(3) {
+            let donor = random.of(&corpus.objects);
+            let changed = match random.below(4) {
+                0 => values::with_text(&object, &corpus.texts, random),
+                _ => values::mutate(&object, donor, random),
+            };
+            if changed.as_map().is_some() {
+                object = changed;
+            }
+        }
+        let operation = *random.of(&["CREATE", "UPDATE", "DELETE", "CONNECT", "CREATE", "UPDATE"]);
+        let (new, old) = match operation {
+            "UPDATE" => (object, original),
+            "DELETE" => (Value::Null, object),
+            _ => (object, Value::Null),
+        };
+        deletions(&gate, if new.is_null() { &old } else { &new }, sums);
+        let body = requests::body(&new, &old, operation, random);
+        let Ok(review) = sums.timed("decoding", || decode("application/json", &body)) else { continue };
+        for phase in [Phase::Validate, Phase::Mutate] {
+            let deadline = Deadline::at(Instant::now() + DEADLINE);
+            let route = Route::all(phase);
+            let decision = sums.timed("an answer", || gate.answer(&route, &review, &deadline));
+            sums.results += decision.outcomes.results().count();
+            if let Some(asked) = decision.asked.filter(|_| decision.audits) {
+                let deadline = Deadline::at(Instant::now() + DEADLINE);
+                let later = sums.timed("an audit", || gate.audit(&route, &asked, &deadline));
+                sums.results += later.results().count();
+            }
+        }
+    }
+    sums.answered += u64::from(sums.results > before);
+}
+
+/// What a run did wrong.
+fn failure(result: std::thread::Result<()>, memory: Option<u64>) -> Option<String> {
+    match (result, memory) {
+        (Err(panic), _) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Some(text.unwrap_or_else(|| "a panic".to_owned()))
+        }
+        (Ok(()), Some(memory)) if memory > MOST_MEMORY => Some(format!("took {memory} MiB")),
+        _ => None,
+    }
+}
+
+#[test]
+fn changed_policies_and_objects_neither_panic_nor_take_long_nor_take_all_memory() {
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(all_runs).unwrap();
+    thread.join().unwrap();
+}
+
+fn all_runs() {
+    let number =
+        |name: &str, default: u64| std::env::var(name).map_or(default, |v| v.parse().expect("a number"));
+    let (runs, seed) = (number("EPHOR_MUTATIONS", FEW), number("EPHOR_SEED", 1));
+    let first = number("EPHOR_FIRST", 0);
+    println!("seed {seed}, runs {first} to {runs}");
+    let corpus = Corpus::read();
+    let (mut sums, mut failures) = (Sums::default(), Vec::new());
+    let mut most = 0;
+    let at_first = usage::resident();
+    for n in first..runs {
+        usage::reset_peak();
+        let before = usage::resident();
+        let run = || run(&corpus, &mut Random::new(seed, n), &mut sums);
+        let result = catch_unwind(AssertUnwindSafe(run));
+        let memory = usage::peak().zip(before).map(|(peak, before)| peak.saturating_sub(before));
+        most = most.max(memory.unwrap_or_default());
+        if let Some(what) = failure(result, memory) {
+            // A long run shows what it finds at once.
+            eprintln!("run {n} of seed {seed}: {what}");
+            failures.push((n, what));
+        }
+        if n % 5000 == 4999 {
+            eprintln!("{} runs of seed {seed}, {:?} MiB", n + 1, usage::resident());
+        }
+    }
+    let kept = usage::resident().zip(at_first).map_or(0, |(now, then)| now.saturating_sub(then));
+    println!(
+        "{} policies, {} objects: {} results in {} of {} runs; at most {:?} and {most} MiB; {kept} MiB kept",
+        corpus.policies.len(),
+        corpus.objects.len(),
+        sums.results,
+        sums.answered,
+        runs - first,
+        sums.longest
+    );
+    assert!(failures.is_empty(), "{failures:#?}");
+    assert!(kept < MOST_KEPT, "{kept} MiB are kept");
+    assert!(runs - first < 100 || sums.answered * 5 > runs - first, "most policies are unusable");
+}
+
+#[test]
+fn the_policies_of_this_test_are_usable() {
+    for policy in corpus::own() {
+        let name = policy[0].text_at(&["metadata", "name"]);
+        let loaded = loaded(&policy);
+        assert_eq!(format!("{:?}", loaded.problems), "[]", "{name}");
+        let unusable = loaded.policies.iter().find_map(|p| p.refused.as_ref().or(p.uncompiled.as_ref()));
+        assert_eq!(unusable, None, "{name}");
+    }
+}
