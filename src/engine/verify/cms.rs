@@ -51,6 +51,17 @@ enum Algorithm {
     Ed25519,
 }
 
+/// The content of an object identifier that is well-formed: whole, minimal, with arcs of 31 bits at most.
+pub fn identifier<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let body = reader.tagged(OID)?.body;
+    let mut arcs = body.split_inclusive(|b| b & 0x80 == 0);
+    let is_arc = |arc: &[u8]| {
+        let value = arc.iter().fold(0u64, |n, b| (n << 7 | u64::from(b & 0x7f)).min(1 << 40));
+        arc.first() != Some(&0x80) && value < 1 << 31
+    };
+    (body.last()? & 0x80 == 0 && arcs.all(is_arc)).then_some(body)
+}
+
 /// The content of the object identifier in an algorithm's identifier; parameters are absent or null.
 pub fn algorithm<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     let mut inside = reader.tagged(SEQUENCE)?.inside();
@@ -143,10 +154,14 @@ impl<'a> Signer<'a> {
             return None;
         }
         let signed = info.tagged(0xa0)?;
-        let (mut values, mut all) = (Vec::new(), signed.inside());
+        let (mut values, mut all, mut before) = (Vec::new(), signed.inside(), &[][..]);
         while !all.is_empty() {
-            let mut attribute = all.tagged(SEQUENCE)?.inside();
-            let id = attribute.tagged(OID)?.body;
+            let attribute = all.tagged(SEQUENCE)?;
+            // The elements of a set are in the order of their encodings.
+            (before < attribute.raw).then_some(())?;
+            before = attribute.raw;
+            let mut attribute = attribute.inside();
+            let id = identifier(&mut attribute)?;
             let set = attribute.tagged(SET)?;
             if !attribute.is_empty() || values.iter().any(|(known, _)| *known == id) {
                 return None;

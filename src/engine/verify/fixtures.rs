@@ -335,13 +335,18 @@ const TIME: &str = "io.cncf.notary.signingTime";
 const TIMESTAMP: &str = "io.cncf.notary.timestampSignature";
 const PAYLOAD: &str = "application/vnd.cncf.notary.payload.v1+json";
 
+/// What builds a timestamp of a signature.
+pub type Stamper<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+/// Headers of COSE.
+pub type Headers = Vec<(ciborium::Value, ciborium::Value)>;
+
 /// An envelope of Notary in JSON; `change` gets the signed headers, `stamp` the signature.
 pub fn jws(
     signer: &Party,
     chain: &[&[u8]],
     payload: &[u8],
     change: impl Fn(&mut serde_json::Map<String, serde_json::Value>),
-    stamp: Option<&dyn Fn(&[u8]) -> Vec<u8>>,
+    stamp: Option<Stamper<'_>>,
 ) -> Vec<u8> {
     use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD, Engine};
     let mut header = serde_json::json!({
@@ -367,7 +372,7 @@ pub fn cose(
     signer: &Party,
     chain: &[&[u8]],
     payload: &[u8],
-    change: impl Fn(&mut Vec<(ciborium::Value, ciborium::Value)>, &mut Vec<(ciborium::Value, ciborium::Value)>),
+    change: impl Fn(&mut Headers, &mut Headers),
 ) -> Vec<u8> {
     use ciborium::Value as Cbor;
     let text = |text: &str| Cbor::Text(text.to_owned());

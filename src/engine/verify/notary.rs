@@ -284,7 +284,7 @@ impl Store {
 }
 
 /// The chain of an envelope's signer, when it and the claims are as they must be.
-pub(super) fn whole(envelope: &Envelope) -> Result<Vec<Link>, String> {
+fn whole(envelope: &Envelope) -> Result<Vec<Link>, String> {
     let Envelope { ders, claims, algorithm, .. } = envelope;
     let Some(signed) = &claims.signed else { return Err("signing-time not present".into()) };
     if claims.expiry.as_ref().is_some_and(|e| e.unix_nanos() <= signed.unix_nanos()) {

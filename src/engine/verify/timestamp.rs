@@ -9,7 +9,7 @@
 use sha1::Digest;
 
 use crate::engine::public_key::Hash;
-use crate::functions::der::{BOOLEAN, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, small};
+use crate::functions::der::{BOOLEAN, INTEGER, OCTET_STRING, Reader, SEQUENCE, small};
 use crate::functions::pem_all;
 use crate::value::time::Time;
 
@@ -80,7 +80,7 @@ impl<'a> Info<'a> {
         if info.tagged(INTEGER)?.body != [1] || !all.is_empty() {
             return None;
         }
-        info.tagged(OID)?;
+        cms::identifier(&mut info)?;
         let mut imprint = info.tagged(SEQUENCE)?.inside();
         let hash = cms::hash(cms::algorithm(&mut imprint)?);
         let hashed = imprint.tagged(OCTET_STRING)?.body;
@@ -99,7 +99,7 @@ impl<'a> Info<'a> {
             let mut extensions = extensions.inside();
             while !extensions.is_empty() {
                 let mut extension = extensions.tagged(SEQUENCE)?.inside();
-                extension.tagged(OID)?;
+                cms::identifier(&mut extension)?;
                 // Nothing critical is understood.
                 if extension.optional(BOOLEAN)?.is_some_and(|critical| critical.body != [0]) {
                     return None;
@@ -234,9 +234,11 @@ impl TsaTrust {
         if response.is_empty() {
             return Err(unread("asn1: syntax error: sequence truncated".into()));
         }
-        let (is_granted, token) = granted(response).ok_or_else(|| unread(MALFORMED.into()))?;
-        if !is_granted {
-            return Err(unread("the request is rejected:  ()".into()));
+        let (status, token) = parts(response).ok_or_else(|| unread(MALFORMED.into()))?;
+        match status {
+            [0] => {}
+            [1] => return Err(unread("the request is granted with modifications:  ()".into())),
+            _ => return Err(unread("the request is rejected:  ()".into())),
         }
         let token = token.and_then(Token::read).ok_or_else(|| unread(MALFORMED.into()))?;
         if self.roots.is_empty() {
@@ -276,8 +278,8 @@ impl TsaTrust {
     }
 }
 
-/// Whether a response grants its request, and the token in it.
-fn granted(response: &[u8]) -> Option<(bool, Option<&[u8]>)> {
+/// The status of a response, and the token in it.
+fn parts(response: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     const BIT_STRING: u8 = 3;
     let mut whole = Reader(response);
     let mut parts = whole.tagged(SEQUENCE)?.inside();
@@ -287,7 +289,7 @@ fn granted(response: &[u8]) -> Option<(bool, Option<&[u8]>)> {
     status.optional(BIT_STRING)?;
     let token = if parts.is_empty() { None } else { Some(parts.any()?.raw) };
     let is_whole = whole.is_empty() && parts.is_empty() && status.is_empty();
-    is_whole.then_some((matches!(number, [0 | 1]), token))
+    is_whole.then_some((number, token))
 }
 
 /// Whether a signer says that it signed when its certificate was valid, where it says when.

@@ -376,16 +376,15 @@ fn url_fields(uri: &str) -> Parsed<Value> {
 fn name_constraints(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
     const INVALID: &str = "x509: invalid NameConstraints extension";
     let all = Reader(e.value).tagged(der::SEQUENCE).ok_or(INVALID)?;
-    if all.inside().is_empty() {
+    let mut rest = all.inside();
+    let permitted = rest.optional(0xa0).ok_or(INVALID)?;
+    let excluded = rest.optional(0xa1).ok_or(INVALID)?;
+    if all.inside().is_empty() || !rest.is_empty() {
         return Err(INVALID.into());
     }
     let mut understood = true;
-    for trees in all.inside() {
-        let kind = match trees.tag {
-            0xa0 => "Permitted",
-            0xa1 => "Excluded",
-            _ => return Err(INVALID.into()),
-        };
+    let kinds = [("Permitted", permitted), ("Excluded", excluded)];
+    for (kind, trees) in kinds.into_iter().filter_map(|(kind, trees)| Some((kind, trees?))) {
         let (mut dns, mut ranges, mut emails, mut uris) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for tree in trees.inside() {
             let base = tree.inside().any().ok_or(INVALID)?;

@@ -8,7 +8,7 @@ use rcgen::{
 
 use super::{Store, cose, jws, whole};
 use crate::engine::verify::fixtures::{
-    self as make, Part, Party, Stamp, ca, flips, root, signer, tsa, unknown, with,
+    self as make, Headers, Part, Party, Stamp, Stamper, ca, flips, root, signer, tsa, unknown, with,
 };
 use crate::engine::verify::sct::element;
 use crate::functions::pem_blocks;
@@ -227,7 +227,7 @@ fn critical_headers_are_understood() {
 #[test]
 fn labels_of_cbor_occur_once_and_nothing_follows() {
     let fixture = fixture();
-    let of = |change: &dyn Fn(&mut Vec<(Cbor, Cbor)>, &mut Vec<(Cbor, Cbor)>)| {
+    let of = |change: &dyn Fn(&mut Headers, &mut Headers)| {
         fixture.says(COSE, &make::cose(&fixture.leaf, &fixture.chain(), PAYLOAD, change))
     };
     let chain = || Cbor::Array(vec![Cbor::Bytes(fixture.root.der.clone())]);
@@ -257,7 +257,7 @@ fn a_timestamp_covers_the_signature_and_the_validity_of_its_signer() {
             .token()
         };
         let other = |_: &[u8]| Stamp::by(&clock).token();
-        let stamp: &dyn Fn(&[u8]) -> Vec<u8> = if stamped { &stamp } else { &other };
+        let stamp: Stamper<'_> = if stamped { &stamp } else { &other };
         let bytes = make::jws(&fixture.leaf, &fixture.chain(), PAYLOAD, |_| (), Some(stamp));
         let store = Store::read(&fixture.root.pem()).unwrap().with_tsa(&clock_root.pem()).unwrap();
         store.fits(&bytes, JWS, &manifest())

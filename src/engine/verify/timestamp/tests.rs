@@ -152,18 +152,15 @@ fn a_timestamp_about_something_else_or_of_another_authority_does_not_count() {
 }
 
 #[test]
-fn no_bit_of_a_timestamp_may_change_but_the_one_of_its_status() {
+fn no_bit_of_a_timestamp_may_change() {
     let fixture = fixture();
     for (chain, root) in
         [(fixture.root.pem(), true), (format!("{}{}", fixture.tsa.pem(), fixture.root.pem()), false)]
     {
         let response = Stamp::by(&fixture.tsa).response();
         assert_eq!(moment(&chain, &response), good());
-        // The status stands outside of what is signed: 0 is granted, 1 is granted with modifications.
-        let status = response.windows(3).position(|w| w == [2, 1, 0]).unwrap() + 2;
         for (at, bit, bytes) in flips(&response) {
-            let found = moment(&chain, &bytes);
-            assert_eq!(found.is_ok(), (at, bit) == (status, 0), "byte {at}, bit {bit}, root only {root}");
+            assert!(moment(&chain, &bytes).is_err(), "byte {at}, bit {bit}, root only {root}");
         }
         for cut in 0..response.len() {
             assert!(moment(&chain, &response[..cut]).is_err(), "{cut} bytes");
@@ -320,6 +317,48 @@ fn extensions_of_the_statement_that_are_critical_are_refused() {
     };
     assert_eq!(with(&[]), good());
     assert!(with(&[1, 1, 0xff]).is_err());
+}
+
+#[test]
+fn the_request_was_granted_as_it_was() {
+    let fixture = fixture();
+    let with = |status: u8| {
+        fixture.edited(move |part, body| if part == Part::Status { vec![2, 1, status] } else { body })
+    };
+    assert_eq!(with(0), good());
+    assert!(with(1).unwrap_err().contains("the request is granted with modifications"));
+    for status in 2..7 {
+        assert!(with(status).unwrap_err().contains("the request is rejected"), "{status}");
+    }
+}
+
+#[test]
+fn object_identifiers_and_sets_are_in_their_only_form() {
+    let fixture = fixture();
+    // The policy: 1.2.3.4, cut off, with a leading zero, with a number of more than 31 bits.
+    for (id, is_good) in [
+        (&[0x2a, 3, 4][..], true),
+        (&[0x2a, 3, 0x84], false),
+        (&[0x2a, 0x80, 3], false),
+        (&[0x2a, 0x88, 0x80, 0x80, 0x80, 0], false),
+        (&[], false),
+    ] {
+        let policy = element(OID, id);
+        let found = fixture.edited(|part, body| match part {
+            Part::Info => [&body[..3], &policy, &body[8..]].concat(),
+            _ => body,
+        });
+        assert_eq!(found.is_ok(), is_good, "{id:?}: {found:?}");
+    }
+    let found = fixture.edited(|part, body| match part {
+        Part::Attributes => {
+            let mut all: Vec<&[u8]> = crate::functions::der::Reader(&body).map(|e| e.raw).collect();
+            all.swap(0, 1);
+            all.concat()
+        }
+        _ => body,
+    });
+    assert!(found.is_err());
 }
 
 #[test]
