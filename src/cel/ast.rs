@@ -161,6 +161,28 @@ impl Node {
         }
     }
 
+    /// Whether the tree has more nodes than this.
+    pub fn is_larger_than(&self, most: usize) -> bool {
+        fn fits(node: &Node, left: &mut usize) -> bool {
+            let Some(fewer) = left.checked_sub(1) else { return false };
+            *left = fewer;
+            let mut all = |nodes: &[Node]| nodes.iter().all(|n| fits(n, left));
+            match &node.kind {
+                Kind::Const(_) | Kind::Ident(_) => true,
+                Kind::Select { operand, .. } => fits(operand, left),
+                Kind::Call { target, args, .. } => all(args) && target.as_ref().is_none_or(|t| fits(t, left)),
+                Kind::List { items, .. } => all(items),
+                Kind::Map(entries) => entries.iter().all(|e| fits(&e.key, left) && fits(&e.value, left)),
+                Kind::Struct { fields, .. } => fields.iter().all(|e| fits(&e.value, left)),
+                Kind::Fold(f) => {
+                    [&f.range, &f.init, &f.condition, &f.step, &f.result].iter().all(|n| fits(n, left))
+                }
+            }
+        }
+        let mut left = most;
+        !fits(self, &mut left)
+    }
+
     /// The name that the node is, if it is one.
     pub fn as_ident(&self) -> Option<&Str> {
         match &self.kind {

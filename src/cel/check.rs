@@ -505,7 +505,8 @@ impl Checker<'_> {
             self.scopes.push((name, init.ty.clone()));
             let result = self.node(result);
             self.scopes.truncate(depth);
-            let step = init.clone();
+            // Nothing reads the step. A copy of the value would be one for each level of bindings in bindings.
+            let step = Typed { at: init.at, ty: Type::Null, kind: TypedKind::Const(Value::Null) };
             let ty = self.known(&result.ty);
             let (shape, var, var2) = (*shape, var.clone(), var2.clone());
             return (

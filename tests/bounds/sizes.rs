@@ -129,3 +129,34 @@ fn lists_that_data_lay_over_objects_are_cleaned_in_one_pass() {
     answer(&gate, "/mutate", &config_map(&format!(r#"{{"x": [{items}]}}"#)), &Deadline::never());
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
+
+#[test]
+fn macros_in_macros_take_space_and_time_that_can_be_had() {
+    let nested = |before: &str, inside: &str, behind: &str| {
+        format!("{}{inside}{} == [1]", before.repeat(60), behind.repeat(60))
+    };
+    for expression in [
+        nested("cel.bind(v, ", "[1]", ", v)"),
+        nested("cel.bind(v, [1], ", "v", ")"),
+        nested("[1].map(v, ", "1", ")"),
+        nested("[1].filter(v, ", "true", ".size() == 1)"),
+        nested("[1].exists_one(v, ", "true", ")"),
+        nested("[[1]].sortBy(v, ", "1", ".size())"),
+        nested("", "optional.of([1])", ".optMap(v, v)"),
+        nested("", "optional.of([1])", ".optFlatMap(v, optional.of(v))"),
+        nested("optional.of([1]).optMap(v, ", "v", ").value()"),
+        nested("{1: 1}.transformMap(k, v, ", "v", ")"),
+        nested("[", "1", "]"),
+        // Types in types.
+        format!(
+            "cel.bind(v0, 1, {}v29{}) == [1]",
+            (1..30).map(|n| format!("cel.bind(v{n}, {{v{0}: v{0}}}, ", n - 1)).collect::<String>(),
+            ")".repeat(29)
+        ),
+    ] {
+        let start = std::time::Instant::now();
+        let gate = super::any_gate(&validating_policy(&[], &expression));
+        answer(&gate, "/validate", &config_map(r#"{"y": "b"}"#), &Deadline::never());
+        assert!(start.elapsed().as_secs() < 20, "{:?}: {expression}", start.elapsed());
+    }
+}

@@ -132,7 +132,7 @@ fn run(corpus: &Corpus, random: &mut Random, sums: &mut Sums) {
     for _ in 0..REQUESTS {
         let original = corpus.object(&policy, random).clone();
         let mut object = original.clone();
-        for _ in 0..random.below(3) {
+        for _ in 0..random.below(4) {
             let donor = random.of(&corpus.objects);
             let changed = match random.below(4) {
                 0 => values::with_text(&object, &corpus.texts, random),

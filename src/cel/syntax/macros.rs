@@ -10,6 +10,9 @@ use super::parser::Parser;
 
 type Expanded = Result<Node, Issue>;
 
+/// Nodes that a macro copies at most; Kyverno and the API server have no bound.
+const MOST_COPIED: usize = 2048;
+
 /// A call without receiver; `open` is its parenthesis.
 pub fn function(parser: &mut Parser<'_>, open: Place, name: &str, args: Vec<Node>) -> Node {
     if name != "has" || args.len() != 1 {
@@ -389,6 +392,10 @@ fn optional(at: Place, target: Node, mut args: Args, macro_name: &str, wrap: boo
     let Some(name) = var.as_ident().cloned() else {
         return Err(Issue::new(var.at, format!("{macro_name}() variable name must be a simple identifier")));
     };
+    // It is copied: a chain of such calls doubles it with each.
+    if target.is_larger_than(MOST_COPIED) {
+        return Err(Issue::new(at, format!("{macro_name}() is called on an expression that is too large")));
+    }
     let value = Node::method(at, "value", target.clone(), Vec::new());
     let body = named(at, name, value, args.take());
     let some = if wrap { Node::call(at, "optional.of", vec![body]) } else { body };
