@@ -456,7 +456,8 @@ mod tests {
         }
         assert!(round(&rounds, &"{{a}}".repeat(3_000)).is_some());
         TEXTS.with_borrow(|texts| {
-            let weight: usize = texts.all.values().flat_map(|(_, t)| t.values()).map(|f| f.len() * QUERY_WEIGHT).sum();
+            let weight: usize =
+                texts.all.values().flat_map(|(_, t)| t.values()).map(|f| f.len() * QUERY_WEIGHT).sum();
             assert!(weight > 0 && weight <= MAX_WEIGHT, "{weight}");
         });
     }

@@ -122,7 +122,8 @@ impl Corpus {
         let mut named = Vec::new();
         policy.iter().for_each(|v| texts(v, &mut named));
         let named = named.iter().map(|text| text.rsplit('/').next().unwrap_or_default().to_lowercase());
-        let of_kind = |text: String| self.kinds.get(&text).or_else(|| self.kinds.get(text.strip_suffix('s')?));
+        let of_kind =
+            |text: String| self.kinds.get(&text).or_else(|| self.kinds.get(text.strip_suffix('s')?));
         let fitting: Vec<&Vec<usize>> = named.filter_map(of_kind).collect();
         if fitting.is_empty() || random.below(8) == 0 {
             return random.of(&self.objects);

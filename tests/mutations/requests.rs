@@ -23,7 +23,9 @@ pub fn body(object: &Value, old: &Value, operation: &str, random: &mut Random) -
         0 => r#","subResource":"status","requestSubResource":"status""#,
         1 => r#","subResource":"scale","requestKind":{"group":"autoscaling","version":"v1","kind":"Scale"}"#,
         2 => r#","subResource":"ephemeralcontainers""#,
-        3 => r#","dryRun":true,"options":{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","gracePeriodSeconds":-1}"#,
+        3 => {
+            r#","dryRun":true,"options":{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","gracePeriodSeconds":-1}"#
+        }
         4 => r#","object":{"kind":"Pod"}"#,
         5 => r#","requestResource":{"group":"","version":"","resource":""},"namespace":"unknown""#,
         _ => "",

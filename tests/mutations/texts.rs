@@ -160,7 +160,8 @@ pub fn changed(text: &str, others: &[String], random: &mut Random) -> String {
         8 => return format!("{text}{}{}", random.of(&BETWEEN), random.of(others)),
         9 => {
             if let Some(number) = all.iter_mut().find(|t| t.bytes().all(|b| b.is_ascii_digit())) {
-                *number = ["0", "-1", "9223372036854775807", "1e30", "00", "0.0000000001"][random.below(6)].into();
+                *number =
+                    ["0", "-1", "9223372036854775807", "1e30", "00", "0.0000000001"][random.below(6)].into();
             }
         }
         10 => all[at] = all[at].repeat(1 << random.below(12)),

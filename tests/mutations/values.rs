@@ -76,7 +76,8 @@ pub fn with_text(v: &Value, others: &[String], random: &mut Random) -> Value {
         return v.clone();
     }
     // Expressions and patterns rather than names and kinds.
-    let says_more = |at: usize| all[at].as_str().is_some_and(|s| s.contains([' ', '(', '{', '*', '=', '<', '>', '&']));
+    let says_more =
+        |at: usize| all[at].as_str().is_some_and(|s| s.contains([' ', '(', '{', '*', '=', '<', '>', '&']));
     let mut at = *random.of(&places);
     for _ in 0..4 {
         if !says_more(at) {
@@ -122,7 +123,9 @@ pub fn mutate(v: &Value, donor: &Value, random: &mut Random) -> Value {
         (6, old) => Some(Value::list(vec![old.clone(), part.clone()])),
         (7, Value::Map(m)) => {
             let key = Str::from(["*", "a*", "(a)", "metadata", "labels", ""][chosen % 6]);
-            Some(Value::Map(m.iter().map(|(k, v)| (k.clone(), v.clone())).chain([(key, part.clone())]).collect()))
+            Some(Value::Map(
+                m.iter().map(|(k, v)| (k.clone(), v.clone())).chain([(key, part.clone())]).collect(),
+            ))
         }
         (8, old @ (Value::Map(_) | Value::List(_))) => {
             // The same part inside of itself.
