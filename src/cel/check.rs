@@ -103,6 +103,9 @@ pub struct TypedFold {
     pub result: Typed,
 }
 
+/// Parts that a type may have: `{v: v}` has twice as many as `v`. Kyverno and the API server have no bound.
+const MOST_PARTS: usize = 1024;
+
 /// Checks an expression.
 ///
 /// # Errors
@@ -174,6 +177,7 @@ impl Checker<'_> {
             Kind::Struct { name, fields } => self.message(at, name, fields),
             Kind::Fold(fold) => self.fold(fold),
         };
+        let ty = if ty.is_larger_than(MOST_PARTS) { self.issue(at, "the type is too large") } else { ty };
         Typed { at, ty, kind }
     }
 

@@ -79,6 +79,22 @@ impl Type {
         matches!(self, Type::Dyn | Type::Error)
     }
 
+    /// Whether it is made of more types than this.
+    pub fn is_larger_than(&self, most: usize) -> bool {
+        fn fits(ty: &Type, left: &mut usize) -> bool {
+            let Some(fewer) = left.checked_sub(1) else { return false };
+            *left = fewer;
+            match ty {
+                Type::List(inner) | Type::Type(Some(inner)) => fits(inner, left),
+                Type::Map(key, value) => fits(key, left) && fits(value, left),
+                Type::Opaque(_, params) => params.iter().all(|p| fits(p, left)),
+                _ => true,
+            }
+        }
+        let mut left = most;
+        !fits(self, &mut left)
+    }
+
     /// The types that it is made of.
     pub fn parameters(&self) -> Vec<&Type> {
         match self {

@@ -127,10 +127,12 @@ fn compile(pattern: &str) -> Result<Compiled, String> {
     let translated = translate(pattern, Dialect::Perl)?;
     let mut builder = RegexBuilder::new(&translated.pattern);
     builder.nest_limit(NEST_LIMIT);
-    let small = builder.size_limit(SMALL).dfa_size_limit(SMALL).build();
-    let large = small.is_err();
+    // Long ones take more memory than their length: these are not tried twice.
+    let short = translated.pattern.len() <= SMALL / 16;
+    let small = short.then(|| builder.size_limit(SMALL).dfa_size_limit(SMALL).build().ok()).flatten();
+    let large = small.is_none();
     let regex = small
-        .or_else(|_| builder.size_limit(SIZE_LIMIT).dfa_size_limit(LARGE_DFA).build())
+        .map_or_else(|| builder.size_limit(SIZE_LIMIT).dfa_size_limit(LARGE_DFA).build(), Ok)
         .map_err(|_| format!("error parsing regexp: expression too large: `{pattern}`"))?;
     Ok(Compiled { regex, names: translated.names, large })
 }

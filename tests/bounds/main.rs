@@ -7,6 +7,9 @@ mod deadline;
 mod depth;
 mod functions;
 mod sizes;
+#[allow(dead_code)]
+#[path = "../mutations/usage.rs"]
+mod usage;
 mod variables;
 
 use std::sync::Arc;

@@ -125,9 +125,9 @@ fn lists_that_data_lay_over_objects_are_cleaned_in_one_pass() {
     let rest = "mutate: {patchStrategicMerge: {data: {z: \"{{ request.object.data.x }}\"}}}";
     let items = vec!["1"; 100_000].join(",");
     let gate = gate(&cluster_policy("Fail", rest));
-    let start = std::time::Instant::now();
+    let start = super::usage::Clock::thread();
     answer(&gate, "/mutate", &config_map(&format!(r#"{{"x": [{items}]}}"#)), &Deadline::never());
-    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -157,6 +157,6 @@ fn macros_in_macros_take_space_and_time_that_can_be_had() {
         let start = std::time::Instant::now();
         let gate = super::any_gate(&validating_policy(&[], &expression));
         answer(&gate, "/validate", &config_map(r#"{"y": "b"}"#), &Deadline::never());
-        assert!(start.elapsed().as_secs() < 20, "{:?}: {expression}", start.elapsed());
+        assert!(start.elapsed().as_secs() < 60, "{:?}: {expression}", start.elapsed());
     }
 }

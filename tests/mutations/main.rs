@@ -74,7 +74,7 @@ struct Sums {
 impl Sums {
     /// Does something in time.
     fn timed<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
-        let clock = Clock::start();
+        let clock = Clock::program();
         let result = work();
         let took = clock.elapsed();
         self.longest = self.longest.max(took);
