@@ -218,6 +218,17 @@ impl Link {
         self.signed_with(&issuer.key)
     }
 
+    /// Whether its signature is RSA with PSS padding, which is not verified here.
+    pub fn has_pss_signature(&self) -> bool {
+        self.algorithm == "1.2.840.113549.1.1.10"
+    }
+
+    /// Whether another certificate issued this one, as far as its signature can be verified here.
+    pub fn may_be_from(&self, issuer: &Link) -> bool {
+        self.issuer_name == issuer.subject_name
+            && (self.has_pss_signature() || self.issued_by(issuer).is_ok())
+    }
+
     fn is_own_issuer(&self) -> bool {
         self.issuer_name == self.subject_name && self.issued_by(self).is_ok()
     }
