@@ -22,6 +22,7 @@ pub mod log;
 pub mod notary;
 pub mod options;
 mod path;
+mod print;
 mod records;
 mod sct;
 mod timestamp;

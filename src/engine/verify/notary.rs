@@ -13,10 +13,11 @@ use crate::value::Value;
 use crate::value::quote::quote;
 use crate::value::time::Time;
 
-use super::chain::{self, Leaf, Link, mail_date};
+use super::chain::{self, Leaf, Link};
 use super::cose;
 use super::cosign::Refused;
 use super::jws;
+use super::print::mail_date;
 use super::timestamp::TsaRoots;
 
 /// The type of artifacts that are signatures.

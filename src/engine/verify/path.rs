@@ -120,7 +120,7 @@ pub fn find(
     let seconds = u64::try_from(at.unix_nanos().div_euclid(1_000_000_000)).map_err(|_| Error::BadDerTime)?;
     let time = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
     let ders = |all: &[&[u8]]| all.iter().map(|der| CertificateDer::from(der.to_vec())).collect::<Vec<_>>();
-    let (roots, intermediates) = (ders(roots), ders(intermediates));
+    let (intermediates, roots) = (issued(intermediates, roots)?, ders(roots));
     let (roots, anchors): (Vec<&CertificateDer<'_>>, Vec<TrustAnchor<'_>>) =
         roots.iter().filter_map(|der| Some((der, anchor_from_trusted_cert(der).ok()?))).unzip();
     let algorithms: Vec<&dyn SignatureVerificationAlgorithm> = webpki::ALL_VERIFICATION_ALGS
@@ -147,6 +147,29 @@ pub fn find(
     let path = found.into_inner();
     // `webpki` has not returned a path that was not held to the rules.
     if path.is_empty() { Err(Error::UnknownIssuer) } else { Ok(path) }
+}
+
+/// The most intermediates that are looked at, and of these the most whose signatures only `webpki` verifies.
+const MOST: usize = 50;
+const MOST_UNVERIFIED: usize = 4;
+
+/// The intermediates that a root, or one of them that a root issued, has signed. Others are part of no path, and many
+/// of one name would make the search for one long.
+fn issued(intermediates: &[&[u8]], roots: &[&[u8]]) -> Result<Vec<CertificateDer<'static>>, Error> {
+    if intermediates.len() > MOST {
+        return Err(Error::MaximumPathBuildCallsExceeded);
+    }
+    let links = |all: &[&[u8]]| all.iter().filter_map(|der| Link::of_der(der).ok()).collect::<Vec<_>>();
+    let (mut issuers, mut others) = (links(roots), links(intermediates));
+    let (mut found, mut unverified) = (Vec::new(), 0);
+    while !issuers.is_empty() {
+        let is_next = |link: &Link| issuers.iter().any(|issuer| link.may_be_from(issuer));
+        let (next, rest): (Vec<Link>, Vec<Link>) = others.into_iter().partition(is_next);
+        unverified += next.iter().filter(|link| link.has_pss_signature()).count();
+        found.extend(next.iter().map(|link| CertificateDer::from(link.der.clone())));
+        (issuers, others) = (next, rest);
+    }
+    if unverified > MOST_UNVERIFIED { Err(Error::MaximumPathBuildCallsExceeded) } else { Ok(found) }
 }
 
 /// What roots and issuers are held to beyond the checks of `webpki`.

@@ -237,6 +237,35 @@ fn renewed_and_cross_signed_authorities_are_tried_in_turn() {
 }
 
 #[test]
+fn many_authorities_of_one_name_do_not_make_the_search_long() {
+    let top = root(ca("root"));
+    // Any of them may be the issuer of any other by its name, in very many orders.
+    let crowd: Vec<Party> = (0..40).map(|_| root(ca("same"))).collect();
+    let leaf = root(ca("same")).issue(signer("leaf"));
+    let links: Vec<&[u8]> = crowd.iter().map(|party| &*party.der).collect();
+    let found = find(&leaf.link(), &links, &[&top.der], Purpose::CodeSigning, &now());
+    assert_eq!(found.map(|path| path.len()), Err(webpki::Error::UnknownIssuer));
+    // The one that the root issued is found among them.
+    let own = top.issue(ca("same"));
+    let leaf = own.issue(signer("leaf"));
+    let links: Vec<&[u8]> = links.into_iter().chain([&*own.der]).collect();
+    let found = find(&leaf.link(), &links, &[&top.der], Purpose::CodeSigning, &now());
+    assert_eq!(found.map(|path| path.len()), Ok(3));
+    let links = links.repeat(2);
+    assert!(find(&leaf.link(), &links, &[&top.der], Purpose::CodeSigning, &now()).is_err());
+}
+
+#[test]
+fn authorities_sign_with_pss_padding_too() {
+    let ders = pem_blocks(include_str!("../samples/pss.pem"), "CERTIFICATE");
+    let at = Time::from_unix(2_000_000_000);
+    let path = raw(&ders[0], &ders[1..2], &ders[2..], Purpose::CodeSigning, &at);
+    assert_eq!(path, Ok(3));
+    let path = raw(&ders[0], &vec![ders[1].clone(); 5], &ders[2..], Purpose::CodeSigning, &at);
+    assert_eq!(path, refused(UNKNOWN));
+}
+
+#[test]
 fn a_leaf_that_is_itself_trusted_is_held_to_the_same_rules() {
     let own = |change: fn(&mut CertificateParams)| {
         let own = root(with(signer("own"), change));
