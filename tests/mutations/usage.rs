@@ -1,4 +1,5 @@
 //! What a run takes: time of processors, and memory.
+#![allow(dead_code, reason = "two test programs use a part of it each")]
 
 use std::time::{Duration, Instant};
 
