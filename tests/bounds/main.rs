@@ -7,7 +7,6 @@ mod deadline;
 mod depth;
 mod functions;
 mod sizes;
-#[allow(dead_code)]
 #[path = "../mutations/usage.rs"]
 mod usage;
 mod variables;
