@@ -102,6 +102,9 @@ impl Link {
         // The reader takes more than Go does.
         check_certificate(der)?;
         let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
+        if parsed.signature_value.unused_bits != 0 {
+            return Err("x509: malformed signature".into());
+        }
         let key = PublicKey::of_der(parsed.public_key().raw);
         // A key of an unknown kind verifies nothing; a malformed one of a known kind makes the certificate unreadable.
         if let Err(why) = key
