@@ -13,6 +13,7 @@ mod corpus;
 mod random;
 mod requests;
 mod texts;
+#[allow(dead_code)]
 mod usage;
 mod values;
 
