@@ -13,7 +13,6 @@ mod corpus;
 mod random;
 mod requests;
 mod texts;
-#[allow(dead_code)]
 mod usage;
 mod values;
 
