@@ -8,8 +8,9 @@
 use std::borrow::Cow;
 
 use crate::ir::matcher::{Filter, KindPattern};
+use crate::ir::reach::{self, Reach};
 use crate::ir::rule::Body;
-use crate::ir::{Matcher, Policy, Rule, reach};
+use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
 use crate::matching::filter::kind_accepts;
 
@@ -48,7 +49,7 @@ impl Offers {
 }
 
 /// Whether it is met, what it is, which policies have it, and what to give.
-type Need = (bool, &'static str, fn(&Policy) -> bool, &'static str);
+type Need = (bool, &'static str, fn(&Policy, &Reach) -> bool, &'static str);
 
 const CLUSTER: &str = "--data or --cluster";
 
@@ -56,21 +57,28 @@ const CLUSTER: &str = "--data or --cluster";
 const NAMED: usize = 5;
 
 /// A line for each thing that policies need and the server does not offer.
-pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy> + Clone, offers: Offers) -> Vec<String> {
+pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy>, offers: Offers) -> Vec<String> {
+    let policies: Vec<(&Policy, Reach)> = policies.map(|p| (p, reach::of_policy(p))).collect();
     let needs: [Need; 7] = [
-        (offers.namespaces, "rules match by the labels of namespaces", by_namespace_labels, CLUSTER),
-        (offers.namespaces, "expressions of rules read namespaces", reads_namespaces, CLUSTER),
-        (offers.roles, "rules match by roles", by_roles, CLUSTER),
-        (offers.params, "rules have parameters", |p| reach::of_policy(p).params, CLUSTER),
-        (offers.config_maps, "rules read ConfigMaps", |p| reach::of_policy(p).config_maps, CLUSTER),
-        (offers.objects, "rules ask the Kubernetes API", |p| reach::of_policy(p).cluster, CLUSTER),
-        (offers.registry, "rules ask registries of images", |p| reach::of_policy(p).registry, "--registry"),
+        (
+            offers.namespaces,
+            "rules match by the labels of namespaces",
+            |p, _| by_namespace_labels(p),
+            CLUSTER,
+        ),
+        (offers.namespaces, "expressions of rules read namespaces", |p, _| reads_namespaces(p), CLUSTER),
+        (offers.roles, "rules match by roles", |p, _| by_roles(p), CLUSTER),
+        (offers.params, "rules have parameters", |_, r| r.params, CLUSTER),
+        (offers.config_maps, "rules read ConfigMaps", |_, r| r.config_maps, CLUSTER),
+        (offers.objects, "rules ask the Kubernetes API", |_, r| r.cluster, CLUSTER),
+        (offers.registry, "rules ask registries of images", |_, r| r.registry, "--registry"),
     ];
     let line = |(offered, what, needed, give): Need| {
         if offered {
             return None;
         }
-        let found: Vec<String> = policies.clone().filter(|p| needed(p)).map(Policy::key).collect();
+        let found: Vec<String> =
+            policies.iter().filter(|(p, reach)| needed(p, reach)).map(|(p, _)| p.key()).collect();
         let more =
             if found.len() > NAMED { format!(" and {} more", found.len() - NAMED) } else { String::new() };
         let named: Vec<&str> = found.iter().take(NAMED).map(|name| &**name).collect();
