@@ -123,13 +123,22 @@ class Server:
             open(os.path.join(policies, name), "w").write(text)
         data = os.path.join(self.dir, "data.yaml")
         open(data, "w").write("\n---\n".join(json.dumps(o) for o in objects))
+        # Another program can take a free port before the server does: it ends then, and is started on other ports.
+        if not any(self.start(program, policies, data) for _ in range(5)):
+            raise RuntimeError(f"{program} serve does not start with the policies in {policies}")
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def start(self, program, policies, data):
+        """Whether the server runs."""
         self.port, self.health = free_port(), free_port()
         self.process = subprocess.Popen([program, "serve", "--policies", policies, "--data", data, "--plain-http", "--listen", f"127.0.0.1:{self.port}",
                                          "--metrics-listen", f"127.0.0.1:{self.health}", "--log-level", "error"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(600):
-            try: self.get("/livez"); break
+        deadline = time.monotonic() + 30
+        while self.process.poll() is None and time.monotonic() < deadline:
+            try: self.get("/livez"); return True
             except OSError: time.sleep(0.05)
-        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        self.process.kill(); self.process.wait()
+        return False
 
     def get(self, path):
         c = http.client.HTTPConnection("127.0.0.1", self.health, timeout=20); c.request("GET", path)

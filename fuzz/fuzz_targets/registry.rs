@@ -67,7 +67,7 @@ static TRUSTED: LazyLock<Vec<Trust>> = LazyLock::new(|| {
 
 static STORE: LazyLock<Store> = LazyLock::new(|| {
     let store = Store::read(include_str!("../keys/root.pem")).expect("certificates");
-    store.with_towers(include_str!("../keys/root.pem")).expect("roots")
+    store.with_tsa(include_str!("../keys/root.pem")).expect("roots")
 });
 
 fuzz_target!(|text: &str| {
