@@ -14,6 +14,7 @@ use crate::api::admission::{check, defaulted};
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
+use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::review::{Exemption, Proxy};
 use crate::ir::{Exception, Policy};
@@ -246,7 +247,7 @@ impl Policies {
     pub fn bind(&mut self, params: Vec<Value>) {
         let params: Arc<[Value]> = params.into();
         for loaded in &mut self.policies {
-            if let Some(policy) = loaded.policy.as_mut().filter(|p| p.is_admission()) {
+            if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
                 *policy = Arc::new(lower::admission::offline::bind(policy, &self.bindings, &params));
             }
         }

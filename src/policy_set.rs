@@ -11,6 +11,7 @@ use crate::engine::review::Exemptions;
 use crate::engine::run::{self, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::functions;
+use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::review::Exemption;
 use crate::ir::{Exception, Policy};
@@ -75,10 +76,10 @@ pub struct PolicySet {
 impl PolicySet {
     /// A set of lowered policies and exceptions, in the order in which they count.
     ///
-    /// Policies whose one rule is a review come after all others.
+    /// They are evaluated phase by phase, in each in the order given.
     pub fn new(mut policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
-        policies.sort_by_key(|p| p.rank());
-        let asked = policies.iter().take_while(|p| p.answers_requests());
+        policies.sort_by_key(|p| p.stage);
+        let asked = policies.iter().take_while(|p| p.stage.evaluates_resources());
         let index = Index::new(asked.map(AsRef::as_ref));
         let phases = phases::Phases::of(&policies);
         PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases }
@@ -99,7 +100,7 @@ impl PolicySet {
         }
         if let Some(cleanup) = loaded.cleanups.first() {
             let policy = &cleanup.policy;
-            return Err(fail(&policy.name, format!("{} is not supported", policy.kind)));
+            return Err(fail(&policy.name, format!("{} is not supported", policy.api.kind)));
         }
         for p in &loaded.policies {
             if let Some(why) = p.refused.as_ref().or(p.uncompiled.as_ref()) {
@@ -318,7 +319,7 @@ impl Engine {
     /// Evaluates the policies that look at payloads on data that is no request.
     pub fn evaluate_payload(&self, request: &Request) -> Outcome {
         let mut outcome = Outcome::default();
-        for policy in self.set.policies.iter().filter(|p| p.looks_at_payloads()) {
+        for policy in self.set.policies.iter().filter(|p| p.stage == Stage::Payloads) {
             let rules = self.run(policy, policy.rules.iter().map(AsRef::as_ref), request);
             if !rules.is_empty() {
                 outcome.policies.push(PolicyOutcome::of(policy, rules));

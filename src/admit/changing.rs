@@ -5,6 +5,7 @@
 
 use crate::engine::admission::{Review, mutate};
 use crate::engine::{RuleOutcome, Status, action};
+use crate::ir::facts::ActionModel;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
 use crate::patch::Operation;
@@ -39,7 +40,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         policies: &|p| gate.selects(p, route, &request.target),
         rules: &|_, _| true,
         goes_on: &|| !deadline.is_over(),
-        stops: &|p, rules| !p.is_review() && refuses(p, rules, &request.target),
+        stops: &|p, rules| p.actions.is_per_rule() && refuses(p, rules, &request.target),
         name: None,
     };
     let done = deadline.within(|| gate.engine().changes(&request, &limits));
@@ -86,15 +87,18 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
 /// Whether changes that failed refuse the request.
 fn refuses(policy: &Policy, rules: &[RuleOutcome], target: &crate::matching::Target) -> bool {
     let verifies = rules.iter().any(|r| r.kind == crate::ir::rule::RuleKind::ImageVerification);
-    if verifies { action::blocks(policy, rules, target, true) } else { policy.fail_closed }
+    if verifies { action::blocks(policy, rules, target, true) } else { policy.failure_policy.is_fail() }
 }
 
 /// What changes by expressions that failed say, where they count.
 fn errors_of_reviews(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<String> {
-    let failed = policies.iter().filter(|p| p.policy.is_review() && p.policy.fail_closed).flat_map(|p| {
-        let errors = p.rules.iter().filter(|r| r.status == Status::Error);
-        errors.map(|r| format!("Policy {}: {}", p.policy.name, r.message))
-    });
+    let failed = policies
+        .iter()
+        .filter(|p| !p.policy.actions.is_per_rule() && p.policy.failure_policy.is_fail())
+        .flat_map(|p| {
+            let errors = p.rules.iter().filter(|r| r.status == Status::Error);
+            errors.map(|r| format!("Policy {}: {}", p.policy.name, r.message))
+        });
     let told: Vec<String> = failed.collect();
     let Subject { kind, namespace, name } = Subject::of(incoming);
     (!told.is_empty())
@@ -104,14 +108,14 @@ fn errors_of_reviews(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<
 fn warnings(of: &PolicyOutcome) -> Vec<String> {
     let policy = &of.policy;
     let told = |r: &&RuleOutcome| match r.status {
-        Status::Fail | Status::Error => !policy.is_review(),
+        Status::Fail | Status::Error => policy.actions.is_per_rule(),
         Status::Warn => true,
-        Status::Pass => !policy.is_review() && policy.follows.warns && !of.incoming,
+        Status::Pass => policy.actions == ActionModel::FailureActions { warn: true } && !of.incoming,
         Status::Skip => false,
     };
     let told = of.rules.iter().filter(told);
-    match policy.is_review() {
-        true => told.map(|r| r.message.to_string()).collect(),
-        false => told.map(|r| denial::warning(policy, r)).collect(),
+    match policy.actions.is_per_rule() {
+        true => told.map(|r| denial::warning(policy, r)).collect(),
+        false => told.map(|r| r.message.to_string()).collect(),
     }
 }

@@ -13,6 +13,7 @@ use crate::engine::{Profile, Request};
 use crate::functions::Context;
 use crate::ir::Policy;
 use crate::ir::admission::OnFailure;
+use crate::ir::facts::Stage;
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::lower::admission as lower;
 use crate::matching::Target;
@@ -96,7 +97,7 @@ impl Deadline {
 
     /// What follows for policies that there was no time for.
     pub(super) fn refusal(&self, left: &[Arc<Policy>]) -> Option<Refusal> {
-        out_of_time(left.iter().filter(|p| p.fail_closed).map(|p| &*p.name))
+        out_of_time(left.iter().filter(|p| p.failure_policy.is_fail()).map(|p| &*p.name))
     }
 }
 
@@ -141,7 +142,7 @@ impl Decision {
 /// The order of policies: by kind of policy, then by namespace and name.
 fn sorted(mut policies: Vec<Arc<Policy>>) -> Vec<Arc<Policy>> {
     policies.sort_by(|a, b| {
-        (a.rank(), a.namespace.as_deref(), &a.name).cmp(&(b.rank(), b.namespace.as_deref(), &b.name))
+        (a.stage, a.namespace.as_deref(), &a.name).cmp(&(b.stage, b.namespace.as_deref(), &b.name))
     });
     policies
 }
@@ -172,7 +173,7 @@ impl Gate {
         let policies = sorted(usable.filter_map(|p| p.policy.clone()).collect());
         let mut known: HashMap<Str, HashSet<Str>> = HashMap::new();
         for policy in &policies {
-            known.entry(policy.kind.clone()).or_default().insert(policy.name.clone());
+            known.entry(policy.api.kind.clone()).or_default().insert(policy.name.clone());
         }
         let selecting = policies.iter().filter(|p| needs::selects_namespaces(p)).cloned().collect();
         let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
@@ -312,7 +313,7 @@ impl Gate {
 
     /// Whether a policy is asked at admission at all; those of Kubernetes have a way of their own.
     pub(super) fn serves(&self, policy: &Policy) -> bool {
-        policy.admission && !policy.is_admission() && !policy.looks_at_payloads()
+        policy.admission && !matches!(policy.stage, Stage::ApiServer | Stage::Payloads)
     }
 
     pub(super) fn request(&self, incoming: &Incoming) -> Result<Request, String> {
@@ -385,7 +386,7 @@ impl Gate {
             return denied;
         }
         let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
-        let closed = asked.filter(|p| p.fail_closed).map(|p| &*p.name);
+        let closed = asked.filter(|p| p.failure_policy.is_fail()).map(|p| &*p.name);
         let chain = match route.phase {
             Phase::Validate => &self.asking,
             Phase::Mutate => &self.changing,

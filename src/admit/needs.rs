@@ -148,8 +148,12 @@ pub(super) fn is_found_for(policy: &Policy, target: &Target) -> bool {
     };
     let fits = |k: &KindPattern| k.kind.matches(&target.kind) && found(k);
     let reaches = |f: &Filter| f.kinds.is_empty() || f.kinds.iter().any(fits);
-    policy.is_review()
-        || policy.rules_for(&target.kind).iter().any(|rule| rule.when.filters().iter().any(reaches))
+    let is_for = |when: &Matcher| match when {
+        // Constraints name subresources themselves.
+        Matcher::Constraints(_) => true,
+        filters => filters.filters().iter().any(reaches),
+    };
+    policy.rules_for(&target.kind).iter().any(|rule| is_for(&rule.when))
 }
 
 /// Whether a kind selector names resources, and not subresources alone: `Pod` and `*/*` do, `Pod/*` does not.
@@ -183,10 +187,11 @@ pub(super) fn awaiting_namespace<'g>(
         return None;
     }
     let awaits = |p: &&Policy| {
-        !p.is_review()
-            && gate.serves(p)
+        gate.serves(p)
             && route.asks(p)
-            && p.rules_for(&target.kind).iter().any(|r| is_for_kind(r, target) && counts(p, r))
+            && p.rules_for(&target.kind)
+                .iter()
+                .any(|r| !matches!(r.when, Matcher::Constraints(_)) && is_for_kind(r, target) && counts(p, r))
     };
     gate.selecting_namespaces().iter().map(AsRef::as_ref).find(awaits)
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::ir::Policy;
-use crate::ir::policy::KYVERNO;
+use crate::ir::facts::Stage;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,10 +146,10 @@ impl Route {
     pub fn asks(&self, policy: &Policy) -> bool {
         let kind = match &self.kinds {
             Kinds::All => true,
-            Kinds::Own => policy.rank() == KYVERNO,
-            Kinds::Named(kind) => *kind == &*policy.kind,
+            Kinds::Own => policy.stage == Stage::Rules,
+            Kinds::Named(kind) => *kind == &*policy.api.kind,
         };
-        kind && self.fails.is_none_or(|fails| fails == policy.fail_closed)
+        kind && self.fails.is_none_or(|fails| fails == policy.failure_policy.is_fail())
             && self.names.as_ref().is_none_or(|names| names.iter().any(|n| **n == *policy.name))
             && (self.single().is_none() || self.namespace.as_deref() == policy.namespace.as_deref())
     }

@@ -21,10 +21,11 @@ use super::route::Route;
 
 /// Whether the answer waits for a rule.
 fn is_awaited(policy: &Policy, rule: &Rule, target: &Target) -> bool {
-    match policy.is_review() {
-        true => policy.follows.denies || policy.follows.warns,
-        false => policy.follows.warns || action::is_enforced(policy, rule, target),
-    }
+    policy.actions.warns()
+        || match policy.actions.is_per_rule() {
+            true => action::is_enforced(policy, rule, target),
+            false => policy.actions.denies(),
+        }
 }
 
 /// What the verdicts of all policies that a path asks make of a request.
@@ -52,17 +53,17 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let mut reasons: Vec<String> = Vec::new();
     let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
     let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
-        !policy.is_review() && rules.iter().any(|r| action::denies(policy, r, target))
+        policy.actions.is_per_rule() && rules.iter().any(|r| action::denies(policy, r, target))
     };
     if results().any(|r| blocked(&r)) {
         // Policies that only warn are not told of.
-        let told = results().filter(|(p, _)| !p.is_review());
+        let told = results().filter(|(p, _)| p.actions.is_per_rule());
         let enforced = |p: &Policy, r: &RuleOutcome| action::is_blocking(p, r, target);
         reasons.push(denial::block(&Subject::of(incoming), told, enforced));
     }
     let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
     let of_reviews: Vec<String> = results()
-        .filter(|(p, _)| p.is_review() && p.follows.denies)
+        .filter(|(p, _)| p.actions.denies())
         .flat_map(|(p, rules)| rules.iter().filter(violated).map(move |r| denial::verdict(p, r)))
         .collect();
     reasons.extend((!of_reviews.is_empty()).then(|| of_reviews.join("; ")));
@@ -77,7 +78,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         answer.annotations = told.annotations;
     }
     // A client whose request is refused gets the warnings of CEL policies, and not those of rules.
-    let warns = |p: &Policy| refusal.is_none() || p.is_review();
+    let warns = |p: &Policy| refusal.is_none() || !p.actions.is_per_rule();
     let mut warnings: Vec<String> =
         results().filter(|(p, _)| warns(p)).flat_map(|(p, rules)| warnings(p, rules)).collect();
     warnings.append(&mut answer.warnings);
@@ -88,10 +89,10 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
 
 fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
     let told = rules.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error | Status::Warn));
-    match policy.is_review() {
-        true if policy.follows.warns => told.map(|r| denial::verdict(policy, r)).collect(),
-        true => Vec::new(),
-        false => told.map(|r| denial::warning(policy, r)).collect(),
+    match policy.actions.is_per_rule() {
+        true => told.map(|r| denial::warning(policy, r)).collect(),
+        false if policy.actions.warns() => told.map(|r| denial::verdict(policy, r)).collect(),
+        false => Vec::new(),
     }
 }
 

@@ -72,7 +72,9 @@ fn policies(arguments: &[String]) -> Result<Policies, String> {
         all.extend(load::argument(&loaded.sources));
     }
     told.extend(all.problems.iter().map(ToString::to_string));
-    told.extend(all.cleanups.iter().map(|c| format!("{} `{}` has no rules", c.policy.kind, c.policy.key())));
+    told.extend(
+        all.cleanups.iter().map(|c| format!("{} `{}` has no rules", c.policy.api.kind, c.policy.key())),
+    );
     if all.policies.is_empty() {
         let causes: String = told.iter().map(|t| format!("\n  {t}")).collect();
         return Err(format!("no policy found in {}{causes}", arguments.join(", ")));

@@ -22,6 +22,7 @@ use crate::engine::{Profile, Request, RuleOutcome};
 use crate::functions::world::World;
 use crate::inputs::values::Values;
 use crate::ir::Policy;
+use crate::ir::facts::{ActionModel, Stage};
 use crate::ir::rule::RuleKind;
 use crate::kubernetes::{Kinds, Types};
 use crate::load;
@@ -269,7 +270,7 @@ fn shown<'o>(
     facts: &BTreeMap<String, PolicyFacts>,
 ) -> Results {
     let mut results = Results::new();
-    for (policy, r) in all.filter(|(p, r)| r.kind != RuleKind::Generation && !p.deletes()) {
+    for (policy, r) in all.filter(|(p, r)| r.kind != RuleKind::Generation && p.stage != Stage::Schedule) {
         let Some(facts) = facts.get(&policy.key()) else { continue };
         let status = shown_status(r.status, facts, false).name().to_string();
         results.insert((policy.key(), r.rule.to_string()), (status, shown_message(r).to_string()));
@@ -373,11 +374,11 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
         for ((_, rule), (status, message)) in
             own.filter(|(_, (status, _))| !matches!(&**status, "pass" | "skip"))
         {
-            if policy.is_review() {
+            if matches!(policy.actions, ActionModel::ValidationActions { .. }) {
                 let how = if status == "error" { "error" } else { "failed" };
                 let text = format!("Policy {} {how}: {message}", policy.name);
-                warnings += usize::from(policy.follows.warns);
-                told.extend(policy.follows.denies.then_some(text));
+                warnings += usize::from(policy.actions.warns());
+                told.extend(policy.actions.denies().then_some(text));
                 continue;
             }
             let of_kind = policy.rules_for(&target.kind);
@@ -386,9 +387,9 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
             if !written.is_none_or(|r| r.kind == RuleKind::Validation) {
                 continue;
             }
-            warnings += usize::from(policy.follows.warns || action);
+            warnings += usize::from(policy.actions.warns() || action);
             if action {
-                blocks |= status != "error" || policy.fail_closed;
+                blocks |= status != "error" || policy.failure_policy.is_fail();
                 rules.insert(rule.as_str(), Value::from(&**message));
             }
         }

@@ -82,7 +82,7 @@ pub fn denies(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
             let of_policy = |o: &ActionOverride| o.selector.is_none() && override_fits(o, target);
             enforces(resolved(policy, rule, target, of_policy))
         }
-        Status::Error => policy.fail_closed && is_blocking(policy, result, target),
+        Status::Error => policy.failure_policy.is_fail() && is_blocking(policy, result, target),
         _ => false,
     }
 }
@@ -125,7 +125,7 @@ pub fn of_result<'p>(policy: &'p Policy, result: &RuleOutcome, target: &Target) 
 pub fn blocks(policy: &Policy, results: &[RuleOutcome], target: &Target, errors_count: bool) -> bool {
     results.iter().any(|r| match r.status {
         Status::Fail => enforces(of_result(policy, r, target)),
-        Status::Error => errors_count && policy.fail_closed,
+        Status::Error => errors_count && policy.failure_policy.is_fail(),
         _ => false,
     })
 }

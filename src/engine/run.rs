@@ -1,5 +1,6 @@
 //! Evaluating a policy: its rules in order, for one request.
 
+use crate::ir::facts::NamespaceScope;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
@@ -132,19 +133,18 @@ pub(super) fn undecided(rule: &Rule, text: Str) -> RuleOutcome {
     RuleOutcome::new(&rule.name, rule.kind, Status::Error, text)
 }
 
-/// A namespaced policy sees only objects of its own namespace.
+/// Whether the policy applies to the namespace of the request.
 fn namespace_fits(policy: &Policy, request: &Request, profile: Profile) -> bool {
-    let Some(own) = &policy.namespace else { return true };
-    let own = if own.is_empty() { "default" } else { own };
-    if policy.is_review() {
-        return profile.namespaced_policies_apply_everywhere
-            || policy.looks_at_payloads()
-            || *own == *request.target.namespace;
+    match &policy.scope {
+        NamespaceScope::All => true,
+        NamespaceScope::Requests(own) => {
+            profile.namespaced_policies_apply_everywhere || *own == request.target.namespace
+        }
+        NamespaceScope::Objects(own) => [&request.object, &request.old_object]
+            .into_iter()
+            .filter(|o| !o.is_null())
+            .all(|o| o.text_at(&["metadata", "namespace"]) == &**own),
     }
-    [&request.object, &request.old_object]
-        .into_iter()
-        .filter(|o| !o.is_null())
-        .all(|o| o.text_at(&["metadata", "namespace"]) == own)
 }
 
 /// Whether a rule matches the request.

@@ -14,6 +14,7 @@ pub mod condition;
 pub mod constraints;
 pub mod expr;
 pub mod expressions;
+pub mod facts;
 pub mod generate;
 pub mod guard;
 pub mod images;

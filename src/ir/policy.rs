@@ -1,11 +1,12 @@
 //! Policies: rules and what they have in common.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::value::{Str, Value};
 
 use super::expressions::Source;
-use super::review::{Deed, View};
+use super::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
+use super::review::Deed;
 use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
@@ -13,8 +14,8 @@ use crate::value::wildcard::Wildcard;
 /// A policy, lowered.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Kind of the policy object, for reports.
-    pub kind: Str,
+    /// The API that it was written for, for reports.
+    pub api: Api,
     /// Its name.
     pub name: Str,
     /// Its namespace; `None` for cluster-wide policies.
@@ -33,10 +34,16 @@ pub struct Policy {
     pub action: Str,
     /// Overrides of that action by namespace.
     pub overrides: Box<[ActionOverride]>,
-    /// A rule that ends in an error blocks the request.
-    pub fail_closed: bool,
-    /// What else follows when a request comes in.
-    pub follows: Follows,
+    /// What follows when it cannot be evaluated.
+    pub failure_policy: FailurePolicy,
+    /// What decides about the consequences of violations.
+    pub actions: ActionModel,
+    /// On what it is evaluated, and when.
+    pub stage: Stage,
+    /// Which namespaces it applies to.
+    pub scope: NamespaceScope,
+    /// How reports name its results.
+    pub report: Report,
     /// What must be true of a request, else no rule is asked.
     pub admit: Box<[Source]>,
     /// Rules for kinds that have none of their own in `by_kind`.
@@ -47,38 +54,7 @@ pub struct Policy {
     pub rule_count: usize,
     /// Names of all rules, generated ones included.
     pub rule_names: Box<[Str]>,
-    /// What [`Policy::rank`] found; a run asks every policy for it.
-    pub known_rank: OnceLock<u8>,
 }
-
-/// What follows from the results of a policy when a request comes in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Follows {
-    /// A violation of a policy without failure actions refuses the request.
-    pub denies: bool,
-    /// A violation that does not refuse the request warns its client.
-    pub warns: bool,
-}
-
-impl Follows {
-    /// Of a policy whose rules have failure actions: whether they warn.
-    pub fn of_actions(warns: bool) -> Follows {
-        Follows { denies: false, warns }
-    }
-}
-
-/// The rank of Kyverno's policies with rules.
-pub const KYVERNO: u8 = 0;
-/// The rank of policies with reviews that are none of the others.
-const REVIEW: u8 = 1;
-/// The rank of policies that look at payloads.
-const PAYLOAD: u8 = 2;
-/// The rank of Kubernetes' own policies.
-const KUBERNETES: u8 = 3;
-/// The rank of policies that say what is to be deleted.
-const DELETION: u8 = 5;
-/// The rank of policies on check requests of proxies.
-const CHECK: u8 = 4;
 
 impl Policy {
     /// `name` or `namespace/name`.
@@ -91,59 +67,12 @@ impl Policy {
 
     /// What tells it from all others: kind, namespace and name.
     pub fn id(&self) -> String {
-        format!("{} {}", self.kind, self.key())
+        format!("{} {}", self.api.kind, self.key())
     }
 
-    /// Whether its rules are reviews.
-    pub fn is_review(&self) -> bool {
-        matches!(self.rank(), REVIEW | PAYLOAD | CHECK | DELETION)
-    }
-
-    /// Whether it looks at data of any form.
-    pub fn looks_at_payloads(&self) -> bool {
-        self.rank() == PAYLOAD
-    }
-
-    /// Whether it is about images.
-    pub fn looks_at_images(&self) -> bool {
+    /// Whether it validates images, and its results count only when every image was verified by some policy.
+    pub fn verifies_images_together(&self) -> bool {
         matches!(self.rules.first().map(|r| &r.body), Some(Body::Review(r)) if matches!(r.body, Deed::Images(_)))
-    }
-
-    /// Whether requests to the Kubernetes API, or data of any form, are what it is about.
-    pub fn answers_requests(&self) -> bool {
-        self.rank() < CHECK
-    }
-
-    /// Whether it is about check requests of proxies.
-    pub fn answers_proxies(&self) -> bool {
-        self.rank() == CHECK
-    }
-
-    /// Whether it says what is to be deleted, from time to time and not for requests.
-    pub fn deletes(&self) -> bool {
-        self.rank() == DELETION
-    }
-
-    /// Where it stands among policies of other kinds: policies with reviews come after Kyverno's own, of
-    /// them those that look at payloads last, then those of Kubernetes.
-    pub fn rank(&self) -> u8 {
-        *self.known_rank.get_or_init(|| self.find_rank())
-    }
-
-    fn find_rank(&self) -> u8 {
-        match self.rules.first().map(|r| &r.body) {
-            Some(Body::Review(r)) if matches!(r.body, Deed::Deletion) => DELETION,
-            Some(Body::Review(r)) if matches!(r.view, View::Check(_)) => CHECK,
-            Some(Body::Review(r)) if r.view == View::Payload => PAYLOAD,
-            Some(Body::Review(_)) => REVIEW,
-            Some(Body::Admission(_)) => KUBERNETES,
-            _ => KYVERNO,
-        }
-    }
-
-    /// Whether it is an admission policy of Kubernetes.
-    pub fn is_admission(&self) -> bool {
-        self.rank() == KUBERNETES
     }
 
     /// The rules for objects of a kind.

@@ -1,12 +1,13 @@
 //! ClusterPolicies, Policies and PolicyExceptions → the IR.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::api::autogen::{Computed, Selection, computed, controllers, written_rules};
 use crate::cel::library::Admission;
 use crate::cel::types::Type;
 use crate::ir::expressions::Source;
-use crate::ir::policy::{Cleanup, Follows};
+use crate::ir::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
+use crate::ir::policy::Cleanup;
 use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str, Value};
@@ -31,17 +32,18 @@ pub fn policy(doc: &Value) -> Policy {
     let base: Vec<Arc<Rule>> = written.iter().enumerate().map(as_written).map(|c| finished(&c)).collect();
     let all = computed(doc, Selection::All);
     let by_kind = by_kind(doc, &base, &all, &finished);
-    let is_cluster = doc.text_at(&["kind"]) == "ClusterPolicy";
     let text = |path: &[&str]| Str::from(doc.text_at(path));
+    let is_cluster = doc.text_at(&["kind"]) == "ClusterPolicy";
+    let namespace = (!is_cluster).then(|| text(&["metadata", "namespace"]));
     let flag = |key: &str| doc.at(&["spec", key]).and_then(Value::as_bool).unwrap_or(true);
     let failure_policy = match doc.text_at(&["spec", "webhookConfiguration", "failurePolicy"]) {
         "" => doc.text_at(&["spec", "failurePolicy"]),
         set => set,
     };
     Policy {
-        kind: text(&["kind"]),
+        api: api(doc),
         name: text(&["metadata", "name"]),
-        namespace: (!is_cluster).then(|| text(&["metadata", "namespace"])),
+        namespace: namespace.clone(),
         annotations: annotations(doc),
         reported: is_reported(doc),
         apply_one: doc.text_at(&["spec", "applyRules"]) == "One",
@@ -49,16 +51,22 @@ pub fn policy(doc: &Value) -> Policy {
         admission: flag("admission"),
         action: text(&["spec", "validationFailureAction"]),
         overrides: overrides(doc.at(&["spec", "validationFailureActionOverrides"])),
-        fail_closed: failure_policy != "Ignore",
-        follows: Follows::of_actions(
-            doc.at(&["spec", "emitWarning"]).and_then(Value::as_bool).unwrap_or(false),
-        ),
+        failure_policy: FailurePolicy::of(failure_policy),
+        actions: ActionModel::FailureActions {
+            warn: doc.at(&["spec", "emitWarning"]).and_then(Value::as_bool).unwrap_or(false),
+        },
+        stage: Stage::Rules,
+        scope: match namespace {
+            None => NamespaceScope::All,
+            Some(none) if none.is_empty() => NamespaceScope::Objects("default".into()),
+            Some(namespace) => NamespaceScope::Objects(namespace),
+        },
+        report: Report { source: "kyverno", names_rules: true },
         admit: conditions_of_requests(doc),
         rules: base.into(),
         by_kind,
         rule_count: all.len(),
         rule_names: all.iter().map(|c| Str::from(c.rule.text_at(&["name"]))).collect(),
-        known_rank: OnceLock::new(),
     }
 }
 
@@ -128,7 +136,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
     let says = |v: &Value| v.get("any").is_some() || v.get("all").is_some();
     Cleanup {
         policy: Arc::new(Policy {
-            kind: text(&["kind"]),
+            api: api(doc),
             name: text(&["metadata", "name"]),
             namespace: (doc.text_at(&["kind"]) == "CleanupPolicy").then(|| text(&["metadata", "namespace"])),
             annotations: annotations(doc),
@@ -138,14 +146,16 @@ pub fn cleanup(doc: &Value) -> Cleanup {
             admission: false,
             action: "".into(),
             overrides: Box::default(),
-            fail_closed: true,
-            follows: Follows::of_actions(false),
+            failure_policy: FailurePolicy::Fail,
+            actions: ActionModel::FailureActions { warn: false },
+            stage: Stage::Schedule,
+            scope: NamespaceScope::All,
+            report: Report { source: "kyverno", names_rules: false },
             admit: Box::default(),
             rules: Arc::from([]),
             by_kind: Vec::new(),
             rule_count: 0,
             rule_names: Box::default(),
-            known_rank: OnceLock::new(),
         }),
         when: matcher(part("match"), &Origin::new("spec.match")),
         unless: exclude.map(|_| matcher(exclude, &Origin::new("spec.exclude"))),
@@ -160,6 +170,12 @@ pub fn cleanup(doc: &Value) -> Cleanup {
 
 /// The label of policies that are not reported, whatever it says.
 pub const NO_REPORTS: &str = "reports.kyverno.io/disabled";
+
+/// The API of a policy's document.
+pub(super) fn api(doc: &Value) -> Api {
+    let (group, _) = doc.text_at(&["apiVersion"]).split_once('/').unwrap_or_default();
+    Api { group: group.into(), kind: doc.text_at(&["kind"]).into() }
+}
 
 pub(super) fn is_reported(doc: &Value) -> bool {
     doc.at(&["metadata", "labels", NO_REPORTS]).is_none()

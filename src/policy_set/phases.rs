@@ -9,6 +9,7 @@ use crate::engine::review::deletion::{self, Subject};
 use crate::engine::review::{change, check, images};
 use crate::engine::run::{Surroundings, applies};
 use crate::engine::{Request, RuleOutcome, Status, generate, mutate, verify};
+use crate::ir::facts::Stage;
 use crate::ir::review::Deed;
 use crate::ir::review::Proxy;
 use crate::ir::rule::Body;
@@ -47,10 +48,10 @@ pub(super) enum Class {
 }
 
 pub(super) fn class(policy: &Policy) -> Class {
-    match (policy.is_review(), policy.is_admission()) {
-        (true, _) => Class::Review,
-        (_, true) => Class::Kubernetes,
-        _ => Class::Own,
+    match policy.stage {
+        Stage::Rules => Class::Own,
+        Stage::ApiServer => Class::Kubernetes,
+        Stage::Expressions | Stage::Payloads | Stage::CheckRequests | Stage::Schedule => Class::Review,
     }
 }
 
@@ -61,8 +62,10 @@ impl Phases {
             let has = |p: &Policy| class(p) == wanted && p.rules.iter().any(|r| r.kind == kind);
             (0u32..).zip(policies).filter(|(_, p)| has(p)).map(|(i, _)| i).collect()
         };
-        let deleting = (0u32..).zip(policies).filter(|(_, p)| p.deletes()).map(|(i, _)| i).collect();
-        let imaging = (0u32..).zip(policies).filter(|(_, p)| p.looks_at_images()).map(|(i, _)| i).collect();
+        let deleting =
+            (0u32..).zip(policies).filter(|(_, p)| p.stage == Stage::Schedule).map(|(i, _)| i).collect();
+        let imaging =
+            (0u32..).zip(policies).filter(|(_, p)| p.verifies_images_together()).map(|(i, _)| i).collect();
         Phases {
             imaging,
             deleting,
@@ -100,7 +103,7 @@ impl Engine {
             let result = check::run(policy, request, proxy, &self.functions)?;
             Some(PolicyOutcome::of(policy, vec![result]))
         };
-        self.set.policies.iter().filter(|p| p.answers_proxies()).filter_map(run).collect()
+        self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests).filter_map(run).collect()
     }
 
     /// What reviews make of an object that exists already, whatever led to it: in order, without those

@@ -44,16 +44,8 @@ impl PolicyFacts {
                 (false, true) => "admission review",
                 (false, false) => "",
             },
-            source: match policy.kind.strip_prefix("Namespaced").unwrap_or(&policy.kind) {
-                "ValidatingAdmissionPolicy" => "ValidatingAdmissionPolicy",
-                "MutatingAdmissionPolicy" => "MutatingAdmissionPolicy",
-                "ValidatingPolicy" => "KyvernoValidatingPolicy",
-                "MutatingPolicy" => "KyvernoMutatingPolicy",
-                "GeneratingPolicy" => "KyvernoGeneratingPolicy",
-                "ImageValidatingPolicy" => "KyvernoImageValidatingPolicy",
-                _ => "kyverno",
-            },
-            has_named_rules: matches!(&*policy.kind, "ClusterPolicy" | "Policy"),
+            source: policy.report.source,
+            has_named_rules: policy.report.names_rules,
         }
     }
 }

@@ -130,7 +130,7 @@ fn results(outcomes: &Outcomes, redactor: Option<&Redactor>) -> Value {
     };
     let result = |(policy, rule): (&crate::ir::Policy, &crate::engine::RuleOutcome)| {
         object([
-            ("policyKind", Value::Str(policy.kind.clone())),
+            ("policyKind", Value::Str(policy.api.kind.clone())),
             ("policy", policy.key().into()),
             ("rule", Value::Str(rule.rule.clone())),
             ("result", rule.status.name().into()),

@@ -62,13 +62,13 @@ fn count(families: &Families, incoming: &Incoming, target: &Target, bundle: &Bun
         }
         let background = if policy.background { "true" } else { "false" };
         let cause = "admission_request";
-        let enforced = |rule: &RuleOutcome| match policy.is_review() {
-            true => policy.follows.denies,
-            false => enforces(of_result(policy, rule, target)),
+        let enforced = |rule: &RuleOutcome| match policy.actions.is_per_rule() {
+            true => enforces(of_result(policy, rule, target)),
+            false => policy.actions.denies(),
         };
         let find = |rule: &RuleOutcome, enforced: bool| {
             let result = rule.status.name();
-            if policy.is_review() {
+            if !policy.actions.is_per_rule() {
                 let mode = if enforced { "Deny" } else { "Audit" };
                 let labels = [mode, background, &policy.name, namespace, kind, of, operation, cause, result];
                 return families.reviews.with(&labels);

@@ -191,7 +191,7 @@ impl Metrics {
         families.rules.reset();
         self.not_run.reset();
         for policy in snapshot.gate.engine().set().policies() {
-            self.policies.with_label_values(&[&*policy.kind]).inc();
+            self.policies.with_label_values(&[&*policy.api.kind]).inc();
             for rule in policy.rules.iter().filter(|rule| is_for_later(rule)) {
                 let namespace = policy.namespace.as_deref().unwrap_or("-");
                 let labels = [namespace, &policy.name, &rule.name, name_of(rule.kind)];

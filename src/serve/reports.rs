@@ -394,10 +394,9 @@ fn events(job: &Job, scope: &Value) -> Vec<Event> {
     let settings = job.snapshot.gate.settings();
     let mut all = Vec::new();
     for (policy, rules) in &job.results {
-        let group = if policy.is_review() { "policies.kyverno.io" } else { "kyverno.io" };
         let regarding = object([
-            ("apiVersion", format!("{group}/v1").into()),
-            ("kind", Value::Str(policy.kind.clone())),
+            ("apiVersion", format!("{}/v1", policy.api.group).into()),
+            ("kind", Value::Str(policy.api.kind.clone())),
             ("namespace", policy.namespace.clone().map_or(Value::Null, Value::Str)),
             ("name", Value::Str(policy.name.clone())),
         ]);

@@ -5,6 +5,7 @@
 //! `docs/test.md`, "Rows".
 
 use crate::engine::RuleOutcome;
+use crate::ir::facts::Stage;
 use crate::ir::matcher::Selector;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Matcher, Policy, Rule};
@@ -28,18 +29,13 @@ pub fn key(object: &Value) -> [String; 4] {
     [text(&["apiVersion"]), text(&["kind"]), text(&["metadata", "namespace"]), text(&["metadata", "name"])]
 }
 
-/// Whether a policy is one of Kyverno's own, whose rules have names.
-pub fn has_named_rules(policy: &Policy) -> bool {
-    matches!(&*policy.kind, "ClusterPolicy" | "Policy")
-}
-
 /// The responses of all policies to an object, in the order of their phases.
 pub fn responses<'o>(set: &'o PolicySet, object: &Value, outcome: &'o Outcome) -> Vec<Response<'o>> {
     let mut all = Vec::new();
     let mut current = object.clone();
     for policy in set.mutating() {
         let done = outcome.policies.iter().find(|p| of(p, policy) && has(p, RuleKind::Mutation));
-        if policy.is_admission() && done.is_none() {
+        if policy.stage == Stage::ApiServer && done.is_none() {
             continue;
         }
         if let Some(object) = done.and_then(|p| p.object.as_ref()) {
@@ -85,16 +81,16 @@ fn has(outcome: &PolicyOutcome, kind: RuleKind) -> bool {
 /// Whether a policy with rules that give verdicts responds to objects that it does not match. Reviews do
 /// where their constraints are more than one plain rule.
 fn responds_always(policy: &Policy) -> bool {
-    if !policy.answers_requests() {
-        return false;
-    }
-    match policy.kind.trim_start_matches("Namespaced") {
-        "ValidatingPolicy" | "MutatingPolicy" => return policy.rules.iter().any(|r| !is_plain(&r.when)),
-        "ValidatingAdmissionPolicy" => return true,
-        "GeneratingPolicy" | "DeletingPolicy" | "MutatingAdmissionPolicy" | "ImageValidatingPolicy" => {
-            return false;
+    match policy.stage {
+        Stage::CheckRequests | Stage::Schedule => return false,
+        Stage::ApiServer => return policy.rules.iter().any(|r| r.kind == RuleKind::Validation),
+        Stage::Expressions | Stage::Payloads => {
+            let generates = policy.rules.iter().any(|r| r.kind == RuleKind::Generation);
+            return !generates
+                && !policy.verifies_images_together()
+                && policy.rules.iter().any(|r| !is_plain(&r.when));
         }
-        _ => {}
+        Stage::Rules => {}
     }
     let gives_verdicts = |rule: &Rule| match &rule.body {
         Body::VerifyImages(checks) => checks.checks_alone(),

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crate::engine::action::{enforces, of_policy};
 use crate::engine::{Effect, RuleOutcome};
+use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
 use crate::report::diff;
@@ -16,7 +17,7 @@ use crate::value::Value;
 
 use super::file::Expected;
 use super::objects::{self, Mismatch};
-use super::responses::{Response, has_named_rules, key};
+use super::responses::{Response, key};
 
 /// How a row came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +247,7 @@ impl<'m> Maker<'m> {
         let wanted = &*self.expected.rule;
         let base = |prefix: &str| result.rule.strip_prefix(prefix) == Some(wanted);
         wanted.is_empty()
-            || !has_named_rules(response.policy)
+            || !response.policy.report.names_rules
             || *result.rule == *wanted
             || base("autogen-")
             || base("autogen-cronjob-")
@@ -387,13 +388,8 @@ impl<'m> Maker<'m> {
 
 /// The rule's name, where results are told by it.
 fn rule_of(response: &Response<'_>, result: &RuleOutcome) -> String {
-    let nameless = ["ValidatingPolicy", "MutatingPolicy", "ImageValidatingPolicy"];
-    let kind = response.policy.kind.trim_start_matches("Namespaced");
-    if nameless.contains(&kind) && response.policy.answers_requests() {
-        String::new()
-    } else {
-        result.rule.to_string()
-    }
+    let nameless = matches!(response.policy.stage, Stage::Expressions | Stage::Payloads);
+    if nameless && result.kind != RuleKind::Generation { String::new() } else { result.rule.to_string() }
 }
 
 fn differs(head: &str, diff: &str) -> String {

@@ -14,6 +14,7 @@ use crate::functions;
 use crate::functions::world::World;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
+use crate::ir::facts::Stage;
 use crate::ir::review::Proxy;
 use crate::load::{Asked, LoadedPolicy, Policies};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
@@ -182,7 +183,9 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         ran.coverage = coverage(&policies.policies, &hits, all);
     }
     for (object, outcome) in objects.iter().zip(outcomes.get("").into_iter().flatten()) {
-        for (_, fault) in outcome.results().filter(|(p, r)| p.deletes() && r.status == Status::Error) {
+        for (_, fault) in
+            outcome.results().filter(|(p, r)| p.stage == Stage::Schedule && r.status == Status::Error)
+        {
             let name = object.text_at(&["metadata", "name"]);
             log.line(&format!("failed to apply policy {name} on resource: {}", fault.message));
         }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::engine::Effect;
 use crate::ir::Policy;
+use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use crate::report::yaml;
@@ -113,7 +114,7 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
     let mut current = resource;
     for policy in set.mutating() {
         let done = of(policy, RuleKind::Mutation);
-        if policy.is_admission() && done.is_none() {
+        if policy.stage == Stage::ApiServer && done.is_none() {
             continue;
         }
         current = done.and_then(|p| p.object.as_ref()).unwrap_or(current);

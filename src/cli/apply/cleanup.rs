@@ -9,6 +9,7 @@ use std::io::Write;
 use crate::engine::images::Images;
 use crate::engine::review::deletion::Subject;
 use crate::engine::{RuleOutcome, Status};
+use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
@@ -50,7 +51,7 @@ impl Run<'_> {
     /// # Errors
     /// The first fault, which ends the run.
     pub(super) fn deletions(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, String> {
-        if !engine.set().policies().iter().any(|p| p.deletes()) {
+        if !engine.set().policies().iter().any(|p| p.stage == Stage::Schedule) {
             return Ok(Vec::new());
         }
         let objects = self.resources.iter().map(|d| &d.value).enumerate();

@@ -15,6 +15,7 @@ use crate::functions;
 use crate::functions::world::World;
 use crate::inputs::exceptions::Exceptions;
 use crate::inputs::requests::Requests;
+use crate::ir::facts::Stage;
 use crate::ir::review::Proxy;
 use crate::load::{Asked, Policies};
 use crate::policy_set::{Engine, Outcome};
@@ -86,7 +87,7 @@ impl Run<'_> {
             .with_values(self.requests.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         // What deleting policies say may yet end the run, and then nothing is told.
-        let deletes = engine.set().policies().iter().any(|p| p.deletes());
+        let deletes = engine.set().policies().iter().any(|p| p.stage == Stage::Schedule);
         let mut sink = Sink { holds: deletes || engine.set().has_phases(), ..Sink::default() };
         for _ in self.policies.policies.iter().filter(|p| p.refused.is_some()) {
             sink.counts.add(Status::Error);

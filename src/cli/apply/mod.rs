@@ -24,6 +24,7 @@ use crate::inputs::Refused;
 use crate::inputs::requests::Requests;
 use crate::inputs::user;
 use crate::inputs::values::Values;
+use crate::ir::facts::Stage;
 use crate::ir::review::Proxy;
 use crate::kubernetes::Types;
 use crate::load::{LoadedPolicy, Policies};
@@ -96,7 +97,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         false => load("resource")?,
     };
     let payloads = payloads(&parsed)?;
-    let looks = |p: &LoadedPolicy| p.policy.as_ref().is_some_and(|p| p.looks_at_payloads());
+    let looks = |p: &LoadedPolicy| p.policy.as_ref().is_some_and(|p| p.stage == Stage::Payloads);
     if !payloads.is_empty() && !policies.policies.iter().any(looks) {
         warn("payloads are checked by ValidatingPolicy objects in JSON mode only, and none is given");
     }

@@ -9,6 +9,7 @@ use crate::engine::Status;
 use crate::engine::action::{enforces, of_policy};
 use crate::engine::pod_security::report::properties;
 use crate::ir::Policy;
+use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
 use crate::policy_set::Outcome;
@@ -141,7 +142,7 @@ fn audits(policy: &Policy, target: &Target) -> bool {
 fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, audit_warns: bool) {
     for r in &p.rules {
         // Of these only skips are not counted.
-        if r.status == Status::Skip && &*p.policy.kind == "ValidatingAdmissionPolicy" {
+        if (r.status, r.kind, p.policy.stage) == (Status::Skip, RuleKind::Validation, Stage::ApiServer) {
             continue;
         }
         counts.add(match (r.kind, r.status) {
@@ -230,14 +231,9 @@ fn rows(
         let mut row = vec![
             String::new(),
             name(&facts.key),
-            if p.policy.rules.is_empty()
-                || p.policy.is_admission()
-                || p.policy.is_review()
-                || !p.policy.answers_requests()
-            {
-                String::new()
-            } else {
-                name(&r.rule)
+            match facts.has_named_rules {
+                true => name(&r.rule),
+                false => String::new(),
             },
             place.clone(),
             coloured(word, code, style.colour),

@@ -37,7 +37,7 @@ impl Run<'_> {
                 target.namespace_labels = labels.cloned().unwrap_or_default();
                 if sweep.selects(object, &target, &images) == Ok(true) {
                     let policy = &cleanup.policy;
-                    lines.push(format!("{}: {when} ({} `{}`)", path(object), policy.kind, policy.key()));
+                    lines.push(format!("{}: {when} ({} `{}`)", path(object), policy.api.kind, policy.key()));
                 }
             }
         }

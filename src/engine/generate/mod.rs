@@ -7,6 +7,7 @@
 
 mod make;
 
+use crate::ir::facts::Stage;
 use crate::ir::generate::Generation;
 use crate::ir::review::Deed;
 use crate::ir::rule::{Body, RuleKind};
@@ -41,7 +42,7 @@ pub fn policy<'p>(
     if concern(policy, request, around.profile) != Concern::Yes {
         return out;
     }
-    if policy.is_review() {
+    if policy.stage != Stage::Rules {
         out.rules = rules.filter_map(|rule| made_by_review(policy, rule, request, around)).collect();
         return out;
     }

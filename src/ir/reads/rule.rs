@@ -38,7 +38,7 @@ pub fn of_policy(
         }
         let exceptions = exceptions.iter().filter(|e| e.covers(&key, &rule.name));
         own.rule(rule, exceptions)?;
-        for exemption in exemptions.iter().filter(|e| e.names(&policy.kind, &policy.name)) {
+        for exemption in exemptions.iter().filter(|e| e.names(&policy.api.kind, &policy.name)) {
             own.sources(&exemption.admit, &[])?;
         }
         if let Body::Review(review) = &rule.body

@@ -2,11 +2,11 @@
 //!
 //! There every request creates an object, so rules for other operations accept nothing.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::ir::admission::{Bound, PolicyBinding};
 use crate::ir::constraints::{AnyOf, Constraints};
-use crate::ir::policy::Follows;
+use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
 use crate::value::{Str, Value};
@@ -36,7 +36,7 @@ pub fn policy(document: &Value) -> Policy {
         action: Action::default(),
     };
     Policy {
-        kind: document.text_at(&["kind"]).into(),
+        api: crate::lower::policy::api(document),
         name: name.clone(),
         namespace: None,
         annotations: crate::lower::policy::annotations(document),
@@ -46,14 +46,19 @@ pub fn policy(document: &Value) -> Policy {
         admission: true,
         action: "".into(),
         overrides: Box::default(),
-        fail_closed: document.text_at(&["spec", "failurePolicy"]) != "Ignore",
-        follows: Follows { denies: true, warns: false },
+        failure_policy: FailurePolicy::of(document.text_at(&["spec", "failurePolicy"])),
+        actions: ActionModel::Bindings,
+        stage: Stage::ApiServer,
+        scope: NamespaceScope::All,
+        report: Report {
+            source: if mutating { "MutatingAdmissionPolicy" } else { "ValidatingAdmissionPolicy" },
+            names_rules: false,
+        },
         admit: Box::default(),
         rules: Arc::new([Arc::new(rule)]),
         by_kind: Vec::new(),
         rule_count: 1,
         rule_names: Box::new([name]),
-        known_rank: OnceLock::new(),
     }
 }
 
@@ -71,7 +76,7 @@ pub fn bind(policy: &Policy, bindings: &[(Str, PolicyBinding)], params: &Arc<[Va
     let mut policy = policy.clone();
     let Some(rule) = policy.rules.first() else { return policy };
     let Body::Admission(bound) = &rule.body else { return policy };
-    let own = bindings.iter().filter(|(kind, b)| *kind == policy.kind && b.policy == policy.name);
+    let own = bindings.iter().filter(|(kind, b)| *kind == policy.api.kind && b.policy == policy.name);
     let mut rule = (**rule).clone();
     let bindings: Box<[PolicyBinding]> = own.map(|(_, b)| b.clone()).collect();
     if !bindings.is_empty() {

@@ -12,10 +12,10 @@ mod images;
 
 pub use exemption::exemption;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::cel::library::KyvernoKind;
-use crate::ir::policy::Follows;
+use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
 use crate::ir::review::{Deed, Proxy, Review, View};
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
@@ -64,9 +64,16 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
             (Vec::new(), Some(text), failed.faults())
         }
     };
+    let namespace = namespaced.then(|| text(&["metadata", "namespace"]));
+    let stage = match (kind, view_of(&spec, kind)) {
+        (KyvernoKind::Deleting, _) => Stage::Schedule,
+        (_, View::Check(_)) => Stage::CheckRequests,
+        (_, View::Payload) => Stage::Payloads,
+        _ => Stage::Expressions,
+    };
     let policy = Policy {
-        kind: text(&["kind"]),
-        namespace: namespaced.then(|| text(&["metadata", "namespace"])),
+        api: super::policy::api(doc),
+        namespace: namespace.clone(),
         annotations: super::policy::annotations(doc),
         reported: super::policy::is_reported(doc),
         apply_one: false,
@@ -74,14 +81,21 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         admission: kind != KyvernoKind::Deleting && flag(&["spec", "evaluation", "admission", "enabled"]),
         action: "".into(),
         overrides: Box::default(),
-        fail_closed: spec.text_at(&["failurePolicy"]) != "Ignore",
-        follows: follows(&spec),
+        failure_policy: FailurePolicy::of(spec.text_at(&["failurePolicy"])),
+        actions: actions(&spec),
+        stage,
+        scope: match namespace {
+            Some(namespace) if stage != Stage::Payloads => {
+                NamespaceScope::Requests(if namespace.is_empty() { "default".into() } else { namespace })
+            }
+            _ => NamespaceScope::All,
+        },
+        report: Report { source: source(kind), names_rules: false },
         admit: Box::default(),
         rules: rules.into_iter().map(Arc::new).collect(),
         by_kind: Vec::new(),
         rule_count: 1,
         rule_names: Box::new([Str::from("")]),
-        known_rank: OnceLock::new(),
         name,
     };
     Lowered { policy, error, faults }
@@ -94,10 +108,10 @@ pub fn variants_of(spec: &Value, mutating: bool) -> Vec<(&'static str, Value)> {
 }
 
 /// `validationActions`; without any, violations refuse the request.
-fn follows(spec: &Value) -> Follows {
+fn actions(spec: &Value) -> ActionModel {
     let actions = spec.get("validationActions").and_then(Value::as_list).unwrap_or_default();
     let has = |wanted: &str| actions.iter().any(|a| a.as_str() == Some(wanted));
-    Follows { denies: actions.is_empty() || has("Deny"), warns: has("Warn") }
+    ActionModel::ValidationActions { deny: actions.is_empty() || has("Deny"), warn: has("Warn") }
 }
 
 /// Whether a policy has variants for the controllers of pods.
@@ -105,14 +119,30 @@ pub fn has_variants(spec: &Value) -> bool {
     !autogen::variants(spec, autogen::changes).is_empty()
 }
 
-/// The review as written, then its variants.
-fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>, Failed> {
-    let view = match (kind, spec.text_at(&["evaluation", "mode"])) {
+/// What the expressions of a policy see.
+fn view_of(spec: &Value, kind: KyvernoKind) -> View {
+    match (kind, spec.text_at(&["evaluation", "mode"])) {
         (KyvernoKind::Validating, "HTTP") => View::Check(Proxy::Http),
         (KyvernoKind::Validating, "Envoy") => View::Check(Proxy::Envoy),
         (_, "JSON") => View::Payload,
         _ => View::Request,
-    };
+    }
+}
+
+/// `source` of results in reports.
+fn source(kind: KyvernoKind) -> &'static str {
+    match kind {
+        KyvernoKind::Validating => "KyvernoValidatingPolicy",
+        KyvernoKind::Mutating => "KyvernoMutatingPolicy",
+        KyvernoKind::Generating => "KyvernoGeneratingPolicy",
+        KyvernoKind::Images => "KyvernoImageValidatingPolicy",
+        KyvernoKind::Deleting => "kyverno",
+    }
+}
+
+/// The review as written, then its variants.
+fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>, Failed> {
+    let view = view_of(spec, kind);
     if matches!(view, View::Check(_)) {
         return Ok(vec![rule(spec, view, kind, namespaced)?]);
     }

@@ -1,0 +1,128 @@
+//! Facts of policies: what distinguishes the policies of one API from those of another.
+//!
+//! `lower` sets them from the document. Everything after it reads these fields and never the kind of a policy, which
+//! only names it in reports. Semantics: `docs/ir.md`, "Facts of policies".
+
+use crate::value::Str;
+
+/// The API that a policy was written for. It names the policy in reports, events and messages; nothing depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Api {
+    /// The API group.
+    pub group: Str,
+    /// The kind.
+    pub kind: Str,
+}
+
+/// On what a policy is evaluated, and when. A set holds its policies in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// On admission requests, first: mutation, then validation, rule by rule.
+    Rules,
+    /// On admission requests, after the rules: expressions over the request.
+    Expressions,
+    /// On data of any form, which is no admission request.
+    Payloads,
+    /// On admission requests, as an API server evaluates its own policies.
+    ApiServer,
+    /// On check requests of proxies.
+    CheckRequests,
+    /// On stored objects, on a schedule.
+    Schedule,
+}
+
+impl Stage {
+    /// Whether it evaluates what a user submits: admission requests, or data of any form.
+    pub fn evaluates_resources(self) -> bool {
+        match self {
+            Stage::Rules | Stage::Expressions | Stage::Payloads | Stage::ApiServer => true,
+            Stage::CheckRequests | Stage::Schedule => false,
+        }
+    }
+}
+
+/// What decides whether a violation denies the request, warns its client, or is only reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ActionModel {
+    /// `failureAction` of each rule, else of the policy, with overrides by namespace.
+    FailureActions {
+        /// A violation that does not deny the request warns its client (`emitWarning`).
+        warn: bool,
+    },
+    /// `validationActions` of the policy.
+    ValidationActions {
+        /// A violation denies the request.
+        deny: bool,
+        /// A violation warns the client.
+        warn: bool,
+    },
+    /// `validationActions` of the bindings.
+    Bindings,
+}
+
+impl ActionModel {
+    /// Whether each rule has a failure action.
+    pub fn is_per_rule(self) -> bool {
+        matches!(self, ActionModel::FailureActions { .. })
+    }
+
+    /// Whether violations that do not deny the request warn its client.
+    pub fn warns(self) -> bool {
+        match self {
+            ActionModel::FailureActions { warn } | ActionModel::ValidationActions { warn, .. } => warn,
+            ActionModel::Bindings => false,
+        }
+    }
+
+    /// Whether every violation denies the request, whatever the rule.
+    pub fn denies(self) -> bool {
+        matches!(self, ActionModel::ValidationActions { deny: true, .. })
+    }
+}
+
+/// What follows when a policy cannot be evaluated (`failurePolicy`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FailurePolicy {
+    /// The request is denied.
+    Fail,
+    /// The request is allowed.
+    Ignore,
+    /// A value that the API does not have, as written.
+    Unrecognised(Str),
+}
+
+impl FailurePolicy {
+    /// `failurePolicy` as written; the default is `Fail`.
+    pub fn of(written: &str) -> FailurePolicy {
+        match written {
+            "" | "Fail" => FailurePolicy::Fail,
+            "Ignore" => FailurePolicy::Ignore,
+            other => FailurePolicy::Unrecognised(other.into()),
+        }
+    }
+
+    /// Whether a request is denied when the policy cannot be evaluated.
+    pub fn is_fail(&self) -> bool {
+        *self != FailurePolicy::Ignore
+    }
+}
+
+/// Which namespaces a policy applies to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NamespaceScope {
+    /// All, and cluster-scoped objects.
+    All,
+    /// Objects, and former objects, with this `metadata.namespace`.
+    Objects(Str),
+    /// Requests for this namespace.
+    Requests(Str),
+}
+
+/// How reports name the results of a policy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Report {
+    /// `source` of the results.
+    pub source: &'static str,
+    /// Results name the rule; else the policy has rules without names of their own.
+    pub names_rules: bool,
+}
