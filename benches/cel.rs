@@ -20,7 +20,7 @@ use ephor::engine::eval::{Env, eval};
 use ephor::engine::strict::{Lazies, Meter};
 use ephor::functions::Context;
 use ephor::ir::Expr;
-use ephor::ir::expressions::Lazy;
+use ephor::ir::expressions::Variable;
 use ephor::search::{json, read};
 use ephor::value::{Map, Str, Value};
 
@@ -43,7 +43,7 @@ struct Case {
 /// What is run.
 struct Compiled {
     expr: Expr,
-    lazies: Vec<Lazy>,
+    lazies: Vec<Variable>,
 }
 
 fn main() {
@@ -120,7 +120,7 @@ impl Case {
     fn compile(&self, env: &Declared, context: &Context) -> Compiled {
         let compile = |text: &str| cel::compile(text, env, context).expect(text).expr;
         let names: Vec<Str> = self.variables.iter().map(|(name, _)| name.clone()).collect();
-        let lazy = |(name, text): &(Str, String)| Lazy {
+        let lazy = |(name, text): &(Str, String)| Variable {
             name: name.clone(),
             program: Ok(with_lazies(compile(text), &names)),
         };

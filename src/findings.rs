@@ -6,6 +6,7 @@
 
 use crate::api::admission::{check, defaulted};
 use crate::document::locate::locate;
+use crate::ir::check::Check;
 use crate::ir::rule::Body;
 use crate::load::{self, LoadedPolicy, Policies};
 use crate::lower::admission::{Judge, warnings};
@@ -124,18 +125,22 @@ fn faults_of_rules(policy: &LoadedPolicy) -> Vec<(String, String)> {
     let Some(lowered) = &policy.policy else { return Vec::new() };
     let mut found = Vec::new();
     for (i, rule) in lowered.rules.iter().enumerate().filter(|(_, r)| r.generated.is_none()) {
-        let Body::Expressions(e) = &rule.body else { continue };
+        let (Some(e), Body::Validate { check: Check::Assert(validations), .. }) =
+            (&rule.expressions, &rule.body)
+        else {
+            continue;
+        };
         let cel = format!("spec.rules[{i}].validate.cel");
-        for (j, verdict) in e.verdicts.iter().enumerate() {
-            if let Err(text) = &verdict.check.program {
+        for (j, validation) in validations.iter().enumerate() {
+            if let Err(text) = &validation.check.program {
                 found.push((format!("{cel}.expressions[{j}].expression"), text.to_string()));
             }
-            if let Some(Err(text)) = &verdict.message_program {
+            if let Some(Err(text)) = &validation.message_program {
                 found.push((format!("{cel}.expressions[{j}].messageExpression"), text.to_string()));
             }
         }
-        for (j, lazy) in e.lazies.iter().enumerate() {
-            if let Err(text) = &lazy.program {
+        for (j, variable) in e.variables.iter().enumerate() {
+            if let Err(text) = &variable.program {
                 found.push((format!("{cel}.variables[{j}].expression"), text.to_string()));
             }
         }

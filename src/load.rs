@@ -14,9 +14,10 @@ use crate::api::admission::{check, defaulted};
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
+use crate::ir::exemption::Exemption;
+use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
-use crate::ir::review::{Exemption, Proxy};
 use crate::ir::{Exception, Policy};
 use crate::kubernetes::Kinds;
 use crate::lower;
@@ -49,7 +50,7 @@ pub struct LoadedPolicy {
     /// Why its expressions do not compile; nothing can be evaluated together with it.
     pub uncompiled: Option<String>,
     /// The expressions that do not compile.
-    pub faults: Vec<lower::review::FieldError>,
+    pub faults: Vec<lower::cel_policy::FieldError>,
 }
 
 /// Something that was left out.
@@ -435,13 +436,13 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
 fn review(d: &Document, value: &Value) -> Option<Item> {
     let kind = value.text_at(&["kind"]);
     if kind == "PolicyException" {
-        return Some(match lower::review::exemption(value) {
+        return Some(match lower::cel_policy::exemption(value) {
             Ok(exemption) => Item::Exemption(Box::new(exemption)),
             Err(text) => left(d, &[], text, false),
         });
     }
-    let (kind, namespaced) = lower::review::kind_of(kind)?;
-    let lowered = lower::review::policy(value, kind, namespaced);
+    let (kind, namespaced) = lower::cel_policy::kind_of(kind)?;
+    let lowered = lower::cel_policy::policy(value, kind, namespaced);
     let loaded = LoadedPolicy {
         name: value.text_at(&["metadata", "name"]).into(),
         policy: Some(Arc::new(lowered.policy)),
@@ -589,7 +590,7 @@ pub fn exception(object: &Value) -> Policies {
         return found;
     }
     if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
-        found.exemptions.extend(lower::review::exemption(object).ok());
+        found.exemptions.extend(lower::cel_policy::exemption(object).ok());
     } else if let Ok(checked) = schema::check(object) {
         found.exceptions.push(lower::policy::exception(&checked));
     }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use crate::engine::cleanup::{NO_IMAGES, Sweep};
 use crate::engine::data::World;
-use crate::engine::review::Exemptions;
+use crate::engine::expressions::Exemptions;
 use crate::engine::run::{self, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::functions;
+use crate::ir::exemption::Exemption;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
-use crate::ir::review::Exemption;
 use crate::ir::{Exception, Policy};
 use crate::matching::index::{Index, Slot};
 use crate::sources::files::SourceText;

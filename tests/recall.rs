@@ -12,6 +12,7 @@ use ephor::document::{self, ResourceOptions};
 use ephor::engine::request::{Parts, UserParts};
 use ephor::engine::{Profile, Request};
 use ephor::functions::Context;
+use ephor::ir::facts::Stage;
 use ephor::load::{self, Reader};
 use ephor::policy_set::outcomes::Outcomes;
 use ephor::policy_set::verdicts::Limits;
@@ -60,7 +61,7 @@ fn request(object: &Value, old: &Value, operation: &str, user: &str) -> Request 
 
 fn verdicts(engine: &Engine, request: Request, name: Option<&str>) -> Outcomes {
     let limits = Limits {
-        policies: &|p| !p.looks_at_payloads(),
+        policies: &|p| p.stage != Stage::Payloads,
         rules: &|_, _| true,
         goes_on: &|| true,
         stops: &|_, _| false,

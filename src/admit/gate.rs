@@ -12,7 +12,6 @@ use crate::engine::admission::Chain;
 use crate::engine::{Profile, Request};
 use crate::functions::Context;
 use crate::ir::Policy;
-use crate::ir::admission::OnFailure;
 use crate::ir::facts::Stage;
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::lower::admission as lower;
@@ -392,7 +391,7 @@ impl Gate {
             Phase::Mutate => &self.changing,
         };
         let native = chain.hooks.iter().filter(|_| route.asks_kubernetes());
-        let native = native.filter(|h| h.policy.failure != OnFailure::Ignore).map(|h| &*h.policy.name);
+        let native = native.filter(|h| h.policy.failure_policy.is_fail()).map(|h| &*h.policy.name);
         let denial = out_of_time(closed.chain(native));
         Decision::of(Answer { denial, ..Answer::default() })
     }

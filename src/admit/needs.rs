@@ -9,7 +9,6 @@ use std::borrow::Cow;
 
 use crate::ir::matcher::{Filter, KindPattern};
 use crate::ir::reach::{self, Reach};
-use crate::ir::rule::Body;
 use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
 use crate::matching::filter::kind_accepts;
@@ -116,7 +115,7 @@ fn by_namespace_labels(policy: &Policy) -> bool {
 }
 
 fn reads_namespaces(policy: &Policy) -> bool {
-    rules(policy).any(|rule| matches!(&rule.body, Body::Expressions(e) if e.reads_namespace))
+    rules(policy).any(|rule| rule.expressions.as_ref().is_some_and(|e| e.reads_namespace))
 }
 
 fn by_roles(policy: &Policy) -> bool {

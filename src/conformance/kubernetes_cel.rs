@@ -9,9 +9,9 @@ use base64::Engine;
 use crate::cel::library::{Admission, admission};
 use crate::cel::schema::{Declared, values::typed as typed_value};
 use crate::cel::{self, types::Type};
-use crate::engine::admission::scope::{self, Seen};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
+use crate::engine::view::admission::{self, Seen};
 use crate::functions::cel::kubernetes::url_text;
 use crate::functions::cel::messages::{misnamed, native};
 use crate::functions::cel::selectors;
@@ -208,10 +208,10 @@ fn root(input: &Value, declared: Option<&Declared>) -> Value {
         object: typed("object"),
         old_object: typed("oldObject"),
         params: Some(part("params")),
-        namespace: scope::namespace(&part("namespaceObject")),
+        namespace: admission::namespace(&part("namespaceObject")),
         authorizer: true,
     };
-    scope::root(&scope::request(&request), seen, &request)
+    admission::root(&admission::request(&request), seen, &request)
 }
 
 /// The rules of an input's authorizer: the first that fits decides.

@@ -62,7 +62,7 @@ pub enum Effect {
     /// New objects.
     Generated(Vec<Value>),
     /// Nothing; these images were looked at.
-    Looked(super::review::images::Looked),
+    Looked(super::expressions::images::Looked),
 }
 
 /// Texts that many results share.

@@ -1,5 +1,7 @@
 //! Evaluating a policy: its rules in order, for one request.
 
+use crate::ir::check::Check;
+use crate::ir::expressions::View;
 use crate::ir::facts::NamespaceScope;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
@@ -11,9 +13,9 @@ use crate::value::{Str, Value};
 
 use super::condition;
 use super::data::{Data, World};
+use super::expressions::Exemptions;
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
-use super::review::Exemptions;
 use super::sorted::Sorted;
 use super::validate::{self, Subject};
 use super::{Profile, Request};
@@ -251,8 +253,8 @@ fn one(
     sorted: Option<&Sorted>,
 ) -> Option<RuleOutcome> {
     let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
-    if let Body::Review(review) = &rule.body {
-        return super::review::run(policy, rule, review, request, around);
+    if let Some(expressions) = rule.expressions.as_ref().filter(|e| e.view != View::Rule) {
+        return super::expressions::run(policy, rule, expressions, request, around);
     }
     if let Body::Admission(bound) = &rule.body {
         return super::admission::offline::verdict(bound, rule, request);
@@ -264,11 +266,17 @@ fn one(
         Err(result) => return Some(*result),
     };
     let mut result = match &rule.body {
-        Body::PodSecurity(check) => super::pod_security::rule(check, rule, request, &exceptions),
+        Body::Validate { check: Check::PodSecurity(check), .. } => {
+            super::pod_security::rule(check, rule, request, &exceptions)
+        }
         _ if !exceptions.is_empty() => Some(excepted(rule, &exceptions)),
-        Body::Expressions(expressions) => {
-            let (status, text) = super::expressions::run(expressions, request, around);
-            Some(outcome(status, text))
+        Body::Validate { check: Check::Assert(validations), message } => {
+            rule.expressions.as_ref().map(|expressions| {
+                let passed = &message.passed;
+                let (status, text) =
+                    super::expressions::rule::run(expressions, validations, passed, request, around);
+                outcome(status, text)
+            })
         }
         Body::VerifyImages(checks) => {
             let (status, text) = super::verify::check(checks, policy, rule, request);
@@ -279,7 +287,12 @@ fn one(
             Some(outcome(status, text.into()))
         }
         // These have phases of their own.
-        Body::Mutate(_) | Body::Generate(_) | Body::Review(_) | Body::Admission(_) => None,
+        Body::Mutate(_)
+        | Body::Generate(_)
+        | Body::Delete
+        | Body::Answer(_)
+        | Body::ValidateImages(_)
+        | Body::Admission(_) => None,
         Body::Validate { check, message } => {
             let object = request.shown();
             let subject = Subject {
@@ -364,7 +377,7 @@ fn failed_before(
     data.adopt_loaded(current);
     match &rule.body {
         // The only check that asks for exceptions again.
-        Body::PodSecurity(check) => {
+        Body::Validate { check: Check::PodSecurity(check), .. } => {
             let exceptions = applying(policy, rule, &former, around.exceptions, &mut data);
             super::pod_security::rule(check, rule, &former, &exceptions)
                 .is_some_and(|outcome| outcome.status == Status::Fail)

@@ -10,7 +10,7 @@ use crate::functions::cel::{self, Call, Charge};
 use crate::functions::{CelLevel, limits};
 use crate::ir::Expr;
 use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
-use crate::ir::expressions::Lazy;
+use crate::ir::expressions::Variable;
 use crate::ir::strict::map_of;
 use crate::value::object::is_mutation;
 use crate::value::{Fault, Object, Str, Value, budget, stack};
@@ -61,7 +61,7 @@ impl Meter {
 /// Values under names: each is computed when it is first read, and then kept, its fault too. What that
 /// costs is not charged on the reader's meter: a value has the same limit for itself.
 pub struct Lazies<'a> {
-    programs: &'a [Lazy],
+    programs: &'a [Variable],
     /// Faults are told as they are.
     bare: bool,
     cells: Vec<OnceCell<Result<Value, Fault>>>,
@@ -72,13 +72,13 @@ pub struct Lazies<'a> {
 
 impl<'a> Lazies<'a> {
     /// Nothing is computed yet.
-    pub fn new(programs: &'a [Lazy]) -> Lazies<'a> {
+    pub fn new(programs: &'a [Variable]) -> Lazies<'a> {
         let cells = programs.iter().map(|_| OnceCell::new()).collect();
         Lazies { programs, bare: false, cells, spent: Cell::new(0), depth: Cell::new(0) }
     }
 
     /// The same, but their faults are told as if they were those of the expression that reads them.
-    pub fn bare(programs: &'a [Lazy]) -> Lazies<'a> {
+    pub fn bare(programs: &'a [Variable]) -> Lazies<'a> {
         Lazies { bare: true, ..Lazies::new(programs) }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::document;
-use crate::ir::review::Exemption;
+use crate::ir::exemption::Exemption;
 use crate::ir::{Exception, Policy};
 use crate::load;
 use crate::policy_set::PolicySet;

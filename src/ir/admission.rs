@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::value::{Str, Value};
 
 use super::constraints::Constraints;
-use super::expressions::{Lazy, Program, Source};
+use super::expressions::{AuditAnnotation, ExpressionPatch, Source, Validation, Variable};
+use super::facts::FailurePolicy;
 use super::matcher::Selector;
 
 /// A policy.
@@ -21,85 +22,32 @@ pub struct Admission {
     /// Group, version and kind of its parameters.
     pub params: Option<[Str; 3]>,
     /// What follows from failures of the policy itself.
-    pub failure: OnFailure,
+    pub failure_policy: FailurePolicy,
     /// All must be true, else the policy does not apply.
-    pub admit: Box<[Source]>,
-    /// Values under names.
-    pub lazies: Box<[Lazy]>,
-    /// What it asks or does.
+    pub conditions: Box<[Source]>,
+    /// Composed variables.
+    pub variables: Box<[Variable]>,
+    /// What it validates or mutates.
     pub body: AdmissionBody,
 }
 
-/// What follows from failures of a policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OnFailure {
-    /// The request is denied.
-    Deny,
-    /// Nothing.
-    Ignore,
-    /// A word that means nothing.
-    Unknown(Str),
-}
-
-/// What a policy asks or does.
+/// What a policy validates or mutates.
 #[derive(Clone, Debug)]
 pub enum AdmissionBody {
-    /// It asks.
-    Ask {
+    /// It validates the request.
+    Validate {
         /// In order.
-        demands: Box<[Demand]>,
-        /// Told to the audit log.
-        annotations: Box<[Annotation]>,
+        validations: Box<[Validation]>,
+        /// Values for the audit log.
+        annotations: Box<[AuditAnnotation]>,
     },
     /// It changes the object.
-    Change {
+    Mutate {
         /// In order.
-        changes: Box<[Change]>,
-        /// Whether it runs again after others have changed the object.
-        again: bool,
+        patches: Box<[ExpressionPatch]>,
+        /// Whether it runs again after others have changed the object (`reinvocationPolicy: IfNeeded`).
+        reinvoked: bool,
     },
-}
-
-/// Something that must hold.
-#[derive(Clone, Debug)]
-pub struct Demand {
-    /// True admits.
-    pub check: Source,
-    /// The message as written; empty when there is none.
-    pub message: Str,
-    /// What makes the message instead, when it gives a usable one.
-    pub message_program: Option<Program>,
-    /// The reason in the answer; empty is the usual one.
-    pub reason: Str,
-}
-
-/// A value for the audit log.
-#[derive(Clone, Debug)]
-pub struct Annotation {
-    /// Its key, below the name of the policy.
-    pub key: Str,
-    /// Its value.
-    pub value: Source,
-}
-
-/// A change of the object.
-#[derive(Clone, Debug)]
-pub struct Change {
-    /// What gives the change.
-    pub source: Source,
-    /// How it is applied.
-    pub kind: ChangeKind,
-}
-
-/// How a change is applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// The value is merged into the object by the object's schema.
-    Apply,
-    /// The value is a list of operations.
-    JsonPatch,
-    /// A kind that does not exist.
-    Unknown,
 }
 
 /// A policy with what it runs with outside of a cluster.

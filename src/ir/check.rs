@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::value::{Str, Value};
 
+use super::expressions::Validation;
 use super::rule::Binding;
 use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
@@ -19,6 +20,10 @@ pub enum Check {
     AnyPattern(Overlays, Origin),
     /// Checks each element of lists.
     ForEach(Box<[ForEach]>),
+    /// Passes when every expression is true.
+    Assert(Box<[Validation]>),
+    /// Checks a pod against the Pod Security Standards.
+    PodSecurity(PodSecurity),
     /// Nothing to check: no result.
     Nothing,
 }

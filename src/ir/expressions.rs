@@ -1,16 +1,21 @@
-//! Checks written as expressions: conditions, named values, and verdicts with their messages.
+//! What the CEL expressions of a rule share: what they see, conditions, variables, audit annotations and wording.
+//!
+//! In: `validate.cel` of rules, the policies of `policies.kyverno.io` and those of `admissionregistration.k8s.io`; the
+//! bodies of rules hold the expressions that validate, mutate or generate. Semantics: `docs/ir.md`, "Expressions of a
+//! rule".
 
 use crate::value::Str;
 
 use super::Expr;
+use super::facts::FailurePolicy;
 use super::matcher::Selector;
 
 /// An expression ready to run, or why it cannot.
 pub type Program = Result<Expr, Str>;
 
-/// A value under a name, computed when it is first read; it sees the earlier ones.
+/// A composed variable, computed when it is first read; it sees the earlier ones.
 #[derive(Clone, Debug)]
-pub struct Lazy {
+pub struct Variable {
     /// The name.
     pub name: Str,
     /// What computes it.
@@ -26,31 +31,66 @@ pub struct Source {
     pub program: Program,
 }
 
-/// A verdict.
+/// A validation: an expression that must be true.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct Validation {
     /// True admits.
     pub check: Source,
     /// The message as written; empty when there is none.
     pub message: Str,
-    /// What makes the message instead, when it gives a usable one.
+    /// `messageExpression`.
     pub message_program: Option<Program>,
+    /// The reason in the answer; empty is the usual one.
+    pub reason: Str,
 }
 
-/// Verdicts of a rule with what they share.
+/// A value for the audit log, or for a property of a result.
+#[derive(Clone, Debug)]
+pub struct AuditAnnotation {
+    /// Its key.
+    pub key: Str,
+    /// Its value.
+    pub value: Source,
+}
+
+/// A mutation of the object by the value of an expression.
+#[derive(Clone, Debug)]
+pub struct ExpressionPatch {
+    /// How the value is applied.
+    pub patch_type: PatchType,
+    /// What computes it.
+    pub source: Source,
+}
+
+/// How the value of an expression changes an object (`patchType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PatchType {
+    /// The value is merged into the object by the schema of the kind.
+    ApplyConfiguration,
+    /// The value is a list of operations.
+    JsonPatch,
+    /// A type that does not exist.
+    Unknown,
+}
+
+/// What the expressions of one rule share.
 #[derive(Clone, Debug)]
 pub struct Expressions {
-    /// All must be true, else the rule does not apply.
-    pub admit: Box<[Source]>,
-    /// Values under names.
-    pub lazies: Box<[Lazy]>,
-    /// The verdicts, in order.
-    pub verdicts: Box<[Verdict]>,
-    /// Told when all are true.
-    pub passed: Str,
-    /// What it says of its parameters.
+    /// What they see.
+    pub view: View,
+    /// Which objects are the parameters, for rules that have some.
     pub params: Option<Params>,
-    /// Whether the verdicts can depend on the namespace of the object.
+    /// `matchConditions`, `celPreconditions`: all must be true, else the rule does not apply.
+    pub conditions: Box<[Source]>,
+    /// Composed variables.
+    pub variables: Box<[Variable]>,
+    /// Audit annotations.
+    pub annotations: Box<[AuditAnnotation]>,
+    /// Whether an error of a condition is an error, or means that the rule does not apply.
+    pub failure_policy: FailurePolicy,
+    /// How results are worded.
+    pub wording: &'static Wording,
+    /// Whether the rule cannot be evaluated while the namespace of the object is not known.
     pub reads_namespace: bool,
 }
 
@@ -69,4 +109,109 @@ pub struct Params {
     pub namespace: Str,
     /// Whether it is an error when labels choose none.
     pub must_exist: bool,
+}
+
+/// What expressions see; `engine::view` builds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum View {
+    /// The request, as rules with `validate.cel` see it.
+    Rule,
+    /// The request, with the libraries of `policies.kyverno.io`.
+    Request,
+    /// The object alone.
+    Payload,
+    /// Each pod template below the object's `spec` in turn, as if it were a pod.
+    PodTemplates,
+    /// A check request of a proxy.
+    CheckRequest(Proxy),
+}
+
+/// Whose check requests expressions are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Proxy {
+    /// An HTTP server's.
+    Http,
+    /// Envoy's.
+    Envoy,
+}
+
+impl Proxy {
+    /// The type of check requests.
+    pub fn request(self) -> &'static str {
+        match self {
+            Proxy::Http => "http.CheckRequest",
+            Proxy::Envoy => "envoy.service.auth.v3.CheckRequest",
+        }
+    }
+
+    /// The type of answers.
+    pub fn response(self) -> &'static str {
+        match self {
+            Proxy::Http => "http.CheckResponse",
+            Proxy::Envoy => "envoy.service.auth.v3.CheckResponse",
+        }
+    }
+}
+
+/// How an API words what its expressions came to. What differs between APIs is a row here.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wording {
+    /// The name of the row.
+    pub name: &'static str,
+    /// Faults are shown with the text of their expression, else alone.
+    pub faults_name_expression: bool,
+    /// Faults of variables name the variable.
+    pub faults_name_variable: bool,
+    /// Several faults of conditions: what stands before, between and after them. Equal ones are shown once where they
+    /// stand in brackets.
+    pub several: [&'static str; 3],
+    /// What conditions that do not hold say.
+    pub unmet: &'static str,
+    /// What stands before the text of a condition that fails; `None` = a failing condition is a violation.
+    pub broken: Option<&'static str>,
+    /// What stands before the text of a validation that fails; `None` = a failing validation is a violation.
+    pub error: Option<&'static str>,
+    /// A `messageExpression` that gives nothing usable falls back to the message; else its text, or fault, is shown.
+    pub messages_fall_back: bool,
+}
+
+/// `validate.cel` of rules.
+pub static RULES: Wording = Wording {
+    name: "rules",
+    faults_name_expression: true,
+    faults_name_variable: true,
+    several: ["[", ", ", "]"],
+    unmet: "cel preconditions not met",
+    broken: None,
+    error: None,
+    messages_fall_back: true,
+};
+
+/// The policies of `policies.kyverno.io` that validate.
+pub static VALIDATING: Wording = Wording {
+    name: "validating policies",
+    faults_name_expression: false,
+    faults_name_variable: false,
+    several: ["", "; ", ""],
+    unmet: "skip",
+    broken: Some("failed to load context: "),
+    error: Some("error: "),
+    messages_fall_back: false,
+};
+
+/// The other policies of `policies.kyverno.io`.
+pub static POLICIES: Wording =
+    Wording { name: "policies", broken: Some("failed to evaluate policy: "), ..copied(&VALIDATING) };
+
+/// Kubernetes' own policies.
+pub static API_SERVER: Wording = Wording {
+    name: "API server",
+    unmet: "match conditions aren't met",
+    broken: Some(""),
+    error: Some(""),
+    ..copied(&RULES)
+};
+
+const fn copied(of: &Wording) -> Wording {
+    Wording { ..*of }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::expressions::Program;
 use super::matcher::Selector;
 use super::rule::Binding;
 use super::{Conditions, Origin, Query, Template};
-use crate::value::Value;
+use crate::value::{Str, Value};
 
 /// The body of a rule that makes objects.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub enum Generation {
     One(Described),
     /// Objects for each element of lists.
     ForEach(Box<[GenerationLoop]>),
+    /// Objects that expressions hand over, in order.
+    Expressions(Box<[Generator]>),
 }
 
 /// A description of objects: where they are to be, and what they hold or which objects they are copies
@@ -43,4 +46,46 @@ pub struct GenerationLoop {
     pub admit: Option<Conditions>,
     /// What is made for each element.
     pub described: Described,
+}
+
+/// How expressions generate objects.
+#[derive(Clone, Debug)]
+pub enum Generator {
+    /// An expression that hands them over.
+    Expression(Program),
+    /// Documents, some with places to fill in.
+    Documents(Box<[Draft]>),
+}
+
+/// A document, or a part of it, with places to fill in.
+#[derive(Clone, Debug)]
+pub enum Draft {
+    /// Nothing to fill in.
+    Ready(Value),
+    /// A place that is the whole value.
+    Whole(Place),
+    /// Text with places in it.
+    Text(Box<[TextPart]>),
+    /// A list.
+    List(Box<[Draft]>),
+    /// An object.
+    Map(Box<[(Str, Draft)]>),
+}
+
+/// A place to fill in.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The expression as written.
+    pub text: Str,
+    /// What fills it.
+    pub program: Program,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug)]
+pub enum TextPart {
+    /// As it is.
+    Literal(Str),
+    /// To be filled in.
+    Place(Place),
 }

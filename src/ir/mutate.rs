@@ -9,10 +9,11 @@ use std::sync::Arc;
 use crate::patch::JsonPatch;
 use crate::value::{Map, Str, Value};
 
+use super::expressions::ExpressionPatch;
 use super::matcher::Selector;
 use super::rule::Binding;
 use super::shape::{Anchor, Pattern};
-use super::{Conditions, Origin, Query, Template};
+use super::{Conditions, Origin, Query, Rule, Template};
 
 /// The body of a rule that changes objects.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Mutation {
     pub beside: Box<[Template]>,
     /// The objects that are changed instead of that of the request.
     pub targets: Option<Box<[MutationTarget]>>,
+    /// The rule that changes objects that exist already, beside that of the request.
+    pub existing: Option<Arc<Rule>>,
 }
 
 /// A patch, or loops of patches.
@@ -32,6 +35,13 @@ pub enum Change {
     Patch(Patch, Origin),
     /// A patch for each element of lists.
     ForEach(Box<[PatchLoop]>),
+    /// Patches that expressions give, in order; each sees what the one before it left.
+    Expressions {
+        /// The patches.
+        patches: Box<[ExpressionPatch]>,
+        /// Values that have no parts to merge are replaced as a whole.
+        replaces_atomic: bool,
+    },
 }
 
 /// How an object is changed.

@@ -6,7 +6,6 @@ use crate::value::{Str, Value};
 
 use super::expressions::Source;
 use super::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
-use super::review::Deed;
 use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
@@ -72,7 +71,7 @@ impl Policy {
 
     /// Whether it validates images, and its results count only when every image was verified by some policy.
     pub fn verifies_images_together(&self) -> bool {
-        matches!(self.rules.first().map(|r| &r.body), Some(Body::Review(r)) if matches!(r.body, Deed::Images(_)))
+        matches!(self.rules.first().map(|r| &r.body), Some(Body::ValidateImages(_)))
     }
 
     /// The rules for objects of a kind.

@@ -3,13 +3,13 @@
 //! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule is looked at; words in messages mean
 //! nothing. A call whose receiver is computed may be one to anybody. Semantics: `docs/serve.md`, "Time".
 
-use super::admission::AdmissionBody;
+use super::admission::{Admission, AdmissionBody};
 use super::check::{Check, ForEach, Overlay, Overlays};
-use super::expressions::{Lazy, Program, Source, Verdict};
-use super::generate::{Described, Generation};
+use super::expressions::{Program, Source, Validation, Variable};
+use super::generate::{Described, Draft, Generation, Generator, TextPart};
+use super::image_validation::{ImageValidation, Reference};
 use super::images::ImageChecks;
 use super::mutate::{Change, Json, Merge, Patch};
-use super::review::{Deed, Draft, Making, Reference, Review, TextPart};
 use super::rule::{Binding, BindingSource, Body, QuerySource};
 use super::strict::{Make, Step, Walk};
 use super::template::Part;
@@ -55,37 +55,18 @@ impl Reach {
         if let Some(properties) = &rule.properties {
             self.template(&properties.template);
         }
+        if let Some(e) = &rule.expressions {
+            self.sources(&e.conditions);
+            self.variables(&e.variables);
+            e.annotations.iter().for_each(|a| self.program(&a.value.program));
+            self.params |= e.params.is_some();
+        }
         match &rule.body {
             Body::Validate { check, message } => {
                 self.check(check);
                 self.template(&message.template);
             }
-            Body::Expressions(e) => {
-                self.sources(&e.admit);
-                self.lazies(&e.lazies);
-                self.verdicts(&e.verdicts);
-                self.params |= e.params.is_some();
-            }
-            Body::Review(review) => self.review(review),
-            Body::Admission(bound) => {
-                let policy = &bound.policy;
-                self.sources(&policy.admit);
-                self.lazies(&policy.lazies);
-                self.params |= policy.params.is_some();
-                match &policy.body {
-                    AdmissionBody::Ask { demands, annotations } => {
-                        for demand in demands {
-                            self.program(&demand.check.program);
-                            demand.message_program.iter().for_each(|p| self.program(p));
-                        }
-                        annotations.iter().for_each(|a| self.program(&a.value.program));
-                    }
-                    AdmissionBody::Change { changes, .. } => {
-                        changes.iter().for_each(|c| self.program(&c.source.program));
-                    }
-                }
-            }
-            Body::PodSecurity(_) => {}
+            Body::Admission(bound) => self.admission(&bound.policy),
             Body::Mutate(mutation) => {
                 mutation.beside.iter().for_each(|t| self.template(t));
                 self.change(&mutation.change);
@@ -94,47 +75,47 @@ impl Reach {
                     self.bindings(target.bindings.iter().map(AsRef::as_ref));
                     self.conditions(target.admit.iter());
                 }
+                mutation.existing.iter().for_each(|rule| self.rule(rule));
             }
             Body::Generate(generation) => self.generation(generation),
+            Body::Delete => {}
+            Body::Answer(programs) => programs.iter().for_each(|p| self.program(p)),
+            Body::ValidateImages(images) => {
+                self.registry = true;
+                if let Ok(images) = &**images {
+                    self.image_validation(images);
+                }
+            }
             Body::VerifyImages(checks) => self.images(checks),
             // Its keys and the object itself are all that it looks at, with a dry run in a cluster.
             Body::Manifests(_) => self.cluster = true,
         }
     }
 
-    fn review(&mut self, review: &Review) {
-        self.sources(&review.admit);
-        self.lazies(&review.lazies);
-        review.annotations.iter().for_each(|a| self.program(&a.program));
-        match &review.body {
-            Deed::Verdicts(verdicts) => self.verdicts(verdicts),
-            Deed::Changes { changes, targets, .. } => {
-                changes.iter().for_each(|c| self.program(&c.program));
-                targets.iter().for_each(|rule| self.rule(rule));
+    fn admission(&mut self, policy: &Admission) {
+        self.sources(&policy.conditions);
+        self.variables(&policy.variables);
+        self.params |= policy.params.is_some();
+        match &policy.body {
+            AdmissionBody::Validate { validations, annotations } => {
+                self.validations(validations);
+                annotations.iter().for_each(|a| self.program(&a.value.program));
             }
-            Deed::Objects(makings) => {
-                for making in makings {
-                    match making {
-                        Making::Expression(program) => self.program(program),
-                        Making::Documents(drafts) => drafts.iter().for_each(|d| self.draft(d)),
-                    }
-                }
-            }
-            Deed::Deletion => {}
-            Deed::Answers(programs) => programs.iter().for_each(|p| self.program(p)),
-            Deed::Images(images) => {
-                self.registry = true;
-                let Ok(images) = &**images else { return };
-                images.extractors.iter().for_each(|(_, p)| self.program(p));
-                images.attestors.iter().flat_map(|a| &a.computed).for_each(|(_, p)| self.program(p));
-                for reference in &images.references {
-                    if let Reference::Expression(program) = reference {
-                        self.program(program);
-                    }
-                }
-                self.verdicts(&images.verdicts);
+            AdmissionBody::Mutate { patches, .. } => {
+                patches.iter().for_each(|p| self.program(&p.source.program));
             }
         }
+    }
+
+    fn image_validation(&mut self, images: &ImageValidation) {
+        images.extractors.iter().for_each(|(_, p)| self.program(p));
+        images.attestors.iter().flat_map(|a| &a.computed).for_each(|(_, p)| self.program(p));
+        for reference in &images.references {
+            if let Reference::Expression(program) = reference {
+                self.program(program);
+            }
+        }
+        self.validations(&images.validations);
     }
 
     fn images(&mut self, checks: &ImageChecks) {
@@ -177,6 +158,14 @@ impl Reach {
                     described(self, &l.described);
                 }
             }
+            Generation::Expressions(generators) => {
+                for generator in generators {
+                    match generator {
+                        Generator::Expression(program) => self.program(program),
+                        Generator::Documents(drafts) => drafts.iter().for_each(|d| self.draft(d)),
+                    }
+                }
+            }
         }
     }
 
@@ -185,6 +174,9 @@ impl Reach {
             Change::Patch(Patch::Merge(Merge::Dynamic(t, _)), _)
             | Change::Patch(Patch::Json(Json::Dynamic(t)), _) => self.template(t),
             Change::Patch(..) => {}
+            Change::Expressions { patches, .. } => {
+                patches.iter().for_each(|p| self.program(&p.source.program));
+            }
             Change::ForEach(loops) => {
                 for l in loops {
                     self.query(&l.list);
@@ -202,7 +194,8 @@ impl Reach {
             Check::Pattern(Overlay::Dynamic(t, _), _) | Check::AnyPattern(Overlays::Dynamic(t, _), _) => {
                 self.template(t);
             }
-            Check::Pattern(..) | Check::AnyPattern(..) | Check::Nothing => {}
+            Check::Pattern(..) | Check::AnyPattern(..) | Check::PodSecurity(_) | Check::Nothing => {}
+            Check::Assert(validations) => self.validations(validations),
             Check::ForEach(loops) => {
                 for ForEach { list, bindings, admit, check, .. } in loops {
                     self.query(list);
@@ -298,14 +291,14 @@ impl Reach {
         sources.iter().for_each(|s| self.program(&s.program));
     }
 
-    fn lazies(&mut self, lazies: &[Lazy]) {
-        lazies.iter().for_each(|l| self.program(&l.program));
+    fn variables(&mut self, variables: &[Variable]) {
+        variables.iter().for_each(|v| self.program(&v.program));
     }
 
-    fn verdicts(&mut self, verdicts: &[Verdict]) {
-        for verdict in verdicts {
-            self.program(&verdict.check.program);
-            verdict.message_program.iter().for_each(|p| self.program(p));
+    fn validations(&mut self, validations: &[Validation]) {
+        for validation in validations {
+            self.program(&validation.check.program);
+            validation.message_program.iter().for_each(|p| self.program(p));
         }
     }
 

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::value::{Str, Value};
 
-use super::check::{Check, PodSecurity};
+use super::check::Check;
+use super::expressions::{Expressions, Program};
 use super::generate::Generation;
+use super::image_validation::ImageValidation;
 use super::mutate::Mutation;
 use super::{Conditions, Matcher, Origin, Query, Template};
 
@@ -28,6 +30,8 @@ pub struct Rule {
     pub bindings: Box<[Arc<Binding>]>,
     /// Conditions that must hold, else the rule is skipped.
     pub admit: Option<Conditions>,
+    /// What its CEL expressions share, if it has some.
+    pub expressions: Option<Box<Expressions>>,
     /// Properties for reports.
     pub properties: Option<Properties>,
     /// What it does.
@@ -82,22 +86,23 @@ pub enum Body {
         /// Told on failure; filled in only then.
         message: Message,
     },
-    /// Checks with expressions.
-    Expressions(Box<super::expressions::Expressions>),
-    /// Decides with expressions over the request.
-    Review(Box<super::review::Review>),
-    /// An admission policy of Kubernetes.
-    Admission(Box<super::admission::Bound>),
-    /// Checks a pod against the Pod Security Standards.
-    PodSecurity(PodSecurity),
     /// Changes the object, or others.
     Mutate(Box<Mutation>),
-    /// Makes objects.
+    /// Generates objects.
     Generate(Box<Generation>),
+    /// Deletes the object, when all conditions hold.
+    Delete,
+    /// Answers a proxy: the first answer that is not null counts.
+    Answer(Box<[Program]>),
+    /// Validates images with expressions, or says why that cannot be: a mistake in the policy is reported with every
+    /// request.
+    ValidateImages(Arc<Result<ImageValidation, Str>>),
     /// Checks images.
     VerifyImages(Box<super::images::ImageChecks>),
     /// Checks who signed the object's manifest.
     Manifests(Box<super::manifests::Manifests>),
+    /// An admission policy of Kubernetes with its bindings, outside of a cluster.
+    Admission(Box<super::admission::Bound>),
 }
 
 /// A message with variables.

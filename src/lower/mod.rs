@@ -6,9 +6,10 @@
 
 pub mod admission;
 pub mod binding;
+pub mod cel_policy;
+mod compiler;
 pub mod condition;
 pub mod constraints;
-mod expressions;
 pub mod generate;
 pub mod images;
 pub mod manifests;
@@ -17,6 +18,6 @@ pub mod mutate;
 pub mod policy;
 pub mod query;
 pub mod reference;
-pub mod review;
 pub mod rule;
 pub mod template;
+mod validate_cel;

@@ -32,7 +32,7 @@ pub fn mutation(rule: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usi
     });
     if let Some(loops) = written_loops(body) {
         let change = Change::ForEach(loops_of(loops, names, &origin.key("foreach")));
-        return Mutation { change, beside: Box::default(), targets };
+        return Mutation { change, beside: Box::default(), targets, existing: None };
     }
     let (patch, beside) = match document(rule, names) {
         Template::Object(pairs) => {
@@ -54,7 +54,7 @@ pub fn mutation(rule: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usi
     };
     let key = if matches!(patch, Patch::Json(_)) { JSON } else { MERGE };
     let change = Change::Patch(patch, origin.key(key).with_inserted(inserted));
-    Mutation { change, beside: beside.into(), targets }
+    Mutation { change, beside: beside.into(), targets, existing: None }
 }
 
 fn written_loops(body: &Value) -> Option<&[Value]> {

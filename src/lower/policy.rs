@@ -13,8 +13,8 @@ use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str, Value};
 
 use super::binding::bindings;
+use super::compiler::Compiler;
 use super::condition::conditions;
-use super::expressions::Compiler;
 use super::matcher::matcher;
 use super::rule::{overrides, rule};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::api::autogen::Computed;
 use crate::ir::check::{Check, ForEach, LowerPattern, Overlay, Overlays, PodSecurity};
+use crate::ir::expressions::Expressions;
 use crate::ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
 use crate::ir::shape::Pattern;
 use crate::ir::{Conditions, Origin, Rule};
@@ -23,7 +24,8 @@ pub fn rule(computed: &Computed) -> Rule {
     let origin = Origin::new(format!("spec.rules[{}]", computed.written));
     let none: Arc<[Str]> = Arc::from([]);
     let (bindings, names) = bindings(doc.get("context"), &none, &origin.key("context"));
-    let (kind, body) = body(doc, &names, &origin, computed.generated.map_or(0, |g| g.inserted));
+    let Lowered { kind, expressions, body } =
+        body(doc, &names, &origin, computed.generated.map_or(0, |g| g.inserted));
     Rule {
         generated: computed.generated.map(|g| g.what),
         name: doc.text_at(&["name"]).into(),
@@ -32,6 +34,7 @@ pub fn rule(computed: &Computed) -> Rule {
         unless: matcher(doc.get("exclude"), &origin.key("exclude")),
         bindings,
         admit: conditions(doc.get("preconditions"), &names, origin.key("preconditions")),
+        expressions,
         properties: doc
             .get("reportProperties")
             .filter(|v| v.as_map().is_some_and(|m| !m.is_empty()))
@@ -99,54 +102,83 @@ fn present(v: Option<&Value>) -> Option<&Value> {
     })
 }
 
-fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> (RuleKind, Body) {
+/// What a rule does, and what its CEL expressions share.
+struct Lowered {
+    kind: RuleKind,
+    expressions: Option<Box<Expressions>>,
+    body: Body,
+}
+
+impl Lowered {
+    fn of(kind: RuleKind, body: Body) -> Lowered {
+        Lowered { kind, expressions: None, body }
+    }
+}
+
+fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Lowered {
     if present(doc.get("mutate")).is_some() {
         let mutation = super::mutate::mutation(doc, names, origin, inserted);
-        return (RuleKind::Mutation, Body::Mutate(Box::new(mutation)));
+        return Lowered::of(RuleKind::Mutation, Body::Mutate(Box::new(mutation)));
     }
     if let Some(body) = present(doc.get("generate")) {
         let generation = super::generate::generation(body, names, &origin.key("generate"));
-        return (RuleKind::Generation, Body::Generate(Box::new(generation)));
+        return Lowered::of(RuleKind::Generation, Body::Generate(Box::new(generation)));
     }
     let origin = origin.key("validate");
     if present(doc.get("verifyImages")).is_some() {
         let checks = super::images::checks(doc, names);
-        return (RuleKind::ImageVerification, Body::VerifyImages(Box::new(checks)));
+        return Lowered::of(RuleKind::ImageVerification, Body::VerifyImages(Box::new(checks)));
     }
-    let body = match doc.get("validate") {
-        Some(v) => {
-            let admit = doc.get("celPreconditions");
-            validate(v, doc.text_at(&["name"]), names, &origin, inserted, admit)
-        }
-        None => Body::Validate { check: Check::Nothing, message: message("", "", names, &origin) },
+    let Some(validate) = doc.get("validate") else {
+        let body = Body::Validate { check: Check::Nothing, message: message("", "", names, &origin) };
+        return Lowered::of(RuleKind::Validation, body);
     };
-    (RuleKind::Validation, body)
+    let name = doc.text_at(&["name"]);
+    match present(validate.get("cel")).filter(|_| !precedes_cel(validate)) {
+        Some(cel) => {
+            let message = validate.text_at(&["message"]);
+            let (shared, validations) =
+                super::validate_cel::expressions(cel, doc.get("celPreconditions"), message);
+            let passed = format!("Validation rule '{name}' passed.").into();
+            let message = Message { passed, ..no_message() };
+            Lowered {
+                kind: RuleKind::Validation,
+                expressions: Some(Box::new(shared)),
+                body: Body::Validate { check: Check::Assert(validations), message },
+            }
+        }
+        None => Lowered::of(RuleKind::Validation, self::validate(validate, name, names, &origin, inserted)),
+    }
 }
 
-fn validate(
-    v: &Value,
-    name: &str,
-    names: &Arc<[Str]>,
-    origin: &Origin,
-    inserted: usize,
-    admit: Option<&Value>,
-) -> Body {
-    if let Some(m) = v.get("manifests").filter(|m| present(m.get("attestors")).is_some()) {
+fn is_manifests(v: &Value) -> bool {
+    v.get("manifests").is_some_and(|m| present(m.get("attestors")).is_some())
+}
+
+/// Whether a section has a body that takes precedence over `cel`.
+fn precedes_cel(v: &Value) -> bool {
+    is_manifests(v) || present(v.get("podSecurity")).is_some()
+}
+
+fn validate(v: &Value, name: &str, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Body {
+    if let Some(m) = v.get("manifests").filter(|_| is_manifests(v)) {
         return Body::Manifests(Box::new(super::manifests::manifests(m)));
     }
     if let Some(p) = present(v.get("podSecurity")) {
-        return Body::PodSecurity(PodSecurity {
+        let check = Check::PodSecurity(PodSecurity {
             level: p.text_at(&["level"]).into(),
             version: p.text_at(&["version"]).into(),
             exclude: p.get("exclude").cloned().unwrap_or_default(),
         });
-    }
-    if let Some(cel) = present(v.get("cel")) {
-        let message = v.text_at(&["message"]);
-        return Body::Expressions(Box::new(super::expressions::expressions(cel, admit, message, name)));
+        return Body::Validate { check, message: no_message() };
     }
     let message = message(v.text_at(&["message"]), name, names, origin);
     Body::Validate { check: check(v, names, origin, inserted), message }
+}
+
+/// The message of checks that make their own.
+pub(super) fn no_message() -> Message {
+    message("", "", &Arc::from([]), &Origin::new(""))
 }
 
 fn message(s: &str, name: &str, names: &Arc<[Str]>, origin: &Origin) -> Message {

@@ -1,7 +1,7 @@
 //! ValidatingPolicies and MutatingPolicies.
 
 use crate::api::read::listed;
-use crate::lower::review::{asks_in_time, has_variants};
+use crate::lower::cel_policy::{asks_in_time, has_variants};
 use crate::value::time::Time;
 use crate::value::{Map, Value};
 

@@ -4,14 +4,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::review::Exemptions;
-use crate::engine::review::deletion::{self, Subject};
-use crate::engine::review::{change, check, images};
+use crate::engine::expressions::Exemptions;
+use crate::engine::expressions::deletion::{self, Subject};
+use crate::engine::expressions::{answer, images, patch};
 use crate::engine::run::{Surroundings, applies};
 use crate::engine::{Request, RuleOutcome, Status, generate, mutate, verify};
+use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
-use crate::ir::review::Deed;
-use crate::ir::review::Proxy;
 use crate::ir::rule::Body;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
@@ -100,7 +99,7 @@ impl Engine {
     /// What policies on check requests of a proxy answer, in order.
     pub fn check(&self, request: &Value, proxy: Proxy) -> Vec<PolicyOutcome> {
         let run = |policy: &Arc<Policy>| {
-            let result = check::run(policy, request, proxy, &self.functions)?;
+            let result = answer::run(policy, request, proxy, &self.functions)?;
             Some(PolicyOutcome::of(policy, vec![result]))
         };
         self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests).filter_map(run).collect()
@@ -111,20 +110,16 @@ impl Engine {
     pub fn change_target(&self, request: &Request) -> Vec<PolicyOutcome> {
         let none = |_: &str| [].as_slice();
         let run = |(_, policy): (usize, &Arc<Policy>)| {
-            let targets = match policy.rules.first().map(|r| &r.body) {
-                Some(Body::Review(review)) => match &review.body {
-                    Deed::Changes { targets, .. } => targets.as_ref()?,
-                    _ => return None,
-                },
-                _ => return None,
+            let Body::Mutate(mutation) = &policy.rules.first()?.body else { return None };
+            let rule = mutation.existing.as_ref()?;
+            let (Some(expressions), Body::Mutate(mutation)) = (&rule.expressions, &rule.body) else {
+                return None;
             };
-            let Body::Review(review) = &targets.body else { return None };
-            let Deed::Changes { changes, .. } = &review.body else { return None };
-            if !applies(targets, request) {
+            if !applies(rule, request) {
                 return None;
             }
             let around = self.around(&none);
-            let (result, object) = change::run(policy, targets, review, changes, request, around);
+            let (result, object) = patch::run(policy, rule, expressions, mutation, request, around);
             if result.status == Status::Skip && result.exceptions.is_empty() {
                 return None;
             }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::api::admission::{Expressions, Wanted};
 use crate::api::read::{items, listed, texts as texts_of};
 use crate::lower::admission::Judge;
-use crate::lower::review::variants_of;
+use crate::lower::cel_policy::variants_of;
 use crate::value::Value;
 use crate::value::print::json;
 

@@ -15,9 +15,9 @@
 use crate::cel::library::{Admission, KyvernoKind, admission, kyverno};
 use crate::cel::spans::Spans;
 use crate::cel::{self, Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type};
-use crate::engine::admission::scope::{self, Seen};
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
+use crate::engine::view::admission::{self, Seen};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::value::{Fault, Map, Object, Str, Value};
@@ -83,7 +83,7 @@ impl Environment {
             namespace: part("namespaceObject"),
             authorizer: false,
         };
-        scope::root(&scope::request(&request), seen, &request)
+        admission::root(&admission::request(&request), seen, &request)
     }
 
     fn env(self, data: &Value) -> cel::env::Env {

@@ -11,7 +11,7 @@ use crate::document;
 use crate::document::locate::locate_key;
 use crate::functions::cel::proxy_types;
 use crate::functions::json::decode_json;
-use crate::ir::review::Proxy;
+use crate::ir::expressions::Proxy;
 use crate::value::place::PathPart;
 use crate::value::quote::quote;
 use crate::value::{Str, Value};

@@ -208,6 +208,7 @@ impl Walk<'_> {
     fn check(&mut self, check: &Check) {
         match check {
             Check::Deny(conditions) => self.conditions(Some(conditions)),
+            Check::Assert(_) | Check::PodSecurity(_) => {}
             Check::Pattern(overlay, origin) => match overlay {
                 Overlay::Ready(pattern) => self.shape(&pattern.root, origin, &mut Vec::new()),
                 Overlay::Dynamic(..) => {

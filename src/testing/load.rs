@@ -12,7 +12,7 @@ use crate::inputs::exceptions::{self, Exceptions};
 use crate::inputs::requests::Requests;
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, resources, strict, user};
-use crate::ir::review::Proxy;
+use crate::ir::expressions::Proxy;
 use crate::kubernetes::Types;
 use crate::load::{self, Policies};
 use crate::sources::context::Context;

@@ -7,15 +7,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
+use crate::engine::expressions::deletion::Subject as Looked;
 use crate::engine::reached::{self, Hits};
-use crate::engine::review::deletion::Subject as Looked;
 use crate::engine::{Effect, Request, RuleOutcome, Status};
 use crate::functions;
 use crate::functions::world::World;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
+use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
-use crate::ir::review::Proxy;
 use crate::load::{Asked, LoadedPolicy, Policies};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;

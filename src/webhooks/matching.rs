@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::engine::admission::listing::Admitted;
 use crate::engine::admission::{Denial, Review, World, conditions};
 use crate::functions::Context;
 use crate::ir::expressions::Source;
@@ -82,10 +81,10 @@ pub fn decide(webhook: &Webhook, review: &Review, world: &World, cx: &Context) -
         Err(()) => return Decision::Deny(Box::new(Denial::no_namespace(&a.namespace))),
     };
     match conditions(&webhook.conditions, &accepted, review, cx) {
-        Admitted::Yes => Decision::Call(accepted),
-        Admitted::No => Decision::Skip(Why::Condition(webhook.conditions.iter().map(text).collect())),
-        Admitted::Failed(text) if webhook.ignore => Decision::Skip(Why::ConditionFailed(text)),
-        Admitted::Failed(text) => Decision::Deny(Box::new(forbidden(review, &text))),
+        Ok(true) => Decision::Call(accepted),
+        Ok(false) => Decision::Skip(Why::Condition(webhook.conditions.iter().map(text).collect())),
+        Err(text) if webhook.ignore => Decision::Skip(Why::ConditionFailed(text)),
+        Err(text) => Decision::Deny(Box::new(forbidden(review, &text))),
     }
 }
 

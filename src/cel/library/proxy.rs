@@ -6,7 +6,7 @@ use super::{Admission, MATH, SHARED, admission, declare, message, without_rights
 use crate::cel::env::Env;
 use crate::cel::types::{self, Type};
 use crate::functions::cel::proxy_types::{ENVOY, HTTP, MCP, messages};
-use crate::ir::review::Proxy;
+use crate::ir::expressions::Proxy;
 
 /// The environment of expressions on check requests.
 pub fn proxy(of: Proxy) -> Env {

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use crate::engine::expressions::deletion::Subject;
 use crate::engine::images::Images;
-use crate::engine::review::deletion::Subject;
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;

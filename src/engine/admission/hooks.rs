@@ -3,8 +3,9 @@
 //! An evaluation is a policy with a binding and a parameter. Which there are is settled before the first
 //! one runs; what is wrong with a policy or binding shows here.
 
-use crate::ir::admission::{Admission, OnFailure, PolicyBinding};
+use crate::ir::admission::{Admission, PolicyBinding};
 use crate::ir::constraints::Constraints;
+use crate::ir::facts::FailurePolicy;
 use crate::matching::constraints::{Accepted, accepts};
 use crate::value::{Map, Value};
 
@@ -73,13 +74,13 @@ pub struct Run<'c> {
 /// The steps of a policy on a request, none when it is not concerned.
 pub fn steps<'c>(hook: &'c Hook, review: &Review, world: &World) -> Vec<Step<'c>> {
     let policy = &hook.policy;
-    let broken = |binding: Option<&'c PolicyBinding>, text: String| match &policy.failure {
-        OnFailure::Ignore => None,
-        OnFailure::Deny => {
+    let broken = |binding: Option<&'c PolicyBinding>, text: String| match &policy.failure_policy {
+        FailurePolicy::Ignore => None,
+        FailurePolicy::Fail => {
             let what = if binding.is_some() { "binding" } else { "policy" };
             Some(Step::Broken { binding, text: format!("failed to configure {what}: {text}") })
         }
-        OnFailure::Unknown(word) => {
+        FailurePolicy::Unrecognised(word) => {
             Some(Step::Broken { binding, text: format!("unrecognized failure policy: '{word}'") })
         }
     };

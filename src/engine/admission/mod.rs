@@ -8,14 +8,12 @@
 pub mod change;
 pub mod convert;
 pub mod hooks;
-pub mod listing;
 pub mod literal;
 mod mutate;
 pub mod offline;
 mod params;
 pub mod rbac;
 pub mod review;
-pub mod scope;
 mod validate;
 pub mod warnings;
 

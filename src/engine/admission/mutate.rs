@@ -4,7 +4,9 @@
 //! Policies that ask for it run a second time when others have changed the object after them.
 
 use crate::functions::Context;
-use crate::ir::admission::{Admission, AdmissionBody, Change, ChangeKind, OnFailure, PolicyBinding};
+use crate::ir::admission::{Admission, AdmissionBody, PolicyBinding};
+use crate::ir::expressions::{API_SERVER, ExpressionPatch, PatchType};
+use crate::ir::facts::FailurePolicy;
 use crate::kubernetes::decode::{problems, unknown_text};
 use crate::kubernetes::defaults::completed;
 use crate::value::{Str, Value, budget};
@@ -14,11 +16,12 @@ use crate::patch::structured::Atomic;
 use super::change::{apply_literals, merge_literal};
 use super::convert::{converted, with_kind};
 use super::hooks::{Chain, Hook, Run, Step, steps};
-use super::listing::{Admitted, Listing, OUT_OF_BUDGET, OutOfBudget, admitted};
 use super::literal::check_names;
-use super::scope::{self, Seen};
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
 use super::{Denial, Review, World};
+use crate::engine::expressions::Scope;
+use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET};
+use crate::engine::view::admission::{self, Seen};
 
 /// What a change may cost.
 const BUDGET: u64 = 10_000_000;
@@ -133,7 +136,7 @@ impl<'w> Passes<'w> {
                 for trouble in troubles {
                     match trouble {
                         Trouble::Request(denial) => return Err(denial),
-                        Trouble::Policy(_) if policy.failure == OnFailure::Ignore => {}
+                        Trouble::Policy(_) if policy.failure_policy == FailurePolicy::Ignore => {}
                         Trouble::Policy(text) => {
                             note(&mut failed, told(policy, Some(run.binding), &text), "Invalid");
                         }
@@ -143,7 +146,7 @@ impl<'w> Passes<'w> {
                     self.changed = true;
                     self.mark();
                 }
-                if matches!(policy.body, AdmissionBody::Change { again: true, .. })
+                if matches!(policy.body, AdmissionBody::Mutate { reinvoked: true, .. })
                     && !self.ran.contains(&key)
                 {
                     self.ran.push(key);
@@ -194,7 +197,7 @@ impl<'w> Passes<'w> {
         review: &Review,
         namespace: &Value,
     ) -> (bool, Vec<Trouble>) {
-        let AdmissionBody::Change { changes, .. } = &policy.body else { return (false, Vec::new()) };
+        let AdmissionBody::Mutate { patches, .. } = &policy.body else { return (false, Vec::new()) };
         let seen = |object: &Value, namespace: Value| Seen {
             object: converted(object, &run.accepted.kind),
             old_object: converted(&review.part("oldObject"), &run.accepted.kind),
@@ -202,13 +205,14 @@ impl<'w> Passes<'w> {
             namespace,
             authorizer: true,
         };
-        if !policy.admit.is_empty() {
-            let request = scope::request(&conditions_request(&run.accepted, review));
-            let root = scope::root(&request, seen(&self.object, Value::Null), &review.request);
-            match admitted(&policy.admit, Listing::new(&policy.lazies, &root, &self.cx, CONDITIONS)) {
-                Admitted::Yes => {}
-                Admitted::No => return (false, Vec::new()),
-                Admitted::Failed(text) => return (false, vec![Trouble::Policy(text)]),
+        if !policy.conditions.is_empty() {
+            let request = admission::request(&conditions_request(&run.accepted, review));
+            let root = admission::root(&request, seen(&self.object, Value::Null), &review.request);
+            let scope = Scope::new(&root, &policy.variables, &self.cx, &API_SERVER).with_budget(CONDITIONS);
+            match scope.admits(&policy.conditions) {
+                Ok(true) => {}
+                Ok(false) => return (false, Vec::new()),
+                Err(text) => return (false, vec![Trouble::Policy(text)]),
             }
         }
         if self.object.is_null() {
@@ -218,11 +222,11 @@ impl<'w> Passes<'w> {
         let built_in = |kind: &[Str; 3]| self.world.types().of_kind(kind).is_some_and(|d| !d.custom);
         let foreign = run.accepted.kind != *own && built_in(own);
         let (mut changed, mut troubles) = (false, Vec::new());
-        for change in changes {
-            let request = scope::request(&seen_request(&run.accepted, review));
-            let root = scope::root(&request, seen(&self.object, namespace.clone()), &review.request);
+        for patch in patches {
+            let request = admission::request(&seen_request(&run.accepted, review));
+            let root = admission::root(&request, seen(&self.object, namespace.clone()), &review.request);
             let current = converted(&self.object, &run.accepted.kind);
-            match self.changed(policy, change, &root, &current, &run.accepted.kind) {
+            match self.changed(policy, patch, &root, &current, &run.accepted.kind) {
                 Ok(_) if foreign => {
                     let shown = |k: &[Str; 3]| format!("({}.{})", k[1], k[2]);
                     let (from, to) = (shown(&run.accepted.kind), shown(own));
@@ -244,21 +248,24 @@ impl<'w> Passes<'w> {
     fn changed(
         &self,
         policy: &Admission,
-        change: &Change,
+        patch: &ExpressionPatch,
         root: &Value,
         object: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, Trouble> {
-        let mut list = Listing::new(&policy.lazies, root, &self.cx, BUDGET);
-        let value = match list.run(&change.source.program) {
-            Err(OutOfBudget) => return Err(Trouble::Policy(OUT_OF_BUDGET.into())),
-            Ok(Err(failure)) => return Err(Trouble::Policy(failure.told_bare(&change.source.text))),
-            Ok(Ok(value)) => value,
-        };
-        match change.kind {
-            ChangeKind::Apply => self.applied(object, &value, kind).map(Some),
-            ChangeKind::JsonPatch => self.patched(object, &value, kind),
-            ChangeKind::Unknown => Err(Trouble::Policy("unsupported patch type".into())),
+        let scope = Scope::new(root, &policy.variables, &self.cx, &API_SERVER).with_budget(BUDGET);
+        let value = scope.value(&patch.source.program).map_err(|failure| {
+            Trouble::Policy(match failure {
+                Failure::OutOfBudget => OUT_OF_BUDGET.into(),
+                // What does not compile is shown without the step.
+                Failure::Compile(text) => text.to_string(),
+                failure => scope.text(&patch.source, &failure),
+            })
+        })?;
+        match patch.patch_type {
+            PatchType::ApplyConfiguration => self.applied(object, &value, kind).map(Some),
+            PatchType::JsonPatch => self.patched(object, &value, kind),
+            PatchType::Unknown => Err(Trouble::Policy("unsupported patch type".into())),
         }
     }
 

@@ -3,21 +3,23 @@
 //! The request always creates the object, which has no schema: lists are replaced, numbers are doubles.
 //! Parameters are told by name or labels alone. Semantics: `docs/admission.md`, "Outside of a cluster".
 
-use crate::engine::expressions::{admission_request, namespace};
+use crate::engine::expressions::Scope;
+use crate::engine::view::offline::root;
+use crate::engine::view::rule::namespace;
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::Rule;
-use crate::ir::admission::{AdmissionBody, Bound, Change, ChangeKind, OnFailure, PolicyBinding};
+use crate::ir::admission::{Admission, AdmissionBody, Bound, PolicyBinding};
+use crate::ir::expressions::{API_SERVER, ExpressionPatch, PatchType};
+use crate::ir::facts::FailurePolicy;
 use crate::matching::constraints::accepts_target;
 use crate::matching::filter::selects;
 use crate::patch::structured::merge_freely;
 use crate::value::{Map, Value};
 
 use super::change::apply_literals;
-use super::listing::{Admitted, Listing, admitted};
 use super::literal::{check_names, part};
-use super::validate::{BUDGET, CONDITIONS, Decision, asked};
-
-const NOT_MET: &str = "match conditions aren't met";
+use super::validate::{BUDGET, CONDITIONS, Decision, decided};
+use crate::engine::expressions::scope::OUT_OF_BUDGET;
 
 /// The bindings that accept a request; one `None` for a policy without bindings.
 fn accepting<'b>(bound: &'b Bound, request: &Request) -> Vec<Option<&'b PolicyBinding>> {
@@ -52,29 +54,6 @@ fn param(bound: &Bound, binding: Option<&PolicyBinding>) -> Value {
     }
 }
 
-/// What expressions see.
-fn root(request: &Request, object: &Value, params: Option<Value>, namespace: Value) -> Value {
-    let mut r = admission_request(request);
-    r.insert("operation", Value::from("CREATE"));
-    let user = r.get("userInfo").and_then(Value::as_map).is_none_or(Map::is_empty);
-    if user {
-        let mut m = Map::new();
-        m.insert("username", "system:kyverno:background-scan".into());
-        m.insert("uid", "system:kyverno:background-scan".into());
-        m.insert("groups", Value::list(vec!["system:kyverno:background-scan".into()]));
-        r.insert("userInfo", Value::Map(m));
-    }
-    let mut m = Map::new();
-    m.insert("object", object.clone());
-    m.insert("oldObject", Value::Null);
-    m.insert("request", Value::Map(r));
-    m.insert("namespaceObject", namespace);
-    if let Some(params) = params {
-        m.insert("params", params);
-    }
-    Value::Map(m)
-}
-
 fn outcome(
     rule: &Rule,
     status: Status,
@@ -93,21 +72,22 @@ fn outcome(
 pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     let binding = accepting(bound, request).pop()?;
     let policy = &bound.policy;
-    let AdmissionBody::Ask { demands, .. } = &policy.body else { return None };
+    let AdmissionBody::Validate { validations, .. } = &policy.body else { return None };
     let told = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
     let params = policy.params.as_ref().map(|_| param(bound, binding));
     let seen = |namespace: Value| root(request, &request.object, params.clone(), namespace);
     let conditions = seen(Value::Null);
-    match admitted(&policy.admit, Listing::new(&policy.lazies, &conditions, &request.functions, CONDITIONS)) {
-        Admitted::Yes => {}
-        Admitted::No => return told(Status::Skip, NOT_MET),
-        Admitted::Failed(_) if policy.failure == OnFailure::Ignore => return told(Status::Skip, NOT_MET),
-        Admitted::Failed(text) => return told(Status::Error, &text),
+    match scope(policy, &conditions, request, CONDITIONS).admits(&policy.conditions) {
+        Ok(true) => {}
+        Ok(false) => return told(Status::Skip, API_SERVER.unmet),
+        Err(_) if policy.failure_policy == FailurePolicy::Ignore => {
+            return told(Status::Skip, API_SERVER.unmet);
+        }
+        Err(text) => return told(Status::Error, &text),
     }
     let root = seen(namespace(request));
-    let decisions = match asked(policy, demands, &root, &root, &request.functions) {
-        Ok(decisions) => decisions,
-        Err(_) => return told(Status::Error, super::listing::OUT_OF_BUDGET),
+    let Some(decisions) = decided(policy, validations, &root, &root, &request.functions) else {
+        return told(Status::Error, OUT_OF_BUDGET);
     };
     for decision in decisions {
         match decision {
@@ -122,22 +102,26 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutc
 /// The result of a policy that changes the object, and the object; each binding sees what the one before
 /// it has made. A change that fails gives no result.
 pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutcome>, Option<Value>) {
-    let AdmissionBody::Change { changes, .. } = &bound.policy.body else { return (None, None) };
+    let AdmissionBody::Mutate { patches, .. } = &bound.policy.body else { return (None, None) };
     let (mut last, mut object) = (None, request.object.clone());
     for binding in accepting(bound, request) {
         let told = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
-        match changed(bound, changes, binding, request, &object) {
+        match changed(bound, patches, binding, request, &object) {
             Ok(Some(new)) => {
                 object = new;
                 last = told(Status::Pass, "mutation is successfully applied");
             }
-            Ok(None) => last = told(Status::Skip, NOT_MET),
+            Ok(None) => last = told(Status::Skip, API_SERVER.unmet),
             Err(Failed::Condition(text)) => last = told(Status::Error, &text),
             Err(Failed::Change) => {}
         }
     }
     let new = (!object.strict_eq(&request.object)).then_some(object);
     (last, new)
+}
+
+fn scope<'s>(policy: &'s Admission, root: &'s Value, request: &'s Request, budget: u64) -> Scope<'s> {
+    Scope::new(root, &policy.variables, &request.functions, &API_SERVER).with_budget(budget)
 }
 
 enum Failed {
@@ -147,7 +131,7 @@ enum Failed {
 
 fn changed(
     bound: &Bound,
-    changes: &[Change],
+    patches: &[ExpressionPatch],
     binding: Option<&PolicyBinding>,
     request: &Request,
     object: &Value,
@@ -155,29 +139,26 @@ fn changed(
     let policy = &bound.policy;
     let params = policy.params.as_ref().map(|_| Value::Null);
     let conditions = root(request, object, params, Value::Null);
-    match admitted(&policy.admit, Listing::new(&policy.lazies, &conditions, &request.functions, CONDITIONS)) {
-        Admitted::Yes => {}
-        Admitted::No => return Ok(None),
-        Admitted::Failed(_) if policy.failure == OnFailure::Ignore => return Ok(None),
-        Admitted::Failed(text) => return Err(Failed::Condition(text)),
+    match scope(policy, &conditions, request, CONDITIONS).admits(&policy.conditions) {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(_) if policy.failure_policy == FailurePolicy::Ignore => return Ok(None),
+        Err(text) => return Err(Failed::Condition(text)),
     }
     let params = policy.params.as_ref().map(|_| param(bound, binding));
     let namespace = if request.target.namespace.is_empty() { Value::Null } else { namespace(request) };
     let mut object = object.clone();
-    // A change of no known kind changes nothing.
-    for change in changes.iter().filter(|c| c.kind != ChangeKind::Unknown) {
+    // A patch of no known type changes nothing.
+    for patch in patches.iter().filter(|p| p.patch_type != PatchType::Unknown) {
         let root = root(request, &object, params.clone(), namespace.clone());
-        let mut list = Listing::new(&policy.lazies, &root, &request.functions, BUDGET);
-        let value = match list.run(&change.source.program) {
-            Ok(Ok(value)) => value,
-            _ => return Err(Failed::Change),
-        };
-        let new = match change.kind {
-            ChangeKind::Apply => {
+        let scope = scope(policy, &root, request, BUDGET);
+        let value = scope.value(&patch.source.program).map_err(|_| Failed::Change)?;
+        let new = match patch.patch_type {
+            PatchType::ApplyConfiguration => {
                 check_names(&value).and_then(|()| merge_freely(&object, &part(&value))).map(Some)
             }
-            ChangeKind::JsonPatch => apply_literals(&object, &value),
-            ChangeKind::Unknown => Ok(None),
+            PatchType::JsonPatch => apply_literals(&object, &value),
+            PatchType::Unknown => Ok(None),
         };
         object = new.map_err(|_| Failed::Change)?.unwrap_or(object);
     }

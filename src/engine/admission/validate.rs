@@ -2,24 +2,24 @@
 
 use crate::engine::request::namespace_of_labels;
 use crate::functions::Context;
-use crate::ir::admission::{Admission, AdmissionBody, Annotation, Demand, OnFailure, PolicyBinding};
-use crate::ir::expressions::Source;
+use crate::ir::admission::{Admission, AdmissionBody, PolicyBinding};
+use crate::ir::expressions::{API_SERVER, AuditAnnotation, Source, Validation};
+use crate::ir::facts::FailurePolicy;
 use crate::matching::constraints::Accepted;
 use crate::value::print::write_json_string;
 use crate::value::{Map, Str, Value, budget};
 
 use super::convert::converted;
 use super::hooks::{Chain, Run, Step, steps};
-use super::listing::{Admitted, Listing, OUT_OF_BUDGET, OutOfBudget, admitted};
-use super::scope::{self, Seen};
 use super::{Answer, Denial, Review, World};
+use crate::engine::expressions::Scope;
+use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET, fallen_back};
+use crate::engine::view::admission::{self, Seen};
 
 /// What the demands of an evaluation with their messages may cost, and its annotations.
 pub const BUDGET: u64 = 10_000_000;
 /// What its conditions may cost.
 pub const CONDITIONS: u64 = 2_500_000;
-/// A message that is longer counts as none.
-const MAX_MESSAGE: usize = 5 << 10;
 /// A value for the audit log is cut there.
 const MAX_ANNOTATION: usize = 10 << 10;
 /// The key under which the audit log gets failures.
@@ -126,7 +126,7 @@ impl State<'_> {
         for (i, decision) in decisions.iter().enumerate() {
             let (text, reason) = match decision {
                 Decision::Admit => continue,
-                Decision::Fail(_) if policy.failure == OnFailure::Ignore => continue,
+                Decision::Fail(_) if policy.failure_policy == FailurePolicy::Ignore => continue,
                 Decision::Fail(text) => (text, ""),
                 Decision::Deny(text, reason) => (text, &**reason),
             };
@@ -202,9 +202,17 @@ pub fn conditions_request(accepted: &Accepted, review: &Review) -> Value {
 }
 
 /// Asks conditions that belong to no policy, on a request under the resource that accepted it.
-pub fn conditions(all: &[Source], accepted: &Accepted, review: &Review, cx: &Context) -> Admitted {
+///
+/// # Errors
+/// None is false and some fail.
+pub fn conditions(
+    all: &[Source],
+    accepted: &Accepted,
+    review: &Review,
+    cx: &Context,
+) -> Result<bool, String> {
     if all.is_empty() {
-        return Admitted::Yes;
+        return Ok(true);
     }
     let seen = Seen {
         object: converted(review.object(), &accepted.kind),
@@ -213,8 +221,9 @@ pub fn conditions(all: &[Source], accepted: &Accepted, review: &Review, cx: &Con
         namespace: Value::Null,
         authorizer: true,
     };
-    let root = scope::root(&scope::request(&conditions_request(accepted, review)), seen, &review.request);
-    admitted(all, Listing::new(&[], &root, cx, CONDITIONS))
+    let request = admission::request(&conditions_request(accepted, review));
+    let root = admission::root(&request, seen, &review.request);
+    Scope::new(&root, &[], cx, &API_SERVER).with_budget(CONDITIONS).admits(all)
 }
 
 /// The namespace that expressions see.
@@ -224,10 +233,10 @@ pub fn conditions(all: &[Source], accepted: &Accepted, review: &Review, cx: &Con
 pub fn seen_namespace(review: &Review, world: &World) -> Result<Value, Denial> {
     let Some(name) = review.namespace() else { return Ok(Value::Null) };
     match world.namespaces.get(name) {
-        Some(namespace) => Ok(scope::namespace(namespace)),
+        Some(namespace) => Ok(admission::namespace(namespace)),
         None if world.more_namespaces => {
             let label = [(Str::from("kubernetes.io/metadata.name"), Value::Str(name.clone()))];
-            Ok(scope::namespace(&namespace_of_labels(name, label.into_iter().collect())))
+            Ok(admission::namespace(&namespace_of_labels(name, label.into_iter().collect())))
         }
         None => Err(Denial::no_namespace(name)),
     }
@@ -259,7 +268,7 @@ fn evaluate(
     world: &World,
     cx: &Context,
 ) -> Result<Outcome, Denial> {
-    let AdmissionBody::Ask { demands, annotations } = &policy.body else {
+    let AdmissionBody::Validate { validations, annotations } = &policy.body else {
         return Ok(Outcome::of(Vec::new()));
     };
     let namespace = seen_namespace(review, world)?;
@@ -270,104 +279,90 @@ fn evaluate(
         namespace: Value::Null,
         authorizer: true,
     };
-    if !policy.admit.is_empty() {
-        let request = scope::request(&conditions_request(&run.accepted, review));
-        let root = scope::root(&request, seen.clone(), &review.request);
-        match admitted(&policy.admit, Listing::new(&policy.lazies, &root, cx, CONDITIONS)) {
-            Admitted::Yes => {}
-            Admitted::No => return Ok(Outcome::of(Vec::new())),
-            Admitted::Failed(text) => return Ok(Outcome::of(vec![Decision::Fail(text)])),
+    if !policy.conditions.is_empty() {
+        let request = admission::request(&conditions_request(&run.accepted, review));
+        let root = admission::root(&request, seen.clone(), &review.request);
+        let scope = Scope::new(&root, &policy.variables, cx, &API_SERVER).with_budget(CONDITIONS);
+        match scope.admits(&policy.conditions) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Outcome::of(Vec::new())),
+            Err(text) => return Ok(Outcome::of(vec![Decision::Fail(text)])),
         }
     }
-    let request = scope::request(&seen_request(&run.accepted, review));
+    let request = admission::request(&seen_request(&run.accepted, review));
     let seen = Seen { namespace, ..seen };
-    let root = scope::root(&request, seen.clone(), &review.request);
-    let silent = scope::root(&request, Seen { authorizer: false, ..seen }, &review.request);
-    let decisions = match asked(policy, demands, &root, &silent, cx) {
-        Ok(decisions) => decisions,
-        Err(OutOfBudget) => vec![Decision::Fail(OUT_OF_BUDGET.into())],
-    };
+    let root = admission::root(&request, seen.clone(), &review.request);
+    let silent = admission::root(&request, Seen { authorizer: false, ..seen }, &review.request);
+    let decisions = decided(policy, validations, &root, &silent, cx)
+        .unwrap_or_else(|| vec![Decision::Fail(OUT_OF_BUDGET.into())]);
     Ok(annotated(policy, annotations, &silent, cx, decisions))
 }
 
-/// Asks all demands, and makes their messages.
-///
-/// # Errors
-/// The budget is gone.
-pub(super) fn asked(
+/// Evaluates all validations, then their messages; `None` when the budget is exhausted.
+pub(super) fn decided(
     policy: &Admission,
-    demands: &[Demand],
+    validations: &[Validation],
     root: &Value,
     silent: &Value,
     cx: &Context,
-) -> Result<Vec<Decision>, OutOfBudget> {
-    let mut list = Listing::new(&policy.lazies, root, cx, BUDGET);
-    let mut results = Vec::with_capacity(demands.len());
-    for demand in demands {
-        results.push(list.run(&demand.check.program)?);
+) -> Option<Vec<Decision>> {
+    let scope = Scope::new(root, &policy.variables, cx, &API_SERVER).with_budget(BUDGET);
+    let mut results = Vec::with_capacity(validations.len());
+    for validation in validations {
+        match scope.value(&validation.check.program) {
+            Err(Failure::OutOfBudget) => return None,
+            result => results.push(result),
+        }
     }
-    let mut talk = Listing::new(&policy.lazies, silent, cx, list.left());
-    let mut messages = Vec::with_capacity(demands.len());
-    let mut spent = false;
-    for demand in demands {
-        messages.push(match &demand.message_program {
-            Some(program) if !spent => match talk.run(program) {
-                Ok(result) => result.ok(),
-                Err(OutOfBudget) => {
-                    spent = true;
+    let of_messages = Scope::new(silent, &policy.variables, cx, &API_SERVER).with_budget(scope.left());
+    let mut messages = Vec::with_capacity(validations.len());
+    let mut exhausted = false;
+    for validation in validations {
+        messages.push(match &validation.message_program {
+            Some(program) if !exhausted => match of_messages.value(program) {
+                Ok(made) => Some(made),
+                Err(failure) => {
+                    exhausted = matches!(failure, Failure::OutOfBudget);
                     None
                 }
             },
             _ => None,
         });
     }
-    let decision = |((demand, result), made): ((&Demand, _), Option<Value>)| match result {
-        Err(failure) => {
-            let failure: super::listing::Failure = failure;
-            Decision::Fail(failure.told(&demand.check.text))
-        }
-        // Also for demands that are met.
-        Ok(_) if spent => Decision::Fail(format!("failed messageExpression: {OUT_OF_BUDGET}")),
+    let decision = |((validation, result), made): ((&Validation, _), Option<Value>)| match result {
+        Err(failure) => Decision::Fail(scope.text(&validation.check, &failure)),
+        // Also for validations that pass.
+        Ok(_) if exhausted => Decision::Fail(format!("failed messageExpression: {OUT_OF_BUDGET}")),
         Ok(Value::Bool(true)) => Decision::Admit,
-        Ok(_) => Decision::Deny(message(demand, made.as_ref()), demand.reason.clone()),
-    };
-    Ok(demands.iter().zip(results).zip(messages).map(decision).collect())
-}
-
-fn message(demand: &Demand, made: Option<&Value>) -> String {
-    if let Some(Value::Str(text)) = made {
-        let text = text.trim();
-        if !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n') {
-            return text.into();
+        Ok(_) => {
+            let message = fallen_back(validation, made.as_ref());
+            Decision::Deny(message.to_string(), validation.reason.clone())
         }
-    }
-    match demand.message.trim() {
-        "" => format!("failed expression: {}", demand.check.text.trim()),
-        text => text.into(),
-    }
+    };
+    Some(validations.iter().zip(results).zip(messages).map(decision).collect())
 }
 
 fn annotated(
     policy: &Admission,
-    annotations: &[Annotation],
+    annotations: &[AuditAnnotation],
     root: &Value,
     cx: &Context,
     decisions: Vec<Decision>,
 ) -> Outcome {
     let mut outcome = Outcome::of(decisions);
-    let mut list = Listing::new(&policy.lazies, root, cx, BUDGET);
+    let scope = Scope::new(root, &policy.variables, cx, &API_SERVER).with_budget(BUDGET);
     for annotation in annotations {
-        match list.run(&annotation.value.program) {
-            Err(OutOfBudget) => return Outcome::of(vec![Decision::Fail(OUT_OF_BUDGET.into())]),
-            Ok(Ok(Value::Str(text))) => {
+        match scope.value(&annotation.value.program) {
+            Err(Failure::OutOfBudget) => return Outcome::of(vec![Decision::Fail(OUT_OF_BUDGET.into())]),
+            Ok(Value::Str(text)) => {
                 let text = text.trim();
                 if !text.is_empty() {
                     outcome.annotations.push((annotation.key.clone(), cut(text)));
                 }
             }
-            Ok(Ok(_)) => {}
-            Ok(Err(_)) if policy.failure == OnFailure::Ignore => {}
-            Ok(Err(failure)) => outcome.broken_annotations.push(failure.told(&annotation.value.text)),
+            Ok(_) => {}
+            Err(_) if policy.failure_policy == FailurePolicy::Ignore => {}
+            Err(failure) => outcome.broken_annotations.push(scope.text(&annotation.value, &failure)),
         }
     }
     outcome

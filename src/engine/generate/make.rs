@@ -68,6 +68,8 @@ impl<'s> Store<'s> {
                 }
                 Ok(made)
             }
+            // Rules with expressions have a runner of their own.
+            Generation::Expressions(_) => Ok(Vec::new()),
         }
     }
 

@@ -7,9 +7,7 @@
 
 mod make;
 
-use crate::ir::facts::Stage;
 use crate::ir::generate::Generation;
-use crate::ir::review::Deed;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Policy, Rule};
 use crate::value::budget::{self, Excess};
@@ -19,7 +17,7 @@ use super::condition;
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
 use super::run::{Concern, Surroundings, applies, applying, concern, settled, world};
-use super::{Request, review};
+use super::{Request, expressions};
 use make::Store;
 
 /// What the generate rules of a policy did.
@@ -42,12 +40,12 @@ pub fn policy<'p>(
     if concern(policy, request, around.profile) != Concern::Yes {
         return out;
     }
-    if policy.stage != Stage::Rules {
-        out.rules = rules.filter_map(|rule| made_by_review(policy, rule, request, around)).collect();
-        return out;
-    }
     let mut told: Vec<&Rule> = Vec::new();
     for rule in rules.filter(|r| r.kind == RuleKind::Generation) {
+        if rule.expressions.is_some() {
+            out.rules.extend(made_by_expressions(policy, rule, request, around));
+            continue;
+        }
         let (result, excess) = budget::spend(|| verdict(policy, rule, request, around));
         let Some(result) = settled(rule, result, excess) else { continue };
         let ends = policy.apply_one && result.status != Status::Skip;
@@ -57,7 +55,7 @@ pub fn policy<'p>(
             break;
         }
     }
-    if request.object.is_null() {
+    if request.object.is_null() || told.is_empty() {
         return out;
     }
     let (made, excess) = budget::spend(|| make_all(policy, &told, request, around));
@@ -79,18 +77,18 @@ pub fn policy<'p>(
     out
 }
 
-fn made_by_review(
+fn made_by_expressions(
     policy: &Policy,
     rule: &Rule,
     request: &Request,
     around: Surroundings<'_>,
 ) -> Option<RuleOutcome> {
-    let Body::Review(review) = &rule.body else { return None };
-    let Deed::Objects(makings) = &review.body else { return None };
+    let (Some(shared), Body::Generate(generation)) = (&rule.expressions, &rule.body) else { return None };
+    let Generation::Expressions(generators) = &**generation else { return None };
     if !applies(rule, request) {
         return None;
     }
-    review::make::run(policy, rule, review, makings, request, around.exemptions)
+    expressions::generate::run(policy, rule, shared, generators, request, around.exemptions)
 }
 
 /// Whether a rule wants to make something; a failure says that what it once made has to go.

@@ -93,5 +93,7 @@ fn element(
     match &l.change {
         Change::Patch(p, _) => patch::run(&patch::fill(p, data)?, object),
         Change::ForEach(loops) => run(loops, object, depth + 1, data),
+        // Loops have none.
+        Change::Expressions { .. } => Ok(None),
     }
 }

@@ -22,8 +22,7 @@ use super::run::{
     Concern, Entered, Surroundings, applies, concern, enter, excepted, reported, settled, undecided,
     unmatched, world,
 };
-use super::{Request, review};
-use crate::ir::review::Deed;
+use super::{Request, expressions};
 
 /// What the mutate rules of a policy did.
 #[derive(Debug)]
@@ -105,7 +104,8 @@ enum Left {
 /// What a rule leaves that fails as a whole.
 fn left_by_failure(rule: &Rule) -> Left {
     match rule.body {
-        Body::Review(_) | Body::Admission(_) => Left::Same,
+        Body::Admission(_) => Left::Same,
+        _ if rule.expressions.is_some() => Left::Same,
         _ => Left::Lost,
     }
 }
@@ -116,11 +116,8 @@ struct Ran {
 }
 
 fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Surroundings<'_>) -> Ran {
-    if let Body::Review(review) = &rule.body {
-        let Deed::Changes { changes, .. } = &review.body else {
-            return Ran { results: Vec::new(), left: Left::Same };
-        };
-        let (result, left) = review::change::run(policy, rule, review, changes, request, around);
+    if let (Some(expressions), Body::Mutate(mutation)) = (&rule.expressions, &rule.body) {
+        let (result, left) = expressions::patch::run(policy, rule, expressions, mutation, request, around);
         return Ran { results: vec![result], left: left.map_or(Left::Same, Left::Changed) };
     }
     let unchanged = |result: RuleOutcome| Ran { results: vec![result], left: Left::Same };
@@ -177,6 +174,8 @@ fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Ch
             let changed = foreach::run(loops, object, 0, data)?;
             Ok(changed.map_or(Changed::No("0 elements processed"), Changed::Yes))
         }
+        // Rules with expressions have a runner of their own.
+        Change::Expressions { .. } => Ok(Changed::No("no patches applied")),
     }
 }
 

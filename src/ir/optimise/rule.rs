@@ -69,7 +69,7 @@ fn check(c: Check) -> Check {
         Check::Pattern(overlay, origin) => Check::Pattern(self::overlay(overlay), origin),
         Check::AnyPattern(overlays, origin) => Check::AnyPattern(self::overlays(overlays), origin),
         Check::ForEach(loops) => Check::ForEach(loops.into_vec().into_iter().map(for_each).collect()),
-        Check::Nothing => Check::Nothing,
+        same @ (Check::Assert(_) | Check::PodSecurity(_) | Check::Nothing) => same,
     }
 }
 
@@ -97,6 +97,7 @@ fn generation(g: Generation) -> Generation {
             };
             Generation::ForEach(loops.into_vec().into_iter().map(each).collect())
         }
+        expressions @ Generation::Expressions(_) => expressions,
     }
 }
 
@@ -106,6 +107,7 @@ fn mutation(m: Mutation) -> Mutation {
         change: change(m.change),
         beside: beside.filter(|t| t.as_const().is_none()).collect(),
         targets: m.targets.map(|list| list.into_vec().into_iter().map(target).collect()),
+        existing: m.existing,
     }
 }
 
@@ -113,6 +115,7 @@ fn change(c: Change) -> Change {
     match c {
         Change::Patch(p, origin) => Change::Patch(patch(p), origin),
         Change::ForEach(loops) => Change::ForEach(loops.into_vec().into_iter().map(patch_loop).collect()),
+        expressions @ Change::Expressions { .. } => expressions,
     }
 }
 

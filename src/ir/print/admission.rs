@@ -1,11 +1,10 @@
 //! Admission policies: what they ask or do, and with which bindings.
 
 use super::constraints::constraints;
-use super::review::{program, shared};
+use super::expressions::{annotation, patch, shared, validation};
 use super::{Node, quoted};
-use crate::ir::admission::{
-    Admission, AdmissionBody, Annotation, Bound, ChangeKind, OnFailure, PolicyBinding,
-};
+use crate::ir::admission::{Admission, AdmissionBody, Bound, PolicyBinding};
+use crate::ir::facts::FailurePolicy;
 
 /// A policy with its bindings.
 pub fn bound(b: &Bound) -> Node {
@@ -21,40 +20,22 @@ fn policy(p: &Admission) -> Vec<Node> {
     if let Some([group, version, kind]) = &p.params {
         below.push(Node::new(format!("params: {group}/{version}/{kind}")));
     }
-    match &p.failure {
-        OnFailure::Deny => {}
-        OnFailure::Ignore => below.push(Node::new("failures are ignored")),
-        OnFailure::Unknown(word) => below.push(Node::new(format!("failures: unknown {}", quoted(word)))),
+    match &p.failure_policy {
+        FailurePolicy::Fail => {}
+        FailurePolicy::Ignore => below.push(Node::new("failures are ignored")),
+        FailurePolicy::Unrecognised(word) => {
+            below.push(Node::new(format!("failures: unknown {}", quoted(word))));
+        }
     }
-    below.extend(shared(&p.admit, &p.lazies));
+    below.extend(shared(&p.conditions, &p.variables));
     match &p.body {
-        AdmissionBody::Ask { demands, annotations } => {
-            for d in demands {
-                let mut node = program(&d.check.program).labelled("demand");
-                if !d.message.is_empty() {
-                    node.below.push(Node::new(format!("message: {}", quoted(&d.message))));
-                }
-                node.below.extend(d.message_program.as_ref().map(|p| program(p).labelled("message")));
-                if !d.reason.is_empty() {
-                    node.below.push(Node::new(format!("reason: {}", d.reason)));
-                }
-                below.push(node);
-            }
-            let annotation = |a: &Annotation| {
-                program(&a.value.program).labelled(&format!("annotation {}", quoted(&a.key)))
-            };
+        AdmissionBody::Validate { validations, annotations } => {
+            below.extend(validations.iter().map(validation));
             below.extend(annotations.iter().map(annotation));
         }
-        AdmissionBody::Change { changes, again } => {
-            below.extend(changes.iter().map(|c| {
-                let how = match c.kind {
-                    ChangeKind::Apply => "apply",
-                    ChangeKind::JsonPatch => "patch",
-                    ChangeKind::Unknown => "unknown change",
-                };
-                program(&c.source.program).labelled(how)
-            }));
-            below.extend(again.then(|| Node::new("again after later changes")));
+        AdmissionBody::Mutate { patches, reinvoked } => {
+            below.extend(patches.iter().map(patch));
+            below.extend(reinvoked.then(|| Node::new("again after later changes")));
         }
     }
     below

@@ -1,9 +1,10 @@
 //! What rules and loops check.
 
 use super::condition::conditions;
+use super::expressions::validation;
 use super::rule::bindings;
 use super::template::{placed, query};
-use super::{Node, quoted, shape};
+use super::{Node, literal, quoted, shape};
 use crate::ir::Origin;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::value::place::parse;
@@ -27,6 +28,14 @@ pub fn check(c: &Check) -> Node {
         Check::AnyPattern(Overlays::Broken(text), origin) => broken(text, origin),
         Check::AnyPattern(Overlays::Dynamic(t, _), origin) => any_pattern(t, origin),
         Check::ForEach(loops) => Node::new("for each").with(loops.iter().map(for_each)),
+        Check::Assert(validations) => Node::new("assert all").with(validations.iter().map(validation)),
+        Check::PodSecurity(p) => {
+            let mut node = Node::new(format!("pod security {} {}", p.level, p.version));
+            if !p.exclude.is_null() {
+                node.below.push(Node::new(format!("exclude: {}", literal(&p.exclude))));
+            }
+            node
+        }
         Check::Nothing => Node::new("nothing"),
     }
 }

@@ -12,6 +12,9 @@ pub fn generation(g: &Generation) -> Node {
     match g {
         Generation::One(d) => described(d),
         Generation::ForEach(loops) => Node::new("for each").with(loops.iter().map(each)),
+        Generation::Expressions(all) => {
+            Node::new("objects").with(all.iter().map(super::expressions::generator))
+        }
     }
 }
 

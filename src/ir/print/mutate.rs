@@ -21,6 +21,8 @@ pub fn mutation(m: &Mutation) -> Printed {
     if !m.beside.is_empty() {
         node.below.push(Printed::new("also filled in").with(m.beside.iter().map(template)));
     }
+    let existing = m.existing.iter().map(|r| Printed::new("existing objects").with([super::rule::rule(r)]));
+    node.below.extend(existing);
     node
 }
 
@@ -36,6 +38,10 @@ fn change(c: &Change) -> Printed {
     match c {
         Change::Patch(p, origin) => patch(p, origin).at(parse(&origin.path)),
         Change::ForEach(loops) => Printed::new("for each").with(loops.iter().map(patch_loop)),
+        Change::Expressions { patches, replaces_atomic } => {
+            let how = if *replaces_atomic { "patches, atomic values replaced" } else { "patches" };
+            Printed::new(how).with(patches.iter().map(super::expressions::patch))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::condition::conditions;
 use super::matcher::matcher;
 use super::template::{placed, source, template};
-use super::{Node, check, literal, quoted};
+use super::{Node, check, quoted};
 use crate::ir::Rule;
 use crate::ir::rule::{Action, ActionOverride, Binding, BindingSource, Body, RuleKind};
 use crate::value::place::parse;
@@ -23,6 +23,7 @@ pub fn rule(r: &Rule) -> Node {
     node.below.extend(bindings(&r.bindings));
     node.below.extend(r.admit.as_ref().map(|c| conditions("admit", c)));
     node.below.extend(r.properties.as_ref().map(|p| template(&p.template).labelled("properties")));
+    node.below.extend(r.expressions.as_ref().map(|e| super::expressions::expressions(e)));
     node.below.push(body(&r.body));
     if matches!(r.kind, RuleKind::Validation | RuleKind::ImageVerification) {
         node.below.extend(action(&r.action));
@@ -40,15 +41,9 @@ fn body(b: &Body) -> Node {
             }
             node
         }
-        Body::PodSecurity(p) => {
-            let mut node = Node::new(format!("pod security {} {}", p.level, p.version));
-            if !p.exclude.is_null() {
-                node.below.push(Node::new(format!("exclude: {}", literal(&p.exclude))));
-            }
-            node
-        }
-        Body::Expressions(e) => super::review::expressions(e),
-        Body::Review(r) => super::review::review(r),
+        Body::Delete => Node::new("delete"),
+        Body::Answer(all) => Node::new("answer").with(all.iter().map(|p| super::expressions::program(p))),
+        Body::ValidateImages(images) => super::expressions::image_validation(images),
         Body::Admission(b) => super::admission::bound(b),
         Body::Mutate(m) => super::mutate::mutation(m),
         Body::Generate(g) => super::generate::generation(g),

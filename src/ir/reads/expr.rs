@@ -3,7 +3,7 @@
 use crate::functions::Higher;
 use crate::ir::Expr;
 use crate::ir::expr::{CmpRule, Over};
-use crate::ir::expressions::{Lazy, Program};
+use crate::ir::expressions::{Program, Variable};
 use crate::ir::strict::{Invoke, LoopKind, Make, Step as Walked, Walk};
 use crate::value::Value;
 
@@ -20,12 +20,12 @@ pub struct Around<'a> {
     /// Values of binders, the innermost last.
     pub locals: Vec<Seen>,
     /// Values under names.
-    pub lazies: &'a [Lazy],
+    pub lazies: &'a [Variable],
 }
 
 impl<'a> Around<'a> {
     /// The data of a request, with values under names.
-    pub fn request(lazies: &'a [Lazy]) -> Around<'a> {
+    pub fn request(lazies: &'a [Variable]) -> Around<'a> {
         Around { root: vec![One::Root], locals: Vec::new(), lazies }
     }
 

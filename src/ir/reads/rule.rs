@@ -1,8 +1,8 @@
 //! What policies read.
 
 use crate::ir::check::{Check, ForEach};
-use crate::ir::expressions::{Expressions, Lazy, Source, Verdict};
-use crate::ir::review::{Deed, Exemption, Review, View};
+use crate::ir::exemption::Exemption;
+use crate::ir::expressions::{Expressions, Source, Validation, Variable, View};
 use crate::ir::rule::{Body, Message};
 use crate::ir::{Exception, Policy, Rule};
 use crate::value::Str;
@@ -41,9 +41,7 @@ pub fn of_policy(
         for exemption in exemptions.iter().filter(|e| e.names(&policy.api.kind, &policy.name)) {
             own.sources(&exemption.admit, &[])?;
         }
-        if let Body::Review(review) = &rule.body
-            && review.view == View::Templates
-        {
+        if rule.expressions.as_ref().is_some_and(|e| e.view == View::PodTemplates) {
             own.reads = of_templates(&own.reads);
         }
         if rule.action.allow_existing {
@@ -65,9 +63,12 @@ pub fn of_policy(
 }
 
 /// Whether the verdicts of expressions can depend on the namespace of the object. What cannot be told is counted in.
-pub fn reads_namespace(expressions: &Expressions) -> bool {
+pub fn reads_namespace(expressions: &Expressions, validations: &[Validation]) -> bool {
     let mut reader = Reader::default();
-    reader.expressions(expressions).is_err() || reader.reads.namespace != Tree::default()
+    let all = reader
+        .sources(&expressions.conditions, &expressions.variables)
+        .and_then(|()| reader.validations(validations, &expressions.variables));
+    all.is_err() || reader.reads.namespace != Tree::default()
 }
 
 /// What is read of an object whose pod templates are seen as pods with its name.
@@ -90,7 +91,7 @@ impl Reader {
     fn rule<'e>(&mut self, rule: &Rule, exceptions: impl Iterator<Item = &'e Exception>) -> Done {
         self.matcher(&rule.when);
         self.matcher(&rule.unless);
-        if rule.broken.is_some() && !matches!(rule.body, Body::Review(_)) {
+        if rule.broken.is_some() {
             return Ok(());
         }
         self.bindings(rule.bindings.iter().map(AsRef::as_ref));
@@ -106,20 +107,29 @@ impl Reader {
                 self.conditions(admit)?;
             }
         }
+        if let Some(expressions) = &rule.expressions {
+            self.expressions(expressions)?;
+        }
         match &rule.body {
+            Body::Validate { check: Check::Assert(validations), .. } => {
+                let variables = rule.expressions.as_ref().map_or(&[][..], |e| &e.variables);
+                self.validations(validations, variables)
+            }
+            Body::Validate { check: Check::PodSecurity(_), .. } => {
+                self.reads.object = Tree::all();
+                Ok(())
+            }
             Body::Validate { check, message } => {
                 let shown = vec![One::At(Part::Shown, Vec::new())];
                 self.check(check, message, &shown, 0)
             }
-            Body::Expressions(expressions) => self.expressions(expressions),
-            Body::Review(review) => self.review(review),
-            Body::PodSecurity(_) => {
-                self.reads.object = Tree::all();
-                Ok(())
-            }
             // These have phases of their own.
-            Body::Mutate(_) | Body::Generate(_) => Ok(()),
-            Body::Admission(_) | Body::VerifyImages(_) | Body::Manifests(_) => Err(Unforeseen),
+            Body::Mutate(_) | Body::Generate(_) | Body::Delete => Ok(()),
+            Body::Answer(_)
+            | Body::ValidateImages(_)
+            | Body::Admission(_)
+            | Body::VerifyImages(_)
+            | Body::Manifests(_) => Err(Unforeseen),
         }
     }
 
@@ -131,6 +141,8 @@ impl Reader {
             Check::ForEach(loops) => {
                 return loops.iter().try_for_each(|l| self.each(l, message, subject, depth));
             }
+            // Only rules have these, and their messages are their own.
+            Check::Assert(_) | Check::PodSecurity(_) => return Err(Unforeseen),
             Check::Nothing => return Ok(()),
         }
         match self.bound.len() == message.names.len() {
@@ -175,38 +187,29 @@ impl Reader {
         Ok(())
     }
 
-    fn sources(&mut self, sources: &[Source], lazies: &[Lazy]) -> Done {
-        let around = Around::request(lazies);
+    fn sources(&mut self, sources: &[Source], variables: &[Variable]) -> Done {
+        let around = Around::request(variables);
         sources.iter().try_for_each(|source| self.verdict(&source.program, &around))
     }
 
-    fn verdicts(&mut self, verdicts: &[Verdict], lazies: &[Lazy]) -> Done {
-        let around = Around::request(lazies);
-        for verdict in verdicts {
-            self.verdict(&verdict.check.program, &around)?;
-            if let Some(program) = &verdict.message_program {
+    fn validations(&mut self, validations: &[Validation], variables: &[Variable]) -> Done {
+        let around = Around::request(variables);
+        for validation in validations {
+            self.verdict(&validation.check.program, &around)?;
+            if let Some(program) = &validation.message_program {
                 self.told(program, &around)?;
             }
         }
         Ok(())
     }
 
+    /// What conditions and audit annotations read.
     fn expressions(&mut self, e: &Expressions) -> Done {
-        self.sources(&e.admit, &e.lazies)?;
-        self.verdicts(&e.verdicts, &e.lazies)
-    }
-
-    fn review(&mut self, review: &Review) -> Done {
-        if !matches!(review.view, View::Request | View::Templates) {
+        if !matches!(e.view, View::Rule | View::Request | View::PodTemplates) {
             return Err(Unforeseen);
         }
-        self.sources(&review.admit, &review.lazies)?;
-        match &review.body {
-            Deed::Verdicts(verdicts) => self.verdicts(verdicts, &review.lazies)?,
-            Deed::Changes { .. } | Deed::Objects(_) | Deed::Deletion => {}
-            Deed::Answers(_) | Deed::Images(_) => return Err(Unforeseen),
-        }
-        let around = Around::request(&review.lazies);
-        review.annotations.iter().try_for_each(|a| self.told(&a.program, &around))
+        self.sources(&e.conditions, &e.variables)?;
+        let around = Around::request(&e.variables);
+        e.annotations.iter().try_for_each(|a| self.told(&a.value.program, &around))
     }
 }

@@ -6,7 +6,7 @@ use crate::cel::types::Type;
 use crate::functions::CelLevel;
 use crate::value::Value;
 
-use super::super::expressions::Compiler;
+use super::super::compiler::Compiler;
 
 /// Judges the expressions of one policy. Names in backticks are not accepted in new policies.
 pub struct Judge {
@@ -14,7 +14,7 @@ pub struct Judge {
     /// Knows the variables.
     compiler: Compiler,
     /// The same for messages, which may not ask the authorizer.
-    talker: Compiler,
+    of_messages: Compiler,
 }
 
 impl Judge {
@@ -36,7 +36,7 @@ impl Judge {
             }
             .at(CelLevel::V26)
         };
-        Judge { choice, compiler: made(choice), talker: made(Choice { authorizer: false, ..choice }) }
+        Judge { choice, compiler: made(choice), of_messages: made(Choice { authorizer: false, ..choice }) }
     }
 }
 
@@ -46,7 +46,7 @@ impl Expressions for Judge {
             Wanted::Condition => Compiler::without_variables(Choice { mutation: false, ..self.choice })
                 .source_of(source, &[Type::Bool]),
             Wanted::Validation => self.compiler.source_of(source, &[Type::Bool]),
-            Wanted::Message => self.talker.source_of(source, &[Type::String]),
+            Wanted::Message => self.of_messages.source_of(source, &[Type::String]),
             Wanted::Annotation => self.compiler.source_of(source, &[Type::String, Type::Null]),
             Wanted::Apply => self.compiler.source_of(source, &[Type::Struct("Object".into())]),
             Wanted::JsonPatch => {
@@ -57,8 +57,8 @@ impl Expressions for Judge {
     }
 
     fn variable(&mut self, name: &str, source: &str) -> Option<String> {
-        let lazy = self.compiler.variable(name, source);
-        self.talker.share(&self.compiler);
-        lazy.program.err().map(|text| text.to_string())
+        let variable = self.compiler.variable(name, source);
+        self.of_messages.share(&self.compiler);
+        variable.program.err().map(|text| text.to_string())
     }
 }

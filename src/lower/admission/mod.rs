@@ -15,14 +15,13 @@ pub use webhook::webhooks;
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;
 use crate::functions::CelLevel;
-use crate::ir::admission::{
-    Admission, AdmissionBody, Annotation, Change, ChangeKind, Demand, OnFailure, ParamRef, PolicyBinding,
-};
-use crate::ir::expressions::Lazy;
+use crate::ir::admission::{Admission, AdmissionBody, ParamRef, PolicyBinding};
+use crate::ir::expressions::{AuditAnnotation, ExpressionPatch, PatchType, Validation, Variable};
+use crate::ir::facts::FailurePolicy;
 use crate::value::{Str, Value};
 
+use super::compiler::Compiler;
 use super::constraints::{constraints, exact};
-use super::expressions::Compiler;
 use super::matcher::selector;
 
 /// Where a policy runs.
@@ -48,31 +47,34 @@ pub fn policy(document: &Value, place: Place) -> Admission {
         level,
     };
     let mut compiler = Compiler::new(choice).at(level);
-    // A message may use what the authorizer is not bound to.
-    let mut talker = Compiler::new(Choice { authorizer: false, ..choice }).at(level);
-    let lazies: Box<[Lazy]> = list(&spec, "variables")
+    // Messages are evaluated without an authorizer.
+    let mut of_messages = Compiler::new(Choice { authorizer: false, ..choice }).at(level);
+    let variables: Box<[Variable]> = list(&spec, "variables")
         .iter()
         .map(|v| {
             let (name, text) = (v.text_at(&["name"]), v.text_at(&["expression"]));
-            let lazy = compiler.variable(name, text);
-            talker.share(&compiler);
-            lazy
+            let variable = compiler.variable(name, text);
+            of_messages.share(&compiler);
+            variable
         })
         .collect();
-    let admit = list(&spec, "matchConditions")
+    let conditions = list(&spec, "matchConditions")
         .iter()
         .map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool)))
         .collect();
     let body = match mutating {
-        true => AdmissionBody::Change {
-            changes: list(&spec, "mutations").iter().map(|m| change(m, &compiler)).collect(),
-            again: spec.text_at(&["reinvocationPolicy"]) == "IfNeeded",
+        true => AdmissionBody::Mutate {
+            patches: list(&spec, "mutations").iter().map(|m| patch(m, &compiler)).collect(),
+            reinvoked: spec.text_at(&["reinvocationPolicy"]) == "IfNeeded",
         },
-        false => AdmissionBody::Ask {
-            demands: list(&spec, "validations").iter().map(|v| demand(v, &compiler, &talker)).collect(),
+        false => AdmissionBody::Validate {
+            validations: list(&spec, "validations")
+                .iter()
+                .map(|v| validation(v, &compiler, &of_messages))
+                .collect(),
             annotations: list(&spec, "auditAnnotations")
                 .iter()
-                .map(|a| Annotation {
+                .map(|a| AuditAnnotation {
                     key: a.text_at(&["key"]).into(),
                     value: compiler.source_of(a.text_at(&["valueExpression"]), &[Type::String, Type::Null]),
                 })
@@ -83,13 +85,9 @@ pub fn policy(document: &Value, place: Place) -> Admission {
         name: document.text_at(&["metadata", "name"]).into(),
         when: spec.get("matchConstraints").filter(|v| !v.is_null()).map(constraints),
         params,
-        failure: match spec.text_at(&["failurePolicy"]) {
-            "" | "Fail" => OnFailure::Deny,
-            "Ignore" => OnFailure::Ignore,
-            other => OnFailure::Unknown(other.into()),
-        },
-        admit,
-        lazies,
+        failure_policy: FailurePolicy::of(spec.text_at(&["failurePolicy"])),
+        conditions,
+        variables,
         body,
     }
 }
@@ -125,25 +123,26 @@ fn param_ref(v: &Value) -> ParamRef {
     }
 }
 
-fn demand(v: &Value, compiler: &Compiler, talker: &Compiler) -> Demand {
+fn validation(v: &Value, compiler: &Compiler, of_messages: &Compiler) -> Validation {
     let made = v.text_at(&["messageExpression"]);
-    Demand {
+    Validation {
         check: compiler.source(v.text_at(&["expression"]), Some(&Type::Bool)),
         message: v.text_at(&["message"]).into(),
-        message_program: (!made.is_empty()).then(|| talker.program(made, Some(&Type::String))),
+        message_program: (!made.is_empty()).then(|| of_messages.program(made, Some(&Type::String))),
         reason: v.text_at(&["reason"]).into(),
     }
 }
 
-fn change(v: &Value, compiler: &Compiler) -> Change {
-    let (kind, key, wanted) = match v.text_at(&["patchType"]) {
+fn patch(v: &Value, compiler: &Compiler) -> ExpressionPatch {
+    let (patch_type, key, wanted) = match v.text_at(&["patchType"]) {
         "ApplyConfiguration" => {
-            (ChangeKind::Apply, "applyConfiguration", Some(Type::Struct("Object".into())))
+            (PatchType::ApplyConfiguration, "applyConfiguration", Some(Type::Struct("Object".into())))
         }
         "JSONPatch" => {
-            (ChangeKind::JsonPatch, "jsonPatch", Some(Type::list(Type::Struct("JSONPatch".into()))))
+            (PatchType::JsonPatch, "jsonPatch", Some(Type::list(Type::Struct("JSONPatch".into()))))
         }
-        _ => (ChangeKind::Unknown, "", None),
+        _ => (PatchType::Unknown, "", None),
     };
-    Change { source: compiler.source(v.text_at(&[key, "expression"]), wanted.as_ref()), kind }
+    let source = compiler.source(v.text_at(&[key, "expression"]), wanted.as_ref());
+    ExpressionPatch { patch_type, source }
 }

@@ -30,6 +30,7 @@ pub fn policy(document: &Value) -> Policy {
         unless: Matcher::never(),
         bindings: Box::default(),
         admit: None,
+        expressions: None,
         properties: None,
         body: Body::Admission(Box::new(bound)),
         broken: None,

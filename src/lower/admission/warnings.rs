@@ -14,7 +14,7 @@ use crate::functions::CelLevel;
 use crate::kubernetes::{Kinds, published};
 use crate::value::{Str, Value};
 
-use super::super::expressions::Compiler;
+use super::super::compiler::{Compiler, KUBERNETES, plain};
 use super::{list, param_kind};
 
 /// The most kinds of a rule that are looked at.
@@ -139,10 +139,10 @@ fn environment(object: &Declared, has_params: bool, params: Option<&Declared>) -
 
 /// What checks expressions that may use variables.
 fn compiler(env: Env, variables: &[Value]) -> Compiler {
-    let mut compiler = Compiler::with(env);
+    let mut compiler = Compiler::with(env, KUBERNETES);
     for v in variables {
         let ty = compiler.type_of(v.text_at(&["expression"])).unwrap_or(Type::Dyn);
-        compiler.declare_variable(v.text_at(&["name"]), &ty);
+        compiler.declare_variable(v.text_at(&["name"]), plain(&ty));
     }
     compiler
 }

@@ -10,8 +10,8 @@ use crate::ir::constraints::Constraints;
 use crate::ir::webhook::Webhook;
 use crate::value::{Str, Value};
 
+use super::super::compiler::Compiler;
 use super::super::constraints::{exact, rule};
-use super::super::expressions::Compiler;
 use super::super::matcher::selector;
 use super::list;
 

@@ -1,4 +1,4 @@
-//! ImageValidatingPolicies → reviews of images.
+//! ImageValidatingPolicies → validations of images.
 //!
 //! Unlike in other kinds, faults of a policy are no errors of loading: every request is told of them.
 
@@ -8,53 +8,57 @@ use regex::Regex;
 
 use crate::cel::library::KyvernoKind;
 use crate::cel::types::Type;
-use crate::ir::expressions::{Lazy, Source};
-use crate::ir::review::{Annotation, Attestation, Attestor, Deed, ImageReview, Reference, Review, View};
+use crate::ir::expressions::{AuditAnnotation, Expressions, POLICIES, Source, Variable, View};
+use crate::ir::facts::FailurePolicy;
+use crate::ir::image_validation::{Attestation, Attestor, ImageValidation, Reference};
+use crate::ir::rule::Body;
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
-use super::compiler::{Compiler, FieldError};
+use super::sections::{FieldError, Sections};
 
-/// Lowers a policy about images.
-pub fn review(spec: &Value, view: View, namespaced: bool) -> Review {
-    let lenient = spec.text_at(&["failurePolicy"]) == "Ignore";
+/// Lowers a policy about images: what its expressions share, and the body.
+pub fn parts(spec: &Value, view: View, namespaced: bool) -> (Expressions, Body) {
+    let shared = Expressions {
+        failure_policy: FailurePolicy::of(spec.text_at(&["failurePolicy"])),
+        ..super::shared(view, &POLICIES)
+    };
     match compiled(spec, view, namespaced) {
-        Ok(Parts { admit, lazies, images, annotations }) => {
-            let body = Deed::Images(Arc::new(Ok(images)));
-            Review { admit, lazies, body, annotations, lenient, view }
+        Ok(Parts { conditions, variables, images, annotations }) => {
+            let shared = Expressions { conditions, variables, annotations, ..shared };
+            (shared, Body::ValidateImages(Arc::new(Ok(images))))
         }
         Err(text) => {
-            let body = Deed::Images(Arc::new(Err(format!("failed to compile policy: {text}").into())));
-            let (admit, lazies, annotations) = Default::default();
-            Review { admit, lazies, body, annotations, lenient, view }
+            let text = format!("failed to compile policy: {text}").into();
+            (shared, Body::ValidateImages(Arc::new(Err(text))))
         }
     }
 }
 
 struct Parts {
-    admit: Box<[Source]>,
-    lazies: Box<[Lazy]>,
-    images: ImageReview,
-    annotations: Box<[Annotation]>,
+    conditions: Box<[Source]>,
+    variables: Box<[Variable]>,
+    images: ImageValidation,
+    annotations: Box<[AuditAnnotation]>,
 }
 
 fn compiled(spec: &Value, view: View, namespaced: bool) -> Result<Parts, String> {
     let kind = KyvernoKind::Images;
-    let told = |failed: super::compiler::Failed| failed.told(kind, "");
-    let mut compiler = Compiler::new(kind, namespaced, view);
-    let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions").map_err(told)?;
+    let told = |failed: super::sections::Failed| failed.told(kind, "");
+    let mut compiler = Sections::new(kind, namespaced, view);
+    let conditions = compiler.conditions(spec.get("matchConditions"), "matchConditions").map_err(told)?;
     let references = references(list(spec, "matchImageReferences"), namespaced)?;
     let extractors = extractors(&compiler, spec)?;
-    let lazies = compiler.variables(spec.get("variables")).map_err(told)?;
+    let variables = compiler.variables(spec.get("variables")).map_err(told)?;
     let attestors = list(spec, "attestors").iter().enumerate().map(|(i, a)| attestor(&compiler, i, a));
     let attestors = attestors.collect::<Result<_, _>>()?;
-    let verdicts = compiler.verdicts(spec.get("validations")).map_err(told)?;
+    let validations = compiler.validations(spec.get("validations")).map_err(told)?;
     let annotations = match view {
         View::Payload => Box::default(),
         _ => compiler.annotations(spec.get("auditAnnotations")).map_err(told)?,
     };
     let on = |key: &str| spec.at(&["validationConfigurations", key]).and_then(Value::as_bool).unwrap_or(true);
-    let images = ImageReview {
+    let images = ImageValidation {
         credentials: spec.get("credentials").cloned().unwrap_or_default(),
         references,
         extractors,
@@ -62,9 +66,9 @@ fn compiled(spec: &Value, view: View, namespaced: bool) -> Result<Parts, String>
         attestations: list(spec, "attestations").iter().map(attestation).collect(),
         verify_digest: on("verifyDigest"),
         required: on("required"),
-        verdicts,
+        validations,
     };
-    Ok(Parts { admit, lazies, images, annotations })
+    Ok(Parts { conditions, variables, images, annotations })
 }
 
 fn list<'v>(spec: &'v Value, key: &str) -> &'v [Value] {
@@ -73,7 +77,7 @@ fn list<'v>(spec: &'v Value, key: &str) -> &'v [Value] {
 
 fn references(all: &[Value], namespaced: bool) -> Result<Box<[Reference]>, String> {
     let failed = |e: String| format!("<nil>: Internal error: failed to compile matches: {e}");
-    let compiler = Compiler::of_references(namespaced);
+    let compiler = Sections::of_references(namespaced);
     let one = |(i, v): (usize, &Value)| {
         let (glob, expression) = (v.text_at(&["glob"]), v.text_at(&["expression"]));
         let path = |field: &str| format!("spec.MatchImageReferences[{i}]{field}");
@@ -101,7 +105,7 @@ fn references(all: &[Value], namespaced: bool) -> Result<Box<[Reference]>, Strin
 const BUILT_IN: usize = 3;
 
 fn extractors(
-    compiler: &Compiler,
+    compiler: &Sections,
     spec: &Value,
 ) -> Result<Box<[(Str, crate::ir::expressions::Program)]>, String> {
     let one = |(i, v): (usize, &Value)| {
@@ -130,7 +134,7 @@ const COMPUTED: [&[&str]; 8] = [
     &["cosign", "keyless", "roots"],
 ];
 
-fn attestor(compiler: &Compiler, i: usize, written: &Value) -> Result<Attestor, String> {
+fn attestor(compiler: &Sections, i: usize, written: &Value) -> Result<Attestor, String> {
     let mut computed = Vec::new();
     let mut compile = |path: Box<[Str]>, text: &str| {
         if text.is_empty() {

@@ -3,18 +3,18 @@
 //! In: the sections of a policy. Out: programs, or the errors of the first section that has any, each with
 //! its place in the policy.
 
-use crate::cel::env::{Env, Message};
 use crate::cel::library::proxy::proxy;
 use crate::cel::library::{KyvernoKind, kyverno};
 use crate::cel::types::Type;
-use crate::cel::{self, Program as Compiled};
-use crate::functions::Context;
-use crate::ir::expressions::{Lazy, Program, Source, Verdict};
-use crate::ir::review::{Annotation, Applied, Change, Making, Proxy, View};
+use crate::ir::expressions::{
+    AuditAnnotation, ExpressionPatch, PatchType, Program, Proxy, Source, Validation, Variable, View,
+};
+use crate::ir::generate::Generator;
+use crate::lower::compiler::Compiler;
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
-/// The message type of the values under names.
+/// The type of `variables`.
 const VARIABLES: &str = "kyverno.variables";
 
 /// An expression that does not compile.
@@ -73,13 +73,8 @@ impl Failed {
 }
 
 /// See the module page.
-pub struct Compiler {
-    env: Env,
-    cx: Context,
-    /// Names of the values so far, with their types; the last of one name counts.
-    fields: Vec<(Str, Type)>,
-    /// Names of the values by position.
-    names: Vec<Str>,
+pub struct Sections {
+    compiler: Compiler,
 }
 
 fn list(v: Option<&Value>) -> &[Value] {
@@ -94,39 +89,31 @@ fn invalid(path: &str, text: &str, detail: &str) -> FieldError {
     FieldError { field: path.into(), source: text.into(), detail: detail.into(), is_forbidden: false }
 }
 
-impl Compiler {
-    /// A compiler without variables.
-    pub fn new(kind: KyvernoKind, namespaced: bool, view: View) -> Compiler {
+impl Sections {
+    /// The sections of a policy, before any variable.
+    pub fn new(kind: KyvernoKind, namespaced: bool, view: View) -> Sections {
         let mut env = match view {
-            View::Check(of) => proxy(of),
+            View::CheckRequest(of) => proxy(of),
             _ => kyverno(kind, namespaced),
         };
-        env.variables.insert("variables".into(), Type::Struct(VARIABLES.into()));
-        let mut compiler = Compiler { env, cx: Context::default(), fields: Vec::new(), names: Vec::new() };
         if kind == KyvernoKind::Images && view == View::Payload {
-            for name in ["request", "oldObject", "namespaceObject", "variables"] {
-                compiler.env.variables.remove(name);
+            for name in ["request", "oldObject", "namespaceObject"] {
+                env.variables.remove(name);
             }
+            return Sections { compiler: Compiler::without(env) };
         }
-        compiler.declare();
-        compiler
+        Sections { compiler: Compiler::with(env, VARIABLES) }
     }
 
-    /// A compiler of expressions that say which images a policy is about.
-    pub fn of_references(namespaced: bool) -> Compiler {
-        let mut compiler = Compiler::new(KyvernoKind::Images, namespaced, View::Payload);
-        compiler.env.variables = [(Str::from("ref"), Type::String)].into_iter().collect();
-        compiler
-    }
-
-    /// Declares the values under names that are known so far.
-    fn declare(&mut self) {
-        self.env.messages.insert(VARIABLES, Message { fields: self.fields.clone(), open: false });
+    /// Expressions that choose the images that a policy is about.
+    pub fn of_references(namespaced: bool) -> Sections {
+        let mut env = kyverno(KyvernoKind::Images, namespaced);
+        env.variables = [(Str::from("ref"), Type::String)].into_iter().collect();
+        Sections { compiler: Compiler::without(env) }
     }
 
     fn compiled(&self, text: &str) -> Result<(Program, Type), String> {
-        let Compiled { expr, ty } = cel::compile(text, &self.env, &self.cx).map_err(|e| bare(&e))?;
-        Ok((Ok(cel::lower::with_lazies(expr, &self.names)), ty))
+        self.compiler.expression(text).map(|(expr, ty)| (Ok(expr), ty)).map_err(|e| bare(&e))
     }
 
     /// An expression whose type `fits`; else the detail is `wanted`.
@@ -152,7 +139,7 @@ impl Compiler {
         self.program(path, text, |t| *t == Type::String, "output is expected to be of type string")
     }
 
-    /// Conditions; all errors are told.
+    /// Conditions; or all errors.
     pub fn conditions(&self, section: Option<&Value>, name: &str) -> Result<Box<[Source]>, Failed> {
         let all = list(section).iter().enumerate().map(|(i, c)| {
             let text = c.text_at(&["expression"]);
@@ -171,7 +158,7 @@ impl Compiler {
             let text = c.text_at(&["expression"]);
             let detail = "variables cannot be referenced in matchConditions when spec.autogen.mutatingAdmissionPolicy.enabled is true; native MutatingAdmissionPolicy evaluates match conditions before variables, so inline the expression instead";
             let wrong = FieldError { is_forbidden: true, ..invalid(&at(name, i, "expression"), text, detail) };
-            cel::mentions(text, &self.env, "variables").then_some(wrong)
+            self.compiler.mentions(text, "variables").then_some(wrong)
         });
         match mentioned.collect::<Vec<FieldError>>() {
             none if none.is_empty() => Ok(()),
@@ -179,27 +166,24 @@ impl Compiler {
         }
     }
 
-    /// Values under names, each of which sees the earlier ones; all errors are told.
-    pub fn variables(&mut self, section: Option<&Value>) -> Result<Box<[Lazy]>, Failed> {
-        let (mut out, mut errors): (Vec<Lazy>, Vec<FieldError>) = (Vec::new(), Vec::new());
+    /// Composed variables, each of which sees the earlier ones, or all errors.
+    pub fn variables(&mut self, section: Option<&Value>) -> Result<Box<[Variable]>, Failed> {
+        let (mut out, mut errors): (Vec<Variable>, Vec<FieldError>) = (Vec::new(), Vec::new());
         for (i, variable) in list(section).iter().enumerate() {
             let (name, text) = (variable.text_at(&["name"]), variable.text_at(&["expression"]));
             match self.compiled(text) {
                 Err(detail) => errors.push(invalid(&at("variables", i, "expression"), text, &detail)),
                 Ok((program, ty)) => {
-                    self.fields.retain(|(known, _)| **known != *name);
-                    self.fields.push((name.into(), ty));
-                    self.names.push(name.into());
-                    out.push(Lazy { name: name.into(), program });
-                    self.declare();
+                    self.compiler.declare_variable(name, ty);
+                    out.push(Variable { name: name.into(), program });
                 }
             }
         }
         if errors.is_empty() { Ok(out.into()) } else { Err(Failed(errors)) }
     }
 
-    /// Verdicts, up to the first error.
-    pub fn verdicts(&self, section: Option<&Value>) -> Result<Box<[Verdict]>, Failed> {
+    /// Validations, or the first error.
+    pub fn validations(&self, section: Option<&Value>) -> Result<Box<[Validation]>, Failed> {
         let mut out = Vec::new();
         for (i, v) in list(section).iter().enumerate() {
             let (text, made) = (v.text_at(&["expression"]), v.text_at(&["messageExpression"]));
@@ -212,10 +196,11 @@ impl Compiler {
                     Some(self.string(&path, made).map_err(one)?)
                 }
             };
-            out.push(Verdict {
+            out.push(Validation {
                 check: Source { text: text.into(), program },
                 message: v.text_at(&["message"]).into(),
                 message_program,
+                reason: "".into(),
             });
         }
         Ok(out.into())
@@ -246,37 +231,38 @@ impl Compiler {
         all.map(Into::into).map_err(|e| Failed(vec![e]))
     }
 
-    /// Changes, up to the first error. One without a body of its kind is left out.
-    pub fn changes(&self, section: Option<&Value>) -> Result<Box<[Change]>, Failed> {
+    /// Patches, or the first error. One without a body of its type is skipped.
+    pub fn patches(&self, section: Option<&Value>) -> Result<Box<[ExpressionPatch]>, Failed> {
         let mut out = Vec::new();
         for (i, m) in list(section).iter().enumerate() {
-            let (how, field) = match m.text_at(&["patchType"]) {
-                "ApplyConfiguration" => (Applied::Merge, "applyConfiguration"),
-                "JSONPatch" => (Applied::JsonPatch, "jsonPatch"),
+            let (patch_type, field) = match m.text_at(&["patchType"]) {
+                "ApplyConfiguration" => (PatchType::ApplyConfiguration, "applyConfiguration"),
+                "JSONPatch" => (PatchType::JsonPatch, "jsonPatch"),
                 _ => continue,
             };
             let Some(text) = m.at(&[field, "expression"]).and_then(Value::as_str) else { continue };
             let path = format!("spec.mutations[{i}].{field}.expression");
-            let (wanted, name) = match how {
-                Applied::Merge => (Type::Struct("Object".into()), "Object"),
-                Applied::JsonPatch => (Type::list(Type::Struct("JSONPatch".into())), "list"),
+            let (wanted, name) = match patch_type {
+                PatchType::JsonPatch => (Type::list(Type::Struct("JSONPatch".into())), "list"),
+                _ => (Type::Struct("Object".into()), "Object"),
             };
             let detail = format!("output is expected to be of type {name}");
             let program = self.program(&path, text, |t| *t == wanted, &detail);
-            out.push(Change { how, program: program.map_err(|e| Failed(vec![e]))? });
+            let program = program.map_err(|e| Failed(vec![e]))?;
+            out.push(ExpressionPatch { patch_type, source: Source { text: text.into(), program } });
         }
         Ok(out.into())
     }
 
-    /// What is made, up to the first error.
-    pub fn makings(&self, section: Option<&Value>) -> Result<Box<[Making]>, Failed> {
+    /// What is generated, or the first error.
+    pub fn generators(&self, section: Option<&Value>) -> Result<Box<[Generator]>, Failed> {
         let mut out = Vec::new();
         for (i, g) in list(section).iter().enumerate() {
             let one = |e: FieldError| Failed(vec![e]);
             let text = g.text_at(&["expression"]);
             if !text.is_empty() {
                 let program = self.boolean(&at("generate", i, "expression"), text).map_err(one)?;
-                out.push(Making::Expression(program));
+                out.push(Generator::Expression(program));
                 continue;
             }
             let source = g.text_at(&["template", "value"]);
@@ -284,21 +270,23 @@ impl Compiler {
             let compile = |text: &str| self.compiled(text).map(|(program, _)| program);
             let documents = super::draft::documents(source, fills, &compile)
                 .map_err(|e| one(invalid(&at("generate", i, "template.value"), source, &e)))?;
-            out.push(Making::Documents(documents));
+            out.push(Generator::Documents(documents));
         }
         Ok(out.into())
     }
 
-    /// Texts for reports; all errors are told.
-    pub fn annotations(&self, section: Option<&Value>) -> Result<Box<[Annotation]>, Failed> {
+    /// Texts for reports; or all errors.
+    pub fn annotations(&self, section: Option<&Value>) -> Result<Box<[AuditAnnotation]>, Failed> {
         let all = list(section).iter().enumerate().map(|(i, a)| {
+            let text = a.text_at(&["valueExpression"]);
             let program = self.program(
                 &at("auditAnnotations", i, "valueExpression"),
-                a.text_at(&["valueExpression"]),
+                text,
                 |t| matches!(t, Type::String | Type::Null),
                 "output is expected to be either of type string or null_type",
             )?;
-            Ok(Annotation { key: a.text_at(&["key"]).into(), program })
+            let value = Source { text: text.into(), program };
+            Ok(AuditAnnotation { key: a.text_at(&["key"]).into(), value })
         });
         gathered(all)
     }

@@ -1,6 +1,6 @@
-//! Reviews that make objects.
+//! Rules whose expressions generate objects.
 //!
-//! In: a review and a request. Out: a result with the objects that expressions handed over and templates
+//! In: a rule and a request. Out: a result with the objects that expressions handed over and templates
 //! gave, or none where the policy does not apply. Nothing is created here: objects get the namespace that they
 //! were handed over for, and that is all. Semantics: `docs/cel-policies.md`, "Generation".
 
@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::functions::world::World;
 use crate::functions::{Context, cel::data};
-use crate::ir::review::{Draft, Making, Place, Review, TextPart};
+use crate::ir::expressions::Expressions;
+use crate::ir::generate::{Draft, Generator, Place, TextPart};
 use crate::ir::{Policy, Rule};
 use crate::value::print::display;
 use crate::value::quote::quote;
@@ -17,24 +18,25 @@ use crate::value::{Map, Value};
 use super::{Exemptions, Scope, annotations, enter};
 use crate::engine::Request;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
+use crate::engine::view::{self, request::Absent};
 
 /// Runs what makes objects.
 pub fn run(
     policy: &Policy,
     rule: &Rule,
-    review: &Review,
-    makings: &[Making],
+    expressions: &Expressions,
+    generators: &[Generator],
     request: &Request,
     exemptions: Exemptions<'_>,
 ) -> Option<RuleOutcome> {
     let collector = Arc::new(Collector { inner: request.functions.world.clone(), made: Mutex::default() });
     let functions = Context { world: Some(collector.clone()), ..request.functions.clone() };
-    let root = super::root(request, super::Absent::Null);
+    let root = view::request::root(request, Absent::Null);
     let failed = |text: String| {
         let text = format!("failed to evaluate policy: {text}");
         RuleOutcome::new(&policy.name, rule.kind, Status::Error, text)
     };
-    let scope = match enter(policy, rule, review, &root, &functions, exemptions) {
+    let scope = match enter(policy, rule, expressions, &root, &functions, exemptions) {
         Ok(scope) => scope,
         // Where the conditions do not hold there is no result.
         Err(result) if result.status == Status::Skip && result.exceptions.is_empty() => return None,
@@ -46,16 +48,18 @@ pub fn run(
         }
     };
     let own = policy.namespace.as_deref();
-    for making in makings {
-        let done = match making {
-            Making::Expression(program) => scope.is_true(program).map(|_| ()),
-            Making::Documents(documents) => filled(documents, &scope, own, &*collector),
+    for generator in generators {
+        let done = match generator {
+            Generator::Expression(program) => {
+                scope.is_true(program).map(|_| ()).map_err(|failure| failure.alone())
+            }
+            Generator::Documents(documents) => filled(documents, &scope, own, &*collector),
         };
         if let Err(text) = done {
             return Some(failed(text));
         }
     }
-    let properties = match annotations(review, &scope, &scope.root) {
+    let properties = match annotations(expressions, &scope, &scope.root) {
         Ok(properties) => properties,
         Err(text) => return Some(failed(text)),
     };
@@ -194,5 +198,5 @@ fn value(draft: &Draft, scope: &Scope<'_>) -> Result<Value, String> {
 fn evaluated(place: &Place, scope: &Scope<'_>) -> Result<Value, String> {
     scope
         .value(&place.program)
-        .map_err(|e| format!("failed to evaluate placeholder {}: {e}", quote(&place.text)))
+        .map_err(|e| format!("failed to evaluate placeholder {}: {}", quote(&place.text), e.alone()))
 }

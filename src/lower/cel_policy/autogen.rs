@@ -5,7 +5,7 @@
 
 use super::changing;
 use crate::functions::decode_json;
-use crate::ir::review::View;
+use crate::ir::expressions::View;
 use crate::value::{Map, Str, Value, print};
 
 /// A variant.
@@ -159,7 +159,7 @@ fn variant(
     if let Value::Map(m) = &mut rewritten {
         m.insert(Str::from("matchConstraints"), Value::Map(matching));
     }
-    let view = if prefix.is_some() { View::Request } else { View::Templates };
+    let view = if prefix.is_some() { View::Request } else { View::PodTemplates };
     let name = match prefix {
         Some(CRON_PREFIX) => "cronjobs",
         Some(_) => "defaults",

@@ -6,7 +6,7 @@
 
 use crate::document;
 use crate::ir::expressions::Program;
-use crate::ir::review::{Draft, Place, TextPart};
+use crate::ir::generate::{Draft, Place, TextPart};
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
 

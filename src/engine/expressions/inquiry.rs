@@ -15,13 +15,12 @@ use crate::functions::Context;
 use crate::functions::cel::evidence::name_of;
 use crate::functions::world::{Evidence, World};
 use crate::functions::{CelLevel, decode_json};
-use crate::ir::review::{Attestation, ImageReview, Reference};
+use crate::ir::expressions::POLICIES;
+use crate::ir::image_validation::{Attestation, ImageValidation, Reference};
 use crate::sources::registry::{Registry, Repository, facts, place};
 use crate::value::{Map, Str, Value};
 
-use super::{PER_CALL, told};
-use crate::engine::eval::{Env, eval};
-use crate::engine::strict::Meter;
+use super::Scope;
 
 /// The largest artifact that states something.
 const LARGEST_ARTIFACT: u64 = 10 * 1024 * 1024;
@@ -35,7 +34,7 @@ pub type Known = Result<Value, String>;
 pub struct Inquiry {
     inner: Option<Arc<dyn World>>,
     registry: Option<Arc<dyn Registry>>,
-    checks: Arc<Result<ImageReview, Str>>,
+    checks: Arc<Result<ImageValidation, Str>>,
     attestors: BTreeMap<String, Known>,
     /// Which images were looked at, and whether somebody vouched.
     looked: Mutex<BTreeMap<String, bool>>,
@@ -48,7 +47,7 @@ impl Inquiry {
     pub fn new(
         inner: Option<Arc<dyn World>>,
         registry: Option<Arc<dyn Registry>>,
-        checks: Arc<Result<ImageReview, Str>>,
+        checks: Arc<Result<ImageValidation, Str>>,
         attestors: BTreeMap<String, Known>,
     ) -> Inquiry {
         Inquiry { inner, registry, checks, attestors, looked: Mutex::default(), stated: Mutex::default() }
@@ -160,7 +159,7 @@ impl Inquiry {
 ///
 /// # Errors
 /// An expression fails.
-pub fn matches(checks: &Result<ImageReview, Str>, image: &str) -> Result<bool, String> {
+pub fn matches(checks: &Result<ImageValidation, Str>, image: &str) -> Result<bool, String> {
     let Ok(checks) = checks else { return Ok(false) };
     if checks.references.is_empty() {
         return Ok(true);
@@ -172,11 +171,8 @@ pub fn matches(checks: &Result<ImageReview, Str>, image: &str) -> Result<bool, S
         let fits = match reference {
             Reference::Pattern(pattern) => pattern.is_match(image),
             Reference::Expression(program) => {
-                let expr = program.as_ref().map_err(|text| text.to_string())?;
-                let meter = Meter::new(PER_CALL);
-                let value =
-                    eval(expr, Env::new(&root, &functions).with_meter(&meter)).map_err(|f| told(&f))?;
-                matches!(*value, Value::Bool(true))
+                let scope = Scope::new(&root, &[], &functions, &POLICIES);
+                scope.is_true(program).map_err(|failure| failure.alone())?
             }
         };
         if fits {

@@ -5,7 +5,6 @@
 //! their digests, what registries know of them, verdicts, texts for reports. Semantics: `docs/cel-policies.md`,
 //! "Images".
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,16 +12,17 @@ use crate::engine::Request;
 use crate::engine::images::pod_spec_path;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
 use crate::engine::run::Surroundings;
-use crate::engine::strict::Lazies;
 use crate::functions::cel::{evidence, image_reference};
 use crate::functions::{CelLevel, Context};
-use crate::ir::review::{ImageReview, Review};
+use crate::ir::expressions::Expressions;
+use crate::ir::image_validation::ImageValidation;
 use crate::ir::{Policy, Rule};
 use crate::sources::registry::for_policy;
 use crate::value::{Str, Value};
 
 use super::inquiry::{Inquiry, Known, matches};
-use super::{Scope, annotations, excepted, exempt, limited_to, message};
+use super::{Scope, annotations, excepted, exempt};
+use crate::engine::view::request::limited_to;
 
 /// What a policy looked at.
 #[derive(Clone, Debug, Default)]
@@ -47,8 +47,8 @@ pub struct Subject<'a> {
 pub fn run(
     policy: &Policy,
     rule: &Rule,
-    review: &Review,
-    checks: &Arc<Result<ImageReview, Str>>,
+    expressions: &Expressions,
+    checks: &Arc<Result<ImageValidation, Str>>,
     subject: &Subject<'_>,
     request: &Request,
     around: Surroundings<'_>,
@@ -72,12 +72,12 @@ pub fn run(
     root.remove("exceptions");
     let functions = Context { cel_level: CelLevel::V30, ..request.functions.clone() };
     let plain = Value::Map(root.clone());
-    let scope =
-        Scope { root: Cow::Borrowed(&plain), functions: &functions, lazies: Lazies::bare(&review.lazies) };
-    match scope.admits(&review.admit) {
+    let counts = expressions.failure_policy.is_fail();
+    let scope = Scope::new(&plain, &expressions.variables, &functions, expressions.wording);
+    match scope.admits(&expressions.conditions) {
         Ok(true) => {}
         Ok(false) => return None,
-        Err(_) if review.lenient => return None,
+        Err(_) if !counts => return None,
         Err(text) => return failed(&text),
     }
     if !subject.payload {
@@ -91,7 +91,7 @@ pub fn run(
                 }
                 return Some(result);
             }
-            Err(text) if !review.lenient => return failed(&text),
+            Err(text) if counts => return failed(&text),
             _ => {}
         }
     }
@@ -139,20 +139,19 @@ pub fn run(
     root.insert("attestations", object(parts.attestations.iter().map(|a| stated(&a.name)).collect()));
     let whole = Value::Map(root);
     let functions = Context { world: Some(inquiry.clone()), ..functions.clone() };
-    let scope =
-        Scope { root: Cow::Borrowed(&whole), functions: &functions, lazies: Lazies::bare(&review.lazies) };
+    let scope = Scope::new(&whole, &expressions.variables, &functions, expressions.wording);
     let mut outcome = result(Status::Pass, "success".into());
-    for (i, verdict) in parts.verdicts.iter().enumerate() {
-        match scope.is_true(&verdict.check.program) {
+    for (i, validation) in parts.validations.iter().enumerate() {
+        match scope.is_true(&validation.check.program) {
             Ok(true) => {}
             Ok(false) => {
-                outcome = result(Status::Fail, message(verdict, i, &scope));
+                outcome = result(Status::Fail, scope.message(validation, i));
                 break;
             }
-            Err(text) => return failed(&text),
+            Err(failure) => return failed(&failure.alone()),
         }
     }
-    match annotations(review, &scope, &whole) {
+    match annotations(expressions, &scope, &whole) {
         Ok(properties) => outcome.properties = properties,
         Err(text) => return failed(&text),
     }
@@ -164,8 +163,8 @@ pub fn run(
 /// The images by list: those of containers and those of the policy's own extractors, as far as the policy is about
 /// them.
 fn extracted(
-    parts: &ImageReview,
-    checks: &Result<ImageReview, Str>,
+    parts: &ImageValidation,
+    checks: &Result<ImageValidation, Str>,
     subject: &Subject<'_>,
     scope: &Scope<'_>,
 ) -> Result<BTreeMap<String, Vec<String>>, String> {
@@ -186,7 +185,7 @@ fn extracted(
         }
     }
     for (name, program) in &parts.extractors {
-        let value = scope.value(program)?;
+        let value = scope.value(program).map_err(|failure| failure.alone())?;
         let all = match &value {
             Value::List(all) => texts(all)?,
             other => {
@@ -227,9 +226,9 @@ fn filled(
     for (path, program) in computed {
         let what = path.get(1).map_or("key", |s| &**s);
         let failed = |e: String| format!("failed to convert {what} in compiled attestor: {name}, error: {e}");
-        let value = scope
-            .value(program)
-            .map_err(|e| failed(format!("failed to evaluate compiled attestor: {name}, error: {e}")))?;
+        let value = scope.value(program).map_err(|e| {
+            failed(format!("failed to evaluate compiled attestor: {name}, error: {}", e.alone()))
+        })?;
         let Value::Str(text) = value else {
             let kind = value.cel_type();
             let why = format!("unsupported type conversion from '{kind}' to string");

@@ -1,27 +1,30 @@
-//! Kyverno's CEL policies → reviews.
+//! The policies of `policies.kyverno.io` → rules with expressions.
 //!
-//! In: a checked document. Out: a policy whose rules are the review and its variants for pod controllers, or
+//! In: a checked document. Out: a policy whose rules are the one as written and its variants for pod controllers, or
 //! the compile error in the reference's words. Semantics: `docs/cel-policies.md`.
 
 mod autogen;
 mod changing;
-mod compiler;
 mod draft;
 mod exemption;
 mod images;
+mod sections;
 
 pub use exemption::exemption;
 
 use std::sync::Arc;
 
 use crate::cel::library::KyvernoKind;
+use crate::ir::check::Check;
+use crate::ir::expressions::{Expressions, POLICIES, Proxy, VALIDATING, View, Wording};
 use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
-use crate::ir::review::{Deed, Proxy, Review, View};
+use crate::ir::generate::Generation;
+use crate::ir::mutate::{self, Mutation};
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
 use crate::value::{Str, Value};
-pub use compiler::FieldError;
-use compiler::{Compiler, Failed};
+pub use sections::FieldError;
+use sections::{Failed, Sections};
 
 /// A lowered policy, or why it does not compile.
 #[derive(Clone, Debug)]
@@ -67,7 +70,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     let namespace = namespaced.then(|| text(&["metadata", "namespace"]));
     let stage = match (kind, view_of(&spec, kind)) {
         (KyvernoKind::Deleting, _) => Stage::Schedule,
-        (_, View::Check(_)) => Stage::CheckRequests,
+        (_, View::CheckRequest(_)) => Stage::CheckRequests,
         (_, View::Payload) => Stage::Payloads,
         _ => Stage::Expressions,
     };
@@ -122,8 +125,8 @@ pub fn has_variants(spec: &Value) -> bool {
 /// What the expressions of a policy see.
 fn view_of(spec: &Value, kind: KyvernoKind) -> View {
     match (kind, spec.text_at(&["evaluation", "mode"])) {
-        (KyvernoKind::Validating, "HTTP") => View::Check(Proxy::Http),
-        (KyvernoKind::Validating, "Envoy") => View::Check(Proxy::Envoy),
+        (KyvernoKind::Validating, "HTTP") => View::CheckRequest(Proxy::Http),
+        (KyvernoKind::Validating, "Envoy") => View::CheckRequest(Proxy::Envoy),
         (_, "JSON") => View::Payload,
         _ => View::Request,
     }
@@ -140,10 +143,10 @@ fn source(kind: KyvernoKind) -> &'static str {
     }
 }
 
-/// The review as written, then its variants.
+/// The rule as written, then its variants.
 fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>, Failed> {
     let view = view_of(spec, kind);
-    if matches!(view, View::Check(_)) {
+    if matches!(view, View::CheckRequest(_)) {
         return Ok(vec![rule(spec, view, kind, namespaced)?]);
     }
     let payload = view == View::Payload;
@@ -160,7 +163,7 @@ fn rules(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Result<Vec<Rule>,
 
 fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Rule, Failed> {
     let constraints = match (view, spec.get("matchConstraints")) {
-        (View::Payload | View::Check(_), _) => Matcher::Constraints(Box::default()),
+        (View::Payload | View::CheckRequest(_), _) => Matcher::Constraints(Box::default()),
         (_, Some(constraints)) if !constraints.is_null() => {
             let mut constraints = super::constraints::constraints(constraints);
             if kind == KyvernoKind::Deleting {
@@ -170,17 +173,17 @@ fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result
         }
         _ => Matcher::never(),
     };
-    let (rule_kind, review) = match kind {
+    let (rule_kind, (shared, body)) = match kind {
         KyvernoKind::Mutating => (RuleKind::Mutation, mutating(spec, view, kind, namespaced)?),
         KyvernoKind::Deleting => (RuleKind::Validation, deleting(spec, view, kind, namespaced)?),
-        KyvernoKind::Images => (RuleKind::Validation, images::review(spec, view, namespaced)),
+        KyvernoKind::Images => (RuleKind::Validation, images::parts(spec, view, namespaced)),
         KyvernoKind::Generating => (RuleKind::Generation, generating(spec, view, kind, namespaced)?),
-        _ => (RuleKind::Validation, validating(spec, view, kind, namespaced)?),
+        KyvernoKind::Validating => (RuleKind::Validation, validating(spec, view, kind, namespaced)?),
     };
-    Ok(rule_of(rule_kind, constraints, review))
+    Ok(rule_of(rule_kind, constraints, shared, body))
 }
 
-fn rule_of(kind: RuleKind, when: Matcher, review: Review) -> Rule {
+fn rule_of(kind: RuleKind, when: Matcher, shared: Expressions, body: Body) -> Rule {
     Rule {
         origin: Origin::new("spec"),
         generated: None,
@@ -190,10 +193,25 @@ fn rule_of(kind: RuleKind, when: Matcher, review: Review) -> Rule {
         unless: Matcher::never(),
         bindings: Box::default(),
         admit: None,
+        expressions: Some(Box::new(shared)),
         properties: None,
-        body: Body::Review(Box::new(review)),
+        body,
         broken: None,
         action: Action::default(),
+    }
+}
+
+/// What the expressions of a policy share that has neither conditions nor variables.
+fn shared(view: View, wording: &'static Wording) -> Expressions {
+    Expressions {
+        view,
+        params: None,
+        conditions: Box::default(),
+        variables: Box::default(),
+        annotations: Box::default(),
+        failure_policy: FailurePolicy::Fail,
+        wording,
+        reads_namespace: false,
     }
 }
 
@@ -207,80 +225,72 @@ fn is_handed_over(spec: &Value) -> bool {
 /// # Errors
 /// The reference's text.
 pub fn asks_in_time(spec: &Value) -> Result<(), String> {
-    let compiler = Compiler::new(KyvernoKind::Mutating, false, View::Request);
+    let compiler = Sections::new(KyvernoKind::Mutating, false, View::Request);
     compiler
         .no_variables(spec.get("matchConditions"), "matchConditions")
         .map_err(|failed| failed.told(KyvernoKind::Mutating, ""))
 }
 
-fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
-    let mut compiler = Compiler::new(kind, namespaced, view);
+/// What the expressions of a rule share, and what the rule does.
+type Lowering = Result<(Expressions, Body), Failed>;
+
+fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
+    let mut sections = Sections::new(kind, namespaced, view);
     if is_handed_over(spec) {
-        compiler.no_variables(spec.get("matchConditions"), "matchConditions")?;
+        sections.no_variables(spec.get("matchConditions"), "matchConditions")?;
     }
-    let lazies = compiler.variables(spec.get("variables"))?;
-    let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
-    compiler.target_expression(spec.at(&["targetMatchConstraints", "expression"]))?;
-    let target_admit = compiler.conditions(spec.get("targetMatchConditions"), "targetMatchConditions")?;
-    let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
-    let changes = compiler.changes(spec.get("mutations"))?;
-    let replaces = spec.at(&["evaluation", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false);
-    let targets = spec.get("targetMatchConstraints").filter(|v| !v.is_null()).map(|given| {
+    let variables = sections.variables(spec.get("variables"))?;
+    let conditions = sections.conditions(spec.get("matchConditions"), "matchConditions")?;
+    sections.target_expression(spec.at(&["targetMatchConstraints", "expression"]))?;
+    let of_targets = sections.conditions(spec.get("targetMatchConditions"), "targetMatchConditions")?;
+    let annotations = sections.annotations(spec.get("auditAnnotations"))?;
+    let patches = sections.patches(spec.get("mutations"))?;
+    let replaces_atomic =
+        spec.at(&["evaluation", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false);
+    let shared = Expressions { conditions, variables, annotations, ..shared(view, &POLICIES) };
+    let body = |existing: Option<Arc<Rule>>| {
+        let change = mutate::Change::Expressions { patches: patches.clone(), replaces_atomic };
+        Body::Mutate(Box::new(Mutation { change, beside: Box::default(), targets: None, existing }))
+    };
+    let existing = spec.get("targetMatchConstraints").filter(|v| !v.is_null()).map(|given| {
         let mut constraints = super::constraints::constraints(given);
         constraints.any_operation();
-        let body = Deed::Changes { changes: changes.clone(), replaces, targets: None };
-        let review = Review {
-            admit: target_admit,
-            lazies: lazies.clone(),
-            body,
-            annotations: annotations.clone(),
-            lenient: false,
-            view,
-        };
-        Arc::new(rule_of(RuleKind::Mutation, Matcher::Constraints(Box::new(constraints)), review))
+        let when = Matcher::Constraints(Box::new(constraints));
+        let shared = Expressions { conditions: of_targets, ..shared.clone() };
+        Arc::new(rule_of(RuleKind::Mutation, when, shared, body(None)))
     });
-    let body = Deed::Changes { changes, replaces, targets };
-    Ok(Review { admit, lazies, body, annotations, lenient: false, view })
+    Ok((shared, body(existing)))
 }
 
-fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
-    let mut compiler = Compiler::new(kind, namespaced, view);
-    let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
-    let lazies = compiler.variables(spec.get("variables"))?;
-    let objects = compiler.makings(spec.get("generate"))?;
-    let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
-    Ok(Review { admit, lazies, body: Deed::Objects(objects), annotations, lenient: false, view })
+fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
+    let mut sections = Sections::new(kind, namespaced, view);
+    let conditions = sections.conditions(spec.get("matchConditions"), "matchConditions")?;
+    let variables = sections.variables(spec.get("variables"))?;
+    let generators = sections.generators(spec.get("generate"))?;
+    let annotations = sections.annotations(spec.get("auditAnnotations"))?;
+    let shared = Expressions { conditions, variables, annotations, ..shared(view, &POLICIES) };
+    Ok((shared, Body::Generate(Box::new(Generation::Expressions(generators)))))
 }
 
-fn deleting(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
-    let mut compiler = Compiler::new(kind, namespaced, view);
-    let lazies = compiler.variables(spec.get("variables"))?;
-    let admit = compiler.conditions(spec.get("conditions"), "conditions")?;
-    Ok(Review { admit, lazies, body: Deed::Deletion, annotations: Box::default(), lenient: false, view })
+fn deleting(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
+    let mut sections = Sections::new(kind, namespaced, view);
+    let variables = sections.variables(spec.get("variables"))?;
+    let conditions = sections.conditions(spec.get("conditions"), "conditions")?;
+    Ok((Expressions { conditions, variables, ..shared(view, &POLICIES) }, Body::Delete))
 }
 
-fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result<Review, Failed> {
-    let mut compiler = Compiler::new(kind, namespaced, view);
-    let admit = compiler.conditions(spec.get("matchConditions"), "matchConditions")?;
-    let lazies = compiler.variables(spec.get("variables"))?;
-    if let View::Check(proxy) = view {
-        return Ok(Review {
-            admit,
-            lazies,
-            body: Deed::Answers(compiler.answers(spec.get("validations"), proxy)?),
-            annotations: Box::default(),
-            lenient: spec.text_at(&["failurePolicy"]) == "Ignore",
-            view,
-        });
+fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
+    let mut sections = Sections::new(kind, namespaced, view);
+    let conditions = sections.conditions(spec.get("matchConditions"), "matchConditions")?;
+    let variables = sections.variables(spec.get("variables"))?;
+    let failure_policy = FailurePolicy::of(spec.text_at(&["failurePolicy"]));
+    let shared = Expressions { conditions, variables, failure_policy, ..shared(view, &VALIDATING) };
+    if let View::CheckRequest(proxy) = view {
+        return Ok((shared, Body::Answer(sections.answers(spec.get("validations"), proxy)?)));
     }
-    let verdicts = compiler.verdicts(spec.get("validations"))?;
-    let annotations = compiler.annotations(spec.get("auditAnnotations"))?;
-    Ok(Review {
-        admit,
-        lazies,
-        body: Deed::Verdicts(verdicts),
-        annotations: if view == View::Payload { Box::default() } else { annotations },
-        lenient: spec.text_at(&["failurePolicy"]) == "Ignore",
-        view,
-    })
+    let validations = sections.validations(spec.get("validations"))?;
+    let annotations = sections.annotations(spec.get("auditAnnotations"))?;
+    let annotations = if view == View::Payload { Box::default() } else { annotations };
+    let body = Body::Validate { check: Check::Assert(validations), message: super::rule::no_message() };
+    Ok((Expressions { annotations, ..shared }, body))
 }

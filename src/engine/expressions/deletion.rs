@@ -3,16 +3,14 @@
 //! In: a policy and an object, or data of any form. Out: pass = it would be deleted; none where the policy does not
 //! select it. Expressions see neither a request nor a former object. Semantics: `docs/cel-policies.md`, "Deletion".
 
-use std::borrow::Cow;
-
 use crate::engine::Request;
 use crate::engine::outcome::{RuleOutcome, Status};
 use crate::engine::run::applies;
-use crate::engine::strict::Lazies;
 use crate::ir::Policy;
 use crate::ir::rule::Body;
 
-use super::{Exemptions, Part, Scope, excepted, limited_to, namespace, rooted};
+use super::{Exemptions, Scope, excepted};
+use crate::engine::view::request::{Part, limited_to, namespace, rooted};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +29,10 @@ pub fn run(
     subject: Subject,
 ) -> Option<RuleOutcome> {
     let rule = policy.rules.first()?;
-    let Body::Review(review) = &rule.body else { return None };
+    let expressions = rule.expressions.as_ref()?;
+    if !matches!(rule.body, Body::Delete) {
+        return None;
+    }
     let object = &request.object;
     let has_kind = !object.text_at(&["apiVersion"]).is_empty() && !object.text_at(&["kind"]).is_empty();
     if (subject == Subject::Object || has_kind) && !applies(rule, request) {
@@ -50,9 +51,8 @@ pub fn run(
         Ok(_) => return spared(),
         Err(text) => return result(Status::Error, text),
     }
-    let scope =
-        Scope { root: Cow::Owned(root), functions: &request.functions, lazies: Lazies::bare(&review.lazies) };
-    match scope.admits(&review.admit) {
+    let scope = Scope::new(&root, &expressions.variables, &request.functions, expressions.wording);
+    match scope.admits(&expressions.conditions) {
         Ok(true) => result(Status::Pass, format!("{what} matched")),
         Ok(false) => spared(),
         Err(text) => result(Status::Error, text),

@@ -1,11 +1,12 @@
 //! PolicyExceptions of group `policies.kyverno.io` → exemptions.
 
 use crate::cel::library::KyvernoKind;
-use crate::ir::review::{Exemption, View};
+use crate::ir::exemption::Exemption;
+use crate::ir::expressions::View;
 use crate::value::time::Time;
 use crate::value::{Str, Value};
 
-use super::compiler::Compiler;
+use super::sections::Sections;
 
 /// Lowers an exception. Its conditions see what those of policies see.
 ///
@@ -16,7 +17,7 @@ pub fn exemption(doc: &Value) -> Result<Exemption, String> {
     let namespace = doc.text_at(&["metadata", "namespace"]);
     let key = if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}") };
     let list = |key: &str| doc.at(&["spec", key]).and_then(Value::as_list).unwrap_or_default();
-    let compiler = Compiler::new(KyvernoKind::Validating, false, View::Request);
+    let compiler = Sections::new(KyvernoKind::Validating, false, View::Request);
     let admit = compiler
         .conditions(doc.at(&["spec", "matchConditions"]), "matchConditions")
         .map_err(|failed| failed.told(KyvernoKind::Mutating, ""))?;

@@ -1,0 +1,228 @@
+//! Running rules with CEL expressions: which exceptions and conditions there are, then validations, then audit
+//! annotations.
+//!
+//! In: a rule and a request. Out: a result, or none where the rule does not apply. What differs between APIs is the
+//! rule's [`crate::ir::expressions::Wording`]. Semantics: `docs/validate.md`, "cel"; `docs/cel-policies.md`, "Evaluation".
+
+use std::borrow::Cow;
+
+use crate::functions::Context;
+use crate::ir::check::Check;
+use crate::ir::exemption::{Exemption, exceptions_value};
+use crate::ir::expressions::{Expressions, Validation, View};
+use crate::ir::rule::Body;
+use crate::ir::{Policy, Rule};
+use crate::value::{Str, Value};
+
+use super::Request;
+use super::outcome::{RuleOutcome, Status, Stock, stock};
+use super::run::Surroundings;
+use super::view;
+
+pub mod answer;
+pub mod deletion;
+mod exemptions;
+pub mod generate;
+pub mod images;
+mod inquiry;
+mod matching;
+pub mod patch;
+pub mod rule;
+pub mod scope;
+
+pub use exemptions::Exemptions;
+pub use matching::admits;
+pub use scope::Scope;
+
+use exemptions::{excepted, exempt};
+use view::request::{Absent, limited_to, with};
+
+/// Runs a rule over requests or payloads that validates.
+pub fn run(
+    policy: &Policy,
+    rule: &Rule,
+    expressions: &Expressions,
+    request: &Request,
+    around: Surroundings<'_>,
+) -> Option<RuleOutcome> {
+    let kind = match expressions.view {
+        View::PodTemplates => "Pod",
+        View::Payload => "",
+        _ => &*request.target.kind,
+    };
+    let payload = expressions.view == View::Payload;
+    let each = |root: &Value| match &rule.body {
+        Body::ValidateImages(checks) => {
+            let subject = images::Subject { root, kind, payload };
+            images::run(policy, rule, expressions, checks, &subject, request, around)
+        }
+        _ => one(policy, rule, expressions, root, &request.functions, around.exemptions),
+    };
+    match expressions.view {
+        View::PodTemplates => of_templates(rule, request, &each),
+        View::Payload => each(&view::request::payload(request)),
+        View::Request => each(request.review_root.get_or_init(|| view::request::root(request, Absent::Null))),
+        View::Rule | View::CheckRequest(_) => None,
+    }
+}
+
+/// What comes before the body of a rule; a result where that ends the rule.
+fn enter<'s>(
+    policy: &Policy,
+    rule: &Rule,
+    expressions: &'s Expressions,
+    root: &'s Value,
+    functions: &'s Context,
+    exemptions: Exemptions<'_>,
+) -> Result<Scope<'s>, Box<RuleOutcome>> {
+    let failed = |text: &str| Box::new(broken(rule, expressions, text));
+    let skipped =
+        || Box::new(RuleOutcome::new(&stock(Stock::Empty), rule.kind, Status::Skip, stock(Stock::Skip)));
+    let counts = expressions.failure_policy.is_fail();
+    let mut root = match &policy.namespace {
+        Some(namespace) => Cow::Owned(limited_to(root, namespace)),
+        None => Cow::Borrowed(root),
+    };
+    let found = match excepted(policy, &root, functions, exemptions) {
+        Ok(found) => found,
+        Err(_) if !counts => Vec::new(),
+        Err(text) => return Err(failed(&text)),
+    };
+    if found.iter().any(|e| e.is_full()) {
+        return Err(Box::new(exempt(rule, &found)));
+    }
+    if !found.is_empty() {
+        let all = |part: fn(&Exemption) -> &[Value]| found.iter().flat_map(|e| part(e).to_vec()).collect();
+        let allowed = exceptions_value(all(|e| &e.images), all(|e| &e.values));
+        root = Cow::Owned(with(&root, "exceptions", allowed));
+    }
+    let scope = Scope::of(root, &expressions.variables, functions, expressions.wording);
+    match scope.admits(&expressions.conditions) {
+        Ok(true) => Ok(scope),
+        Ok(false) => Err(skipped()),
+        Err(_) if !counts => Err(skipped()),
+        Err(text) => Err(failed(&text)),
+    }
+}
+
+/// The result of a rule that cannot be evaluated.
+fn broken(rule: &Rule, expressions: &Expressions, text: &str) -> RuleOutcome {
+    let text = format!("{}{text}", expressions.wording.broken.unwrap_or_default());
+    RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text)
+}
+
+fn one(
+    policy: &Policy,
+    rule: &Rule,
+    expressions: &Expressions,
+    root: &Value,
+    functions: &Context,
+    exemptions: Exemptions<'_>,
+) -> Option<RuleOutcome> {
+    let scope = match enter(policy, rule, expressions, root, functions, exemptions) {
+        Ok(scope) => scope,
+        Err(result) => return Some(*result),
+    };
+    let Body::Validate { check: Check::Assert(validations), .. } = &rule.body else { return None };
+    let decided = decide(validations, &scope, expressions);
+    let (status, text) = match &decided {
+        None => (Status::Pass, stock(Stock::Success)),
+        Some(violation) => (violation.status, violation.message.clone()),
+    };
+    let mut result = RuleOutcome::new(&stock(Stock::Empty), rule.kind, status, text);
+    if status != Status::Error {
+        match annotations(expressions, &scope, &scope.root) {
+            Ok(properties) => result.properties = properties,
+            Err(text) if status == Status::Fail => {
+                result.status = Status::Error;
+                result.message = format!("error: {text}").into();
+            }
+            Err(text) => return Some(broken(rule, expressions, &text)),
+        }
+    }
+    if let Some(violation) = decided
+        && !result.properties.iter().any(|(k, _)| &**k == "cel.validationIndex")
+    {
+        result.properties.push(("cel.validationIndex".into(), violation.at.to_string().into()));
+    }
+    Some(result)
+}
+
+/// The first validation that is not true.
+struct Violation {
+    at: usize,
+    status: Status,
+    message: Str,
+}
+
+/// Evaluates validations in order, up to the first that is not true.
+fn decide(validations: &[Validation], scope: &Scope<'_>, expressions: &Expressions) -> Option<Violation> {
+    for (at, validation) in validations.iter().enumerate() {
+        let (status, message) = match scope.is_true(&validation.check.program) {
+            Ok(true) => continue,
+            Ok(false) => (Status::Fail, scope.message(validation, at)),
+            Err(failure) => {
+                let text = scope.text(&validation.check, &failure);
+                match expressions.wording.error {
+                    Some(before) => (Status::Error, format!("{before}{text}").into()),
+                    None => (Status::Fail, text.into()),
+                }
+            }
+        };
+        return Some(Violation { at, status, message });
+    }
+    None
+}
+
+/// Audit annotations as properties of a result.
+fn annotations(
+    expressions: &Expressions,
+    scope: &Scope<'_>,
+    root: &Value,
+) -> Result<Vec<(Str, Str)>, String> {
+    let mut out = Vec::new();
+    for annotation in &expressions.annotations {
+        let key = &annotation.key;
+        match scope.value_on(&annotation.value.program, root) {
+            Ok(Value::Str(text)) if text.is_empty() => {}
+            Ok(Value::Str(text)) => out.push((key.clone(), text)),
+            Ok(other) => {
+                return Err(format!(
+                    "failed to convert auditAnnotation '{key}' expression: type conversion error from '{}' to 'string'",
+                    other.cel_type()
+                ));
+            }
+            Err(failure) => {
+                return Err(format!("failed to evaluate auditAnnotation '{key}': {}", failure.alone()));
+            }
+        }
+    }
+    // Kyverno keeps them in a map.
+    out.sort();
+    Ok(out)
+}
+
+/// Runs a rule on each pod template below `spec`; the first that fails decides.
+fn of_templates(
+    rule: &Rule,
+    request: &Request,
+    each: &dyn Fn(&Value) -> Option<RuleOutcome>,
+) -> Option<RuleOutcome> {
+    let found = view::pod_templates::roots(request);
+    if found.is_empty() {
+        let object = request.shown();
+        let what = format!("{}/{}", object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
+        let text = format!("failed to load context: extraction mode: no pod template found in {what}");
+        return Some(RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text));
+    }
+    let mut last = None;
+    for (path, root) in found {
+        let mut result = each(&root)?;
+        if matches!(result.status, Status::Fail | Status::Error) {
+            result.message = format!("{} (pod template at {path})", result.message).into();
+            return Some(result);
+        }
+        last = Some(result);
+    }
+    last
+}

@@ -1,0 +1,51 @@
+//! PolicyExceptions of `policies.kyverno.io`.
+//!
+//! In: `lower::exemption`. Out: asked before the conditions of the policies that they name. Semantics:
+//! `docs/cel-policies.md`, "Exceptions".
+
+use crate::value::{Map, Str, Value};
+
+use super::expressions::Source;
+
+/// A PolicyException of `policies.kyverno.io`.
+#[derive(Clone, Debug)]
+pub struct Exemption {
+    /// `namespace/name`, or the name alone.
+    pub key: Str,
+    /// Its name.
+    pub name: Str,
+    /// The policies: name and kind.
+    pub policies: Box<[(Str, Str)]>,
+    /// Conditions that must all be true.
+    pub admit: Box<[Source]>,
+    /// Images that the policy shall let pass.
+    pub images: Box<[Value]>,
+    /// Values that the policy shall let pass.
+    pub values: Box<[Value]>,
+    /// The result is a pass instead of a skip.
+    pub passes: bool,
+    /// Of several, the highest decides; 0 = none given.
+    pub priority: u64,
+    /// When it expires, in nanoseconds since 1970; `None` = never.
+    pub expires: Option<i128>,
+}
+
+impl Exemption {
+    /// Whether it names the policy.
+    pub fn names(&self, kind: &str, name: &str) -> bool {
+        self.policies.iter().any(|(n, k)| **n == *name && **k == *kind)
+    }
+
+    /// Whether it leaves nothing to be decided.
+    pub fn is_full(&self) -> bool {
+        self.images.is_empty() && self.values.is_empty()
+    }
+}
+
+/// The value of `exceptions` for expressions.
+pub fn exceptions_value(images: Vec<Value>, values: Vec<Value>) -> Value {
+    let mut m = Map::new();
+    m.insert("allowedImages", Value::list(images));
+    m.insert("allowedValues", Value::list(values));
+    Value::Map(m)
+}

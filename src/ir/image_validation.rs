@@ -1,0 +1,61 @@
+//! Validations of images: which images, who may have signed them, what may be attested, and the expressions that decide.
+//!
+//! In: ImageValidatingPolicies. Out: run by `engine::expressions::images`. Semantics: `docs/cel-policies.md`, "Images".
+
+use regex::Regex;
+
+use crate::value::{Str, Value};
+
+use super::expressions::{Program, Validation};
+
+/// Validations of images, with what they may look up.
+#[derive(Clone, Debug)]
+pub struct ImageValidation {
+    /// With which credentials registries are asked.
+    pub credentials: Value,
+    /// The images that it is about; empty = all.
+    pub references: Box<[Reference]>,
+    /// Lists of images besides those of containers.
+    pub extractors: Box<[(Str, Program)]>,
+    /// Who may have signed.
+    pub attestors: Box<[Attestor]>,
+    /// What may be stated, by name.
+    pub attestations: Box<[Attestation]>,
+    /// Images must have a digest.
+    pub verify_digest: bool,
+    /// Somebody must have looked at the signatures of every image.
+    pub required: bool,
+    /// The validations, in order.
+    pub validations: Box<[Validation]>,
+}
+
+/// Images that a policy is about.
+#[derive(Clone, Debug)]
+pub enum Reference {
+    /// Those that a pattern matches.
+    Pattern(Regex),
+    /// Those for which an expression is true.
+    Expression(Program),
+}
+
+/// Who may have signed.
+#[derive(Clone, Debug)]
+pub struct Attestor {
+    /// Under this name.
+    pub name: Str,
+    /// As written.
+    pub written: Value,
+    /// Parts of it that expressions give: where, and the expression.
+    pub computed: Box<[(Box<[Str]>, Program)]>,
+}
+
+/// What may be stated about images.
+#[derive(Clone, Debug)]
+pub struct Attestation {
+    /// Under this name.
+    pub name: Str,
+    /// Of this type.
+    pub kind: Str,
+    /// It is an artifact that refers to the image, not a signed statement.
+    pub refers: bool,
+}

@@ -1,0 +1,156 @@
+//! Compiling the CEL expressions of one policy.
+//!
+//! In: texts, with the environment of their API and the variables before them. Out: programs of the IR; a text that does
+//! not compile becomes a program that fails with what is wrong. Semantics: `docs/cel.md`.
+
+use crate::cel::env::{Env, Message};
+use crate::cel::library::{Admission, admission};
+use crate::cel::types::Type;
+use crate::cel::{self, Program as Compiled};
+use crate::functions::{CelLevel, Context};
+use crate::ir::Expr;
+use crate::ir::expressions::{Program, Source, Variable};
+use crate::value::Str;
+
+/// The type of `variables` in Kubernetes.
+pub(super) const KUBERNETES: &str = "kubernetes.variables";
+
+/// See the module page.
+pub(super) struct Compiler {
+    env: Env,
+    cx: Context,
+    /// The name of the type of `variables`.
+    variables: &'static str,
+    fields: Vec<(Str, Type)>,
+    /// The names of all variables, in order; one that is used again counts for the later variable.
+    names: Vec<Str>,
+}
+
+impl Compiler {
+    pub(super) fn new(choice: Admission) -> Compiler {
+        Compiler::with(admission(choice), KUBERNETES)
+    }
+
+    /// For expressions of an environment, and composed variables of a type with this name.
+    pub(super) fn with(env: Env, variables: &'static str) -> Compiler {
+        let mut compiler = Compiler { variables, ..Compiler::without(env) };
+        compiler.env.variables.insert("variables".into(), Type::Struct(variables.into()));
+        compiler.declare();
+        compiler
+    }
+
+    /// For expressions that cannot use composed variables.
+    pub(super) fn without_variables(choice: Admission) -> Compiler {
+        Compiler::without(admission(choice))
+    }
+
+    /// For expressions of an environment, without composed variables.
+    pub(super) fn without(env: Env) -> Compiler {
+        Compiler { env, cx: Context::default(), variables: "", fields: Vec::new(), names: Vec::new() }
+    }
+
+    /// An expression that runs, and its type.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn expression(&self, text: &str) -> Result<(Expr, Type), String> {
+        let Compiled { expr, ty } = cel::compile(text, &self.env, &self.cx)?;
+        Ok((cel::lower::with_lazies(expr, &self.names), ty))
+    }
+
+    /// Whether an expression mentions a variable.
+    pub(super) fn mentions(&self, text: &str, variable: &str) -> bool {
+        cel::mentions(text, &self.env, variable)
+    }
+
+    /// The type of an expression, if it has one.
+    pub(super) fn type_of(&self, text: &str) -> Option<Type> {
+        cel::checked(text, &self.env).ok()
+    }
+
+    /// What is wrong with an expression, whatever its type.
+    pub(super) fn issues(&self, text: &str) -> Option<String> {
+        cel::checked(text, &self.env).err()
+    }
+
+    /// For a level of CEL's runtime.
+    pub(super) fn at(mut self, level: CelLevel) -> Compiler {
+        self.cx.cel_level = level;
+        self
+    }
+
+    /// Declares the composed variables that are known so far.
+    fn declare(&mut self) {
+        self.env.messages.insert(self.variables, Message { fields: self.fields.clone(), open: false });
+    }
+
+    /// Takes over the composed variables that another one knows.
+    pub(super) fn share(&mut self, other: &Compiler) {
+        self.fields.clone_from(&other.fields);
+        self.names.clone_from(&other.names);
+        self.declare();
+    }
+
+    fn program_of(&self, text: &str, wanted: &[Type]) -> Program {
+        let (expr, ty) = self.expression(text)?;
+        if wanted.is_empty() || wanted.contains(&ty) {
+            return Ok(expr);
+        }
+        let names: Vec<String> = wanted.iter().map(Type::formal).collect();
+        let shown = match &names[..] {
+            [one] => one.clone(),
+            several => format!("one of [{}]", several.join(" ")),
+        };
+        Err(format!("must evaluate to {shown} but got {}", ty.formal()).into())
+    }
+
+    pub(super) fn program(&self, text: &str, wanted: Option<&Type>) -> Program {
+        self.program_of(text, wanted.map_or(&[], std::slice::from_ref))
+    }
+
+    /// An expression that gives one of several types.
+    pub(super) fn source_of(&self, text: &str, wanted: &[Type]) -> Source {
+        Source { text: text.into(), program: self.program_of(text, wanted) }
+    }
+
+    pub(super) fn source(&self, text: &str, wanted: Option<&Type>) -> Source {
+        Source { text: text.into(), program: self.program(text, wanted) }
+    }
+
+    /// A composed variable that later expressions can read; one that does not compile fails when it is read.
+    pub(super) fn variable(&mut self, name: &str, text: &str) -> Variable {
+        let (program, ty) = match self.expression(text) {
+            Ok((expr, ty)) => (Ok(expr), ty),
+            Err(text) => (Err(text.into()), Type::Dyn),
+        };
+        self.declare_variable(name, plain(&ty));
+        Variable { name: name.into(), program }
+    }
+
+    /// Makes a name known for a value of a type; of two with one name the later counts.
+    pub(super) fn declare_variable(&mut self, name: &str, ty: Type) {
+        self.fields.retain(|(known, _)| **known != *name);
+        self.fields.push((name.into(), ty));
+        self.names.push(name.into());
+        self.declare();
+    }
+}
+
+/// The type of a variable: kinds that documents cannot hold are unknown.
+pub(super) fn plain(ty: &Type) -> Type {
+    match ty {
+        Type::Bool
+        | Type::Int
+        | Type::Uint
+        | Type::Double
+        | Type::String
+        | Type::Bytes
+        | Type::Duration
+        | Type::Timestamp
+        | Type::Null
+        | Type::Any => ty.clone(),
+        Type::List(item) => Type::list(plain(item)),
+        Type::Map(key, value) => Type::map(plain(key), plain(value)),
+        _ => Type::Dyn,
+    }
+}

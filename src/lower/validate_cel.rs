@@ -1,0 +1,78 @@
+//! `validate.cel` of rules → validations.
+//!
+//! In: the section and the rule's preconditions in CEL. Out: compiled expressions, each compiled with the
+//! variables before it. Semantics: `docs/validate.md`, "cel".
+
+use crate::cel::library::Admission;
+use crate::cel::types::Type;
+use crate::functions::CelLevel;
+use crate::ir::expressions::{Expressions, Params, RULES, Validation, Variable, View};
+use crate::ir::facts::FailurePolicy;
+use crate::ir::reads;
+use crate::value::Value;
+
+use super::compiler::Compiler;
+use super::constraints::exact;
+use super::matcher::selector;
+
+/// Lowers a `validate.cel` section: what its expressions share, and the validations.
+pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str) -> (Expressions, Box<[Validation]>) {
+    let params = params(cel);
+    let choice = Admission {
+        params: params.is_some(),
+        authorizer: true,
+        mutation: false,
+        backticks: true,
+        level: CelLevel::Kyverno,
+    };
+    let mut compiler = Compiler::new(choice);
+    let variables: Box<[Variable]> = list(cel.get("variables"))
+        .iter()
+        .map(|v| compiler.variable(v.text_at(&["name"]), v.text_at(&["expression"])))
+        .collect();
+    let conditions =
+        list(admit).iter().map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool))).collect();
+    let validations: Box<[Validation]> = list(cel.get("expressions"))
+        .iter()
+        .map(|e| {
+            let own = e.text_at(&["message"]);
+            let made = e.text_at(&["messageExpression"]);
+            Validation {
+                check: compiler.source(e.text_at(&["expression"]), Some(&Type::Bool)),
+                message: if own.is_empty() { message } else { own }.into(),
+                message_program: (!made.is_empty()).then(|| compiler.program(made, Some(&Type::String))),
+                reason: "".into(),
+            }
+        })
+        .collect();
+    let shared = Expressions {
+        view: View::Rule,
+        params,
+        conditions,
+        variables,
+        annotations: Box::default(),
+        failure_policy: FailurePolicy::Fail,
+        wording: &RULES,
+        reads_namespace: false,
+    };
+    let reads_namespace = reads::reads_namespace(&shared, &validations);
+    (Expressions { reads_namespace, ..shared }, validations)
+}
+
+/// Parameters need both parts.
+fn params(cel: &Value) -> Option<Params> {
+    let part = |key: &str| cel.get(key).filter(|v| !v.is_null());
+    let (kind, which) = (part("paramKind")?, part("paramRef")?);
+    Some(Params {
+        api_version: kind.text_at(&["apiVersion"]).into(),
+        kind: kind.text_at(&["kind"]).into(),
+        name: which.text_at(&["name"]).into(),
+        selector: which.get("selector").and_then(selector).map(exact),
+        namespace: which.text_at(&["namespace"]).into(),
+        must_exist: which.text_at(&["parameterNotFoundAction"]) != "Allow",
+    })
+}
+
+fn list(v: Option<&Value>) -> &[Value] {
+    v.and_then(Value::as_list).unwrap_or_default()
+}
