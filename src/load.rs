@@ -21,10 +21,10 @@ use crate::ir::policy::Cleanup;
 use crate::ir::{Exception, Policy};
 use crate::kubernetes::Kinds;
 use crate::lower;
-use crate::lower::admission::Judge;
+use crate::lower::admission::{Judge, Place};
 use crate::sources::files::SourceText;
+use crate::value::Value;
 use crate::value::place::PathPart;
-use crate::value::{Str, Value};
 
 mod served;
 
@@ -92,8 +92,8 @@ pub struct Policies {
     pub exceptions: Vec<Exception>,
     /// Exceptions from reviews found among the policies.
     pub exemptions: Vec<Exemption>,
-    /// Bindings of admission policies, with the kind of policy.
-    pub bindings: Vec<(Str, PolicyBinding)>,
+    /// Bindings of admission policies.
+    pub bindings: Vec<PolicyBinding>,
     /// Cleanup policies, in order.
     pub cleanups: Vec<Cleanup>,
     /// Deprecation warnings, one a document, with the file.
@@ -192,7 +192,7 @@ enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),
     Exemption(Box<Exemption>),
-    Binding(Box<(Str, PolicyBinding)>),
+    Binding(Box<PolicyBinding>),
     Cleanup(Box<Cleanup>, String),
     Left(Problem),
 }
@@ -260,7 +260,10 @@ impl Policies {
             let namespace = p.document.text_at(&["metadata", "namespace"]);
             format!("{} {namespace}/{}", p.document.text_at(&["kind"]), p.name)
         });
-        policies.chain(self.bindings.iter().map(|(of, binding)| format!("{of}Binding {}", binding.name)))
+        policies.chain(self.bindings.iter().map(|binding| {
+            let which = if binding.mutates { "Mutating" } else { "Validating" };
+            format!("{which}AdmissionPolicyBinding {}", binding.name)
+        }))
     }
 
     /// Whether there is nothing in it that has an effect.
@@ -477,7 +480,10 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             let refused = (reader == Reader::Server).then(|| refusal(value)).flatten();
             let loaded = LoadedPolicy {
                 name: value.text_at(&["metadata", "name"]).into(),
-                policy: Some(Arc::new(lower::admission::offline::policy(value))),
+                policy: Some(Arc::new(match reader {
+                    Reader::Server => lower::admission::offline::policy(&defaulted(value), Place::Server),
+                    Reader::Command => lower::admission::offline::policy(value, Place::Kyverno),
+                })),
                 document: value.clone(),
                 source: d.source.clone(),
                 line: d.line,
@@ -493,14 +499,14 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             if let Some(text) = refused() {
                 return Some(left(d, &[], text, false));
             }
-            let (kind, mut binding) = lower::admission::offline::binding(value);
-            if reader == Reader::Server {
-                if let Some(text) = refusal(value) {
-                    return Some(left(d, &[], text, false));
-                }
-                binding = lower::admission::binding(&defaulted(value));
-            }
-            Some(Item::Binding(Box::new((kind, binding))))
+            let binding = match reader {
+                Reader::Command => lower::admission::offline::binding(value),
+                Reader::Server => match refusal(value) {
+                    Some(text) => return Some(left(d, &[], text, false)),
+                    None => lower::admission::binding(&defaulted(value)),
+                },
+            };
+            Some(Item::Binding(Box::new(binding)))
         }
         _ => None,
     }

@@ -61,7 +61,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         patch.extend(diff(current, object));
         current = object;
     }
-    if refusal.is_none() && route.asks_kubernetes() && !gate.changing().hooks.is_empty() {
+    if refusal.is_none() && route.asks_kubernetes() && !gate.changing().is_empty() {
         let review = Review::new(Value::Map(incoming.request.clone())).with_object(current.clone());
         let changed = deadline.within(|| mutate(gate.changing(), &review, &gate.cluster().admission()));
         refusal = changed.denial.map(Refusal::from);

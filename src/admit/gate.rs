@@ -7,14 +7,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::api::admission::defaulted;
 use crate::engine::admission::Chain;
 use crate::engine::{Profile, Request};
 use crate::functions::Context;
 use crate::ir::Policy;
+use crate::ir::admission::Admission;
 use crate::ir::facts::Stage;
+use crate::ir::rule::Body;
 use crate::load::{LoadedPolicy, Policies, Problem};
-use crate::lower::admission as lower;
 use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Asked;
@@ -151,16 +151,20 @@ impl Gate {
     /// `lost` are places whose policies nobody could read; all requests are refused because of them.
     pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>, lost: &[String]) -> Gate {
         let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
-        let of_kind = |kind: &str| -> Vec<_> {
+        let native = |mutating: bool| -> Vec<Arc<Admission>> {
             let usable = loaded.policies.iter().filter(|p| p.refused.is_none());
-            let all = usable.filter(|p| p.document.text_at(&["kind"]) == kind);
-            all.map(|p| lower::policy(&defaulted(&p.document), lower::Place::Server)).collect()
+            let rules = usable.filter_map(|p| p.policy.as_ref()).flat_map(|p| p.rules.iter());
+            let bound = rules.filter_map(|rule| match &rule.body {
+                Body::Admission(bound) => Some(bound.policy.clone()),
+                _ => None,
+            });
+            bound.filter(|policy| policy.mutates() == mutating).collect()
         };
-        let chain = |kind: &str| {
-            let bindings = loaded.bindings.iter().filter(|(of, _)| **of == *kind).map(|(_, b)| b.clone());
-            Chain::new(of_kind(kind), bindings.collect())
+        let chain = |mutating: bool| {
+            let bindings = loaded.bindings.iter().filter(|b| b.mutates == mutating).cloned();
+            Chain::new(native(mutating), bindings.collect())
         };
-        let (changing, asking) = (chain("MutatingAdmissionPolicy"), chain("ValidatingAdmissionPolicy"));
+        let (changing, asking) = (chain(true), chain(false));
         let closed = broken.iter().any(|b| b.fail_closed);
         let of_problem = |p: &Problem| (!p.fail_closed).then(|| p.policy.clone()).flatten();
         let unread = loaded.problems.iter().filter_map(of_problem);
@@ -390,7 +394,7 @@ impl Gate {
             Phase::Validate => &self.asking,
             Phase::Mutate => &self.changing,
         };
-        let native = chain.hooks.iter().filter(|_| route.asks_kubernetes());
+        let native = chain.policies().iter().filter(|_| route.asks_kubernetes());
         let native = native.filter(|h| h.policy.failure_policy.is_fail()).map(|h| &*h.policy.name);
         let denial = out_of_time(closed.chain(native));
         Decision::of(Answer { denial, ..Answer::default() })

@@ -70,7 +70,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let mut refusal =
         (!reasons.is_empty()).then(|| Refusal { message: reasons.join("\n"), ..Refusal::default() });
     refusal = refusal.or_else(|| deadline.refusal(&done.left));
-    if route.asks_kubernetes() && !gate.asking().hooks.is_empty() && refusal.is_none() {
+    if route.asks_kubernetes() && !gate.asking().is_empty() && refusal.is_none() {
         let review = Review::new(Value::Map(incoming.request.clone()));
         let told = deadline.within(|| validate(gate.asking(), &review, &gate.cluster().admission()));
         refusal = told.denial.map(Refusal::from);

@@ -31,6 +31,13 @@ pub struct Admission {
     pub body: AdmissionBody,
 }
 
+impl Admission {
+    /// Whether it changes objects.
+    pub fn mutates(&self) -> bool {
+        matches!(self.body, AdmissionBody::Mutate { .. })
+    }
+}
+
 /// What a policy validates or mutates.
 #[derive(Clone, Debug)]
 pub enum AdmissionBody {
@@ -54,7 +61,7 @@ pub enum AdmissionBody {
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// The policy.
-    pub policy: Admission,
+    pub policy: Arc<Admission>,
     /// Its bindings; none at all lets it run by itself.
     pub bindings: Box<[PolicyBinding]>,
     /// Objects that may be parameters.
@@ -64,6 +71,8 @@ pub struct Bound {
 /// A binding.
 #[derive(Clone, Debug)]
 pub struct PolicyBinding {
+    /// Whether it binds a policy that changes objects, else one that validates them.
+    pub mutates: bool,
     /// Its name.
     pub name: Str,
     /// The policy.

@@ -13,6 +13,9 @@ use arc_swap::ArcSwap;
 use crate::admit::data::Cluster;
 use crate::admit::{Data, Gate, Known};
 use crate::document::{self, ResourceOptions};
+use crate::ir::admission::PolicyBinding;
+use crate::ir::facts::Stage;
+use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, reach};
 use crate::load::{self, Policies, Reader};
 use crate::settings::Settings;
@@ -208,21 +211,26 @@ fn parse(source: &SourceText) -> Parsed<Policies> {
 
 /// Policies and bindings of Kubernetes that lack the other.
 fn notices(all: &Policies) -> Vec<String> {
-    let is_bound =
-        |kind: &str, name: &str| all.bindings.iter().any(|(of, b)| **of == *kind && *b.policy == *name);
-    let is_there = |kind: &str, name: &str| {
-        all.policies.iter().any(|p| p.document.text_at(&["kind"]) == kind && p.name == name)
+    let kind_of = |mutates: bool| match mutates {
+        true => "MutatingAdmissionPolicy",
+        false => "ValidatingAdmissionPolicy",
     };
-    let bindings =
-        all.bindings.iter().filter(|(of, b)| !is_there(of, &b.policy)).map(|(of, b)| {
-            format!("{of}Binding {}: there is no {of} {}, so it has no effect", b.name, b.policy)
-        });
-    let policies = all.policies.iter().filter_map(|p| {
-        let kind = p.document.text_at(&["kind"]);
-        let is_native = kind.ends_with("AdmissionPolicy");
-        (is_native && !is_bound(kind, &p.name)).then(|| {
-            format!("{}:{}: {kind} {}: no binding is for it, so it has no effect", p.source, p.line, p.name)
-        })
+    let native = || {
+        let policies = all.policies.iter();
+        policies.filter_map(|p| Some((p, p.policy.as_ref().filter(|p| p.stage == Stage::ApiServer)?)))
+    };
+    let mutates = |policy: &Policy| policy.rules.iter().any(|r| r.kind == RuleKind::Mutation);
+    let is_there =
+        |b: &PolicyBinding| native().any(|(p, policy)| mutates(policy) == b.mutates && p.name == *b.policy);
+    let is_bound =
+        |name: &str, mutates: bool| all.bindings.iter().any(|b| b.mutates == mutates && *b.policy == *name);
+    let bindings = all.bindings.iter().filter(|b| !is_there(b)).map(|b| {
+        let kind = kind_of(b.mutates);
+        format!("{kind}Binding {}: there is no {kind} {}, so it has no effect", b.name, b.policy)
+    });
+    let policies = native().filter(|(p, policy)| !is_bound(&p.name, mutates(policy))).map(|(p, policy)| {
+        let kind = kind_of(mutates(policy));
+        format!("{}:{}: {kind} {}: no binding is for it, so it has no effect", p.source, p.line, p.name)
     });
     bindings.chain(policies).collect()
 }

@@ -3,47 +3,102 @@
 //! An evaluation is a policy with a binding and a parameter. Which there are is settled before the first
 //! one runs; what is wrong with a policy or binding shows here.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::ir::admission::{Admission, PolicyBinding};
 use crate::ir::constraints::Constraints;
 use crate::ir::facts::FailurePolicy;
 use crate::matching::constraints::{Accepted, accepts};
-use crate::value::{Map, Value};
+use crate::value::{Map, Str, Value};
 
 use super::params::params;
 use super::{Review, World};
 
 /// A policy with its bindings.
 #[derive(Clone, Debug)]
-pub struct Hook {
+pub struct BoundPolicy {
     /// The policy.
-    pub policy: Admission,
+    pub policy: Arc<Admission>,
     /// Its bindings by name.
     pub bindings: Vec<PolicyBinding>,
 }
 
-/// Policies by name.
+/// Policies by name, found by the resource of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// The policies that have bindings.
-    pub hooks: Vec<Hook>,
+    policies: Vec<BoundPolicy>,
+    /// Positions of the policies that name a resource, ascending.
+    by_resource: HashMap<Str, Vec<usize>>,
+    /// Positions of the others, ascending.
+    others: Vec<usize>,
 }
 
 impl Chain {
     /// Puts policies and bindings together. A policy without binding does nothing.
-    pub fn new(policies: Vec<Admission>, bindings: Vec<PolicyBinding>) -> Chain {
-        let mut hooks: Vec<Hook> = policies
+    pub fn new(policies: Vec<Arc<Admission>>, bindings: Vec<PolicyBinding>) -> Chain {
+        let mut by_policy: HashMap<Str, Vec<PolicyBinding>> = HashMap::new();
+        for binding in bindings {
+            by_policy.entry(binding.policy.clone()).or_default().push(binding);
+        }
+        let mut bound: Vec<BoundPolicy> = policies
             .into_iter()
-            .map(|policy| {
-                let mut own: Vec<PolicyBinding> =
-                    bindings.iter().filter(|b| b.policy == policy.name).cloned().collect();
-                own.sort_by(|a, b| a.name.cmp(&b.name));
-                Hook { policy, bindings: own }
+            .filter_map(|policy| {
+                let mut bindings = by_policy.get(&policy.name)?.clone();
+                bindings.sort_by(|a, b| a.name.cmp(&b.name));
+                Some(BoundPolicy { policy, bindings })
             })
-            .filter(|hook| !hook.bindings.is_empty())
             .collect();
-        hooks.sort_by(|a, b| a.policy.name.cmp(&b.policy.name));
-        Chain { hooks }
+        bound.sort_by(|a, b| a.policy.name.cmp(&b.policy.name));
+        let mut chain = Chain { policies: bound, ..Chain::default() };
+        for (at, bound) in chain.policies.iter().enumerate() {
+            match bound.policy.when.as_ref().and_then(resources) {
+                None => chain.others.push(at),
+                Some(resources) => {
+                    for resource in resources {
+                        chain.by_resource.entry(resource).or_default().push(at);
+                    }
+                }
+            }
+        }
+        chain
     }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.policies.is_empty()
+    }
+
+    /// All policies, by name.
+    pub fn policies(&self) -> &[BoundPolicy] {
+        &self.policies
+    }
+
+    /// The policies that can match a request for a resource, by name. What a request reaches under another group or
+    /// version has the same resource name ([`crate::kubernetes::Kinds::equivalents`]).
+    pub fn candidates<'c>(&'c self, resource: &str) -> impl Iterator<Item = &'c BoundPolicy> {
+        let mut named = self.by_resource.get(resource).map_or(&[][..], |all| all).iter().peekable();
+        let mut others = self.others.iter().peekable();
+        std::iter::from_fn(move || match (named.peek(), others.peek()) {
+            (Some(a), Some(b)) if a > b => others.next(),
+            (Some(_), _) => named.next(),
+            (None, _) => others.next(),
+        })
+        .filter_map(|at| self.policies.get(*at))
+    }
+}
+
+/// The resources that constraints name; `None` where they accept others.
+fn resources(when: &Constraints) -> Option<Vec<Str>> {
+    if when.rules.is_empty() {
+        return None;
+    }
+    let paths = when.rules.iter().flat_map(|rule| &rule.resources);
+    let mut all = paths.map(|path| path.resource.clone()).collect::<Option<Vec<Str>>>()?;
+    all.sort_unstable();
+    all.dedup();
+    Some(all)
 }
 
 /// A step of a policy.
@@ -72,8 +127,8 @@ pub struct Run<'c> {
 }
 
 /// The steps of a policy on a request, none when it is not concerned.
-pub fn steps<'c>(hook: &'c Hook, review: &Review, world: &World) -> Vec<Step<'c>> {
-    let policy = &hook.policy;
+pub fn steps<'c>(bound: &'c BoundPolicy, review: &Review, world: &World) -> Vec<Step<'c>> {
+    let policy = &bound.policy;
     let broken = |binding: Option<&'c PolicyBinding>, text: String| match &policy.failure_policy {
         FailurePolicy::Ignore => None,
         FailurePolicy::Fail => {
@@ -101,7 +156,7 @@ pub fn steps<'c>(hook: &'c Hook, review: &Review, world: &World) -> Vec<Step<'c>
         return broken(None, text).into_iter().collect();
     }
     let mut steps = Vec::new();
-    for binding in &hook.bindings {
+    for binding in &bound.bindings {
         match binding.when.as_ref().map(|when| matched(when, review, world)) {
             Some(Ok(None)) => continue,
             Some(Err(text)) => {

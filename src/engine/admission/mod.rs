@@ -24,7 +24,7 @@ use crate::functions::{CelLevel, Context};
 use crate::kubernetes::{Kinds, Types};
 use crate::value::{Map, Str, Value};
 
-pub use hooks::{Chain, Hook};
+pub use hooks::{BoundPolicy, Chain};
 pub use mutate::{Mutated, Passes, mutate};
 pub use rbac::{Authority, Rbac};
 pub use review::Review;

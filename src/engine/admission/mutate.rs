@@ -15,7 +15,7 @@ use crate::patch::structured::Atomic;
 
 use super::change::{apply_literals, merge_literal};
 use super::convert::{converted, with_kind};
-use super::hooks::{Chain, Hook, Run, Step, steps};
+use super::hooks::{BoundPolicy, Chain, Run, Step, steps};
 use super::literal::check_names;
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
 use super::{Denial, Review, World};
@@ -106,8 +106,9 @@ impl<'w> Passes<'w> {
             return Ok(());
         }
         let review = review.with_object(self.object.clone());
-        let all: Vec<(&Hook, Vec<Step<'_>>)> =
-            chain.hooks.iter().map(|hook| (hook, steps(hook, &review, self.world))).collect();
+        let candidates = chain.candidates(&review.attributes.resource);
+        let all: Vec<(&BoundPolicy, Vec<Step<'_>>)> =
+            candidates.map(|bound| (bound, steps(bound, &review, self.world))).collect();
         let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
             true => seen_namespace(&review, self.world).map_err(Box::new)?,
             false => Value::Null,
@@ -115,8 +116,8 @@ impl<'w> Passes<'w> {
         let marked = std::mem::take(&mut self.marked);
         let mut failed: Option<Failed> = None;
         let mut dirty = false;
-        for (hook, steps) in &all {
-            let policy = &hook.policy;
+        for (bound, steps) in &all {
+            let policy = &bound.policy;
             for step in steps {
                 let run = match step {
                     Step::Broken { binding, text } => {

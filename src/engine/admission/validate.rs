@@ -32,10 +32,10 @@ pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
         return Answer::default();
     }
     let cx = world.functions(review);
-    for hook in &chain.hooks {
+    for bound in chain.candidates(&review.attributes.resource) {
         let mut told: Vec<(Str, Vec<String>)> = Vec::new();
-        for step in steps(hook, review, world) {
-            let policy = &hook.policy;
+        for step in steps(bound, review, world) {
+            let policy = &bound.policy;
             match step {
                 Step::Broken { binding, text } => state.deny(policy, binding, &text, ""),
                 Step::Run(run) => match bounded(policy, &run, review, world, &cx) {
@@ -53,7 +53,7 @@ pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
             }
         }
         for (key, values) in told {
-            state.annotate(&format!("{}/{key}", hook.policy.name), values.join(", "));
+            state.annotate(&format!("{}/{key}", bound.policy.name), values.join(", "));
         }
     }
     state.answer()

@@ -96,6 +96,7 @@ pub fn policy(document: &Value, place: Place) -> Admission {
 pub fn binding(document: &Value) -> PolicyBinding {
     let spec = document.get("spec").cloned().unwrap_or_default();
     PolicyBinding {
+        mutates: document.text_at(&["kind"]) == "MutatingAdmissionPolicyBinding",
         name: document.text_at(&["metadata", "name"]).into(),
         policy: spec.text_at(&["policyName"]).into(),
         params: spec.get("paramRef").filter(|v| !v.is_null()).map(param_ref),

@@ -9,18 +9,22 @@ use crate::ir::constraints::{AnyOf, Constraints};
 use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
 use crate::ir::rule::{Action, Body, RuleKind};
 use crate::ir::{Matcher, Origin, Policy, Rule};
-use crate::value::{Str, Value};
+use crate::value::Value;
 
 use super::Place;
 
-/// Lowers a policy. Bindings and parameters come later, with [`bind`].
-pub fn policy(document: &Value) -> Policy {
-    let lowered = super::policy(document, Place::Kyverno);
+/// Lowers a policy for the place where it runs. Bindings and parameters come later: outside of a cluster with [`bind`].
+pub fn policy(document: &Value, place: Place) -> Policy {
+    let lowered = super::policy(document, place);
     let name = lowered.name.clone();
-    let mutating = document.text_at(&["kind"]) == "MutatingAdmissionPolicy";
+    let mutating = lowered.mutates();
     // Without constraints it is about every object.
-    let when = matcher(lowered.when.clone().map(creating).unwrap_or_default());
-    let bound = Bound { policy: lowered, bindings: Box::default(), params: Arc::new([]) };
+    let when = lowered.when.clone().map(|constraints| match place {
+        Place::Server => constraints,
+        Place::Kyverno => creating(constraints),
+    });
+    let when = matcher(when.unwrap_or_default());
+    let bound = Bound { policy: Arc::new(lowered), bindings: Box::default(), params: Arc::new([]) };
     let rule = Rule {
         origin: Origin::new("spec"),
         generated: None,
@@ -63,23 +67,22 @@ pub fn policy(document: &Value) -> Policy {
     }
 }
 
-/// A binding of either kind, with the kind of the policies that it binds.
-pub fn binding(document: &Value) -> (Str, PolicyBinding) {
-    let kind = document.text_at(&["kind"]);
+/// A binding of either kind, outside of a cluster.
+pub fn binding(document: &Value) -> PolicyBinding {
     let mut lowered = super::binding(document);
     lowered.when = lowered.when.map(creating);
-    (kind.strip_suffix("Binding").unwrap_or(kind).into(), lowered)
+    lowered
 }
 
 /// The policy with its bindings and what parameters there are. A policy that has bindings is matched by
 /// theirs alone (the reference's behaviour).
-pub fn bind(policy: &Policy, bindings: &[(Str, PolicyBinding)], params: &Arc<[Value]>) -> Policy {
+pub fn bind(policy: &Policy, bindings: &[PolicyBinding], params: &Arc<[Value]>) -> Policy {
     let mut policy = policy.clone();
     let Some(rule) = policy.rules.first() else { return policy };
     let Body::Admission(bound) = &rule.body else { return policy };
-    let own = bindings.iter().filter(|(kind, b)| *kind == policy.api.kind && b.policy == policy.name);
+    let own = bindings.iter().filter(|b| b.mutates == bound.policy.mutates() && b.policy == policy.name);
     let mut rule = (**rule).clone();
-    let bindings: Box<[PolicyBinding]> = own.map(|(_, b)| b.clone()).collect();
+    let bindings: Box<[PolicyBinding]> = own.cloned().collect();
     if !bindings.is_empty() {
         rule.when = matcher(Constraints::default());
     }
