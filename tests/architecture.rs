@@ -139,3 +139,44 @@ fn the_table_has_no_row_for_a_module_that_is_gone() {
     let gone: Vec<String> = allowed().into_keys().filter(|m| !found.contains_key(m)).collect();
     assert!(gone.is_empty(), "no module {gone:?}");
 }
+
+/// What runs after `lower`: policies of all kinds are the same to it.
+const AFTER_LOWERING: [&str; 9] =
+    ["engine", "ir", "matching", "patch", "pattern", "policy_set", "policy_set.rs", "scan.rs", "value"];
+
+/// Texts after lowering that name a kind of policy and decide nothing by it: messages of the API server, and the kind of
+/// an object whose manifest was signed.
+const TEXTS_WITH_KINDS: [&str; 3] = [
+    "\"ValidatingAdmissionPolicy '{}'{with} denied request: {text}\"",
+    "\"Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}\"",
+    "\"ClusterPolicy\"",
+];
+
+#[test]
+fn nothing_after_lowering_names_a_kind_of_policy_or_reads_the_api_of_a_policy() {
+    let kinds = Regex::new(
+        r#""[^"\n]*\b(?:Cluster|Namespaced)?(?:(?:Image)?Validating|Mutating|Generating|Deleting|Cleanup)?(?:Admission)?Policy(?:Binding)?\b[^"\n]*""#,
+    )
+    .unwrap();
+    let api = Regex::new(r"\bapi\.(?:kind|group)\b").unwrap();
+    let mut all = Vec::new();
+    for place in AFTER_LOWERING {
+        let path = root().join("src").join(place);
+        if path.is_dir() { files(&path, &mut all) } else { all.push(path) }
+    }
+    let tests = test_files(&all);
+    let (mut known, mut readers) = (BTreeSet::new(), Vec::new());
+    for path in all.iter().filter(|path| !tests.contains(*path)) {
+        let code = code(path);
+        for found in kinds.find_iter(&code).map(|m| m.as_str()) {
+            assert!(TEXTS_WITH_KINDS.contains(&found), "{} names a kind: {found}", path.display());
+            known.insert(found.to_string());
+        }
+        if api.is_match(&code) {
+            readers.push(path.strip_prefix(root()).unwrap().to_path_buf());
+        }
+    }
+    assert_eq!(known.len(), TEXTS_WITH_KINDS.len(), "a text of the list is gone");
+    // The identity of a policy, which exceptions name, and the message about a kind that a set does not take.
+    assert_eq!(readers, [PathBuf::from("src/ir/policy.rs"), PathBuf::from("src/policy_set.rs")]);
+}

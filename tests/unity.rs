@@ -127,12 +127,11 @@ fn one_demand_in_five_forms_gives_the_same_verdicts() {
 }
 
 #[test]
-fn every_form_is_rules_of_the_same_representation() {
+fn no_printed_rule_names_a_language_or_a_kind_of_policy() {
     let engine = engine(&FORMS);
     for policy in engine.set().policies() {
         assert_eq!(policy.rules.len(), 1, "{}", policy.name);
         let printed = print::rule(&policy.rules[0]).to_string();
-        // Nothing of the printed rule names a language or a kind of policy.
         for word in ["jmespath", "JMESPath", "CEL", "ClusterPolicy", "AdmissionPolicy"] {
             assert!(!printed.contains(word), "{word} in {printed}");
         }

@@ -5,6 +5,7 @@
 
 use crate::value::{Map, Str, Value};
 
+use super::Policy;
 use super::expressions::Source;
 
 /// A PolicyException of `policies.kyverno.io`.
@@ -32,8 +33,8 @@ pub struct Exemption {
 
 impl Exemption {
     /// Whether it names the policy.
-    pub fn names(&self, kind: &str, name: &str) -> bool {
-        self.policies.iter().any(|(n, k)| **n == *name && **k == *kind)
+    pub fn names(&self, policy: &Policy) -> bool {
+        self.policies.iter().any(|(name, kind)| policy.is_named(kind, name))
     }
 
     /// Whether it leaves nothing to be decided.

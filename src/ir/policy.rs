@@ -64,6 +64,11 @@ impl Policy {
         }
     }
 
+    /// Whether it is the policy of a kind with a name, as references of other objects name it.
+    pub fn is_named(&self, kind: &str, name: &str) -> bool {
+        *self.name == *name && *self.api.kind == *kind
+    }
+
     /// What tells it from all others: kind, namespace and name.
     pub fn id(&self) -> String {
         format!("{} {}", self.api.kind, self.key())

@@ -28,7 +28,7 @@ impl<'e> Exemptions<'e> {
         policy: &'p Policy,
         functions: &'p Context,
     ) -> impl Iterator<Item = &'e Exemption> + use<'e, 'p> {
-        let named = self.all.iter().filter(|e| e.names(&policy.api.kind, &policy.name));
+        let named = self.all.iter().filter(|e| e.names(policy));
         named.filter(move |e| {
             let Some(expires) = e.expires.filter(|_| !self.expired_apply) else { return true };
             // A result that an exception made is good only until then.

@@ -38,7 +38,7 @@ pub fn of_policy(
         }
         let exceptions = exceptions.iter().filter(|e| e.covers(&key, &rule.name));
         own.rule(rule, exceptions)?;
-        for exemption in exemptions.iter().filter(|e| e.names(&policy.api.kind, &policy.name)) {
+        for exemption in exemptions.iter().filter(|e| e.names(policy)) {
             own.sources(&exemption.admit, &[])?;
         }
         if rule.expressions.as_ref().is_some_and(|e| e.view == View::PodTemplates) {
