@@ -7,7 +7,7 @@
 use crate::functions::cel::{self as library, Call};
 use crate::functions::{Context, regex};
 use crate::ir::Expr;
-use crate::ir::expr::{Access, Guard, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
+use crate::ir::expr::{Guard, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
 use crate::ir::strict::{is_operator, map_of};
 use crate::value::object::is_mutation;
 use crate::value::{Object, Str, Value};
@@ -127,7 +127,7 @@ impl Lowering<'_> {
             None => Expr::Path {
                 base: Box::new(Expr::Root),
                 keys: Box::new([name.clone()]),
-                access: Access { key: Missing::Fault, scalar: Missing::Fault },
+                scalar: Missing::Fault,
             },
         }
     }

@@ -37,14 +37,12 @@ fn repeats(expr: &Expr, most: &mut u64) -> u64 {
             }
             repeats(source, most).saturating_mul(body.as_deref().map_or(1, |e| repeats(e, most)))
         }
-        Expr::Or { sides, .. } | Expr::And { sides, .. } => {
-            repeats(&sides[0], most).max(repeats(&sides[1], most))
-        }
+        Expr::Or(sides) | Expr::And(sides) => repeats(&sides[0], most).max(repeats(&sides[1], most)),
         Expr::UnlessNull(pair) => {
             let _ = repeats(&pair[0], most);
             repeats(&pair[1], most)
         }
-        Expr::Not { .. } | Expr::Compare { .. } => {
+        Expr::Not(_) | Expr::Compare { .. } => {
             operands(expr, &mut |e, _| {
                 let _ = repeats(e, most);
             });

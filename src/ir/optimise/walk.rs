@@ -25,7 +25,7 @@ pub fn map_operands(expr: Expr, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Expr {
         Expr::Walk(_) | Expr::Test(_) | Expr::Cond(_) | Expr::Decide { .. } | Expr::Invoke(_) => expr,
         Expr::OneOf { .. } | Expr::Make(_) | Expr::Loop(_) | Expr::Bind(_) | Expr::OrElse { .. } => expr,
         Expr::Lazy(_) => expr,
-        Expr::Path { base, keys, access } => Expr::Path { base: boxed(*base, 0, f), keys, access },
+        Expr::Path { base, keys, scalar } => Expr::Path { base: boxed(*base, 0, f), keys, scalar },
         Expr::Index { base, index } => Expr::Index { base: boxed(*base, 0, f), index },
         Expr::Slice { base, bounds } => Expr::Slice { base: boxed(*base, 0, f), bounds },
         Expr::Let { value, body } => {
@@ -33,10 +33,10 @@ pub fn map_operands(expr: Expr, f: &mut dyn FnMut(Expr, u32) -> Expr) -> Expr {
             Expr::Let { value, body: boxed(*body, 1, f) }
         }
         Expr::Rescue { expr, faults } => Expr::Rescue { expr: boxed(*expr, 0, f), faults },
-        Expr::Not { expr, truth } => Expr::Not { expr: boxed(*expr, 0, f), truth },
-        Expr::Or { sides, truth } => Expr::Or { sides: pair(*sides, f), truth },
-        Expr::And { sides, truth } => Expr::And { sides: pair(*sides, f), truth },
-        Expr::Compare { op, rule, sides } => Expr::Compare { op, rule, sides: pair(*sides, f) },
+        Expr::Not(e) => Expr::Not(boxed(*e, 0, f)),
+        Expr::Or(sides) => Expr::Or(pair(*sides, f)),
+        Expr::And(sides) => Expr::And(pair(*sides, f)),
+        Expr::Compare { op, sides } => Expr::Compare { op, sides: pair(*sides, f) },
         Expr::Project { over, source, keep, body } => {
             let source = boxed(*source, 0, f);
             let keep = keep.map(|e| boxed(*e, 1, f));
@@ -74,16 +74,15 @@ pub fn operands<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr, u32)) {
         | Expr::Index { base: e, .. }
         | Expr::Slice { base: e, .. }
         | Expr::Rescue { expr: e, .. }
-        | Expr::Not { expr: e, .. }
+        | Expr::Not(e)
         | Expr::Flatten(e) => f(e, 0),
         Expr::Let { value, body } => {
             f(value, 0);
             f(body, 1);
         }
-        Expr::Or { sides, .. }
-        | Expr::And { sides, .. }
-        | Expr::Compare { sides, .. }
-        | Expr::UnlessNull(sides) => sides.iter().for_each(|e| f(e, 0)),
+        Expr::Or(sides) | Expr::And(sides) | Expr::Compare { sides, .. } | Expr::UnlessNull(sides) => {
+            sides.iter().for_each(|e| f(e, 0))
+        }
         Expr::Project { source, keep, body, .. } => {
             f(source, 0);
             keep.iter().chain(body).for_each(|e| f(e, 1));

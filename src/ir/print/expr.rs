@@ -1,13 +1,12 @@
 //! Expressions: `node[parameters](operands)`, or the operands under the node when that is too long.
 //!
-//! Keys are read with the separator that says what happens when there is nothing to read: `.` a
-//! missing key is a fault and anything but an object gives null, `?.` both give null, `!.` both are
-//! faults, `?!.` only anything but an object is a fault.
+//! Keys are read with the separator that says what reading from anything but an object gives: `.` null,
+//! `!.` a fault. A key that an object does not have is a fault.
 
 use super::{Node, quoted};
 use crate::functions::Higher;
 use crate::ir::Expr;
-use crate::ir::expr::{Access, Cmp, CmpRule, Faults, LoopKind, Make, Missing, Over, Step, Truth, Walk};
+use crate::ir::expr::{Cmp, Faults, LoopKind, Make, Missing, Over, Step, Walk};
 use crate::value::Value;
 
 /// An expression.
@@ -56,8 +55,8 @@ fn form(expr: &Expr) -> Form<'_> {
         Expr::Const(v) => plain(literal(v), []),
         Expr::Root => plain("root", []),
         Expr::Local(n) => plain(format!("local{n}"), []),
-        Expr::Path { base, keys, access } => {
-            let text = keys.iter().flat_map(|k| [separator(*access).to_string(), key(k)]).collect();
+        Expr::Path { base, keys, scalar } => {
+            let text = keys.iter().flat_map(|k| [separator(*scalar).to_string(), key(k)]).collect();
             postfix(text, base)
         }
         Expr::Index { base, index } => postfix(format!("[{index}]"), base),
@@ -69,16 +68,10 @@ fn form(expr: &Expr) -> Form<'_> {
             Form { head: "let".into(), operands: vec![("", value), ("in", body)], postfix: false }
         }
         Expr::Rescue { expr, faults } => plain(format!("rescue[{}]", fault_set(*faults)), [&**expr]),
-        Expr::Not { expr, truth } => plain(format!("not[{}]", truth_rule(*truth)), [&**expr]),
-        Expr::Or { sides, truth } => plain(format!("or[{}]", truth_rule(*truth)), &**sides),
-        Expr::And { sides, truth } => plain(format!("and[{}]", truth_rule(*truth)), &**sides),
-        Expr::Compare { op, rule, sides } => {
-            let rule = match rule {
-                CmpRule::Strict => "strict",
-                CmpRule::Numeric => "numeric",
-            };
-            plain(format!("{}[{rule}]", operator(*op)), &**sides)
-        }
+        Expr::Not(operand) => plain("not", [&**operand]),
+        Expr::Or(sides) => plain("or", &**sides),
+        Expr::And(sides) => plain("and", &**sides),
+        Expr::Compare { op, sides } => plain(operator(*op), &**sides),
         Expr::Project { over, source, keep, body } => {
             let over = match over {
                 Over::Items => "items",
@@ -123,12 +116,10 @@ fn form(expr: &Expr) -> Form<'_> {
     }
 }
 
-fn separator(access: Access) -> &'static str {
-    match (access.key, access.scalar) {
-        (Missing::Fault, Missing::Null) => ".",
-        (Missing::Null, Missing::Null) => "?.",
-        (Missing::Fault, Missing::Fault) => "!.",
-        (Missing::Null, Missing::Fault) => "?!.",
+fn separator(scalar: Missing) -> &'static str {
+    match scalar {
+        Missing::Null => ".",
+        Missing::Fault => "!.",
     }
 }
 
@@ -139,17 +130,8 @@ fn key(k: &str) -> String {
 
 fn fault_set(faults: Faults) -> &'static str {
     match faults {
-        Faults::Propagate => "none",
         Faults::MissingAsNull => "missing",
         Faults::AllAsNull => "all",
-        Faults::Absorb => "absorb",
-    }
-}
-
-fn truth_rule(truth: Truth) -> &'static str {
-    match truth {
-        Truth::NonEmpty => "non-empty",
-        Truth::Boolean => "boolean",
     }
 }
 

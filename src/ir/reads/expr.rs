@@ -2,7 +2,7 @@
 
 use crate::functions::Higher;
 use crate::ir::Expr;
-use crate::ir::expr::{CmpRule, Over};
+use crate::ir::expr::Over;
 use crate::ir::expressions::{Lazy, Program};
 use crate::ir::strict::{Invoke, LoopKind, Make, Step as Walked, Walk};
 use crate::value::Value;
@@ -102,18 +102,18 @@ impl Reader {
                 self.expr(body, &a.with([value]))
             }
             Expr::Rescue { expr, .. } => self.expr(expr, a),
-            // Booleans that are asked for are scalars; what else has a truth is empty or not.
-            Expr::Not { expr, .. } => {
-                let seen = self.expr(expr, a)?;
+            // What has a truth is a boolean, or empty or not.
+            Expr::Not(operand) => {
+                let seen = self.expr(operand, a)?;
                 self.outline(&seen)?;
                 Ok(NOTHING)
             }
-            Expr::Or { sides, .. } | Expr::And { sides, .. } => {
+            Expr::Or(sides) | Expr::And(sides) => {
                 let left = self.expr(&sides[0], a)?;
                 self.outline(&left)?;
                 either(left, self.expr(&sides[1], a)?)
             }
-            Expr::Compare { rule, sides, .. } => self.compared(sides, *rule == CmpRule::Strict, a),
+            Expr::Compare { sides, .. } => self.compared(sides, a),
             Expr::Project { over, source, keep, body } => {
                 let source = self.expr(source, a)?;
                 let items = self.items(&source)?;
@@ -266,12 +266,12 @@ impl Reader {
         }
     }
 
-    fn compared(&mut self, sides: &[Expr; 2], strictly: bool, a: &Around<'_>) -> Found {
+    fn compared(&mut self, sides: &[Expr; 2], a: &Around<'_>) -> Found {
         let (left, right) = (self.expr(&sides[0], a)?, self.expr(&sides[1], a)?);
         // Lists and objects are never equal to scalars, nor ordered with them.
-        if strictly && is_scalar(&sides[0]) {
+        if is_scalar(&sides[0]) {
             self.outline(&right)?;
-        } else if strictly && is_scalar(&sides[1]) {
+        } else if is_scalar(&sides[1]) {
             self.outline(&left)?;
         } else {
             self.consume(&left)?;
