@@ -1,7 +1,7 @@
 //! Dead branches: sides that are never evaluated, filters that keep everything, bodies that change
 //! nothing.
 
-use super::walk::bottom_up;
+use crate::ir::walk::bottom_up;
 use crate::ir::{Expr, ops};
 
 /// Runs the pass.

@@ -1,9 +1,9 @@
 //! Which faults an expression can give: an upper bound, by its form alone.
 
-use super::walk::operands;
 use crate::functions::Higher;
 use crate::ir::Expr;
 use crate::ir::expr::{Faults, Missing};
+use crate::ir::walk::{Runs, children};
 
 /// Kinds of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,10 +38,10 @@ pub fn may(expr: &Expr) -> May {
     let mut below = May::default();
     // An expression reference is run by the function that takes it.
     if !matches!(expr, Expr::Lambda { .. }) {
-        operands(expr, &mut |e, binders| {
+        children(expr, &mut |e, child| {
             let found = may(e);
             // Projections pass over items for which a key is missing.
-            let passed_over = binders > 0 && matches!(expr, Expr::Project { .. });
+            let passed_over = child.runs == Runs::PerItem && matches!(expr, Expr::Project { .. });
             below = below.or(May { missing: found.missing && !passed_over, ..found });
         });
     }

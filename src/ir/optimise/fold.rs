@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::walk::bottom_up;
 use crate::functions::{self, Arg, Context};
+use crate::ir::walk::bottom_up;
 use crate::ir::{Expr, ops};
 use crate::value::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! Path fusing: keys that are read one after the other in the same way become one node.
 
-use super::walk::bottom_up;
 use crate::ir::Expr;
+use crate::ir::walk::bottom_up;
 
 /// Runs the pass.
 pub fn run(expr: Expr) -> Expr {

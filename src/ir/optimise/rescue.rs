@@ -2,9 +2,9 @@
 //! around it makes null of the same faults anyway.
 
 use super::faults::{may, takes_missing_for_null};
-use super::walk::bottom_up;
 use crate::ir::Expr;
 use crate::ir::expr::{Faults, Missing};
+use crate::ir::walk::bottom_up;
 
 /// Runs the pass.
 pub fn run(expr: Expr) -> Expr {

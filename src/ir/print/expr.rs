@@ -6,7 +6,7 @@
 use super::{Node, quoted};
 use crate::functions::Higher;
 use crate::ir::Expr;
-use crate::ir::expr::{Cmp, Faults, LoopKind, Make, Missing, Over, Step, Walk};
+use crate::ir::expr::{Cmp, Faults, Loop, LoopKind, Make, Missing, Over, Step, Walk};
 use crate::value::Value;
 
 /// An expression.
@@ -101,17 +101,35 @@ fn form(expr: &Expr) -> Form<'_> {
             plain(format!("higher[{name}]"), &**args)
         }
         Expr::Lambda { body, text } => plain(format!("lambda[{}]", quoted(text)), [&**body]),
-        Expr::Walk(_)
-        | Expr::Test(_)
-        | Expr::Cond(_)
-        | Expr::Decide { .. }
-        | Expr::Invoke(_)
-        | Expr::Lazy(_)
-        | Expr::OneOf { .. }
-        | Expr::Make(_)
-        | Expr::Loop(_)
-        | Expr::Bind(_)
-        | Expr::OrElse { .. } => strict(expr),
+        Expr::Walk(walk) => {
+            let mut operands = vec![("", &walk.base)];
+            let head = format!("walk[{}]", steps(walk, &mut operands));
+            Form { head, operands, postfix: false }
+        }
+        Expr::Test(test) => {
+            let mut operands = vec![("", &test.walk.base)];
+            let head = format!("has[{}{}]", steps(&test.walk, &mut operands), key(&test.key));
+            Form { head, operands, postfix: false }
+        }
+        Expr::Cond(parts) => plain("cond", &**parts),
+        Expr::Decide { all, sides } => plain(if *all { "decide[all]" } else { "decide[any]" }, &**sides),
+        Expr::Invoke(invoke) => plain(format!("invoke[{}]", invoke.function.name), &*invoke.args),
+        Expr::OneOf { value, set } => {
+            let shown: Vec<String> = set.iter().map(literal).collect();
+            plain(format!("one-of[{}]", shown.join(", ")), [&**value])
+        }
+        Expr::Make(make) => made(make),
+        Expr::Loop(l) => looped(l),
+        Expr::Lazy(n) => plain(format!("lazy{n}"), []),
+        Expr::Bind(parts) => plain("bind", &**parts),
+        Expr::OrElse { sides, unwrap, eager } => {
+            let name = match (unwrap, eager) {
+                (false, _) => "or-else",
+                (true, false) => "or-else[value]",
+                (true, true) => "or-else[value,eager]",
+            };
+            plain(name, &**sides)
+        }
         Expr::Fail { args, text } => plain(format!("fail[{}]", quoted(text)), &**args),
     }
 }
@@ -167,61 +185,31 @@ pub fn literal(v: &Value) -> String {
     }
 }
 
-/// Strict nodes: `walk[.spec.size](root.object)`, `decide[all](a, b)`, `invoke[size](x)`.
-fn strict(expr: &Expr) -> Form<'_> {
-    match expr {
-        Expr::Walk(walk) => {
-            let mut operands = vec![("", &walk.base)];
-            let head = format!("walk[{}]", steps(walk, &mut operands));
-            Form { head, operands, postfix: false }
+fn made(make: &Make) -> Form<'_> {
+    match make {
+        Make::List(items, _) => plain("make[list]", items.iter()),
+        Make::Map(entries) => plain("make[map]", entries.iter().flat_map(|(k, v, _)| [k, v])),
+        Make::Struct(name, fields) => {
+            let names: Vec<&str> = fields.iter().map(|(f, ..)| &**f).collect();
+            plain(format!("make[{name}: {}]", names.join(", ")), fields.iter().map(|(_, v, _)| v))
         }
-        Expr::Test(test) => {
-            let mut operands = vec![("", &test.walk.base)];
-            let head = format!("has[{}{}]", steps(&test.walk, &mut operands), key(&test.key));
-            Form { head, operands, postfix: false }
-        }
-        Expr::Cond(parts) => plain("cond", &**parts),
-        Expr::Decide { all, sides } => plain(if *all { "decide[all]" } else { "decide[any]" }, &**sides),
-        Expr::Invoke(invoke) => plain(format!("invoke[{}]", invoke.function.name), &*invoke.args),
-        Expr::OneOf { value, set } => {
-            let shown: Vec<String> = set.iter().map(literal).collect();
-            plain(format!("one-of[{}]", shown.join(", ")), [&**value])
-        }
-        Expr::Make(make) => match &**make {
-            Make::List(items, _) => plain("make[list]", items.iter()),
-            Make::Map(entries) => plain("make[map]", entries.iter().flat_map(|(k, v, _)| [k, v])),
-            Make::Struct(name, fields) => {
-                let names: Vec<&str> = fields.iter().map(|(f, ..)| &**f).collect();
-                plain(format!("make[{name}: {}]", names.join(", ")), fields.iter().map(|(_, v, _)| v))
-            }
-        },
-        Expr::Loop(l) => {
-            let kind = match l.kind {
-                LoopKind::All => "all",
-                LoopKind::Exists => "exists",
-                LoopKind::One => "one",
-                LoopKind::List => "list",
-                LoopKind::Map => "map",
-                LoopKind::Entries => "entries",
-            };
-            let mut operands = vec![("", &l.range)];
-            operands.extend(l.keep.as_ref().map(|k| ("keep", k)));
-            operands.push(("body", &l.body));
-            let two = if l.two { ", two" } else { "" };
-            Form { head: format!("loop[{kind}{two}]"), operands, postfix: false }
-        }
-        Expr::Lazy(n) => plain(format!("lazy{n}"), []),
-        Expr::Bind(parts) => plain("bind", &**parts),
-        Expr::OrElse { sides, unwrap, eager } => {
-            let name = match (unwrap, eager) {
-                (false, _) => "or-else",
-                (true, false) => "or-else[value]",
-                (true, true) => "or-else[value,eager]",
-            };
-            plain(name, &**sides)
-        }
-        _ => plain("?", []),
     }
+}
+
+fn looped(l: &Loop) -> Form<'_> {
+    let kind = match l.kind {
+        LoopKind::All => "all",
+        LoopKind::Exists => "exists",
+        LoopKind::One => "one",
+        LoopKind::List => "list",
+        LoopKind::Map => "map",
+        LoopKind::Entries => "entries",
+    };
+    let mut operands = vec![("", &l.range)];
+    operands.extend(l.keep.as_ref().map(|k| ("keep", k)));
+    operands.push(("body", &l.body));
+    let two = if l.two { ", two" } else { "" };
+    Form { head: format!("loop[{kind}{two}]"), operands, postfix: false }
 }
 
 /// The steps of a walk; computed ones become operands.
