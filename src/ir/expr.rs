@@ -10,7 +10,7 @@ use crate::value::{Str, Value};
 pub use super::strict::{Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
 
 /// What reading a key does when the base is no object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Missing {
     /// The result is null.
     Null,
@@ -19,7 +19,7 @@ pub enum Missing {
 }
 
 /// Which faults of an operand a node absorbs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Faults {
     /// A missing key counts as null.
     MissingAsNull,
@@ -28,7 +28,7 @@ pub enum Faults {
 }
 
 /// Comparison operators of expressions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cmp {
     /// Equal.
     Eq,
@@ -45,7 +45,7 @@ pub enum Cmp {
 }
 
 /// What a projection walks over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Over {
     /// The items of a list; anything else gives null.
     Items,

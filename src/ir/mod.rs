@@ -30,6 +30,7 @@ pub mod reach;
 pub mod reads;
 pub mod review;
 pub mod rule;
+mod same;
 pub mod shape;
 pub mod strict;
 pub mod template;
