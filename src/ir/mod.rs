@@ -14,6 +14,8 @@ pub mod constraints;
 pub mod expr;
 pub mod expressions;
 pub mod generate;
+#[cfg(test)]
+pub(crate) mod generated;
 pub mod guard;
 pub mod images;
 pub mod manifests;
@@ -36,6 +38,9 @@ pub mod strict;
 pub mod template;
 pub mod walk;
 pub mod webhook;
+
+#[cfg(test)]
+mod tests;
 
 pub use condition::{Condition, Conditions, Operator};
 pub use expr::Expr;

@@ -14,11 +14,15 @@ use crate::value::{Str, Value};
 pub(crate) struct Tape<'b>(pub(crate) std::slice::Iter<'b, u8>);
 
 impl Tape<'_> {
-    fn pick(&mut self, n: usize) -> usize {
+    pub(crate) fn pick(&mut self, n: usize) -> usize {
         self.0.next().map_or(0, |b| *b as usize % n)
     }
 
-    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+    pub(crate) fn flip(&mut self) -> bool {
+        self.pick(2) == 1
+    }
+
+    pub(crate) fn of<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.pick(choices.len())].clone()
     }
 }
@@ -45,7 +49,7 @@ pub(crate) fn value(tape: &mut Tape<'_>, depth: usize) -> Value {
     }
 }
 
-const KEYS: &[&str] = &["a", "b", "c", "d e"];
+pub(crate) const KEYS: &[&str] = &["a", "b", "c", "d e"];
 
 /// An expression whose locals are all bound; `bound` binders are around it.
 pub(crate) fn generate(tape: &mut Tape<'_>, depth: usize, bound: u32) -> Expr {
