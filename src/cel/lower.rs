@@ -7,8 +7,9 @@
 use crate::functions::cel::{self as library, Call};
 use crate::functions::{Context, regex};
 use crate::ir::Expr;
-use crate::ir::expr::{Access, Guard, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
+use crate::ir::expr::{Guard, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
 use crate::ir::strict::{is_operator, map_of};
+use crate::ir::walk::bottom_up;
 use crate::value::object::is_mutation;
 use crate::value::{Object, Str, Value};
 
@@ -127,7 +128,7 @@ impl Lowering<'_> {
             None => Expr::Path {
                 base: Box::new(Expr::Root),
                 keys: Box::new([name.clone()]),
-                access: Access { key: Missing::Fault, scalar: Missing::Fault },
+                scalar: Missing::Fault,
             },
         }
     }
@@ -490,97 +491,38 @@ fn membership(args: &[Expr]) -> Option<Expr> {
 
 /// Replaces the reading of `variables.x` by the value's position among `names`.
 pub fn with_lazies(expr: Expr, names: &[Str]) -> Expr {
-    let position = |key: &Value| {
-        let at = names.iter().rposition(|n| key.as_str() == Some(n))?;
+    let position = |name: &Str| {
+        let at = names.iter().rposition(|n| n == name)?;
         u32::try_from(at).ok()
     };
-    let is_variables = |base: &Expr| {
-        matches!(base, Expr::Path { base, keys, .. }
-            if matches!(**base, Expr::Root) && matches!(&**keys, [k] if &**k == "variables"))
+    let in_place = |walk: Walk| match walk.steps.first() {
+        Some(Step::Key { key: Value::Str(key), .. }) if is_variables(&walk.base) => match position(key) {
+            Some(at) => {
+                let steps = walk.steps.into_vec().into_iter().skip(1).collect();
+                Walk { base: Expr::Lazy(at), steps, charged: walk.charged }
+            }
+            None => walk,
+        },
+        _ => walk,
     };
-    each(expr, &|walk: &mut Walk| {
-        if !is_variables(&walk.base) {
-            return;
+    bottom_up(expr, &mut |e| match e {
+        Expr::Walk(walk) => Expr::Walk(Box::new(in_place(*walk))),
+        Expr::Test(test) => {
+            let Test { walk, key } = *test;
+            match position(&key).filter(|_| walk.steps.is_empty() && is_variables(&walk.base)) {
+                // `has(variables.x)` computes the value.
+                Some(at) => Expr::Let {
+                    value: Box::new(self::walk(Expr::Lazy(at), walk.charged)),
+                    body: Box::new(Expr::Const(Value::Bool(true))),
+                },
+                None => Expr::Test(Box::new(Test { walk: in_place(walk), key })),
+            }
         }
-        let Some((Step::Key { key, .. }, rest)) = walk.steps.split_first() else { return };
-        let Some(at) = position(key) else { return };
-        let rest: Box<[Step]> = rest.into();
-        walk.base = Expr::Lazy(at);
-        walk.steps = rest;
+        other => other,
     })
 }
 
-/// Changes every walk of an expression, the innermost first.
-fn each(expr: Expr, change: &dyn Fn(&mut Walk)) -> Expr {
-    let go = |e: Expr| each(e, change);
-    let all = |items: Box<[Expr]>| items.into_vec().into_iter().map(go).collect::<Box<[Expr]>>();
-    let pair = |sides: Box<[Expr; 2]>| {
-        let [a, b] = *sides;
-        Box::new([go(a), go(b)])
-    };
-    let walked = |mut walk: Walk| {
-        walk.base = go(std::mem::replace(&mut walk.base, Expr::Root));
-        let steps = std::mem::take(&mut walk.steps).into_vec();
-        walk.steps = steps
-            .into_iter()
-            .map(|step| match step {
-                Step::At { index, optional } => Step::At { index: go(index), optional },
-                step => step,
-            })
-            .collect();
-        change(&mut walk);
-        walk
-    };
-    match expr {
-        Expr::Walk(walk) => Expr::Walk(Box::new(walked(*walk))),
-        Expr::Test(test) => {
-            let test = *test;
-            let (walk, key) = (test.walk, test.key);
-            // `has(variables.x)` computes the value.
-            let mut whole = walk.clone();
-            let mut steps = std::mem::take(&mut whole.steps).into_vec();
-            steps.push(Step::Key { key: Value::Str(key.clone()), optional: false });
-            whole.steps = steps.into();
-            let whole = walked(whole);
-            if matches!(whole.base, Expr::Lazy(_)) && whole.steps.is_empty() {
-                let computed = Expr::Walk(Box::new(whole));
-                let body = Box::new(Expr::Const(Value::Bool(true)));
-                return Expr::Let { value: Box::new(computed), body };
-            }
-            Expr::Test(Box::new(Test { walk: walked(walk), key }))
-        }
-        Expr::Cond(parts) => {
-            let [a, b, c] = *parts;
-            Expr::Cond(Box::new([go(a), go(b), go(c)]))
-        }
-        Expr::Decide { all, sides } => Expr::Decide { all, sides: pair(sides) },
-        Expr::Invoke(invoke) => {
-            let Invoke { function, args, known, guards } = *invoke;
-            Expr::Invoke(Box::new(Invoke { function, args: all(args), known, guards }))
-        }
-        Expr::OneOf { value, set } => Expr::OneOf { value: Box::new(go(*value)), set },
-        Expr::Make(make) => Expr::Make(Box::new(match *make {
-            Make::List(items, optional) => Make::List(all(items), optional),
-            Make::Map(entries) => {
-                Make::Map(entries.into_vec().into_iter().map(|(k, v, o)| (go(k), go(v), o)).collect())
-            }
-            Make::Struct(name, fields) => {
-                Make::Struct(name, fields.into_vec().into_iter().map(|(k, v, o)| (k, go(v), o)).collect())
-            }
-        })),
-        Expr::Loop(l) => {
-            let Loop { kind, range, two, keep, body, wraps } = *l;
-            Expr::Loop(Box::new(Loop {
-                kind,
-                range: go(range),
-                two,
-                keep: keep.map(go),
-                body: go(body),
-                wraps,
-            }))
-        }
-        Expr::Bind(parts) => Expr::Bind(pair(parts)),
-        Expr::OrElse { sides, unwrap, eager } => Expr::OrElse { sides: pair(sides), unwrap, eager },
-        other => other,
-    }
+fn is_variables(expr: &Expr) -> bool {
+    matches!(expr, Expr::Path { base, keys, .. }
+        if matches!(**base, Expr::Root) && matches!(&**keys, [k] if &**k == "variables"))
 }

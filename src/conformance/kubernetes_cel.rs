@@ -8,8 +8,8 @@ use base64::Engine;
 
 use crate::cel::library::{Admission, admission};
 use crate::cel::schema::{Declared, values::typed as typed_value};
-use crate::cel::{self, types::Type};
-use crate::engine::eval::{Env, eval};
+use crate::cel::{self, env::Env, types::Type};
+use crate::engine::eval::{self, eval};
 use crate::engine::strict::Meter;
 use crate::engine::view::admission::{self, Seen};
 use crate::functions::cel::kubernetes::url_text;
@@ -89,6 +89,25 @@ pub fn random(dir: &Path) -> std::io::Result<Report> {
     Ok(report)
 }
 
+/// The random expressions that compile, for laws: text, expression, and what it is evaluated with.
+#[cfg(test)]
+pub(crate) fn programs(dir: &Path, level: CelLevel) -> Vec<(String, crate::ir::Expr, Value, Context)> {
+    let read = |name: &str| {
+        crate::document::json::parse(&std::fs::read_to_string(dir.join(name)).unwrap_or_default())
+            .unwrap_or_default()
+    };
+    let (inputs, schemas) = (read("inputs.json"), read("schemas.json"));
+    let cases = lines(&dir.join("cases.jsonl")).unwrap_or_default();
+    // Values that a schema declares are made by these cases alone.
+    let compiled = cases.iter().filter(|case| case.text_at(&["env"]) != "typed").filter_map(|case| {
+        let Setting { env, cx, root, .. } = setting(case, &inputs, &schemas, level);
+        let text = case.text_at(&["expression"]);
+        let program = cel::compile(text, &env, &cx).ok()?;
+        Some((text.to_string(), program.expr, root, cx))
+    });
+    compiled.collect()
+}
+
 /// What the lines of a level compare: outcome, cost, estimate.
 const KEYS: [&[&str]; 3] =
     [&["compileError", "outputType", "runtimeError", "objectCheck", "value"], &["cost"], &["estimatedCost"]];
@@ -116,7 +135,16 @@ fn agrees(expected: &Value, got: &Value, keys: &[&str]) -> bool {
     keys.iter().all(same)
 }
 
-fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Value {
+/// What an expression is compiled and evaluated with.
+struct Setting {
+    env: Env,
+    cx: Context,
+    root: Value,
+    /// The type that is wanted, if any.
+    want: Str,
+}
+
+fn setting(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Setting {
     let name = case.text_at(&["env"]);
     let schema = schemas.get(case.text_at(&["schema"])).filter(|_| name == "typed");
     let declared = schema.and_then(|s| {
@@ -136,19 +164,24 @@ fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Va
     }
     let input = inputs.get(case.text_at(&["input"])).cloned().unwrap_or_default();
     let cx = Context { authorizer: authorizer(&input), cel_level: level, ..Context::default() };
-    let source = case.text_at(&["expression"]);
     let want = match (name, case.text_at(&["want"])) {
         // There is no wish of two types there.
         ("typed", "annotation") => "string",
         (_, want) => want,
     };
-    let program = match cel::compile_as(source, &env, &cx, &|ty| refused(want, ty)) {
+    Setting { env, cx, root: root(&input, declared.as_ref()), want: want.into() }
+}
+
+fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Value {
+    let name = case.text_at(&["env"]);
+    let source = case.text_at(&["expression"]);
+    let Setting { env, cx, root, want } = setting(case, inputs, schemas, level);
+    let program = match cel::compile_as(source, &env, &cx, &|ty| refused(&want, ty)) {
         Ok(program) => program,
         Err(text) => return object([("compileError", Value::from(text))]),
     };
-    let root = root(&input, declared.as_ref());
     let meter = Meter::new(PER_CALL);
-    let result = eval(&program.expr, Env::new(&root, &cx).with_meter(&meter));
+    let result = eval(&program.expr, eval::Env::new(&root, &cx).with_meter(&meter));
     let mut out = Map::new();
     out.insert("outputType", Value::from(program.ty.formal()));
     if let Ok(typed) = cel::typed(source, &env) {

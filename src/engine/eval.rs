@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::functions::{self, Arg, limits};
-use crate::ir::expr::{Access, Expr, Faults};
-use crate::ir::ops::{compare, item, slice, truth, walk};
+use crate::ir::expr::{Expr, Faults, Missing};
+use crate::ir::ops::{compare, item, slice, truthy, walk};
 use crate::value::{Fault, List, Map, Str, Value};
 
 use super::lists::{self, higher};
@@ -183,19 +183,19 @@ impl<'f, 'a> Env<'f, 'a> {
     }
 
     /// Reads keys from the root without putting it together.
-    fn read_root(&self, keys: &'a [Str], access: Access) -> Evaluated<'a> {
+    fn read_root(&self, keys: &'a [Str], scalar: Missing) -> Evaluated<'a> {
         if let (Some(object), [request, part, rest @ ..]) = (self.object, keys)
             && &**request == "request"
             && &**part == "object"
         {
-            return read_path(Cow::Borrowed(object), rest, access);
+            return read_path(Cow::Borrowed(object), rest, scalar);
         }
         if let Some((first, rest)) = keys.split_first()
             && let Some((_, v)) = self.overlay.iter().rev().find(|(name, _)| name == first)
         {
-            return read_path(Cow::Borrowed(v), rest, access);
+            return read_path(Cow::Borrowed(v), rest, scalar);
         }
-        let found = read_path(Cow::Borrowed(self.root), keys, access);
+        let found = read_path(Cow::Borrowed(self.root), keys, scalar);
         match (&found, keys.first()) {
             // Of a variable that is declared but has no value here, CEL speaks otherwise than of a key.
             (Err(Fault::NotFound(key)), Some(first))
@@ -224,10 +224,10 @@ impl<'f, 'a> Env<'f, 'a> {
 
     /// Evaluates `body` with `value` as the innermost local.
     pub fn bind(&self, value: &'a Value, body: &'a Expr) -> Evaluated<'a> {
-        if let Expr::Path { base, keys, access } = body
+        if let Expr::Path { base, keys, scalar } = body
             && matches!(**base, Expr::Local(0))
         {
-            return read_path(Cow::Borrowed(value), keys, *access).map(|v| self.settle(v));
+            return read_path(Cow::Borrowed(value), keys, *scalar).map(|v| self.settle(v));
         }
         let frame = Frame { value, later: None, outer: self.locals };
         self::value(body, &Env { locals: Some(&frame), ..*self })
@@ -296,20 +296,20 @@ pub(super) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     let found = match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
         Expr::Local(n) => env.local(*n).map(Cow::Borrowed),
-        Expr::Path { base, keys, access } => match &**base {
-            Expr::Root => env.read_root(keys, *access),
-            Expr::Local(n) => read_path(Cow::Borrowed(env.local(*n)?), keys, *access),
-            base => read_path(value(base, env)?, keys, *access),
+        Expr::Path { base, keys, scalar } => match &**base {
+            Expr::Root => env.read_root(keys, *scalar),
+            Expr::Local(n) => read_path(Cow::Borrowed(env.local(*n)?), keys, *scalar),
+            base => read_path(value(base, env)?, keys, *scalar),
         },
         Expr::Rescue { expr, faults } => match (value(expr, env), faults) {
-            (Err(Fault::NotFound(_)), Faults::MissingAsNull | Faults::AllAsNull) => Ok(Cow::Borrowed(&NULL)),
+            (Err(Fault::NotFound(_)), _) => Ok(Cow::Borrowed(&NULL)),
             (Err(fault), Faults::AllAsNull) if !fault.is_final() => Ok(Cow::Borrowed(&NULL)),
             (result, _) => result,
         },
-        Expr::Compare { op, rule, sides } => {
+        Expr::Compare { op, sides } => {
             let (left, right) = (value(&sides[0], env)?, value(&sides[1], env)?);
             let left = env.settle(left);
-            Ok(compare(*op, *rule, &left, &right)?.map_or(Cow::Borrowed(&NULL), constant))
+            Ok(compare(*op, &left, &right).map_or(Cow::Borrowed(&NULL), constant))
         }
         Expr::Walk(_)
         | Expr::Test(_)
@@ -346,14 +346,14 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             }
         }
         Expr::Let { value: bound, body } => env.bind_cow(value(bound, env)?, body),
-        Expr::Not { expr, truth: rule } => Ok(constant(!truth(&*value(expr, env)?, *rule)?)),
-        Expr::Or { sides, truth: rule } => {
+        Expr::Not(operand) => Ok(constant(!truthy(&*value(operand, env)?))),
+        Expr::Or(sides) => {
             let left = value(&sides[0], env)?;
-            if truth(&left, *rule)? { Ok(left) } else { value(&sides[1], env) }
+            if truthy(&left) { Ok(left) } else { value(&sides[1], env) }
         }
-        Expr::And { sides, truth: rule } => {
+        Expr::And(sides) => {
             let left = value(&sides[0], env)?;
-            if truth(&left, *rule)? { value(&sides[1], env) } else { Ok(left) }
+            if truthy(&left) { value(&sides[1], env) } else { Ok(left) }
         }
         Expr::Project { .. } | Expr::Flatten(_) => lists::made(expr, env),
         Expr::List(items) => {
@@ -443,9 +443,9 @@ fn argument<'a>(arg: &'a Expr, env: &Env<'_, 'a>) -> Result<Arg<'a>, Fault> {
     }
 }
 
-fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], access: Access) -> Evaluated<'a> {
+fn read_path<'a>(base: Cow<'a, Value>, keys: &'a [Str], scalar: Missing) -> Evaluated<'a> {
     match base {
-        Cow::Borrowed(v) => walk(v, keys, access).map(|v| Cow::Borrowed(v.unwrap_or(&NULL))),
-        Cow::Owned(v) => walk(&v, keys, access).map(|v| Cow::Owned(v.cloned().unwrap_or_default())),
+        Cow::Borrowed(v) => walk(v, keys, scalar).map(|v| Cow::Borrowed(v.unwrap_or(&NULL))),
+        Cow::Owned(v) => walk(&v, keys, scalar).map(|v| Cow::Owned(v.cloned().unwrap_or_default())),
     }
 }

@@ -165,12 +165,12 @@ fn project_items<'b>(
     env: &Env<'_, 'b>,
 ) -> Result<Value, Fault> {
     let mut out = Vec::with_capacity(if keep.is_none() { items.size_hint().0 } else { 0 });
-    if let (None, Some(Expr::Path { base, keys, access }), false) = (keep, body, env.is_sorting())
+    if let (None, Some(Expr::Path { base, keys, scalar }), false) = (keep, body, env.is_sorting())
         && matches!(**base, Expr::Local(0))
     {
         budget::steps(out.capacity())?;
         for v in items {
-            match walk(v, keys, *access) {
+            match walk(v, keys, *scalar) {
                 Ok(Some(v)) if !v.is_null() => out.push(v.clone()),
                 Ok(_) | Err(Fault::NotFound(_)) => {}
                 Err(other) => return Err(other),

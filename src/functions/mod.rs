@@ -181,7 +181,7 @@ impl std::fmt::Debug for Function {
 }
 
 /// Functions that take an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Higher {
     /// `map(&e, array)`
     Map,

@@ -9,8 +9,8 @@ use crate::value::{Str, Value};
 
 pub use super::strict::{Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
 
-/// What reading a key or an index does when there is nothing to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What reading a key does when the base is no object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Missing {
     /// The result is null.
     Null,
@@ -18,39 +18,17 @@ pub enum Missing {
     Fault,
 }
 
-/// How a key is read from an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// The object has no such key.
-    pub key: Missing,
-    /// The base is no object.
-    pub scalar: Missing,
-}
-
-/// What counts as true.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truth {
-    /// Everything but null, false, the empty string, list and object.
-    NonEmpty,
-    /// Only booleans have a truth; anything else is a fault.
-    Boolean,
-}
-
 /// Which faults of an operand a node absorbs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Faults {
-    /// None: every fault is forwarded.
-    Propagate,
     /// A missing key counts as null.
     MissingAsNull,
     /// Every fault counts as null.
     AllAsNull,
-    /// Three-valued logic: a fault of one side is forgotten when the other side decides.
-    Absorb,
 }
 
 /// Comparison operators of expressions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cmp {
     /// Equal.
     Eq,
@@ -66,17 +44,8 @@ pub enum Cmp {
     Ge,
 }
 
-/// Which rules a comparison follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CmpRule {
-    /// Number kinds stay apart, ordering of anything but two doubles is null.
-    Strict,
-    /// Numbers compare by value across kinds, ordering of other kinds is a fault.
-    Numeric,
-}
-
 /// What a projection walks over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Over {
     /// The items of a list; anything else gives null.
     Items,
@@ -94,14 +63,14 @@ pub enum Expr {
     Root,
     /// The value of an enclosing binder; 0 is the innermost.
     Local(u32),
-    /// Keys read one after the other.
+    /// Keys read one after the other; one that an object does not have is a fault.
     Path {
         /// Where to start.
         base: Box<Expr>,
         /// The keys, at least one.
         keys: Box<[Str]>,
-        /// How each is read.
-        access: Access,
+        /// What reading from anything but an object gives.
+        scalar: Missing,
     },
     /// An item of a list, from the end when negative; null when there is none or no list.
     Index {
@@ -131,33 +100,16 @@ pub enum Expr {
         /// Which faults.
         faults: Faults,
     },
-    /// Negation.
-    Not {
-        /// The operand.
-        expr: Box<Expr>,
-        /// What counts as true.
-        truth: Truth,
-    },
+    /// Negation. True is everything but null, false, the empty string, list and object.
+    Not(Box<Expr>),
     /// The first side when it is true, else the second.
-    Or {
-        /// Both sides.
-        sides: Box<[Expr; 2]>,
-        /// What counts as true.
-        truth: Truth,
-    },
+    Or(Box<[Expr; 2]>),
     /// The first side when it is false, else the second.
-    And {
-        /// Both sides.
-        sides: Box<[Expr; 2]>,
-        /// What counts as true.
-        truth: Truth,
-    },
-    /// A comparison.
+    And(Box<[Expr; 2]>),
+    /// A comparison: number kinds stay apart, ordering of anything but two doubles is null.
     Compare {
         /// The operator.
         op: Cmp,
-        /// Which rules it follows.
-        rule: CmpRule,
         /// Both sides.
         sides: Box<[Expr; 2]>,
     },
@@ -259,14 +211,14 @@ impl Expr {
     }
 
     /// Reads `key` of `base`; a path that is extended stays one node.
-    pub fn get(base: Expr, key: Str, access: Access) -> Expr {
+    pub fn get(base: Expr, key: Str, scalar: Missing) -> Expr {
         match base {
-            Expr::Path { base, keys, access: same } if same == access => {
+            Expr::Path { base, keys, scalar: same } if same == scalar => {
                 let mut keys = keys.into_vec();
                 keys.push(key);
-                Expr::Path { base, keys: keys.into(), access }
+                Expr::Path { base, keys: keys.into(), scalar }
             }
-            base => Expr::Path { base: Box::new(base), keys: Box::new([key]), access },
+            base => Expr::Path { base: Box::new(base), keys: Box::new([key]), scalar },
         }
     }
 

@@ -7,7 +7,7 @@
 //! nearly all, stay as they are and pay nothing.
 
 use super::Expr;
-use super::optimise::walk::{bottom_up, operands};
+use super::walk::{bottom_up, children};
 use crate::functions::{self, Higher};
 
 /// How many times an expression may repeat its input without being watched.
@@ -37,15 +37,13 @@ fn repeats(expr: &Expr, most: &mut u64) -> u64 {
             }
             repeats(source, most).saturating_mul(body.as_deref().map_or(1, |e| repeats(e, most)))
         }
-        Expr::Or { sides, .. } | Expr::And { sides, .. } => {
-            repeats(&sides[0], most).max(repeats(&sides[1], most))
-        }
+        Expr::Or(sides) | Expr::And(sides) => repeats(&sides[0], most).max(repeats(&sides[1], most)),
         Expr::UnlessNull(pair) => {
             let _ = repeats(&pair[0], most);
             repeats(&pair[1], most)
         }
-        Expr::Not { .. } | Expr::Compare { .. } => {
-            operands(expr, &mut |e, _| {
+        Expr::Not(_) | Expr::Compare { .. } => {
+            children(expr, &mut |e, _| {
                 let _ = repeats(e, most);
             });
             1
@@ -53,9 +51,17 @@ fn repeats(expr: &Expr, most: &mut u64) -> u64 {
         Expr::Higher { kind: Higher::Map, args, .. } => {
             args.iter().fold(1, |n: u64, arg| n.saturating_mul(repeats(arg, most)))
         }
+        // What an item gives is repeated for each item.
+        Expr::Loop(l) => {
+            if let Some(keep) = &l.keep {
+                let _ = repeats(keep, most);
+            }
+            repeats(&l.range, most).saturating_mul(repeats(&l.body, most))
+        }
+        Expr::Bind(parts) => repeats(&parts[0], most).saturating_mul(repeats(&parts[1], most)),
         other => {
             let mut sum = 0u64;
-            operands(other, &mut |e, _| sum = sum.saturating_add(repeats(e, most)));
+            children(other, &mut |e, _| sum = sum.saturating_add(repeats(e, most)));
             sum.max(1)
         }
     };

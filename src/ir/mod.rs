@@ -1,9 +1,8 @@
 //! The rule IR: what every policy language is lowered to and the engine runs.
 //!
-//! Few node kinds with semantic parameters instead of one node kind per language: how a missing key
-//! is taken, which faults an operator absorbs, what counts as true, which comparison applies. No
-//! node names the language or the policy kind it came from. `docs/ir.md` lists every node with its
-//! meaning and says how the constructs of CEL map onto them.
+//! Few node kinds, each with one meaning: those that read on past what is missing, and strict ones, for
+//! which missing things are faults and every step costs something. No node names the policy kind it came
+//! from. `docs/ir.md` lists every node with its meaning and says how the constructs of CEL map onto them.
 //!
 //! In: built by `lower` (and by the language front ends for expressions). Out: run by `engine`,
 //! printed by `explain`.
@@ -17,6 +16,8 @@ pub mod expr;
 pub mod expressions;
 pub mod facts;
 pub mod generate;
+#[cfg(test)]
+pub(crate) mod generated;
 pub mod guard;
 pub mod image_validation;
 pub mod images;
@@ -33,10 +34,15 @@ pub mod print;
 pub mod reach;
 pub mod reads;
 pub mod rule;
+mod same;
 pub mod shape;
 pub mod strict;
 pub mod template;
+pub mod walk;
 pub mod webhook;
+
+#[cfg(test)]
+mod tests;
 
 pub use condition::{Condition, Conditions, Operator};
 pub use expr::Expr;

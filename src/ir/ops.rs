@@ -8,9 +8,9 @@ use std::borrow::Cow;
 
 use crate::value::{Fault, Str, Value};
 
-use super::expr::{Access, Cmp, CmpRule, Missing, Truth};
+use super::expr::{Cmp, Missing};
 
-/// Whether a value counts as true by [`Truth::NonEmpty`].
+/// Whether a value counts as true.
 pub fn truthy(v: &Value) -> bool {
     match v {
         Value::Null => false,
@@ -22,28 +22,12 @@ pub fn truthy(v: &Value) -> bool {
     }
 }
 
-/// Whether a value counts as true.
-///
-/// # Errors
-/// The value has no truth by the rule.
-pub fn truth(v: &Value, rule: Truth) -> Result<bool, Fault> {
-    match (rule, v) {
-        (Truth::NonEmpty, v) => Ok(truthy(v)),
-        (Truth::Boolean, Value::Bool(b)) => Ok(*b),
-        (Truth::Boolean, _) => Err(Fault::new("no such overload")),
-    }
-}
-
 /// Reads keys; `None` stands for null.
-pub fn walk<'v>(mut v: &'v Value, keys: &[Str], access: Access) -> Result<Option<&'v Value>, Fault> {
+pub fn walk<'v>(mut v: &'v Value, keys: &[Str], scalar: Missing) -> Result<Option<&'v Value>, Fault> {
     for key in keys {
         v = match v {
-            Value::Map(m) => match (m.get(key), access.key) {
-                (Some(inner), _) => inner,
-                (None, Missing::Fault) => return Err(Fault::NotFound(key.clone())),
-                (None, Missing::Null) => return Ok(None),
-            },
-            _ => match access.scalar {
+            Value::Map(m) => m.get(key).ok_or_else(|| Fault::NotFound(key.clone()))?,
+            _ => match scalar {
                 Missing::Null => return Ok(None),
                 Missing::Fault => return Err(Fault::new("no such overload")),
             },
@@ -107,25 +91,17 @@ pub fn flatten_into(out: &mut Vec<Value>, v: Cow<'_, Value>) {
 }
 
 /// The result of a comparison; `None` is null.
-pub fn compare(op: Cmp, rule: CmpRule, a: &Value, b: &Value) -> Result<Option<bool>, Fault> {
-    let equal = |a: &Value, b: &Value| match rule {
-        CmpRule::Strict => a.strict_eq(b),
-        CmpRule::Numeric => a.json_eq(b),
+pub fn compare(op: Cmp, a: &Value, b: &Value) -> Option<bool> {
+    let doubles = || match (a, b) {
+        (Value::Float(x), Value::Float(y)) => Some((x, y)),
+        _ => None,
     };
-    let pair = match (op, rule, a, b) {
-        (Cmp::Eq, ..) => return Ok(Some(equal(a, b))),
-        (Cmp::Ne, ..) => return Ok(Some(!equal(a, b))),
-        (_, CmpRule::Strict, Value::Float(x), Value::Float(y)) => (*x, *y),
-        (_, CmpRule::Strict, ..) => return Ok(None),
-        (_, CmpRule::Numeric, a, b) => match (a.as_number(), b.as_number()) {
-            (Some(x), Some(y)) => (x, y),
-            _ => return Err(Fault::new("no such overload")),
-        },
-    };
-    Ok(Some(match op {
-        Cmp::Lt => pair.0 < pair.1,
-        Cmp::Le => pair.0 <= pair.1,
-        Cmp::Gt => pair.0 > pair.1,
-        _ => pair.0 >= pair.1,
-    }))
+    Some(match op {
+        Cmp::Eq => a.strict_eq(b),
+        Cmp::Ne => !a.strict_eq(b),
+        Cmp::Lt => doubles().map(|(x, y)| x < y)?,
+        Cmp::Le => doubles().map(|(x, y)| x <= y)?,
+        Cmp::Gt => doubles().map(|(x, y)| x > y)?,
+        Cmp::Ge => doubles().map(|(x, y)| x >= y)?,
+    })
 }

@@ -11,9 +11,8 @@ use super::image_validation::{ImageValidation, Reference};
 use super::images::ImageChecks;
 use super::mutate::{Change, Json, Merge, Patch};
 use super::rule::{Binding, BindingSource, Body, QuerySource};
-use super::strict::{Make, Step, Walk};
 use super::template::Part;
-use super::{Conditions, Expr, Policy, Query, Rule, Template, optimise::walk::operands};
+use super::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
 
 /// Who may be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -311,43 +310,10 @@ impl Reach {
     fn expr(&mut self, expr: &Expr) {
         match expr {
             Expr::Call { function, .. } => self.services |= function.name == "is_external_url",
-            Expr::Walk(walk) => self.walk(walk),
-            Expr::Test(test) => self.walk(&test.walk),
-            Expr::Cond(parts) => parts.iter().for_each(|e| self.expr(e)),
-            Expr::Decide { sides, .. } | Expr::OrElse { sides, .. } | Expr::Bind(sides) => {
-                sides.iter().for_each(|e| self.expr(e));
-            }
-            Expr::Invoke(invoke) => {
-                self.call(invoke.function.name, invoke.args.first());
-                invoke.args.iter().for_each(|e| self.expr(e));
-            }
-            Expr::OneOf { value, .. } => self.expr(value),
-            Expr::Make(make) => match &**make {
-                Make::List(items, _) => items.iter().for_each(|e| self.expr(e)),
-                Make::Map(entries) => entries.iter().for_each(|(key, value, _)| {
-                    self.expr(key);
-                    self.expr(value);
-                }),
-                Make::Struct(_, fields) => fields.iter().for_each(|(_, value, _)| self.expr(value)),
-            },
-            Expr::Loop(l) => {
-                [Some(&l.range), l.keep.as_ref(), Some(&l.body)]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|e| self.expr(e));
-            }
+            Expr::Invoke(invoke) => self.call(invoke.function.name, invoke.args.first()),
             _ => {}
         }
-        operands(expr, &mut |e, _| self.expr(e));
-    }
-
-    fn walk(&mut self, walk: &Walk) {
-        self.expr(&walk.base);
-        for step in &walk.steps {
-            if let Step::At { index, .. } = step {
-                self.expr(index);
-            }
-        }
+        children(expr, &mut |e, _| self.expr(e));
     }
 
     /// A call of a function by expressions of a receiver.

@@ -80,7 +80,7 @@ pub fn is_operator(name: &str) -> bool {
 }
 
 /// What an argument must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Guard {
     /// Anything.
     Any,
@@ -102,7 +102,7 @@ impl Guard {
 }
 
 /// What the checker knows of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Known {
     /// Exactly one form of the function fits.
     pub one_form: bool,
@@ -126,7 +126,7 @@ pub enum Make {
 }
 
 /// What a loop makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopKind {
     /// Whether all items satisfy the body.
     All,

@@ -5,14 +5,14 @@
 //! `docs/jmespath.md`; it is spelled out here once, by wrapping operands in `Rescue`.
 
 use crate::functions::{self, Run};
-use crate::ir::expr::{Access, Cmp, CmpRule, Expr, Faults, Missing, Over, Truth};
+use crate::ir::expr::{Cmp, Expr, Faults, Missing, Over};
 use crate::ir::guard::guard;
 use crate::value::{Str, Value};
 
 use super::{Ast, Comparator};
 
-/// A missing key is a fault, a key of something that is no object is null.
-const ACCESS: Access = Access { key: Missing::Fault, scalar: Missing::Null };
+/// A key of something that is no object is null.
+const SCALAR: Missing = Missing::Null;
 
 /// Lowers an expression that starts at the root.
 pub fn lower(ast: &Ast) -> Expr {
@@ -31,7 +31,7 @@ fn node(ast: &Ast, current: &Expr) -> Expr {
         Ast::Empty(_) => Expr::fail("Unknown AST node: ASTEmpty"),
         Ast::Current | Ast::Identity => current.clone(),
         Ast::Literal(v) => Expr::Const(v.clone()),
-        Ast::Field(name, _) => Expr::get(current.clone(), Str::from(name.as_str()), ACCESS),
+        Ast::Field(name, _) => Expr::get(current.clone(), Str::from(name.as_str()), SCALAR),
         Ast::Index(i) => Expr::Index { base: Box::new(current.clone()), index: *i },
         Ast::Slice(bounds, _) => Expr::Slice { base: Box::new(current.clone()), bounds: *bounds },
         Ast::Subexpression(p) | Ast::IndexExpression(p) => {
@@ -49,17 +49,17 @@ fn node(ast: &Ast, current: &Expr) -> Expr {
         Ast::Not(e) if is_reference(e) => Expr::Const(false.into()),
         Ast::Or(p) => {
             let sides = p.each_ref().map(|side| missing_as_null(side, current));
-            Expr::Or { sides: Box::new(sides), truth: Truth::NonEmpty }
+            Expr::Or(Box::new(sides))
         }
         Ast::And(p) => {
             let left = missing_as_null(&p[0], current);
             let right = node(&p[1], current);
-            Expr::And { sides: Box::new([left, right]), truth: Truth::NonEmpty }
+            Expr::And(Box::new([left, right]))
         }
-        Ast::Not(e) => Expr::Not { expr: Box::new(missing_as_null(e, current)), truth: Truth::NonEmpty },
+        Ast::Not(e) => Expr::Not(Box::new(missing_as_null(e, current))),
         Ast::Comparator(op, p) => {
             let sides = p.each_ref().map(|side| missing_as_null(side, current));
-            Expr::Compare { op: cmp(*op), rule: CmpRule::Strict, sides: Box::new(sides) }
+            Expr::Compare { op: cmp(*op), sides: Box::new(sides) }
         }
         Ast::Flatten(e) => Expr::Flatten(Box::new(all_as_null(e, current))),
         Ast::Projection(p) => {
@@ -110,7 +110,7 @@ fn follow(left: Expr, right: &Ast) -> Expr {
         Ast::Field(..) | Ast::Index(_) | Ast::Slice(..) if matches!(left, Expr::Lambda { .. }) => {
             Expr::Const(Value::Null)
         }
-        Ast::Field(name, _) => Expr::get(left, Str::from(name.as_str()), ACCESS),
+        Ast::Field(name, _) => Expr::get(left, Str::from(name.as_str()), SCALAR),
         Ast::Index(i) => Expr::Index { base: Box::new(left), index: *i },
         Ast::Slice(bounds, _) => Expr::Slice { base: Box::new(left), bounds: *bounds },
         Ast::Identity | Ast::Current => left,

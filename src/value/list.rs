@@ -31,7 +31,7 @@ pub trait Reader: Send + Sync + std::fmt::Debug {
 }
 
 /// How the items of a list are known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
     /// By their positions.
     #[default]

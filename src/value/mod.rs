@@ -13,6 +13,7 @@ pub mod budget;
 pub mod cron;
 pub mod duration;
 pub mod fault;
+pub mod identity;
 pub mod image;
 pub mod list;
 mod local_zone;

@@ -6,8 +6,8 @@
 //! more often, or its fault would come at another time.
 
 use super::faults::may;
-use super::walk::{bottom_up, map_operands, operands, shift};
 use crate::ir::Expr;
+use crate::ir::walk::{Runs, bottom_up, children, map_children, shift};
 
 /// Runs the pass.
 pub fn run(expr: Expr) -> Expr {
@@ -46,8 +46,9 @@ fn count(expr: &Expr, bound: u32, repeated: bool, uses: &mut Uses) {
         }
         return;
     }
-    let loops = matches!(expr, Expr::Project { .. } | Expr::Lambda { .. });
-    operands(expr, &mut |e, binders| count(e, bound + binders, repeated || (loops && binders > 0), uses));
+    children(expr, &mut |e, child| {
+        count(e, bound + child.binders, repeated || child.runs == Runs::PerItem, uses);
+    });
 }
 
 /// Whether the local is what evaluating `expr` reads first, whatever happens, with nothing around it
@@ -55,15 +56,15 @@ fn count(expr: &Expr, bound: u32, repeated: bool, uses: &mut Uses) {
 fn is_first(expr: &Expr, bound: u32) -> bool {
     match expr {
         Expr::Local(n) => *n == bound,
-        Expr::Rescue { .. } | Expr::Lambda { .. } => false,
+        Expr::Rescue { .. } | Expr::Decide { .. } | Expr::Lambda { .. } => false,
         expr => {
             let mut first = None;
-            operands(expr, &mut |e, _| {
-                if first.is_none() && !matches!(e, Expr::Lambda { .. }) {
-                    first = Some(e);
+            children(expr, &mut |e, child| {
+                if first.is_none() && child.runs == Runs::Once && !matches!(e, Expr::Lambda { .. }) {
+                    first = Some((e, bound + child.binders));
                 }
             });
-            first.is_some_and(|e| is_first(e, bound))
+            first.is_some_and(|(e, bound)| is_first(e, bound))
         }
     }
 }
@@ -73,6 +74,6 @@ fn put(expr: Expr, bound: u32, value: &Expr) -> Expr {
     match expr {
         Expr::Local(n) if n == bound => shift(value.clone(), bound, 0),
         Expr::Local(n) if n > bound => Expr::Local(n - 1),
-        expr => map_operands(expr, &mut |e, binders| put(e, bound + binders, value)),
+        expr => map_children(expr, &mut |e, child| put(e, bound + child.binders, value)),
     }
 }

@@ -1,7 +1,7 @@
 //! Dead branches: sides that are never evaluated, filters that keep everything, bodies that change
 //! nothing.
 
-use super::walk::bottom_up;
+use crate::ir::walk::bottom_up;
 use crate::ir::{Expr, ops};
 
 /// Runs the pass.
@@ -11,22 +11,22 @@ pub fn run(expr: Expr) -> Expr {
 
 fn node(expr: Expr) -> Expr {
     match expr {
-        Expr::Or { sides, truth } => {
-            let decided = constant_truth(&sides[0], truth);
+        Expr::Or(sides) => {
+            let decided = constant_truth(&sides[0]);
             let [left, right] = *sides;
             match decided {
                 Some(true) => left,
                 Some(false) => right,
-                None => Expr::Or { sides: Box::new([left, right]), truth },
+                None => Expr::Or(Box::new([left, right])),
             }
         }
-        Expr::And { sides, truth } => {
-            let decided = constant_truth(&sides[0], truth);
+        Expr::And(sides) => {
+            let decided = constant_truth(&sides[0]);
             let [left, right] = *sides;
             match decided {
                 Some(true) => right,
                 Some(false) => left,
-                None => Expr::And { sides: Box::new([left, right]), truth },
+                None => Expr::And(Box::new([left, right])),
             }
         }
         Expr::UnlessNull(pair) => {
@@ -48,10 +48,10 @@ fn node(expr: Expr) -> Expr {
     }
 }
 
-/// The truth of a constant; `None` also when it has none, which is a fault.
-fn constant_truth(e: &Expr, rule: crate::ir::expr::Truth) -> Option<bool> {
+/// The truth of a constant.
+fn constant_truth(e: &Expr) -> Option<bool> {
     match e {
-        Expr::Const(v) => ops::truth(v, rule).ok(),
+        Expr::Const(v) => Some(ops::truthy(v)),
         _ => None,
     }
 }

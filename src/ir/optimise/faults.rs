@@ -1,9 +1,9 @@
 //! Which faults an expression can give: an upper bound, by its form alone.
 
-use super::walk::operands;
 use crate::functions::Higher;
 use crate::ir::Expr;
-use crate::ir::expr::{Cmp, CmpRule, Faults, Missing, Truth};
+use crate::ir::expr::{Faults, Missing};
+use crate::ir::walk::{Runs, children};
 
 /// Kinds of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,6 @@ impl May {
     /// Whether one of these is possible that `faults` absorbs.
     pub fn meets(self, faults: Faults) -> bool {
         match faults {
-            Faults::Propagate | Faults::Absorb => false,
             Faults::MissingAsNull => self.missing,
             Faults::AllAsNull => self.missing || self.other,
         }
@@ -39,28 +38,21 @@ pub fn may(expr: &Expr) -> May {
     let mut below = May::default();
     // An expression reference is run by the function that takes it.
     if !matches!(expr, Expr::Lambda { .. }) {
-        operands(expr, &mut |e, binders| {
+        children(expr, &mut |e, child| {
             let found = may(e);
             // Projections pass over items for which a key is missing.
-            let passed_over = binders > 0 && matches!(expr, Expr::Project { .. });
+            let passed_over = child.runs == Runs::PerItem && matches!(expr, Expr::Project { .. });
             below = below.or(May { missing: found.missing && !passed_over, ..found });
         });
     }
     let own = |missing: bool, other: bool| below.or(May { missing, other });
     match expr {
-        Expr::Path { access, .. } => own(access.key == Missing::Fault, access.scalar == Missing::Fault),
+        Expr::Path { scalar, .. } => own(true, *scalar == Missing::Fault),
         Expr::Slice { bounds: [_, _, step], .. } => own(false, *step == Some(0)),
         Expr::Rescue { faults, .. } => match faults {
-            Faults::Propagate | Faults::Absorb => below,
             Faults::MissingAsNull => May { missing: false, ..below },
             Faults::AllAsNull => May::default(),
         },
-        Expr::Not { truth, .. } | Expr::Or { truth, .. } | Expr::And { truth, .. } => {
-            own(false, *truth == Truth::Boolean)
-        }
-        Expr::Compare { op, rule, .. } => {
-            own(false, *rule == CmpRule::Numeric && !matches!(op, Cmp::Eq | Cmp::Ne))
-        }
         // The expressions that they run give no missing key either: it is null or another fault.
         Expr::Higher { .. } => own(false, true),
         // No function gives a missing key; see `functions::call`.
@@ -82,6 +74,10 @@ pub fn may(expr: &Expr) -> May {
         | Expr::Local(_)
         | Expr::Index { .. }
         | Expr::Let { .. }
+        | Expr::Not(_)
+        | Expr::Or(_)
+        | Expr::And(_)
+        | Expr::Compare { .. }
         | Expr::Project { .. }
         | Expr::Flatten(_)
         | Expr::List(_)

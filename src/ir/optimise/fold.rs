@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::walk::bottom_up;
 use crate::functions::{self, Arg, Context};
+use crate::ir::walk::bottom_up;
 use crate::ir::{Expr, ops};
 use crate::value::{Map, Value};
 
@@ -38,18 +38,18 @@ fn both(sides: &[Expr; 2]) -> Option<[&Value; 2]> {
 /// The value of a node whose operands are constant.
 fn value(expr: &Expr) -> Option<Value> {
     match expr {
-        Expr::Path { base, keys, access } => {
-            Some(ops::walk(constant(base)?, keys, *access).ok()?.cloned().unwrap_or_default())
+        Expr::Path { base, keys, scalar } => {
+            Some(ops::walk(constant(base)?, keys, *scalar).ok()?.cloned().unwrap_or_default())
         }
         Expr::Index { base, index } => Some(ops::item(constant(base)?, *index).cloned().unwrap_or_default()),
         Expr::Slice { base, bounds } => match constant(base)?.as_list() {
             Some(items) => ops::slice(items, bounds).ok(),
             None => Some(Value::Null),
         },
-        Expr::Not { expr, truth } => Some(Value::Bool(!ops::truth(constant(expr)?, *truth).ok()?)),
-        Expr::Compare { op, rule, sides } => {
+        Expr::Not(operand) => Some(Value::Bool(!ops::truthy(constant(operand)?))),
+        Expr::Compare { op, sides } => {
             let [a, b] = both(sides)?;
-            Some(ops::compare(*op, *rule, a, b).ok()?.map_or(Value::Null, Value::Bool))
+            Some(ops::compare(*op, a, b).map_or(Value::Null, Value::Bool))
         }
         Expr::Flatten(e) => Some(constant(e)?.as_list().map_or(Value::Null, ops::flatten)),
         Expr::List(items) => {

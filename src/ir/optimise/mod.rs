@@ -18,11 +18,10 @@ mod fuse;
 mod rescue;
 mod rule;
 mod template;
-pub(super) mod walk;
 
 pub use rule::rule;
 
-use super::Expr;
+use super::{Expr, walk};
 use crate::functions::Higher;
 
 /// A pass over expressions.
@@ -59,9 +58,7 @@ pub fn expression(expr: Expr) -> Expr {
 
 /// Whether an expression sorts lists by a key.
 pub fn sorts(expr: &Expr) -> bool {
-    let mut found = matches!(expr, Expr::Higher { kind: Higher::SortBy, .. });
-    walk::operands(expr, &mut |e, _| found = found || sorts(e));
-    found
+    walk::holds(expr, &|e| matches!(e, Expr::Higher { kind: Higher::SortBy, .. }))
 }
 
 #[cfg(test)]

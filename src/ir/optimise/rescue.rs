@@ -2,9 +2,9 @@
 //! around it makes null of the same faults anyway.
 
 use super::faults::{may, takes_missing_for_null};
-use super::walk::bottom_up;
 use crate::ir::Expr;
 use crate::ir::expr::{Faults, Missing};
+use crate::ir::walk::bottom_up;
 
 /// Runs the pass.
 pub fn run(expr: Expr) -> Expr {
@@ -47,8 +47,8 @@ fn without_missing(expr: Expr) -> Expr {
 fn inside(expr: Expr, outer: Faults) -> Expr {
     match expr {
         Expr::Rescue { expr, faults } if covers(outer, faults) => inside(*expr, outer),
-        Expr::Path { base, keys, access } if access.scalar == Missing::Null => {
-            Expr::Path { base: Box::new(inside(*base, outer)), keys, access }
+        Expr::Path { base, keys, scalar: scalar @ Missing::Null } => {
+            Expr::Path { base: Box::new(inside(*base, outer)), keys, scalar }
         }
         Expr::Index { base, index } => Expr::Index { base: Box::new(inside(*base, outer)), index },
         Expr::Slice { base, bounds } => Expr::Slice { base: Box::new(inside(*base, outer)), bounds },
@@ -57,9 +57,5 @@ fn inside(expr: Expr, outer: Faults) -> Expr {
 }
 
 fn covers(outer: Faults, inner: Faults) -> bool {
-    matches!(
-        (outer, inner),
-        (Faults::MissingAsNull | Faults::AllAsNull, Faults::MissingAsNull)
-            | (Faults::AllAsNull, Faults::AllAsNull)
-    )
+    inner == Faults::MissingAsNull || outer == Faults::AllAsNull
 }

@@ -1,13 +1,12 @@
 //! Expressions: `node[parameters](operands)`, or the operands under the node when that is too long.
 //!
-//! Keys are read with the separator that says what happens when there is nothing to read: `.` a
-//! missing key is a fault and anything but an object gives null, `?.` both give null, `!.` both are
-//! faults, `?!.` only anything but an object is a fault.
+//! Keys are read with the separator that says what reading from anything but an object gives: `.` null,
+//! `!.` a fault. A key that an object does not have is a fault.
 
 use super::{Node, quoted};
 use crate::functions::Higher;
 use crate::ir::Expr;
-use crate::ir::expr::{Access, Cmp, CmpRule, Faults, LoopKind, Make, Missing, Over, Step, Truth, Walk};
+use crate::ir::expr::{Cmp, Faults, Loop, LoopKind, Make, Missing, Over, Step, Walk};
 use crate::value::Value;
 
 /// An expression.
@@ -56,8 +55,8 @@ fn form(expr: &Expr) -> Form<'_> {
         Expr::Const(v) => plain(literal(v), []),
         Expr::Root => plain("root", []),
         Expr::Local(n) => plain(format!("local{n}"), []),
-        Expr::Path { base, keys, access } => {
-            let text = keys.iter().flat_map(|k| [separator(*access).to_string(), key(k)]).collect();
+        Expr::Path { base, keys, scalar } => {
+            let text = keys.iter().flat_map(|k| [separator(*scalar).to_string(), key(k)]).collect();
             postfix(text, base)
         }
         Expr::Index { base, index } => postfix(format!("[{index}]"), base),
@@ -69,16 +68,10 @@ fn form(expr: &Expr) -> Form<'_> {
             Form { head: "let".into(), operands: vec![("", value), ("in", body)], postfix: false }
         }
         Expr::Rescue { expr, faults } => plain(format!("rescue[{}]", fault_set(*faults)), [&**expr]),
-        Expr::Not { expr, truth } => plain(format!("not[{}]", truth_rule(*truth)), [&**expr]),
-        Expr::Or { sides, truth } => plain(format!("or[{}]", truth_rule(*truth)), &**sides),
-        Expr::And { sides, truth } => plain(format!("and[{}]", truth_rule(*truth)), &**sides),
-        Expr::Compare { op, rule, sides } => {
-            let rule = match rule {
-                CmpRule::Strict => "strict",
-                CmpRule::Numeric => "numeric",
-            };
-            plain(format!("{}[{rule}]", operator(*op)), &**sides)
-        }
+        Expr::Not(operand) => plain("not", [&**operand]),
+        Expr::Or(sides) => plain("or", &**sides),
+        Expr::And(sides) => plain("and", &**sides),
+        Expr::Compare { op, sides } => plain(operator(*op), &**sides),
         Expr::Project { over, source, keep, body } => {
             let over = match over {
                 Over::Items => "items",
@@ -108,27 +101,43 @@ fn form(expr: &Expr) -> Form<'_> {
             plain(format!("higher[{name}]"), &**args)
         }
         Expr::Lambda { body, text } => plain(format!("lambda[{}]", quoted(text)), [&**body]),
-        Expr::Walk(_)
-        | Expr::Test(_)
-        | Expr::Cond(_)
-        | Expr::Decide { .. }
-        | Expr::Invoke(_)
-        | Expr::Lazy(_)
-        | Expr::OneOf { .. }
-        | Expr::Make(_)
-        | Expr::Loop(_)
-        | Expr::Bind(_)
-        | Expr::OrElse { .. } => strict(expr),
+        Expr::Walk(walk) => {
+            let mut operands = vec![("", &walk.base)];
+            let head = format!("walk[{}]", steps(walk, &mut operands));
+            Form { head, operands, postfix: false }
+        }
+        Expr::Test(test) => {
+            let mut operands = vec![("", &test.walk.base)];
+            let head = format!("has[{}{}]", steps(&test.walk, &mut operands), key(&test.key));
+            Form { head, operands, postfix: false }
+        }
+        Expr::Cond(parts) => plain("cond", &**parts),
+        Expr::Decide { all, sides } => plain(if *all { "decide[all]" } else { "decide[any]" }, &**sides),
+        Expr::Invoke(invoke) => plain(format!("invoke[{}]", invoke.function.name), &*invoke.args),
+        Expr::OneOf { value, set } => {
+            let shown: Vec<String> = set.iter().map(literal).collect();
+            plain(format!("one-of[{}]", shown.join(", ")), [&**value])
+        }
+        Expr::Make(make) => made(make),
+        Expr::Loop(l) => looped(l),
+        Expr::Lazy(n) => plain(format!("lazy{n}"), []),
+        Expr::Bind(parts) => plain("bind", &**parts),
+        Expr::OrElse { sides, unwrap, eager } => {
+            let name = match (unwrap, eager) {
+                (false, _) => "or-else",
+                (true, false) => "or-else[value]",
+                (true, true) => "or-else[value,eager]",
+            };
+            plain(name, &**sides)
+        }
         Expr::Fail { args, text } => plain(format!("fail[{}]", quoted(text)), &**args),
     }
 }
 
-fn separator(access: Access) -> &'static str {
-    match (access.key, access.scalar) {
-        (Missing::Fault, Missing::Null) => ".",
-        (Missing::Null, Missing::Null) => "?.",
-        (Missing::Fault, Missing::Fault) => "!.",
-        (Missing::Null, Missing::Fault) => "?!.",
+fn separator(scalar: Missing) -> &'static str {
+    match scalar {
+        Missing::Null => ".",
+        Missing::Fault => "!.",
     }
 }
 
@@ -139,17 +148,8 @@ fn key(k: &str) -> String {
 
 fn fault_set(faults: Faults) -> &'static str {
     match faults {
-        Faults::Propagate => "none",
         Faults::MissingAsNull => "missing",
         Faults::AllAsNull => "all",
-        Faults::Absorb => "absorb",
-    }
-}
-
-fn truth_rule(truth: Truth) -> &'static str {
-    match truth {
-        Truth::NonEmpty => "non-empty",
-        Truth::Boolean => "boolean",
     }
 }
 
@@ -185,61 +185,31 @@ pub fn literal(v: &Value) -> String {
     }
 }
 
-/// Strict nodes: `walk[.spec.size](root.object)`, `decide[all](a, b)`, `invoke[size](x)`.
-fn strict(expr: &Expr) -> Form<'_> {
-    match expr {
-        Expr::Walk(walk) => {
-            let mut operands = vec![("", &walk.base)];
-            let head = format!("walk[{}]", steps(walk, &mut operands));
-            Form { head, operands, postfix: false }
+fn made(make: &Make) -> Form<'_> {
+    match make {
+        Make::List(items, _) => plain("make[list]", items.iter()),
+        Make::Map(entries) => plain("make[map]", entries.iter().flat_map(|(k, v, _)| [k, v])),
+        Make::Struct(name, fields) => {
+            let names: Vec<&str> = fields.iter().map(|(f, ..)| &**f).collect();
+            plain(format!("make[{name}: {}]", names.join(", ")), fields.iter().map(|(_, v, _)| v))
         }
-        Expr::Test(test) => {
-            let mut operands = vec![("", &test.walk.base)];
-            let head = format!("has[{}{}]", steps(&test.walk, &mut operands), key(&test.key));
-            Form { head, operands, postfix: false }
-        }
-        Expr::Cond(parts) => plain("cond", &**parts),
-        Expr::Decide { all, sides } => plain(if *all { "decide[all]" } else { "decide[any]" }, &**sides),
-        Expr::Invoke(invoke) => plain(format!("invoke[{}]", invoke.function.name), &*invoke.args),
-        Expr::OneOf { value, set } => {
-            let shown: Vec<String> = set.iter().map(literal).collect();
-            plain(format!("one-of[{}]", shown.join(", ")), [&**value])
-        }
-        Expr::Make(make) => match &**make {
-            Make::List(items, _) => plain("make[list]", items.iter()),
-            Make::Map(entries) => plain("make[map]", entries.iter().flat_map(|(k, v, _)| [k, v])),
-            Make::Struct(name, fields) => {
-                let names: Vec<&str> = fields.iter().map(|(f, ..)| &**f).collect();
-                plain(format!("make[{name}: {}]", names.join(", ")), fields.iter().map(|(_, v, _)| v))
-            }
-        },
-        Expr::Loop(l) => {
-            let kind = match l.kind {
-                LoopKind::All => "all",
-                LoopKind::Exists => "exists",
-                LoopKind::One => "one",
-                LoopKind::List => "list",
-                LoopKind::Map => "map",
-                LoopKind::Entries => "entries",
-            };
-            let mut operands = vec![("", &l.range)];
-            operands.extend(l.keep.as_ref().map(|k| ("keep", k)));
-            operands.push(("body", &l.body));
-            let two = if l.two { ", two" } else { "" };
-            Form { head: format!("loop[{kind}{two}]"), operands, postfix: false }
-        }
-        Expr::Lazy(n) => plain(format!("lazy{n}"), []),
-        Expr::Bind(parts) => plain("bind", &**parts),
-        Expr::OrElse { sides, unwrap, eager } => {
-            let name = match (unwrap, eager) {
-                (false, _) => "or-else",
-                (true, false) => "or-else[value]",
-                (true, true) => "or-else[value,eager]",
-            };
-            plain(name, &**sides)
-        }
-        _ => plain("?", []),
     }
+}
+
+fn looped(l: &Loop) -> Form<'_> {
+    let kind = match l.kind {
+        LoopKind::All => "all",
+        LoopKind::Exists => "exists",
+        LoopKind::One => "one",
+        LoopKind::List => "list",
+        LoopKind::Map => "map",
+        LoopKind::Entries => "entries",
+    };
+    let mut operands = vec![("", &l.range)];
+    operands.extend(l.keep.as_ref().map(|k| ("keep", k)));
+    operands.push(("body", &l.body));
+    let two = if l.two { ", two" } else { "" };
+    Form { head: format!("loop[{kind}{two}]"), operands, postfix: false }
 }
 
 /// The steps of a walk; computed ones become operands.

@@ -2,9 +2,9 @@
 
 use crate::functions::Higher;
 use crate::ir::Expr;
-use crate::ir::expr::{CmpRule, Over};
+use crate::ir::expr::Over;
 use crate::ir::expressions::{Program, Variable};
-use crate::ir::strict::{Invoke, LoopKind, Make, Step as Walked, Walk};
+use crate::ir::strict::{Invoke, Loop, LoopKind, Make, Step as Walked, Walk};
 use crate::value::Value;
 
 use super::Unforeseen;
@@ -102,36 +102,20 @@ impl Reader {
                 self.expr(body, &a.with([value]))
             }
             Expr::Rescue { expr, .. } => self.expr(expr, a),
-            // Booleans that are asked for are scalars; what else has a truth is empty or not.
-            Expr::Not { expr, .. } => {
-                let seen = self.expr(expr, a)?;
+            // What has a truth is a boolean, or empty or not.
+            Expr::Not(operand) => {
+                let seen = self.expr(operand, a)?;
                 self.outline(&seen)?;
                 Ok(NOTHING)
             }
-            Expr::Or { sides, .. } | Expr::And { sides, .. } => {
+            Expr::Or(sides) | Expr::And(sides) => {
                 let left = self.expr(&sides[0], a)?;
                 self.outline(&left)?;
                 either(left, self.expr(&sides[1], a)?)
             }
-            Expr::Compare { rule, sides, .. } => self.compared(sides, *rule == CmpRule::Strict, a),
+            Expr::Compare { sides, .. } => self.compared(sides, a),
             Expr::Project { over, source, keep, body } => {
-                let source = self.expr(source, a)?;
-                let items = self.items(&source)?;
-                if *over == Over::Values {
-                    // The body runs on null as well.
-                    self.outline(&items)?;
-                }
-                let inner = a.with([items.clone()]);
-                if let Some(keep) = keep {
-                    let kept = self.expr(keep, &inner)?;
-                    self.outline(&kept)?;
-                }
-                let made = match body {
-                    Some(body) => self.expr(body, &inner)?,
-                    None => items,
-                };
-                self.outline(&made)?;
-                composed(One::List(made))
+                self.project(*over, source, keep.as_deref(), body.as_deref(), a)
             }
             Expr::Flatten(e) => {
                 let list = self.expr(e, a)?;
@@ -180,12 +164,6 @@ impl Reader {
             }
             Expr::Lambda { .. } => Ok(NOTHING),
             Expr::Fail { args, .. } => self.consumed(args, a),
-            strict => self.strict(strict, a),
-        }
-    }
-
-    fn strict(&mut self, expr: &Expr, a: &Around<'_>) -> Found {
-        match expr {
             Expr::Walk(walk) => self.walk(walk, a),
             Expr::Test(test) => {
                 let base = self.walk(&test.walk, a)?;
@@ -206,26 +184,7 @@ impl Reader {
                 }
                 Ok(NOTHING)
             }
-            Expr::Lazy(n) => {
-                let lazy = a.lazies.get(*n as usize).ok_or(Unforeseen)?;
-                let address = std::ptr::from_ref(lazy).addr();
-                if let Some(known) = self.variables.get(&address) {
-                    return Ok(known.clone());
-                }
-                if self.depth >= MOST_VARIABLES {
-                    return Err(Unforeseen);
-                }
-                // It sees the earlier ones only.
-                let earlier = a.lazies.get(..*n as usize).unwrap_or_default();
-                let around = Around { root: a.root.clone(), locals: Vec::new(), lazies: earlier };
-                self.depth += 1;
-                let seen = self.program(&lazy.program, &around);
-                self.depth -= 1;
-                let seen = seen?;
-                self.outline(&seen)?;
-                self.variables.insert(address, seen.clone());
-                Ok(seen)
-            }
+            Expr::Lazy(n) => self.lazy(*n as usize, a),
             Expr::Invoke(invoke) => self.invoked(invoke, a),
             Expr::OneOf { value, .. } => {
                 let seen = self.expr(value, a)?;
@@ -233,26 +192,7 @@ impl Reader {
                 Ok(NOTHING)
             }
             Expr::Make(make) => self.made(make, a),
-            Expr::Loop(l) => {
-                let range = self.expr(&l.range, a)?;
-                let items = self.items(&range)?;
-                let bound = if l.two { vec![NOTHING, items] } else { vec![items] };
-                let inner = a.with(bound);
-                if let Some(keep) = &l.keep {
-                    let kept = self.expr(keep, &inner)?;
-                    self.outline(&kept)?;
-                }
-                let body = self.expr(&l.body, &inner)?;
-                self.outline(&body)?;
-                match l.kind {
-                    LoopKind::All | LoopKind::Exists | LoopKind::One => Ok(NOTHING),
-                    LoopKind::List => composed(One::List(body)),
-                    LoopKind::Map | LoopKind::Entries => {
-                        self.consume(&body)?;
-                        Ok(NOTHING)
-                    }
-                }
-            }
+            Expr::Loop(l) => self.looped(l, a),
             Expr::Bind(parts) => {
                 let value = self.expr(&parts[0], a)?;
                 self.expr(&parts[1], &a.with([value]))
@@ -262,16 +202,84 @@ impl Reader {
                 self.outline(&left)?;
                 either(left, self.expr(&sides[1], a)?)
             }
-            _ => Err(Unforeseen),
         }
     }
 
-    fn compared(&mut self, sides: &[Expr; 2], strictly: bool, a: &Around<'_>) -> Found {
+    /// A value under a name, which sees the earlier ones only.
+    fn lazy(&mut self, at: usize, a: &Around<'_>) -> Found {
+        let lazy = a.lazies.get(at).ok_or(Unforeseen)?;
+        let address = std::ptr::from_ref(lazy).addr();
+        if let Some(known) = self.variables.get(&address) {
+            return Ok(known.clone());
+        }
+        if self.depth >= MOST_VARIABLES {
+            return Err(Unforeseen);
+        }
+        let earlier = a.lazies.get(..at).unwrap_or_default();
+        let around = Around { root: a.root.clone(), locals: Vec::new(), lazies: earlier };
+        self.depth += 1;
+        let seen = self.program(&lazy.program, &around);
+        self.depth -= 1;
+        let seen = seen?;
+        self.outline(&seen)?;
+        self.variables.insert(address, seen.clone());
+        Ok(seen)
+    }
+
+    fn project(
+        &mut self,
+        over: Over,
+        source: &Expr,
+        keep: Option<&Expr>,
+        body: Option<&Expr>,
+        a: &Around<'_>,
+    ) -> Found {
+        let source = self.expr(source, a)?;
+        let items = self.items(&source)?;
+        if over == Over::Values {
+            // The body runs on null as well.
+            self.outline(&items)?;
+        }
+        let inner = a.with([items.clone()]);
+        if let Some(keep) = keep {
+            let kept = self.expr(keep, &inner)?;
+            self.outline(&kept)?;
+        }
+        let made = match body {
+            Some(body) => self.expr(body, &inner)?,
+            None => items,
+        };
+        self.outline(&made)?;
+        composed(One::List(made))
+    }
+
+    fn looped(&mut self, l: &Loop, a: &Around<'_>) -> Found {
+        let range = self.expr(&l.range, a)?;
+        let items = self.items(&range)?;
+        let bound = if l.two { vec![NOTHING, items] } else { vec![items] };
+        let inner = a.with(bound);
+        if let Some(keep) = &l.keep {
+            let kept = self.expr(keep, &inner)?;
+            self.outline(&kept)?;
+        }
+        let body = self.expr(&l.body, &inner)?;
+        self.outline(&body)?;
+        match l.kind {
+            LoopKind::All | LoopKind::Exists | LoopKind::One => Ok(NOTHING),
+            LoopKind::List => composed(One::List(body)),
+            LoopKind::Map | LoopKind::Entries => {
+                self.consume(&body)?;
+                Ok(NOTHING)
+            }
+        }
+    }
+
+    fn compared(&mut self, sides: &[Expr; 2], a: &Around<'_>) -> Found {
         let (left, right) = (self.expr(&sides[0], a)?, self.expr(&sides[1], a)?);
         // Lists and objects are never equal to scalars, nor ordered with them.
-        if strictly && is_scalar(&sides[0]) {
+        if is_scalar(&sides[0]) {
             self.outline(&right)?;
-        } else if strictly && is_scalar(&sides[1]) {
+        } else if is_scalar(&sides[1]) {
             self.outline(&left)?;
         } else {
             self.consume(&left)?;

@@ -5,9 +5,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::Profile;
 use crate::engine::request::Parts;
-use crate::functions::Context;
+use crate::functions::{CelLevel, Context};
+use crate::ir::Expr;
+use crate::ir::generated::{metered, object, recorded, strict};
 use crate::ir::optimise::tests::{Tape, generate, outcome, text, value};
 use crate::ir::reads::{Reads, Tree, of_expression};
+use crate::ir::walk::holds;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
 use crate::value::{Map, Value};
@@ -243,8 +246,49 @@ fn bytes_of(tree: &Tree, v: &Value) -> u128 {
     bytes.hash(Key([1, 2, 3, 4])).unwrap()
 }
 
+/// Checks that an expression gives the same on data that differ in one part, one of so many, but agree in what
+/// it reads.
+fn agree(text: &str, expr: &Expr, root: &Value, cx: &Context, one_of: usize) -> Result<usize, TestCaseError> {
+    let Ok(tree) = of_expression(expr) else { return Ok(0) };
+    let (before, known) = (metered(expr, root, cx, LIMIT), bytes_of(&tree, root));
+    let mut others = Vec::new();
+    changes(root, &mut others);
+    let first = text.len() % one_of;
+    let mut compared = 0;
+    for other in others.iter().skip(first).step_by(one_of).filter(|other| bytes_of(&tree, other) == known) {
+        let after = metered(expr, other, cx, LIMIT);
+        prop_assert!(after.gives_as(&before), "{}\n{:?}\n{:?}\n{:?}\n{:?}", text, root, other, before, after);
+        compared += 1;
+    }
+    Ok(compared)
+}
+
+/// What one expression may cost.
+const LIMIT: u64 = 1_000_000;
+
+#[test]
+fn recorded_expressions_give_the_same_on_data_that_agree_in_what_they_read() {
+    let mut compared = 0;
+    for (source, expr, root, cx) in recorded(CelLevel::V30) {
+        if !holds(&expr, &|e| matches!(e, Expr::Invoke(i) if !i.function.pure)) {
+            compared += agree(&source, &expr, &root, &cx, 29).unwrap_or_else(|e| panic!("{source}\n{e}"));
+        }
+    }
+    assert!(compared > 10_000, "only {compared} were compared");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(4000), ..ProptestConfig::default() })]
+
+    #[test]
+    fn strict_expressions_give_the_same_on_data_that_agree_in_what_they_read(
+        tape in proptest::collection::vec(any::<u8>(), 0..160),
+        data in proptest::collection::vec(any::<u8>(), 0..60),
+    ) {
+        let expr = strict(&mut Tape(tape.iter()), 4, 0);
+        let root = object(&mut Tape(data.iter()));
+        agree(&text(&expr), &expr, &root, &Context { now: Some(0), ..Context::default() }, 1)?;
+    }
 
     #[test]
     fn expressions_give_the_same_on_data_that_agree_in_what_they_read(

@@ -1,0 +1,194 @@
+//! Strict expressions for laws: generated ones, and CEL's recorded random expressions.
+//!
+//! In: bytes that decide what is generated. Out: expressions whose locals are all bound, and what they give,
+//! in a form that can be compared. Generated ones need not be such that CEL's checker admits them: what
+//! holds of all strict nodes holds of those that it does.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::Expr;
+use super::expr::Missing;
+use super::optimise::tests::{KEYS, Tape, value};
+use super::strict::{Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
+use crate::conformance::kubernetes_cel;
+use crate::engine::eval::{Env, eval};
+use crate::engine::strict::Meter;
+use crate::functions::{CelLevel, Context, cel};
+use crate::value::identity::Identity;
+use crate::value::{Fault, Str, Value};
+
+/// What an expression gives: nothing can tell equal ones apart.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) result: Result<Value, Fault>,
+    pub(crate) spent: u64,
+}
+
+impl Outcome {
+    /// Whether the same value or fault is given, whatever it cost.
+    pub(crate) fn gives_as(&self, other: &Outcome) -> bool {
+        match (&self.result, &other.result) {
+            (Ok(a), Ok(b)) => Identity(a) == Identity(b),
+            (Err(a), Err(b)) => a == b,
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
+        }
+    }
+}
+
+impl PartialEq for Outcome {
+    fn eq(&self, other: &Self) -> bool {
+        self.gives_as(other) && self.spent == other.spent
+    }
+}
+
+/// Evaluates an expression on a meter.
+pub(crate) fn metered(expr: &Expr, root: &Value, cx: &Context, limit: u64) -> Outcome {
+    let meter = Meter::new(limit);
+    let result = eval(expr, Env::new(root, cx).with_meter(&meter)).map(Cow::into_owned);
+    Outcome { result, spent: meter.spent() }
+}
+
+/// CEL's recorded random expressions as they are for a level of the runtime: text, expression, and what it
+/// is evaluated with.
+pub(crate) fn recorded(level: CelLevel) -> Vec<(String, Expr, Value, Context)> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/cel-random");
+    let all = kubernetes_cel::programs(&dir, level);
+    assert!(all.len() > 1000, "only {} expressions", all.len());
+    all
+}
+
+/// The data of a request as strict expressions read it: an object.
+pub(crate) fn object(tape: &mut Tape<'_>) -> Value {
+    let keys = KEYS.iter().filter(|_| tape.pick(8) != 7).copied().collect::<Vec<_>>();
+    Value::Map(keys.into_iter().map(|key| (key.into(), value(tape, 2))).collect())
+}
+
+/// A strict expression whose locals are all bound; `bound` binders are around it.
+pub(crate) fn strict(tape: &mut Tape<'_>, depth: usize, bound: u32) -> Expr {
+    if depth == 0 {
+        return leaf(tape, bound);
+    }
+    let below = |tape: &mut Tape<'_>| strict(tape, depth - 1, bound);
+    let pair = |tape: &mut Tape<'_>| Box::new([below(tape), below(tape)]);
+    match tape.pick(14) {
+        0 => leaf(tape, bound),
+        1 | 2 => Expr::Walk(Box::new(walk(tape, 1, &below))),
+        3 => Expr::Test(Box::new(Test { walk: walk(tape, 0, &below), key: tape.of(KEYS).into() })),
+        4 => Expr::Cond(Box::new([below(tape), below(tape), below(tape)])),
+        5 => Expr::Decide { all: tape.flip(), sides: pair(tape) },
+        6 | 7 => invoke(tape, &below),
+        8 => Expr::OneOf {
+            set: (0..tape.pick(3)).map(|_| value(tape, 0)).collect(),
+            value: Box::new(below(tape)),
+        },
+        9 => Expr::Make(Box::new(make(tape, &below))),
+        10 | 11 => {
+            let kind = tape.of(&[
+                LoopKind::All,
+                LoopKind::Exists,
+                LoopKind::One,
+                LoopKind::List,
+                LoopKind::Map,
+                LoopKind::Entries,
+            ]);
+            let two = tape.flip();
+            let inner = bound + if two { 2 } else { 1 };
+            Expr::Loop(Box::new(Loop {
+                kind,
+                range: below(tape),
+                two,
+                keep: tape.flip().then(|| strict(tape, depth - 1, inner)),
+                body: strict(tape, depth - 1, inner),
+                wraps: tape.flip(),
+            }))
+        }
+        12 => Expr::Bind(Box::new([below(tape), strict(tape, depth - 1, bound + 1)])),
+        _ => Expr::OrElse { sides: pair(tape), unwrap: tape.flip(), eager: tape.flip() },
+    }
+}
+
+type Below<'m> = &'m dyn Fn(&mut Tape<'_>) -> Expr;
+
+fn leaf(tape: &mut Tape<'_>, bound: u32) -> Expr {
+    match tape.pick(5) {
+        0 | 1 => {
+            let keys = Box::new([Str::from(tape.of(KEYS))]);
+            let base = Expr::Path { base: Box::new(Expr::Root), keys, scalar: Missing::Fault };
+            Expr::Walk(Box::new(Walk { base, steps: Box::default(), charged: tape.flip() }))
+        }
+        2 | 3 if bound > 0 => Expr::Local(tape.pick(bound as usize) as u32),
+        _ => Expr::Const(value(tape, 2)),
+    }
+}
+
+fn walk(tape: &mut Tape<'_>, least: usize, below: Below<'_>) -> Walk {
+    let base = below(tape);
+    let step = |tape: &mut Tape<'_>| {
+        let optional = tape.pick(3) == 2;
+        match tape.pick(5) {
+            0 => Step::At { index: below(tape), optional },
+            1 => Step::Key { key: Value::Int(tape.pick(3) as i64), optional },
+            _ => Step::Key { key: Value::from(tape.of(KEYS)), optional },
+        }
+    };
+    let steps = (0..least + tape.pick(3)).map(|_| step(tape)).collect();
+    Walk { base, steps, charged: tape.flip() }
+}
+
+/// Functions that expressions use much, and how many arguments they take.
+const FREQUENT: &[(&str, usize)] = &[
+    ("_==_", 2),
+    ("_!=_", 2),
+    ("_<_", 2),
+    ("_+_", 2),
+    ("@in", 2),
+    ("size", 1),
+    ("!_", 1),
+    ("type", 1),
+    ("string", 1),
+    ("startsWith", 2),
+    ("first", 1),
+    ("quantity", 1),
+];
+
+fn invoke(tape: &mut Tape<'_>, below: Below<'_>) -> Expr {
+    let (function, arity) = if tape.pick(4) == 3 {
+        let pure: Vec<_> = cel::all().iter().filter(|f| f.pure).collect();
+        (pure[(tape.pick(256) * 256 + tape.pick(256)) % pure.len()], 1 + tape.pick(3))
+    } else {
+        let (name, arity) = tape.of(FREQUENT);
+        (cel::find(name).unwrap(), arity)
+    };
+    let known = Known {
+        one_form: tape.flip(),
+        member: tape.flip(),
+        prepared: tape.pick(4) == 3,
+        walked: tape.flip(),
+    };
+    let guard = |tape: &mut Tape<'_>| match tape.pick(3) {
+        0 => Guard::Kind("string".into()),
+        1 => Guard::List(Box::new(Guard::Kind("int".into()))),
+        _ => Guard::Any,
+    };
+    let guards = if tape.pick(6) == 5 { (0..arity).map(|_| guard(tape)).collect() } else { Box::default() };
+    let args = (0..arity).map(|_| below(tape)).collect();
+    Expr::Invoke(Box::new(Invoke { function, args, known, guards }))
+}
+
+fn make(tape: &mut Tape<'_>, below: Below<'_>) -> Make {
+    let many = tape.pick(3);
+    let optional = |tape: &mut Tape<'_>| tape.pick(5) == 4;
+    match tape.pick(3) {
+        0 => {
+            let places = (0..many).filter(|_| optional(tape)).collect();
+            Make::List((0..many).map(|_| below(tape)).collect(), places)
+        }
+        1 => Make::Map((0..many).map(|_| (below(tape), below(tape), optional(tape))).collect()),
+        _ => {
+            let field = |tape: &mut Tape<'_>| (Str::from(tape.of(KEYS)), below(tape), optional(tape));
+            Make::Struct("Object".into(), (0..many).map(|_| field(tape)).collect())
+        }
+    }
+}
