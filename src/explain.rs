@@ -9,6 +9,7 @@ use crate::document::locate::locate_key;
 use crate::ir::{Matcher, Rule, optimise, print};
 use crate::kubernetes::Kinds;
 use crate::load::LoadedPolicy;
+use crate::lower::LATE;
 use crate::lower::policy::rules_as_lowered;
 use crate::matching::constraints;
 use crate::value::Value;
@@ -53,7 +54,7 @@ fn one(loaded: &LoadedPolicy, rule: Rule) -> Explained {
     let show = |path: &[PathPart]| format!("{} ({})", place(loaded, path), dotted(path));
     let before = print::rule(&rule).text(&show);
     let (name, origin, generated) = (rule.name.to_string(), rule.origin.path.to_string(), rule.generated);
-    let after = print::rule(&optimise::rule(rule)).text(&show);
+    let after = print::rule(&optimise::rule(rule, LATE)).text(&show);
     Explained {
         policy: loaded.name.clone(),
         rule: name,

@@ -15,6 +15,7 @@ use crate::ir::exemption::Exemption;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::{Exception, Policy};
+use crate::lower::LATE;
 use crate::matching::index::{Index, Slot};
 use crate::sources::files::SourceText;
 use crate::sources::{Nothing, Sources};
@@ -384,6 +385,7 @@ impl Engine {
     fn around<'r>(&'r self, rule_values: &'r dyn Fn(&str) -> &'r [run::Placed]) -> Surroundings<'r> {
         Surroundings {
             sources: &*self.sources,
+            late: LATE,
             exceptions: &self.set.exceptions,
             exemptions: Exemptions {
                 all: &self.set.exemptions,
@@ -399,6 +401,7 @@ impl Engine {
         let world = World {
             functions: &self.functions,
             sources: &*self.sources,
+            late: LATE,
             deleting: false,
             images: &NO_IMAGES,
             policy_namespace: cleanup.policy.namespace.as_deref(),

@@ -9,8 +9,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::functions;
+use crate::ir::late::Late;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
-use crate::ir::template::{Compile, Needs};
+use crate::ir::template::Needs;
 use crate::ir::{Query, Template};
 use crate::sources::{Call, Sources, registry};
 use crate::value::print::{display_s, json};
@@ -45,6 +46,8 @@ pub struct World<'r> {
     pub functions: &'r functions::Context,
     /// Where data comes from.
     pub sources: &'r dyn Sources,
+    /// Lowers what is put together at run time.
+    pub late: &'static dyn Late,
     /// The request deletes the object.
     pub deleting: bool,
     /// The image references of the object.
@@ -399,11 +402,11 @@ impl<'r> Data<'r> {
     fn ready(&mut self, source: &QuerySource, name: &str, raw: &Value) -> Result<Query, String> {
         match source {
             QuerySource::Ready(q) => Ok(q.clone()),
-            QuerySource::Dynamic { text, compile, names } => {
+            QuerySource::Dynamic { text, names } => {
                 functions::unforeseen::note();
                 let shown = raw.text_at(&["jmesPath"]);
                 match self.fill(text) {
-                    Ok(Value::Str(s)) => Ok(Query { on_delete: None, ..compile(&s, names) }),
+                    Ok(Value::Str(s)) => Ok(self.world.late.plain_query(&s, names)),
                     Ok(_) => Err(format!("jmespath value must be a string {name} {shown}: <nil>")),
                     Err(e) => {
                         Err(format!("failed to substitute variables in context entry {name} {shown}: {e}"))
@@ -447,7 +450,7 @@ impl<'r> Data<'r> {
                     )),
                 }
             }
-            BindingSource::ApiCall { call, raw, compile } => self.api_call(name, call, raw, *compile),
+            BindingSource::ApiCall { call, raw } => self.api_call(name, call, raw),
             BindingSource::Global { name: reference, query } => {
                 if self.world.policy_namespace.is_some() {
                     return Err(format!(
@@ -495,13 +498,7 @@ impl<'r> Data<'r> {
         }
     }
 
-    fn api_call(
-        &mut self,
-        name: &str,
-        call: &Template,
-        raw: &Value,
-        compile: Compile,
-    ) -> Result<Option<Value>, String> {
+    fn api_call(&mut self, name: &str, call: &Template, raw: &Value) -> Result<Option<Value>, String> {
         if !raw.text_at(&["urlPath"]).is_empty() && !self.world.sources.reaches_api() {
             return Ok(None);
         }
@@ -556,7 +553,7 @@ impl<'r> Data<'r> {
         if path.is_empty() || default.is_some_and(|d| json(d) == json(&answer)) {
             return Ok(Some(answer));
         }
-        let query = compile(path, &[]);
+        let query = self.world.late.plain_query(path, &[]);
         let answer = answer.with_float_numbers();
         self.query_on(&query, &answer).map(Some).map_err(|e| {
             format!(

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 
 use crate::functions::unforeseen;
+use crate::ir::late::Late;
 use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
 use crate::value::print::json;
@@ -235,7 +236,7 @@ impl Data<'_> {
         let mut own: Vec<Str> = Vec::new();
         let mut copied = 0usize;
         for nth in 0..MAX_ROUNDS {
-            let Some(round) = round(rounds, &text) else {
+            let Some(round) = round(rounds, &text, self.world.late) else {
                 return Err(self.endless("variables", path, "there are too many"));
             };
             let Some(last) = round.last() else {
@@ -248,7 +249,7 @@ impl Data<'_> {
                 let query = match query {
                     Some(query) => query,
                     None => {
-                        current = (rounds.compile)(&rounds.current, &rounds.names);
+                        current = self.world.late.query(&rounds.current, &rounds.names);
                         &current
                     }
                 };
@@ -335,7 +336,7 @@ struct Found {
     query: Option<Query>,
 }
 
-fn found(rounds: &Rounds, text: &str) -> Option<Arc<[Found]>> {
+fn found(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
     let one = |at: Range<usize>| {
         let whole = expression(text.get(at.clone()).unwrap_or_default());
         let (shallow, expr) = match whole.strip_prefix('-') {
@@ -343,7 +344,7 @@ fn found(rounds: &Rounds, text: &str) -> Option<Arc<[Found]>> {
             None => (false, whole),
         };
         let behind = text.get(..at.start).and_then(|s| s.chars().next_back());
-        let query = (expr != "@").then(|| (rounds.compile)(&expr, &rounds.names));
+        let query = (expr != "@").then(|| late.query(&expr, &rounds.names));
         Found { at, behind, expr: expr.into(), shallow, query }
     };
     let variables = find_variables(text);
@@ -400,16 +401,16 @@ const MAX_KEPT: usize = 16 << 10;
 const MAX_VARIABLES: usize = 10_000;
 
 /// The variables of a text; `None` = too many.
-fn round(rounds: &Rounds, text: &str) -> Option<Arc<[Found]>> {
+fn round(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
     if text.len() > MAX_KEPT {
-        return found(rounds, text);
+        return found(rounds, text, late);
     }
     let names = Arc::as_ptr(&rounds.names).cast::<u8>() as usize;
     let known = TEXTS.with_borrow(|texts| texts.get(names, text));
     if known.is_some() {
         return known;
     }
-    let new = found(rounds, text)?;
+    let new = found(rounds, text, late)?;
     TEXTS.with_borrow_mut(|texts| texts.insert(names, rounds, text, &new));
     Some(new)
 }
@@ -451,8 +452,8 @@ mod tests {
     #[test]
     fn texts_that_are_kept_weigh_no_more_than_their_limit() {
         let names: Arc<[Str]> = Arc::from([]);
-        let compile = crate::lower::query::compile;
-        let rounds = Rounds { source: "".into(), path: "".into(), names, compile, current: "".into() };
+        let rounds = Rounds { source: "".into(), path: "".into(), names, current: "".into() };
+        let round = |rounds: &Rounds, text: &str| super::round(rounds, text, crate::lower::LATE);
         for n in 0..2_000 {
             let text = format!("{n}{}", " {{a}}".repeat(100));
             assert_eq!(round(&rounds, &text).map(|found| found.len()), Some(100));

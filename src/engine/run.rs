@@ -3,6 +3,7 @@
 use crate::ir::check::Check;
 use crate::ir::expressions::View;
 use crate::ir::facts::NamespaceScope;
+use crate::ir::late::Late;
 use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
@@ -28,6 +29,8 @@ pub type Placed = (Vec<Str>, Value);
 pub struct Surroundings<'r> {
     /// Where data comes from.
     pub sources: &'r dyn Sources,
+    /// Lowers what is put together at run time.
+    pub late: &'static dyn Late,
     /// Exceptions, in the order in which they count.
     pub exceptions: &'r [Exception],
     /// Exceptions from reviews, likewise.
@@ -189,6 +192,7 @@ pub(super) fn world<'d, 'r: 'd>(
     World {
         functions: &request.functions,
         sources: around.sources,
+        late: around.late,
         deleting: request.deleting(),
         images: &request.images,
         policy_namespace: policy.namespace.as_deref(),

@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 
 use crate::functions::unforeseen;
-use crate::ir::check::{Check, ForEach, LowerPattern, Overlay, Overlays, TOO_DEEP, is_open};
+use crate::ir::check::{Check, ForEach, Overlay, Overlays, TOO_DEEP, doubles, is_open};
 use crate::ir::rule::{Message, Properties};
 use crate::ir::shape::{Pattern, type_name};
 use crate::ir::{Conditions, Template};
@@ -53,18 +53,18 @@ pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
 /// filled in for the new object, with `current`, and are filled in again; all else is evaluated on `data` alone.
 pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, current: &mut Data<'_>) -> bool {
     match check {
-        Check::Pattern(Overlay::Dynamic(template, lower), _) => {
-            let filled = fill_again(template, *lower, data, current);
-            let pattern = filled.and_then(|filled| (lower.pattern)(&filled));
+        Check::Pattern(Overlay::Dynamic(template), _) => {
+            let filled = fill_again(template, data, current);
+            let pattern = filled.and_then(|filled| data.world.late.pattern(&filled));
             pattern.is_some_and(
                 |p| matches!(shape::run(&p, s.object), Outcome::Fail { path, .. } if !path.is_empty()),
             )
         }
-        Check::AnyPattern(Overlays::Dynamic(template, lower), _) => {
-            let Some(Value::List(items)) = fill_again(template, *lower, data, current) else { return false };
+        Check::AnyPattern(Overlays::Dynamic(template), _) => {
+            let Some(Value::List(items)) = fill_again(template, data, current) else { return false };
             let mut failed = false;
             for item in items.iter() {
-                let Some(pattern) = (lower.pattern)(item) else { return false };
+                let Some(pattern) = doubles(item, data.world.late) else { return false };
                 match shape::run(&pattern, s.object) {
                     Outcome::Pass => return false,
                     Outcome::Fail { .. } => failed = true,
@@ -79,18 +79,13 @@ pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, curre
 
 /// A pattern as it was filled in with `current`, and what that left of variables and references with `data`; `None`
 /// if either fails.
-fn fill_again(
-    template: &Template,
-    lower: LowerPattern,
-    data: &mut Data<'_>,
-    current: &mut Data<'_>,
-) -> Option<Value> {
+fn fill_again(template: &Template, data: &mut Data<'_>, current: &mut Data<'_>) -> Option<Value> {
     let filled = current.fill(template).ok()?;
     if !is_open(&filled) {
         return Some(filled);
     }
     unforeseen::note();
-    data.fill(&(lower.template)(&filled, &data.names())).ok()
+    data.fill(&data.world.late.document(&filled, &data.names())).ok()
 }
 
 fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
@@ -111,7 +106,7 @@ fn deny_message(found: &str, s: Subject<'_>, data: &mut Data<'_>) -> Str {
         (false, true) => own_message(s, data),
         (own_is_empty, false) => {
             let joined: Str = if own_is_empty { found.into() } else { format!("{own}; {found}").into() };
-            data.fill(&(s.message.lower)(&joined, &data.names()))
+            data.fill(&data.world.late.text(&joined, &data.names()))
         }
     };
     match filled {
@@ -128,7 +123,7 @@ fn own_message(s: Subject<'_>, data: &mut Data<'_>) -> Result<Value, String> {
         return data.fill(&s.message.template);
     }
     let names = data.names();
-    data.fill(&(s.message.lower)(&s.message.text, &names))
+    data.fill(&data.world.late.text(&s.message.text, &names))
 }
 
 /// The rule's message, filled in.
@@ -171,9 +166,9 @@ fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let pattern = match overlay {
         Overlay::Ready(p) => p,
         Overlay::Broken(text) => return Some((Status::Error, text.clone())),
-        Overlay::Dynamic(template, lower) => match data.fill(template) {
+        Overlay::Dynamic(template) => match data.fill(template) {
             Err(e) => return Some(substitution_failed(&e)),
-            Ok(v) => match (lower.pattern)(&v) {
+            Ok(v) => match data.world.late.pattern(&v) {
                 Some(p) => {
                     late = std::sync::Arc::new(p);
                     &late
@@ -218,9 +213,9 @@ fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> Verd
     let patterns: &[Pattern] = match overlays {
         Overlays::Ready(p) => p,
         Overlays::Broken(text) => return Some((Status::Error, text.clone())),
-        Overlays::Dynamic(template, lower) => match data.fill(template) {
+        Overlays::Dynamic(template) => match data.fill(template) {
             Err(e) => return Some(substitution_failed(&e)),
-            Ok(Value::List(items)) => match items.iter().map(lower.pattern).collect() {
+            Ok(Value::List(items)) => match items.iter().map(|v| doubles(v, data.world.late)).collect() {
                 Some(p) => {
                     late = p;
                     &late

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::value::{Str, Value};
 
 use super::expressions::Validation;
+use super::late::Late;
 use super::rule::Binding;
 use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
@@ -34,20 +35,20 @@ pub enum Overlay {
     /// Without variables.
     Ready(Arc<Pattern>),
     /// With variables: filled in for each request, then lowered.
-    Dynamic(Template, LowerPattern),
+    Dynamic(Template),
     /// A pattern that cannot be run.
     Broken(Str),
 }
 
 impl Overlay {
     /// The pattern that a template becomes, ready if nothing is left to fill in.
-    pub fn of(template: Template, lower: LowerPattern) -> Overlay {
+    pub fn of(template: Template, late: &dyn Late) -> Overlay {
         match template {
-            Template::Const(v) if !is_open(&v) => match (lower.pattern)(&v) {
+            Template::Const(v) if !is_open(&v) => match late.pattern(&v) {
                 Some(pattern) => Overlay::Ready(Arc::new(pattern)),
                 None => Overlay::Broken(TOO_DEEP.into()),
             },
-            template => Overlay::Dynamic(template, lower),
+            template => Overlay::Dynamic(template),
         }
     }
 }
@@ -58,36 +59,31 @@ pub enum Overlays {
     /// Without variables.
     Ready(Arc<[Pattern]>),
     /// With variables.
-    Dynamic(Template, LowerPattern),
+    Dynamic(Template),
     /// A list that cannot be run.
     Broken(Str),
 }
 
 impl Overlays {
     /// The patterns that a template becomes, ready if nothing is left to fill in.
-    pub fn of(template: Template, lower: LowerPattern) -> Overlays {
+    pub fn of(template: Template, late: &dyn Late) -> Overlays {
         match template {
-            Template::Const(v) if is_open(&v) => Overlays::Dynamic(Template::Const(v), lower),
+            Template::Const(v) if is_open(&v) => Overlays::Dynamic(Template::Const(v)),
             Template::Const(Value::List(items)) => {
-                match items.iter().map(lower.pattern).collect::<Option<Vec<_>>>() {
+                match items.iter().map(|v| doubles(v, late)).collect::<Option<Vec<_>>>() {
                     Some(patterns) => Overlays::Ready(patterns.into()),
                     None => Overlays::Broken(TOO_DEEP.into()),
                 }
             }
             Template::Const(v) => Overlays::Broken(not_a_list(&v).into()),
-            template => Overlays::Dynamic(template, lower),
+            template => Overlays::Dynamic(template),
         }
     }
 }
 
-/// Lowers patterns that are known only at run time.
-#[derive(Clone, Copy, Debug)]
-pub struct LowerPattern {
-    /// Makes a pattern of a document; `None` if it nests too deeply.
-    pub pattern: fn(&Value) -> Option<Pattern>,
-    /// Makes a template of a document that was filled in, to fill it in again; the names are those of the bindings in
-    /// scope.
-    pub template: fn(&Value, &[Str]) -> Template,
+/// One of several patterns: Kyverno decodes their list anew, which makes every number a double.
+pub fn doubles(pattern: &Value, late: &dyn Late) -> Option<Pattern> {
+    late.pattern(&pattern.with_float_numbers())
 }
 
 /// The text for a pattern that cannot be run.

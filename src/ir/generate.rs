@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::expressions::Program;
-use super::matcher::Selector;
 use super::rule::Binding;
 use super::{Conditions, Origin, Query, Template};
 use crate::value::{Str, Value};
@@ -27,8 +26,6 @@ pub struct Described {
     pub origin: Origin,
     /// API version, kind, namespace and name of the object; `data`, `clone` or `cloneList`.
     pub template: Template,
-    /// Reads a selector once it is filled in.
-    pub selector: fn(&Value) -> Option<Selector>,
     /// Whether an object that exists is kept in step.
     pub synchronize: bool,
 }

@@ -21,6 +21,7 @@ pub(crate) mod generated;
 pub mod guard;
 pub mod image_validation;
 pub mod images;
+pub mod late;
 pub mod manifests;
 pub mod matcher;
 pub mod mutate;

@@ -10,7 +10,6 @@ use crate::patch::JsonPatch;
 use crate::value::{Map, Str, Value};
 
 use super::expressions::ExpressionPatch;
-use super::matcher::Selector;
 use super::rule::Binding;
 use super::shape::{Anchor, Pattern};
 use super::{Conditions, Origin, Query, Rule, Template};
@@ -61,11 +60,8 @@ pub enum Merge {
     /// Without variables.
     Ready(Arc<Layer>),
     /// With variables: filled in for each request, then lowered.
-    Dynamic(Template, LowerLayer),
+    Dynamic(Template),
 }
-
-/// Makes a layer of a document that is known only at run time; `None` when it nests too deeply.
-pub type LowerLayer = fn(&Value) -> Option<Layer>;
 
 /// A JSON patch.
 #[derive(Clone, Debug)]
@@ -172,8 +168,6 @@ pub struct MutationTarget {
     pub origin: Origin,
     /// API version, kind, namespace, name, selector.
     pub wanted: Template,
-    /// Reads the selector once it is filled in.
-    pub selector: fn(&Value) -> Option<Selector>,
     /// Data, loaded for each object.
     pub bindings: Box<[Arc<Binding>]>,
     /// Which objects are changed.

@@ -170,7 +170,7 @@ impl Reach {
 
     fn change(&mut self, change: &Change) {
         match change {
-            Change::Patch(Patch::Merge(Merge::Dynamic(t, _)), _)
+            Change::Patch(Patch::Merge(Merge::Dynamic(t)), _)
             | Change::Patch(Patch::Json(Json::Dynamic(t)), _) => self.template(t),
             Change::Patch(..) => {}
             Change::Expressions { patches, .. } => {
@@ -190,7 +190,7 @@ impl Reach {
     fn check(&mut self, check: &Check) {
         match check {
             Check::Deny(conditions) => self.conditions([conditions]),
-            Check::Pattern(Overlay::Dynamic(t, _), _) | Check::AnyPattern(Overlays::Dynamic(t, _), _) => {
+            Check::Pattern(Overlay::Dynamic(t), _) | Check::AnyPattern(Overlays::Dynamic(t), _) => {
                 self.template(t);
             }
             Check::Pattern(..) | Check::AnyPattern(..) | Check::PodSecurity(_) | Check::Nothing => {}

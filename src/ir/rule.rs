@@ -116,8 +116,6 @@ pub struct Message {
     pub template: Template,
     /// Told when the check passes.
     pub passed: Str,
-    /// Makes a template of a message that is put together at run time.
-    pub lower: fn(&Str, &[Str]) -> Template,
     /// Names of the rule's bindings.
     pub names: Arc<[Str]>,
 }
@@ -184,8 +182,6 @@ pub enum BindingSource {
         call: Template,
         /// As written, for the parts that are not filled in.
         raw: Value,
-        /// Makes a query of the text that is applied to the answer.
-        compile: super::template::Compile,
     },
     /// A global context entry.
     Global {
@@ -214,8 +210,6 @@ pub enum QuerySource {
     Dynamic {
         /// The text.
         text: Template,
-        /// Makes the query.
-        compile: super::template::Compile,
         /// Names of bindings in scope.
         names: Arc<[Str]>,
     },

@@ -40,10 +40,6 @@ impl Needs {
     }
 }
 
-/// Makes a query of a text that is known only at run time; the names are those of the bindings that
-/// are in scope.
-pub type Compile = fn(text: &str, names: &[Str]) -> Query;
-
 /// A document to be filled in.
 #[derive(Clone, Debug)]
 pub enum Template {
@@ -99,8 +95,6 @@ pub struct Rounds {
     pub path: Str,
     /// Names of the bindings in scope.
     pub names: std::sync::Arc<[Str]>,
-    /// How its variables become queries.
-    pub compile: Compile,
     /// What a lone `@` stands for here.
     pub current: Str,
 }

@@ -6,7 +6,7 @@ use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::ir::{Origin, Template};
 use crate::value::{Str, Value};
 
-use super::query::{compile, plain};
+use super::query::plain;
 use super::template::document;
 
 /// Lowers a `context` list that stands inside of a scope with the given names; returns the bindings
@@ -52,7 +52,7 @@ fn source(entry: &Value, names: &Arc<[Str]>) -> BindingSource {
         };
     }
     if let Some(v) = entry.get("apiCall") {
-        return BindingSource::ApiCall { call: document(v, names), raw: v.clone(), compile: plain };
+        return BindingSource::ApiCall { call: document(v, names), raw: v.clone() };
     }
     if let Some(v) = entry.get("globalReference") {
         return BindingSource::Global { name: v.text_at(&["name"]).into(), query: query(v, names) };
@@ -73,6 +73,6 @@ fn query(v: &Value, names: &Arc<[Str]>) -> Option<QuerySource> {
     let text = v.get("jmesPath").filter(|v| v.as_str() != Some(""))?;
     Some(match document(text, names) {
         Template::Const(Value::Str(s)) => QuerySource::Ready(plain(&s, names)),
-        text => QuerySource::Dynamic { text, compile, names: names.clone() },
+        text => QuerySource::Dynamic { text, names: names.clone() },
     })
 }

@@ -8,7 +8,6 @@ use crate::value::{Map, Str, Value};
 
 use super::binding::bindings;
 use super::condition::conditions;
-use super::matcher::selector;
 use super::query;
 use super::template::document;
 
@@ -29,7 +28,7 @@ fn described(body: &Value, names: &Arc<[Str]>, origin: Origin, synchronize: bool
     const PARTS: [&str; 7] = ["apiVersion", "kind", "namespace", "name", "data", "clone", "cloneList"];
     let part = |key: &str| Some((Str::from(key), body.get(key)?.clone()));
     let parts: Map = PARTS.into_iter().filter_map(part).collect();
-    Described { origin, template: document(&Value::Map(parts), names), selector, synchronize }
+    Described { origin, template: document(&Value::Map(parts), names), synchronize }
 }
 
 fn each(v: &Value, outer: &Arc<[Str]>, origin: Origin, synchronize: bool) -> GenerationLoop {

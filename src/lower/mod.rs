@@ -12,6 +12,7 @@ pub mod condition;
 pub mod constraints;
 pub mod generate;
 pub mod images;
+mod late;
 pub mod manifests;
 pub mod matcher;
 pub mod mutate;
@@ -21,3 +22,5 @@ pub mod reference;
 pub mod rule;
 pub mod template;
 mod validate_cel;
+
+pub use late::LATE;

@@ -14,7 +14,6 @@ use crate::value::{Map, Str, Value};
 
 use super::binding::bindings;
 use super::condition::conditions;
-use super::matcher::selector;
 use super::query;
 use super::template::document;
 
@@ -50,7 +49,7 @@ pub fn mutation(rule: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usi
             (patch, beside)
         }
         Template::Const(v) => of_body(Template::Const(v.get("mutate").cloned().unwrap_or_default())),
-        failed => (Patch::Merge(Merge::Dynamic(failed, layer::lower)), Vec::new()),
+        failed => (Patch::Merge(Merge::Dynamic(failed)), Vec::new()),
     };
     let key = if matches!(patch, Patch::Json(_)) { JSON } else { MERGE };
     let change = Change::Patch(patch, origin.key(key).with_inserted(inserted));
@@ -76,7 +75,7 @@ fn of_body(body: Template) -> (Patch, Vec<Template>) {
                 _ => None,
             })
             .collect(),
-        failed => return (Patch::Merge(Merge::Dynamic(failed, layer::lower)), Vec::new()),
+        failed => return (Patch::Merge(Merge::Dynamic(failed)), Vec::new()),
     };
     let (mut merge, mut json, mut beside) = (None, None, Vec::new());
     for (key, value) in pairs {
@@ -103,7 +102,7 @@ fn of_body(body: Template) -> (Patch, Vec<Template>) {
 pub fn merged(template: Template) -> Merge {
     match template.as_const().and_then(layer::lower) {
         Some(layer) => Merge::Ready(Arc::new(layer)),
-        None => Merge::Dynamic(template, layer::lower),
+        None => Merge::Dynamic(template),
     }
 }
 
@@ -154,7 +153,6 @@ fn target(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> MutationTarget {
         ["apiVersion", "kind", "namespace", "name", "selector"].into_iter().filter_map(of_object).collect();
     MutationTarget {
         wanted: document(&Value::Map(wanted), outer),
-        selector,
         bindings,
         admit: conditions(v.get("preconditions"), &names, origin.key("preconditions")),
         origin,

@@ -27,7 +27,7 @@ pub fn rules_as_lowered(doc: &Value, selection: Selection<'_>) -> Vec<Rule> {
 /// Lowers a ClusterPolicy or Policy whose defaults are filled in; its rules are optimised.
 pub fn policy(doc: &Value) -> Policy {
     let written = written_rules(doc);
-    let finished = |c: &Computed| Arc::new(optimise::rule(rule(c)));
+    let finished = |c: &Computed| Arc::new(optimise::rule(rule(c), super::LATE));
     let as_written = |(written, r): (usize, &Value)| Computed { rule: r.clone(), written, generated: None };
     let base: Vec<Arc<Rule>> = written.iter().enumerate().map(as_written).map(|c| finished(&c)).collect();
     let all = computed(doc, Selection::All);

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use crate::api::autogen::Computed;
-use crate::ir::check::{Check, ForEach, LowerPattern, Overlay, Overlays, PodSecurity};
+use crate::ir::check::{Check, ForEach, Overlay, Overlays, PodSecurity};
 use crate::ir::expressions::Expressions;
 use crate::ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
-use crate::ir::shape::Pattern;
 use crate::ir::{Conditions, Origin, Rule};
-use crate::pattern;
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
+use super::LATE;
 use super::binding::bindings;
 use super::condition::conditions;
 use super::matcher::{matcher, selector};
 use super::query;
-use super::template::{document, late_document, late_text, text};
+use super::template::{document, text};
 
 /// Lowers a computed rule (a rule of the policy, or one that was generated for pod controllers).
 pub fn rule(computed: &Computed) -> Rule {
@@ -185,7 +184,7 @@ fn message(s: &str, name: &str, names: &Arc<[Str]>, origin: &Origin) -> Message 
     let origin = origin.key("message");
     let s = Str::from(s);
     let passed = format!("validation rule '{name}' passed.").into();
-    Message { origin, template: text(&s, names), text: s, passed, lower: late_text, names: names.clone() }
+    Message { origin, template: text(&s, names), text: s, passed, names: names.clone() }
 }
 
 /// Lowers the check of a rule or of a loop: the first of deny, pattern, anyPattern, foreach.
@@ -233,14 +232,9 @@ fn for_each(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> ForEach {
 // A policy is re-encoded when it is loaded, which turns `10.0` into `10`: patterns see whole numbers.
 
 fn overlay(p: &Value, names: &Arc<[Str]>) -> Overlay {
-    Overlay::of(document(p, names), LowerPattern { pattern: pattern::lower, template: late_document })
+    Overlay::of(document(p, names), LATE)
 }
 
 fn overlays(p: &Value, names: &Arc<[Str]>) -> Overlays {
-    Overlays::of(document(p, names), LowerPattern { pattern: lower_floating, template: late_document })
-}
-
-/// The list of patterns is decoded anew, which makes every number a double.
-fn lower_floating(v: &Value) -> Option<Pattern> {
-    pattern::lower(&v.with_float_numbers())
+    Overlays::of(document(p, names), LATE)
 }

@@ -40,16 +40,6 @@ pub fn text(s: &Str, names: &Arc<[Str]>) -> Template {
     document(&Value::Str(s.clone()), names)
 }
 
-/// As [`text`] for a text that is put together at run time.
-pub fn late_text(s: &Str, names: &[Str]) -> Template {
-    text(s, &Arc::from(names))
-}
-
-/// As [`document`] for a document that is put together at run time.
-pub fn late_document(v: &Value, names: &[Str]) -> Template {
-    document(v, &Arc::from(names))
-}
-
 struct Lowering<'n> {
     names: &'n Arc<[Str]>,
     path: Vec<String>,
@@ -117,7 +107,6 @@ impl Lowering<'_> {
             source: s.clone(),
             path: self.path_text(),
             names: self.names.clone(),
-            compile,
             current: current.clone(),
         };
         let query = |variable: &str| match expression(variable) {

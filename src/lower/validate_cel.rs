@@ -55,7 +55,7 @@ pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str) -> (Expres
         wording: &RULES,
         reads_namespace: false,
     };
-    let reads_namespace = reads::reads_namespace(&shared, &validations);
+    let reads_namespace = reads::reads_namespace(&shared, &validations, super::LATE);
     (Expressions { reads_namespace, ..shared }, validations)
 }
 

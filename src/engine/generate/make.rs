@@ -8,6 +8,7 @@ use crate::engine::data::Data;
 use crate::engine::request::{Request, resource_name};
 use crate::engine::validate::{bind_element, elements};
 use crate::ir::generate::{Described, Generation, GenerationLoop};
+use crate::ir::late::Late;
 use crate::ir::{Policy, Rule};
 use crate::matching::Target;
 use crate::matching::filter::selects;
@@ -132,7 +133,7 @@ impl<'s> Store<'s> {
         }
         let kinds = filled.at(&["cloneList", "kinds"]).and_then(Value::as_list).unwrap_or_default();
         if !kinds.is_empty() {
-            return Ok(self.copies(d, kinds, &filled, rule));
+            return Ok(self.copies(kinds, &filled, rule, data.world.late));
         }
         let data = filled.get("data").cloned().unwrap_or_default();
         let object = self.labelled(&data, &place, rule, None);
@@ -163,13 +164,14 @@ impl<'s> Store<'s> {
     }
 
     /// Copies all objects of some kinds.
-    fn copies(&mut self, d: &Described, kinds: &[Value], filled: &Value, rule: &Rule) -> Vec<Value> {
+    fn copies(&mut self, kinds: &[Value], filled: &Value, rule: &Rule, late: &dyn Late) -> Vec<Value> {
         let from = filled.text_at(&["cloneList", "namespace"]);
         let into = filled.text_at(&["namespace"]);
         if from == into {
             return Vec::new();
         }
-        let selector = filled.at(&["cloneList", "selector"]).filter(|s| !s.is_null()).and_then(d.selector);
+        let selector =
+            filled.at(&["cloneList", "selector"]).filter(|s| !s.is_null()).and_then(|s| late.selector(s));
         let mut made = Vec::new();
         for written in kinds.iter().filter_map(Value::as_str) {
             let (api_version, kind) = written.rsplit_once('/').unwrap_or(("", written));

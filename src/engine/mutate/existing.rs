@@ -34,7 +34,7 @@ pub fn run(
     }
     let mut found: Vec<(&MutationTarget, Value)> = Vec::new();
     for (target, wanted) in &wanted {
-        match named(target, wanted, data) {
+        match named(wanted, data) {
             Ok(objects) => found.extend(objects.into_iter().map(|o| (*target, o))),
             Err(e) => failures.push(e),
         }
@@ -75,7 +75,7 @@ fn one(
 }
 
 /// The objects that a target names, by namespace and name.
-fn named(target: &MutationTarget, wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, String> {
+fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, String> {
     let text = |key: &str| wanted.text_at(&[key]);
     let (api_version, name) = (text("apiVersion"), text("name"));
     let namespace = data.world.policy_namespace.unwrap_or(text("namespace"));
@@ -101,7 +101,7 @@ fn named(target: &MutationTarget, wanted: &Value, data: &Data<'_>) -> Result<Vec
         return one.map(|o| vec![(*o).clone()]).ok_or_else(missing);
     }
     let selector: Option<Selector> =
-        wanted.get("selector").filter(|s| !s.is_null()).and_then(target.selector);
+        wanted.get("selector").filter(|s| !s.is_null()).and_then(|s| data.world.late.selector(s));
     found.retain(|o| {
         let labels = || o.at(&["metadata", "labels"]).and_then(Value::as_map).cloned().unwrap_or_default();
         fits(namespace, o.text_at(&["metadata", "namespace"]))

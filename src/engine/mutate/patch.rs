@@ -31,9 +31,9 @@ pub fn fill(patch: &Patch, data: &mut Data<'_>) -> Result<Filled, String> {
     match patch {
         Patch::Empty => Err(EMPTY.into()),
         Patch::Merge(Merge::Ready(layer)) => Ok(Filled::Layer(layer.clone())),
-        Patch::Merge(Merge::Dynamic(template, lower)) => match data.fill(template).map_err(unresolved)? {
+        Patch::Merge(Merge::Dynamic(template)) => match data.fill(template).map_err(unresolved)? {
             Value::Null => Err(EMPTY.into()),
-            v => match lower(&v) {
+            v => match data.world.late.layer(&v) {
                 Some(layer) => Ok(Filled::Layer(Arc::new(layer))),
                 None => Err(failed_patch("the patch nests too deeply")),
             },

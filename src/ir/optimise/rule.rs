@@ -6,22 +6,23 @@ use super::condition::{always_hold, conditions};
 use super::template::{query, source, template};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::generate::{Described, Generation, GenerationLoop};
+use crate::ir::late::Late;
 use crate::ir::mutate::{Change, Json, Merge, Mutation, MutationTarget, Patch, PatchLoop};
-use crate::ir::rule::{Binding, BindingSource, Body, Message, Properties};
+use crate::ir::rule::{Binding, BindingSource, Body, Message, Properties, QuerySource};
 use crate::ir::{Conditions, Rule};
 
 /// Optimises a rule.
-pub fn rule(rule: Rule) -> Rule {
+pub fn rule(rule: Rule, late: &dyn Late) -> Rule {
     Rule {
-        bindings: bindings(rule.bindings),
+        bindings: bindings(rule.bindings, late),
         admit: admit(rule.admit),
         properties: rule.properties.map(|p| Properties { template: template(p.template), ..p }),
         body: match rule.body {
             Body::Validate { check: c, message: m } => {
-                Body::Validate { check: check(c), message: message(m) }
+                Body::Validate { check: check(c, late), message: message(m) }
             }
-            Body::Mutate(m) => Body::Mutate(Box::new(mutation(*m))),
-            Body::Generate(g) => Body::Generate(Box::new(generation(*g))),
+            Body::Mutate(m) => Body::Mutate(Box::new(mutation(*m, late))),
+            Body::Generate(g) => Body::Generate(Box::new(generation(*g, late))),
             body => body,
         },
         ..rule
@@ -37,11 +38,12 @@ fn message(m: Message) -> Message {
     Message { template: template(m.template), ..m }
 }
 
-fn bindings(list: Box<[Arc<Binding>]>) -> Box<[Arc<Binding>]> {
-    list.into_vec().into_iter().map(|b| Arc::new(binding(Arc::unwrap_or_clone(b)))).collect()
+fn bindings(list: Box<[Arc<Binding>]>, late: &dyn Late) -> Box<[Arc<Binding>]> {
+    list.into_vec().into_iter().map(|b| Arc::new(binding(Arc::unwrap_or_clone(b), late))).collect()
 }
 
-fn binding(b: Binding) -> Binding {
+fn binding(b: Binding, late: &dyn Late) -> Binding {
+    let source = |q: QuerySource| source(q, late);
     let source = match b.source {
         BindingSource::Variable { value, query: q, default, raw } => BindingSource::Variable {
             value: value.map(template),
@@ -52,9 +54,7 @@ fn binding(b: Binding) -> Binding {
         BindingSource::ConfigMap { name, namespace, raw } => {
             BindingSource::ConfigMap { name: template(name), namespace: template(namespace), raw }
         }
-        BindingSource::ApiCall { call, raw, compile } => {
-            BindingSource::ApiCall { call: template(call), raw, compile }
-        }
+        BindingSource::ApiCall { call, raw } => BindingSource::ApiCall { call: template(call), raw },
         BindingSource::Global { name, query: q } => BindingSource::Global { name, query: q.map(source) },
         BindingSource::Image { reference, credentials, query: q } => {
             BindingSource::Image { reference: template(reference), credentials, query: q.map(source) }
@@ -63,34 +63,36 @@ fn binding(b: Binding) -> Binding {
     Binding { source, ..b }
 }
 
-fn check(c: Check) -> Check {
+fn check(c: Check, late: &dyn Late) -> Check {
     match c {
         Check::Deny(c) => Check::Deny(conditions(c)),
-        Check::Pattern(overlay, origin) => Check::Pattern(self::overlay(overlay), origin),
-        Check::AnyPattern(overlays, origin) => Check::AnyPattern(self::overlays(overlays), origin),
-        Check::ForEach(loops) => Check::ForEach(loops.into_vec().into_iter().map(for_each).collect()),
+        Check::Pattern(overlay, origin) => Check::Pattern(self::overlay(overlay, late), origin),
+        Check::AnyPattern(overlays, origin) => Check::AnyPattern(self::overlays(overlays, late), origin),
+        Check::ForEach(loops) => {
+            Check::ForEach(loops.into_vec().into_iter().map(|l| for_each(l, late)).collect())
+        }
         same @ (Check::Assert(_) | Check::PodSecurity(_) | Check::Nothing) => same,
     }
 }
 
-fn for_each(l: ForEach) -> ForEach {
+fn for_each(l: ForEach, late: &dyn Late) -> ForEach {
     ForEach {
         list: query(l.list),
-        bindings: bindings(l.bindings),
+        bindings: bindings(l.bindings, late),
         admit: admit(l.admit),
-        check: check(l.check),
+        check: check(l.check, late),
         ..l
     }
 }
 
-fn generation(g: Generation) -> Generation {
+fn generation(g: Generation, late: &dyn Late) -> Generation {
     let described = |d: Described| Described { template: template(d.template), ..d };
     match g {
         Generation::One(d) => Generation::One(described(d)),
         Generation::ForEach(loops) => {
             let each = |l: GenerationLoop| GenerationLoop {
                 list: query(l.list),
-                bindings: bindings(l.bindings),
+                bindings: bindings(l.bindings, late),
                 admit: admit(l.admit),
                 described: described(l.described),
                 ..l
@@ -101,33 +103,35 @@ fn generation(g: Generation) -> Generation {
     }
 }
 
-fn mutation(m: Mutation) -> Mutation {
+fn mutation(m: Mutation, late: &dyn Late) -> Mutation {
     let beside = m.beside.into_vec().into_iter().map(template);
     Mutation {
-        change: change(m.change),
+        change: change(m.change, late),
         beside: beside.filter(|t| t.as_const().is_none()).collect(),
-        targets: m.targets.map(|list| list.into_vec().into_iter().map(target).collect()),
+        targets: m.targets.map(|list| list.into_vec().into_iter().map(|t| target(t, late)).collect()),
         existing: m.existing,
     }
 }
 
-fn change(c: Change) -> Change {
+fn change(c: Change, late: &dyn Late) -> Change {
     match c {
-        Change::Patch(p, origin) => Change::Patch(patch(p), origin),
-        Change::ForEach(loops) => Change::ForEach(loops.into_vec().into_iter().map(patch_loop).collect()),
+        Change::Patch(p, origin) => Change::Patch(patch(p, late), origin),
+        Change::ForEach(loops) => {
+            Change::ForEach(loops.into_vec().into_iter().map(|l| patch_loop(l, late)).collect())
+        }
         expressions @ Change::Expressions { .. } => expressions,
     }
 }
 
 /// A document that turns out to be constant is lowered once.
-fn patch(p: Patch) -> Patch {
+fn patch(p: Patch, late: &dyn Late) -> Patch {
     match p {
-        Patch::Merge(Merge::Dynamic(t, lower)) => {
+        Patch::Merge(Merge::Dynamic(t)) => {
             let t = template(t);
-            let layer = t.as_const().filter(|v| !v.is_null()).and_then(lower);
+            let layer = t.as_const().filter(|v| !v.is_null()).and_then(|v| late.layer(v));
             Patch::Merge(match layer {
                 Some(layer) => Merge::Ready(Arc::new(layer)),
-                None => Merge::Dynamic(t, lower),
+                None => Merge::Dynamic(t),
             })
         }
         Patch::Json(Json::Dynamic(t)) => Patch::Json(Json::Dynamic(template(t))),
@@ -135,31 +139,36 @@ fn patch(p: Patch) -> Patch {
     }
 }
 
-fn patch_loop(l: PatchLoop) -> PatchLoop {
+fn patch_loop(l: PatchLoop, late: &dyn Late) -> PatchLoop {
     PatchLoop {
         list: query(l.list),
-        bindings: bindings(l.bindings),
+        bindings: bindings(l.bindings, late),
         admit: admit(l.admit),
-        change: change(l.change),
+        change: change(l.change, late),
         ..l
     }
 }
 
-fn target(t: MutationTarget) -> MutationTarget {
-    MutationTarget { wanted: template(t.wanted), bindings: bindings(t.bindings), admit: admit(t.admit), ..t }
+fn target(t: MutationTarget, late: &dyn Late) -> MutationTarget {
+    MutationTarget {
+        wanted: template(t.wanted),
+        bindings: bindings(t.bindings, late),
+        admit: admit(t.admit),
+        ..t
+    }
 }
 
 /// A pattern that turns out to be constant is lowered once.
-fn overlay(overlay: Overlay) -> Overlay {
+fn overlay(overlay: Overlay, late: &dyn Late) -> Overlay {
     match overlay {
-        Overlay::Dynamic(t, lower) => Overlay::of(template(t), lower),
+        Overlay::Dynamic(t) => Overlay::of(template(t), late),
         ready => ready,
     }
 }
 
-fn overlays(overlays: Overlays) -> Overlays {
+fn overlays(overlays: Overlays, late: &dyn Late) -> Overlays {
     match overlays {
-        Overlays::Dynamic(t, lower) => Overlays::of(template(t), lower),
+        Overlays::Dynamic(t) => Overlays::of(template(t), late),
         ready => ready,
     }
 }

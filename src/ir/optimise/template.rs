@@ -3,6 +3,7 @@
 //! A variable that needs data to be loaded stays: loading may fail, and later reads see its result.
 
 use super::expression;
+use crate::ir::late::Late;
 use crate::ir::rule::QuerySource;
 use crate::ir::template::{Part, Text};
 use crate::ir::{Expr, Query, Template};
@@ -91,14 +92,12 @@ fn text(text: Text) -> Template {
 }
 
 /// Optimises a query whose text may hold variables.
-pub fn source(q: QuerySource) -> QuerySource {
+pub fn source(q: QuerySource, late: &dyn Late) -> QuerySource {
     match q {
         QuerySource::Ready(q) => QuerySource::Ready(query(q)),
-        QuerySource::Dynamic { text, compile, names } => match template(text) {
-            Template::Const(Value::Str(s)) => {
-                QuerySource::Ready(query(Query { on_delete: None, ..compile(&s, &names) }))
-            }
-            text => QuerySource::Dynamic { text, compile, names },
+        QuerySource::Dynamic { text, names } => match template(text) {
+            Template::Const(Value::Str(s)) => QuerySource::Ready(query(late.plain_query(&s, &names))),
+            text => QuerySource::Dynamic { text, names },
         },
     }
 }

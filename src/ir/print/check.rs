@@ -15,7 +15,7 @@ pub fn check(c: &Check) -> Node {
         Check::Deny(c) => conditions("deny when", c),
         Check::Pattern(Overlay::Ready(p), origin) => shape::pattern("looks like", p, origin),
         Check::Pattern(Overlay::Broken(text), origin) => broken(text, origin),
-        Check::Pattern(Overlay::Dynamic(t, _), origin) => {
+        Check::Pattern(Overlay::Dynamic(t), origin) => {
             Node::new("looks like, once filled in").at(parse(&origin.path)).with([placed(t, origin)])
         }
         Check::AnyPattern(Overlays::Ready(patterns), origin) => {
@@ -26,7 +26,7 @@ pub fn check(c: &Check) -> Node {
             Node::new("looks like one of").at(parse(&origin.path)).with(patterns)
         }
         Check::AnyPattern(Overlays::Broken(text), origin) => broken(text, origin),
-        Check::AnyPattern(Overlays::Dynamic(t, _), origin) => any_pattern(t, origin),
+        Check::AnyPattern(Overlays::Dynamic(t), origin) => any_pattern(t, origin),
         Check::ForEach(loops) => Node::new("for each").with(loops.iter().map(for_each)),
         Check::Assert(validations) => Node::new("assert all").with(validations.iter().map(validation)),
         Check::PodSecurity(p) => {

@@ -60,9 +60,7 @@ fn patch(p: &Patch, origin: &Origin) -> Printed {
             Layer::Plain(v) => Printed::new("lay over").with([constant(v)]),
             Layer::Anchored(n) => Printed::new("lay over, anchors decided").with([node(n)]),
         },
-        Patch::Merge(Merge::Dynamic(t, _)) => {
-            Printed::new("lay over, once filled in").with([placed(t, origin)])
-        }
+        Patch::Merge(Merge::Dynamic(t)) => Printed::new("lay over, once filled in").with([placed(t, origin)]),
         Patch::Json(Json::Ready(Ok(patch))) => {
             Printed::new("operations").with(patch.operations.iter().map(operation))
         }

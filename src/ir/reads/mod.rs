@@ -173,7 +173,7 @@ impl Reads {
 /// It depends on more.
 #[cfg(test)]
 pub(crate) fn of_expression(expr: &crate::ir::Expr) -> Result<Tree, Unforeseen> {
-    let mut reader = seen::Reader::default();
+    let mut reader = seen::Reader::new(crate::lower::LATE);
     let root = vec![seen::One::At(seen::Part::Object, Vec::new())];
     let value = reader.expr(expr, &expr::Around { root, ..expr::Around::default() })?;
     reader.consume(&value)?;

@@ -3,6 +3,7 @@
 use crate::ir::check::{Check, ForEach};
 use crate::ir::exemption::Exemption;
 use crate::ir::expressions::{Expressions, Source, Validation, Variable, View};
+use crate::ir::late::Late;
 use crate::ir::rule::{Body, Message};
 use crate::ir::{Exception, Policy, Rule};
 use crate::value::Str;
@@ -22,8 +23,9 @@ pub fn of_policy(
     kind: &str,
     exceptions: &[Exception],
     exemptions: &[Exemption],
+    late: &'static dyn Late,
 ) -> Result<Reads, Unforeseen> {
-    let mut reader = Reader::default();
+    let mut reader = Reader::new(late);
     if policy.namespace.is_some() {
         let namespace = [Step::Key("metadata".into()), Step::Key("namespace".into())];
         reader.reads.object.add(&namespace, true);
@@ -32,7 +34,7 @@ pub fn of_policy(
     reader.sources(&policy.admit, &[])?;
     let key = policy.key();
     for rule in policy.rules_for(kind) {
-        let mut own = Reader::default();
+        let mut own = Reader::new(late);
         for exception in exceptions.iter().filter(|e| e.covers(&key, &rule.name)) {
             own.matcher(&exception.when);
         }
@@ -63,8 +65,12 @@ pub fn of_policy(
 }
 
 /// Whether the verdicts of expressions can depend on the namespace of the object. What cannot be told is counted in.
-pub fn reads_namespace(expressions: &Expressions, validations: &[Validation]) -> bool {
-    let mut reader = Reader::default();
+pub fn reads_namespace(
+    expressions: &Expressions,
+    validations: &[Validation],
+    late: &'static dyn Late,
+) -> bool {
+    let mut reader = Reader::new(late);
     let all = reader
         .sources(&expressions.conditions, &expressions.variables)
         .and_then(|()| reader.validations(validations, &expressions.variables));
@@ -147,7 +153,7 @@ impl Reader {
         }
         match self.bound.len() == message.names.len() {
             true => self.filled(&message.template),
-            false => self.filled(&(message.lower)(&message.text, &self.bound.clone())),
+            false => self.filled(&self.late.text(&message.text, &self.bound.clone())),
         }
     }
 

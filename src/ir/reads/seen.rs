@@ -2,8 +2,9 @@
 //!
 //! What is computed of parts that already count as read is nothing new: its value follows from them.
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
+use crate::ir::late::Late;
 use crate::value::Str;
 
 use super::{Reads, Step, Tree, Unforeseen};
@@ -76,8 +77,9 @@ pub const GIVEN: [&str; 7] = [
 ];
 
 /// What was read so far, and under which names more can be found.
-#[derive(Default)]
 pub struct Reader {
+    /// Lowers what is put together at run time.
+    pub late: &'static dyn Late,
     /// What was read.
     pub reads: Reads,
     /// Names on top of the root; the last of equal ones counts.
@@ -132,6 +134,20 @@ fn further(part: Part, steps: &[Step], step: Step) -> Result<One, Unforeseen> {
 }
 
 impl Reader {
+    /// Nothing was read yet.
+    pub fn new(late: &'static dyn Late) -> Reader {
+        Reader {
+            late,
+            reads: Reads::default(),
+            names: Vec::new(),
+            bound: Vec::new(),
+            of_rule: 0,
+            variables: HashMap::new(),
+            depth: 0,
+            nodes: 0,
+        }
+    }
+
     fn tree(&mut self, part: Part) -> &mut Tree {
         match part {
             Part::Object => &mut self.reads.object,

@@ -1,7 +1,7 @@
 //! What patterns read.
 
 use crate::ir::Template;
-use crate::ir::check::{LowerPattern, Overlay, Overlays};
+use crate::ir::check::{Overlay, Overlays};
 use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Str, Value};
@@ -16,7 +16,7 @@ impl Reader {
     pub fn overlay(&mut self, overlay: &Overlay, subject: &Seen) -> Done {
         match overlay {
             Overlay::Ready(pattern) => self.shape(&pattern.root, subject),
-            Overlay::Dynamic(template, lower) => self.draft(template, *lower, subject),
+            Overlay::Dynamic(template) => self.draft(template, subject),
             Overlay::Broken(_) => Ok(()),
         }
     }
@@ -25,10 +25,10 @@ impl Reader {
     pub fn overlays(&mut self, overlays: &Overlays, subject: &Seen) -> Done {
         match overlays {
             Overlays::Ready(patterns) => patterns.iter().try_for_each(|p| self.shape(&p.root, subject)),
-            Overlays::Dynamic(Template::List(items), lower) => {
-                items.iter().try_for_each(|item| self.draft(item, *lower, subject))
+            Overlays::Dynamic(Template::List(items)) => {
+                items.iter().try_for_each(|item| self.draft(item, subject))
             }
-            Overlays::Dynamic(template, _) => {
+            Overlays::Dynamic(template) => {
                 self.filled(template)?;
                 self.consume(subject)
             }
@@ -92,9 +92,9 @@ impl Reader {
     }
 
     /// A pattern that is still to be filled in: where variables stand, all of the subject counts.
-    fn draft(&mut self, template: &Template, lower: LowerPattern, subject: &Seen) -> Done {
+    fn draft(&mut self, template: &Template, subject: &Seen) -> Done {
         match template {
-            Template::Const(v) => match (lower.pattern)(v) {
+            Template::Const(v) => match self.late.pattern(v) {
                 Some(pattern) => self.shape(&pattern.root, subject),
                 None => Ok(()),
             },
@@ -117,14 +117,14 @@ impl Reader {
                         self.filled(value)?;
                         self.consume(if has_wildcard(raw) { subject } else { &below })?;
                     } else {
-                        self.draft(value, lower, &below)?;
+                        self.draft(value, &below)?;
                     }
                 }
                 Ok(())
             }
             Template::List(items) => {
                 let below = self.items(subject)?;
-                items.iter().try_for_each(|item| self.draft(item, lower, &below))?;
+                items.iter().try_for_each(|item| self.draft(item, &below))?;
                 // Which element of the pattern counts depends on what it becomes.
                 if items.iter().any(|i| !matches!(i, Template::Object(_) | Template::Const(Value::Map(_)))) {
                     self.consume(subject)?;

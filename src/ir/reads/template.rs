@@ -97,7 +97,7 @@ impl Reader {
                 if expr == "@" || expr.starts_with('-') {
                     return Err(Unforeseen);
                 }
-                let seen = self.query(&(rounds.compile)(&expr, &rounds.names))?;
+                let seen = self.query(&self.late.query(&expr, &rounds.names))?;
                 if variable == text {
                     return Ok(seen);
                 }

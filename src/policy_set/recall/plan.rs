@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::ir::reads::{Reads, of_policy};
+use crate::lower::LATE;
 use crate::matching::index::Slot;
 use crate::policy_set::Engine;
 
@@ -102,7 +103,7 @@ impl Plan {
             let Some(policy) = group.first().and_then(|(p, _)| set.policies.get(*p as usize)) else {
                 continue;
             };
-            match of_policy(policy, kind, &set.exceptions, &set.exemptions) {
+            match of_policy(policy, kind, &set.exceptions, &set.exemptions, LATE) {
                 Err(_) => plan.rest.extend_from_slice(group),
                 Ok(reads) => {
                     let member = Member { slots: group.to_vec(), needs: Needs::new(number(), [&reads]) };
