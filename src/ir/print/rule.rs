@@ -42,7 +42,7 @@ fn body(b: &Body) -> Node {
             node
         }
         Body::Delete => Node::new("delete"),
-        Body::Answer(all) => Node::new("answer").with(all.iter().map(|p| super::expressions::program(p))),
+        Body::Answer(all) => Node::new("answer").with(all.iter().map(super::expressions::program)),
         Body::ValidateImages(images) => super::expressions::image_validation(images),
         Body::Admission(b) => super::admission::bound(b),
         Body::Mutate(m) => super::mutate::mutation(m),

@@ -29,7 +29,7 @@ fn places(tree: &Tree, at: &str, out: &mut Vec<String>) {
 
 fn of(policy: &str) -> Result<Reads, Unforeseen> {
     let set = PolicySet::from_yaml(policy).unwrap();
-    of_policy(&set.policies()[0], "Pod", set.exceptions(), &[])
+    of_policy(&set.policies()[0], "Pod", set.exceptions(), &[], crate::lower::LATE)
 }
 
 fn shown(tree: &Tree) -> String {
