@@ -7,6 +7,7 @@ pub mod ast;
 pub mod check;
 pub mod env;
 pub mod estimate;
+mod fold;
 mod infer;
 pub mod issue;
 pub mod library;
@@ -79,7 +80,7 @@ pub fn compile_as(
         return Err(text);
     }
     let expr = lower::lower(&typed, env, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
-    Ok(Program { expr, ty: typed.ty })
+    Ok(Program { expr: fold::fold(expr), ty: typed.ty })
 }
 
 /// What a checked expression will cost, as far as that is known before it runs.

@@ -89,7 +89,7 @@ pub fn random(dir: &Path) -> std::io::Result<Report> {
     Ok(report)
 }
 
-/// The random expressions that compile, for laws: text, expression, and what it is evaluated with.
+/// The random expressions that compile, for laws: text, expression as lowered, and what it is evaluated with.
 #[cfg(test)]
 pub(crate) fn programs(dir: &Path, level: CelLevel) -> Vec<(String, crate::ir::Expr, Value, Context)> {
     let read = |name: &str| {
@@ -102,8 +102,8 @@ pub(crate) fn programs(dir: &Path, level: CelLevel) -> Vec<(String, crate::ir::E
     let compiled = cases.iter().filter(|case| case.text_at(&["env"]) != "typed").filter_map(|case| {
         let Setting { env, cx, root, .. } = setting(case, &inputs, &schemas, level);
         let text = case.text_at(&["expression"]);
-        let program = cel::compile(text, &env, &cx).ok()?;
-        Some((text.to_string(), program.expr, root, cx))
+        let expr = cel::lower::lower(&cel::typed(text, &env).ok()?, &env, &cx).ok()?;
+        Some((text.to_string(), expr, root, cx))
     });
     compiled.collect()
 }

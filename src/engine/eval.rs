@@ -317,6 +317,7 @@ pub(super) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Lazy(_)
+        | Expr::Charged(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Loop(_)
@@ -412,6 +413,7 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Lazy(_)
+        | Expr::Charged(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Loop(_)

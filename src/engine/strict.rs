@@ -178,6 +178,10 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         }
         Expr::Decide { all, sides } => decided(*all, sides, env).map(|b| Cow::Owned(Value::Bool(b))),
         Expr::Lazy(n) => env.lazy(*n).map(Cow::Borrowed),
+        Expr::Charged(charged) => {
+            charged.charges.iter().try_for_each(|amount| env.charge(*amount))?;
+            Ok(Cow::Borrowed(&charged.value))
+        }
         Expr::Invoke(invoke) => invoked(invoke, env),
         Expr::OneOf { value, set } => {
             let v = eval(value, env)?;

@@ -7,7 +7,7 @@
 use crate::functions::{Function, Higher};
 use crate::value::{Str, Value};
 
-pub use super::strict::{Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
+pub use super::strict::{Charged, Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
 
 /// What reading a key does when the base is no object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -171,6 +171,8 @@ pub enum Expr {
     },
     /// Strict: the n-th value under a name, computed when it is first read.
     Lazy(u32),
+    /// Strict: a constant that costs something.
+    Charged(Box<Charged>),
     /// Strict: a call.
     Invoke(Box<Invoke>),
     /// Strict: whether a value is one of some scalars.

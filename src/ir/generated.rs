@@ -11,7 +11,7 @@ use std::path::Path;
 use super::Expr;
 use super::expr::Missing;
 use super::optimise::tests::{KEYS, Tape, value};
-use super::strict::{Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
+use super::strict::{Charged, Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::conformance::kubernetes_cel;
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
@@ -118,6 +118,10 @@ fn leaf(tape: &mut Tape<'_>, bound: u32) -> Expr {
             let base = Expr::Path { base: Box::new(Expr::Root), keys, scalar: Missing::Fault };
             Expr::Walk(Box::new(Walk { base, steps: Box::default(), charged: tape.flip() }))
         }
+        2 if tape.pick(8) == 7 => {
+            let charges = (0..tape.pick(3)).map(|_| tape.pick(4) as u64).collect();
+            Expr::Charged(Box::new(Charged { charges, value: value(tape, 1) }))
+        }
         2 | 3 if bound > 0 => Expr::Local(tape.pick(bound as usize) as u32),
         _ => Expr::Const(value(tape, 2)),
     }
@@ -151,6 +155,8 @@ const FREQUENT: &[(&str, usize)] = &[
     ("startsWith", 2),
     ("first", 1),
     ("quantity", 1),
+    ("_-_", 2),
+    ("compareTo", 2),
 ];
 
 fn invoke(tape: &mut Tape<'_>, below: Below<'_>) -> Expr {

@@ -64,6 +64,7 @@ enum Node<'e> {
     Cond,
     Decide(bool),
     Lazy(u32),
+    Charged(&'e [u64], Identity<'e>),
     Invoke(Row, Known, &'e [Guard]),
     OneOf(Vec<Identity<'e>>),
     MakeList(&'e [usize]),
@@ -150,6 +151,7 @@ fn node(expr: &Expr) -> Node<'_> {
         Expr::Cond(_) => Node::Cond,
         Expr::Decide { all, sides: _ } => Node::Decide(*all),
         Expr::Lazy(n) => Node::Lazy(*n),
+        Expr::Charged(charged) => Node::Charged(&charged.charges, Identity(&charged.value)),
         Expr::Invoke(invoke) => Node::Invoke(Row(invoke.function), invoke.known, &invoke.guards),
         Expr::OneOf { value: _, set } => Node::OneOf(set.iter().map(Identity).collect()),
         Expr::Make(make) => match &**make {

@@ -114,6 +114,15 @@ pub struct Known {
     pub walked: bool,
 }
 
+/// A constant that was computed beforehand and costs what computing it would.
+#[derive(Clone, Debug)]
+pub struct Charged {
+    /// What is charged, one after the other.
+    pub charges: Box<[u64]>,
+    /// The value.
+    pub value: Value,
+}
+
 /// A literal with computed parts.
 #[derive(Clone, Debug)]
 pub enum Make {

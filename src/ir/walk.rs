@@ -3,8 +3,8 @@
 //!
 //! In: an expression. Out: its children, one after the other in the order of evaluation, or the
 //! expression with other children. Every kind of node is spelled out, so a new one does not compile before
-//! it is walked. Nodes of all languages are walked alike; who must not change what a strict node costs
-//! leaves strict nodes alone.
+//! it is walked. Nodes of all languages are walked alike: a pass that must keep the cost of strict nodes
+//! leaves them as they are.
 
 use super::Expr;
 use super::strict::{Make, Step};
@@ -40,7 +40,7 @@ macro_rules! walker {
         $(#[$about])*
         pub fn $name<'e>(expr: &'e $($mut)? Expr, f: &mut dyn FnMut(&'e $($mut)? Expr, Child)) {
             match expr {
-                Expr::Const(_) | Expr::Root | Expr::Local(_) | Expr::Lazy(_) => {}
+                Expr::Const(_) | Expr::Root | Expr::Local(_) | Expr::Lazy(_) | Expr::Charged(_) => {}
                 Expr::Path { base: e, .. }
                 | Expr::Index { base: e, .. }
                 | Expr::Slice { base: e, .. }
@@ -154,12 +154,12 @@ macro_rules! walker {
 }
 
 walker! {
-    /// Shows `f` each child of a node in the order of evaluation.
+    /// Calls `f` with each child of a node in the order of evaluation.
     children
 }
 
 walker! {
-    /// Gives `f` each child of a node for changing, in the order of evaluation.
+    /// Calls `f` with each child of a node, which it may change, in the order of evaluation.
     children_mut, mut
 }
 

@@ -64,6 +64,7 @@ pub fn may(expr: &Expr) -> May {
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Lazy(_)
+        | Expr::Charged(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Loop(_)

@@ -113,6 +113,10 @@ fn form(expr: &Expr) -> Form<'_> {
         }
         Expr::Cond(parts) => plain("cond", &**parts),
         Expr::Decide { all, sides } => plain(if *all { "decide[all]" } else { "decide[any]" }, &**sides),
+        Expr::Charged(charged) => {
+            let charges: Vec<String> = charged.charges.iter().map(u64::to_string).collect();
+            plain(format!("charged[{}: {}]", charges.join(", "), literal(&charged.value)), [])
+        }
         Expr::Invoke(invoke) => plain(format!("invoke[{}]", invoke.function.name), &*invoke.args),
         Expr::OneOf { value, set } => {
             let shown: Vec<String> = set.iter().map(literal).collect();

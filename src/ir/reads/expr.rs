@@ -46,7 +46,12 @@ const MOST_NODES: u32 = 1 << 20;
 
 /// Whether a value is a scalar: what it is compared with is then looked at in outline.
 fn is_scalar(e: &Expr) -> bool {
-    matches!(e, Expr::Const(v) if !matches!(v, Value::List(_) | Value::Map(_)))
+    let v = match e {
+        Expr::Const(v) => v,
+        Expr::Charged(charged) => &charged.value,
+        _ => return false,
+    };
+    !matches!(v, Value::List(_) | Value::Map(_))
 }
 
 impl Reader {
@@ -74,7 +79,7 @@ impl Reader {
             return Err(Unforeseen);
         }
         match expr {
-            Expr::Const(_) => Ok(NOTHING),
+            Expr::Const(_) | Expr::Charged(_) => Ok(NOTHING),
             Expr::Root => Ok(a.root.clone()),
             Expr::Local(n) => {
                 let at = a.locals.len().checked_sub(1 + *n as usize);

@@ -277,6 +277,21 @@ fn recorded_expressions_give_the_same_on_data_that_agree_in_what_they_read() {
     assert!(compared > 10_000, "only {compared} were compared");
 }
 
+#[test]
+fn most_strict_expressions_do_not_read_everything() {
+    let mut compared = 0;
+    for seed in 0u32..1000 {
+        let bytes: Vec<u8> = (0u32..160)
+            .map(|i| ((seed * 160 + i).wrapping_mul(2_654_435_761).wrapping_add(i) >> 23) as u8)
+            .collect();
+        let expr = strict(&mut Tape(bytes.iter()), 3, 0);
+        let root = object(&mut Tape(bytes.iter().rev().copied().collect::<Vec<_>>().iter()));
+        let cx = Context { now: Some(0), ..Context::default() };
+        compared += agree(&text(&expr), &expr, &root, &cx, 1).unwrap();
+    }
+    assert!(compared > 5_000, "only {compared} were compared");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(4000), ..ProptestConfig::default() })]
 

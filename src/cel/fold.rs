@@ -1,0 +1,228 @@
+//! Constant folding for strict expressions: calls of constants are computed once, at their cost.
+//!
+//! In: a lowered expression. Out: one that gives the same value or fault at the same cost. A call whose
+//! arguments are constant becomes [`Expr::Charged`], which charges what the call would have charged, in the
+//! same amounts, so that a budget ends at the same point. Only functions of [`FOLDED`] are computed, and only
+//! results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
+//! become the branch that is taken.
+
+use crate::functions::cel::{self as library, Call, Charge};
+use crate::functions::{CelLevel, Context};
+use crate::ir::Expr;
+use crate::ir::expr::{Charged, Invoke};
+use crate::ir::walk::{Child, Runs, map_children};
+use crate::value::identity::Identity;
+use crate::value::{Object, Value};
+
+/// Functions that depend on their arguments alone and take little time.
+const FOLDED: &[&str] = &[
+    "_+_",
+    "_-_",
+    "_*_",
+    "_/_",
+    "_%_",
+    "-_",
+    "!_",
+    "_==_",
+    "_!=_",
+    "_<_",
+    "_<=_",
+    "_>_",
+    "_>=_",
+    "size",
+    "quantity",
+    "isQuantity",
+    "semver",
+    "isSemver",
+    "url",
+    "isURL",
+    "ip",
+    "isIP",
+    "cidr",
+    "isCIDR",
+];
+
+/// Texts and lists of constants that are longer are left to the evaluator.
+const MAX_ARGUMENT: usize = 4 << 10;
+
+/// Folds an expression.
+pub fn fold(expr: Expr) -> Expr {
+    let walks = matches!(expr, Expr::Walk(_) | Expr::Test(_));
+    let expr = map_children(expr, &mut |e, child| match (walks, child) {
+        // The fault of a position that is none depends on the form of what computes it.
+        (true, Child { runs: Runs::AtMostOnce, .. }) if matches!(e, Expr::Cond(_)) => e,
+        (true, Child { runs: Runs::AtMostOnce, .. }) => map_children(e, &mut |e, _| fold(e)),
+        _ => fold(e),
+    });
+    match expr {
+        Expr::Invoke(invoke) => match computed(&invoke) {
+            Some(charged) => Expr::Charged(Box::new(charged)),
+            None => Expr::Invoke(invoke),
+        },
+        Expr::Cond(parts) => match *parts {
+            [Expr::Const(Value::Bool(true)), then, _] => then,
+            [Expr::Const(Value::Bool(false)), _, other] => other,
+            parts => Expr::Cond(Box::new(parts)),
+        },
+        Expr::Decide { all, sides } => match *sides {
+            [left, _] if constant(&left).is_some_and(|(_, v)| v.as_bool() == Some(!all)) => left,
+            sides => Expr::Decide { all, sides: Box::new(sides) },
+        },
+        other => other,
+    }
+}
+
+/// What a constant charges, and its value.
+fn constant(expr: &Expr) -> Option<(&[u64], &Value)> {
+    match expr {
+        Expr::Const(v) => Some((&[], v)),
+        Expr::Charged(charged) => Some((&charged.charges, &charged.value)),
+        _ => None,
+    }
+}
+
+/// The result of a call of constants, if it is the same at all levels of the runtime.
+fn computed(invoke: &Invoke) -> Option<Charged> {
+    let Invoke { function, args, known, guards } = invoke;
+    if !function.pure || function.ahead || !FOLDED.contains(&function.name) {
+        return None;
+    }
+    let constants: Vec<(&[u64], &Value)> = args.iter().map(constant).collect::<Option<_>>()?;
+    let values: Vec<&Value> = constants.iter().map(|(_, v)| *v).collect();
+    if !values.iter().all(|v| is_small(v)) || !guards.iter().zip(&values).all(|(guard, v)| guard.admits(v)) {
+        return None;
+    }
+    let given: Vec<Option<&Value>> = values.iter().copied().map(Some).collect();
+    let at = |level: CelLevel| {
+        let cx = Context { cel_level: level, ..Context::default() };
+        let value = library::call(function, &Call { args: &values, known: *known, cx: &cx }).ok()?;
+        let charge = Charge { args: &given, result: Some(&value), known: *known, level };
+        let fails = library::upset(function.name, &charge).is_some();
+        let cost = (function.cost)(&charge);
+        (is_free(&value) && !fails).then_some((cost, value))
+    };
+    let (cost, value) = at(CelLevel::V26)?;
+    for level in [CelLevel::V30, CelLevel::Kyverno] {
+        let (other, v) = at(level)?;
+        if other != cost || Identity(&v) != Identity(&value) {
+            return None;
+        }
+    }
+    let charges = constants.iter().flat_map(|(charges, _)| charges.iter().copied()).chain([cost]);
+    Some(Charged { charges: charges.collect(), value })
+}
+
+fn is_small(v: &Value) -> bool {
+    match v {
+        Value::Str(s) => s.len() <= MAX_ARGUMENT,
+        Value::Bytes(b) => b.len() <= MAX_ARGUMENT,
+        Value::List(l) => l.len() <= MAX_ARGUMENT && l.iter().all(|v| is_small(v) && v.as_list().is_none()),
+        Value::Map(_) => false,
+        Value::Object(o) => is_plain(o),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Duration(_)
+        | Value::Timestamp(_) => true,
+    }
+}
+
+/// Whether a result counts towards no bound of memory.
+fn is_free(v: &Value) -> bool {
+    match v {
+        Value::Str(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_) | Value::Null => false,
+        Value::Object(o) => is_plain(o),
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Duration(_)
+        | Value::Timestamp(_) => true,
+    }
+}
+
+fn is_plain(o: &Object) -> bool {
+    match o {
+        Object::Quantity(_) | Object::Url(_) | Object::Ip(_) | Object::Cidr(..) | Object::Semver(_) => true,
+        Object::Optional(_)
+        | Object::Type(_)
+        | Object::Keyed(_)
+        | Object::Format(_)
+        | Object::Invalid(_)
+        | Object::Struct(..)
+        | Object::Check(_)
+        | Object::Decision(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ir::generated::{metered, object, recorded, strict};
+    use crate::ir::optimise::tests::{Tape, text};
+
+    fn shown(source: &str) -> String {
+        let cx = Context::default();
+        let env = crate::cel::library::admission(crate::cel::library::Admission::default());
+        text(&crate::cel::compile(source, &env, &cx).unwrap().expr)
+    }
+
+    #[test]
+    fn calls_of_constants_are_computed_at_their_cost() {
+        assert_eq!(shown("1 + 2 * 3"), "charged[1, 1: 7]\n");
+        assert_eq!(
+            shown("quantity(object.a).isLessThan(quantity('1Gi') )").matches("charged[").count(),
+            1,
+            "the constant alone"
+        );
+        assert_eq!(shown("'a' + 'b'"), "invoke[_+_](\"a\", \"b\")\n", "texts count towards bounds of memory");
+        assert_eq!(shown("1 / 0"), "invoke[_/_](1, 0)\n", "what fails stays");
+        assert_eq!(shown("true ? 1 : 2"), "1\n");
+        assert_eq!(shown("1 == 2 && object.a"), "charged[1: false]\n");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(4000), ..ProptestConfig::default() })]
+
+        #[test]
+        fn folding_keeps_values_faults_and_costs(
+            tape in proptest::collection::vec(any::<u8>(), 0..160),
+            data in proptest::collection::vec(any::<u8>(), 0..60),
+            level in prop_oneof![Just(CelLevel::V26), Just(CelLevel::V30), Just(CelLevel::Kyverno)],
+            limit in prop_oneof![Just(1_000_000u64), 0..40u64],
+        ) {
+            let expr = strict(&mut Tape(tape.iter()), 3, 0);
+            let root = object(&mut Tape(data.iter()));
+            let cx = Context { cel_level: level, now: Some(0), ..Context::default() };
+            let after = fold(expr.clone());
+            let (before, got) = (metered(&expr, &root, &cx, limit), metered(&after, &root, &cx, limit));
+            prop_assert_eq!(got, before, "{}\n{}", text(&expr), text(&after));
+        }
+    }
+
+    #[test]
+    fn folding_keeps_values_faults_and_costs_of_recorded_expressions() {
+        let mut changed = 0;
+        for level in [CelLevel::V26, CelLevel::V30] {
+            for (source, expr, root, cx) in recorded(level) {
+                let after = fold(expr.clone());
+                if after == expr {
+                    continue;
+                }
+                changed += 1;
+                let whole = metered(&expr, &root, &cx, 1_000_000);
+                for limit in [1_000_000, whole.spent, whole.spent.saturating_sub(1), whole.spent / 2, 1, 0] {
+                    let before = metered(&expr, &root, &cx, limit);
+                    assert_eq!(metered(&after, &root, &cx, limit), before, "{source} within {limit}");
+                }
+            }
+        }
+        assert!(changed > 300, "only {changed} were folded");
+    }
+}
