@@ -11,6 +11,7 @@ mod failure;
 pub mod matching;
 mod mutating;
 pub mod request;
+mod response;
 mod validating;
 
 use crate::engine::admission::warnings::Warnings;
