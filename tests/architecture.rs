@@ -146,10 +146,11 @@ const AFTER_LOWERING: [&str; 9] =
 
 /// Texts after lowering that name a kind of policy and decide nothing by it: messages of the API server, and the kind of
 /// an object whose manifest was signed.
-const TEXTS_WITH_KINDS: [&str; 3] = [
+const TEXTS_WITH_KINDS: [&str; 4] = [
     "\"ValidatingAdmissionPolicy '{}'{with} denied request: {text}\"",
     "\"Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}\"",
     "\"ClusterPolicy\"",
+    "\"Policy\"",
 ];
 
 #[test]

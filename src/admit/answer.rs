@@ -41,7 +41,8 @@ impl From<Denial> for Refusal {
     /// What an API server would say itself, without what it says about every refusal of a webhook.
     fn from(denial: Denial) -> Refusal {
         let bare = !denial.internal && !denial.causes.is_empty();
-        let message = if bare { denial.causes.join("; ") } else { denial.message };
+        let causes = || denial.causes.iter().map(|c| &*c.message).collect::<Vec<_>>().join("; ");
+        let message = if bare { causes() } else { denial.message };
         Refusal { message, code: denial.code, reason: denial.reason }
     }
 }

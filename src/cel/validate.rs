@@ -6,9 +6,10 @@ use super::ast::{Place, Shape};
 use super::check::{Typed, TypedKind};
 use super::env::Env;
 use super::issue::Issue;
-use crate::functions::cel::format::{clause, refusal};
-use crate::functions::regex;
-use crate::value::time::{Time, is_in_calendar};
+use crate::functions::cel::convert::is_timestamp;
+use crate::functions::cel::format::{Clause, clause, refusal};
+use crate::functions::{CelLevel, regex};
+use crate::value::time::is_in_calendar;
 use crate::value::{Value, duration};
 
 /// The issues of literals.
@@ -26,7 +27,7 @@ fn walk(t: &Typed, env: &Env, in_format: bool, out: &mut Vec<Issue>) {
         TypedKind::Select { operand, .. } => walk(operand, env, in_format, out),
         TypedKind::Call { function, args, member, .. } => {
             if env.strict_arguments {
-                arguments(t.at, function, args, *member, out);
+                arguments(t.at, function, args, (*member, env.level), out);
             }
             let formats = &**function == "format" && *member;
             for (i, arg) in args.iter().enumerate() {
@@ -91,7 +92,13 @@ fn text_of(t: &Typed) -> Option<&str> {
     }
 }
 
-fn arguments(at: Place, function: &str, args: &[Typed], member: bool, out: &mut Vec<Issue>) {
+fn arguments(
+    at: Place,
+    function: &str,
+    args: &[Typed],
+    (member, level): (bool, CelLevel),
+    out: &mut Vec<Issue>,
+) {
     let call = at;
     let text = |at: usize| args.get(at).and_then(|a| Some((a.at, text_of(a)?)));
     match function {
@@ -105,7 +112,7 @@ fn arguments(at: Place, function: &str, args: &[Typed], member: bool, out: &mut 
         }
         "timestamp" => {
             let bad = match args.first().map(|a| (a.at, &a.kind)) {
-                Some((at, TypedKind::Const(Value::Str(s)))) => Time::parse_rfc3339(s).is_err().then_some(at),
+                Some((at, TypedKind::Const(Value::Str(s)))) => (!is_timestamp(s, level)).then_some(at),
                 Some((at, TypedKind::Const(Value::Int(n)))) => (!is_in_calendar((*n).into())).then_some(at),
                 Some((at, TypedKind::Const(Value::Null))) => Some(at),
                 _ => None,
@@ -120,6 +127,21 @@ fn arguments(at: Place, function: &str, args: &[Typed], member: bool, out: &mut 
         }
         "format" => format(call, args, out),
         _ => {}
+    }
+}
+
+/// The first part of a literal list or map that no clause writes, and why.
+fn refused_inside(clause: &Clause, t: &Typed) -> Option<(Place, String)> {
+    let part = |t: &Typed| {
+        let name = t.ty.formal();
+        let bare = name.split('(').next().unwrap_or_default();
+        let text = if bare == "dyn" { None } else { refusal(clause, bare) };
+        text.map(|text| (t.at, text)).or_else(|| refused_inside(clause, t))
+    };
+    match &t.kind {
+        TypedKind::List { items, .. } => items.iter().find_map(part),
+        TypedKind::Map(entries) => entries.iter().find_map(|e| part(&e.key).or_else(|| part(&e.value))),
+        _ => None,
     }
 }
 
@@ -153,8 +175,9 @@ fn format(at_call: Place, args: &[Typed], out: &mut Vec<Issue>) {
                 let bare = name.split('(').next().unwrap_or_default();
                 // A text may write a double that no literal writes.
                 let fits = bare == "dyn" || bare == "string" && clause.takes_doubles();
-                if !fits && let Some(text) = refusal(&clause, bare) {
-                    return out.push(Issue::new(item.at, format!("error during formatting: {text}")));
+                let refused = if fits { None } else { refusal(&clause, bare).map(|text| (item.at, text)) };
+                if let Some((at, text)) = refused.or_else(|| refused_inside(&clause, item)) {
+                    return out.push(Issue::new(at, format!("error during formatting: {text}")));
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::report::yaml::{self, Style};
 use crate::settings::Settings;
 use crate::sources::files;
 use crate::value::{Map, Str, Value};
-use crate::webhooks::request::request;
+use crate::webhooks::request::{generated, request};
 use crate::webhooks::{Allowing, Event, Log, Server, in_order};
 
 use super::admission::documents;
@@ -351,7 +351,8 @@ fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result
         };
         let mut log = Log::default();
         let mutated = server.mutate(&review, &mut log);
-        let result = mutated.and_then(|object| server.validate(&review.with_object(object), &mut log));
+        let result =
+            mutated.and_then(|object| server.validate(&review.with_object(generated(object)), &mut log));
         let a = &review.attributes;
         let place = if a.namespace.is_empty() { String::new() } else { format!("{}/", a.namespace) };
         let sub = if a.subresource.is_empty() { String::new() } else { format!("/{}", a.subresource) };

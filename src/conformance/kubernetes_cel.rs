@@ -65,12 +65,12 @@ pub fn run(file: &Path) -> std::io::Result<Vec<Report>> {
     Ok(reports)
 }
 
-/// Runs random expressions: a case passes when everything agrees at both levels.
+/// Runs expressions whose lines hold the results of both levels: a case passes when everything agrees at both.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn random(dir: &Path) -> std::io::Result<Report> {
-    let mut report = Report::new("cel-random");
+pub fn both_levels(name: &str, dir: &Path) -> std::io::Result<Report> {
+    let mut report = Report::new(name);
     let read = |name: &str| {
         let text = std::fs::read_to_string(dir.join(name))?;
         Ok::<Value, std::io::Error>(crate::document::json::parse(&text).unwrap_or_default())

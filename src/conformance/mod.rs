@@ -103,7 +103,9 @@ pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io:
         one(name, &dir.join(file), &|file| jmespath::dialect(name, file))?;
     }
     one("cel-spec", &dir.join("cel-spec"), &cel_spec::run)?;
-    one("cel-random", &dir.join("cel-random"), &kubernetes_cel::random)?;
+    for name in ["cel-random", "cel-edges"] {
+        one(name, &dir.join(name), &|dir| kubernetes_cel::both_levels(name, dir))?;
+    }
     one("jmespath-kyverno/parse", &dir.join("jmespath-kyverno"), &jmespath::parse)?;
     for file in engine::files(&dir.join("engine"))? {
         let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();

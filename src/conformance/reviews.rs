@@ -21,7 +21,10 @@ use super::admission::{list, merged, recorded, stored_objects, with_doubles, wit
 use super::{Failure, Report, object};
 
 /// Topics that are about something else than one decision of policies, and why.
-const LEFT_OUT: [(&str, &str); 9] = [
+const LEFT_OUT: [(&str, &str); 12] = [
+    ("patch-numbers", "what becomes of numbers that are written as JSON on the way"),
+    ("names", "the names that the API server gives"),
+    ("identity", "what the API server itself says of changed names and namespaces"),
     ("defaults", "what the API makes of stored configurations"),
     ("invalid-binding", "what the API says of bindings"),
     ("invalid-map", "what the API says of policies"),
@@ -69,7 +72,7 @@ pub(super) fn ask(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Value
     if let Some(patch) = answer_of_changes.get("patch").and_then(Value::as_str) {
         let bytes = base64::engine::general_purpose::STANDARD.decode(patch).map_err(|e| e.to_string())?;
         let text = String::from_utf8(bytes).map_err(|e| e.to_string())?;
-        let operations = document::json::parse(&text)?;
+        let operations = document::spelling::spelling(&text);
         left = apply_in_order(&left, operations.as_list().unwrap_or_default())?;
     }
     let allowed = answer_of_changes.get("allowed").and_then(Value::as_bool) == Some(true);

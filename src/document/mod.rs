@@ -16,6 +16,7 @@ pub mod locate;
 pub mod resource;
 mod scalar;
 pub mod scope;
+pub mod spelling;
 pub mod split;
 pub mod yaml;
 

@@ -441,13 +441,41 @@ fn holds_braces(text: &str) -> bool {
 fn push(out: &mut String, v: &Value) {
     match v {
         Value::Str(s) => out.push_str(s),
-        v => out.push_str(&json(v)),
+        v => out.push_str(&two_digits(json(v))),
     }
+}
+
+/// JSON whose exponents below zero have two digits, as in texts of the reference: `1e-07`.
+fn two_digits(text: String) -> String {
+    if !text.contains("e-") {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 1);
+    let (mut in_string, mut escaped, mut rest) = (false, false, text.chars().peekable());
+    while let Some(c) = rest.next() {
+        out.push(c);
+        in_string ^= c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        // Outside of strings only numbers have a dash behind an `e`.
+        if c == '-' && !in_string && out.ends_with("e-") {
+            let digit = rest.next();
+            out.push_str(if rest.peek().is_some_and(char::is_ascii_digit) { "" } else { "0" });
+            out.extend(digit);
+        }
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exponents_in_texts_have_two_digits() {
+        let json = r#"{"e-1":"1e-7\"e-1","n":[1e-7,-1.5e-9,2e-10,1e+21]}"#;
+        assert_eq!(two_digits(json.into()), r#"{"e-1":"1e-7\"e-1","n":[1e-07,-1.5e-09,2e-10,1e+21]}"#);
+        assert_eq!(two_digits("1e-7".into()), "1e-07");
+    }
 
     #[test]
     fn texts_that_are_kept_weigh_no_more_than_their_limit() {

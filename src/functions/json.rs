@@ -35,6 +35,14 @@ pub fn decode_json(text: &str) -> Result<Value, String> {
     decoder.range_error.map_or(Ok(value), Err)
 }
 
+/// Checks that a text is one JSON text, whose numbers may be out of range.
+///
+/// # Errors
+/// As [`decode_json`].
+pub fn check_json(text: &str) -> Result<(), String> {
+    Decoder { text, at: 0, more: false, range_error: None }.document().map(drop)
+}
+
 /// Decodes the first JSON text of a stream; `None` while more of the stream has to be known.
 ///
 /// # Errors

@@ -75,6 +75,17 @@ pub struct Parts<'a> {
 /// The cause as Go's parser names it, without `parse "<url>": ` before.
 pub fn split(url: &str) -> Result<Parts<'_>, String> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
+    let mut parts = split_request(url)?;
+    check_escapes(fragment)?;
+    parts.fragment = super::encode::lossy(&percent_decode(fragment));
+    Ok(parts)
+}
+
+/// Takes the URL of a request apart: it has no fragment, `#` is a character like others.
+///
+/// # Errors
+/// As [`split`].
+pub fn split_request(url: &str) -> Result<Parts<'_>, String> {
     if url.bytes().any(|b| b < 0x20 || b == 0x7f) {
         return Err("net/url: invalid control character in URL".into());
     }
@@ -90,8 +101,6 @@ pub fn split(url: &str) -> Result<Parts<'_>, String> {
         fragment: String::new(),
     };
     split_before_fragment(url, &mut parts)?;
-    check_escapes(fragment)?;
-    parts.fragment = super::encode::lossy(&percent_decode(fragment));
     Ok(parts)
 }
 

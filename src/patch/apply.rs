@@ -5,10 +5,11 @@
 //! negative indices count from the end, removing what is not there is no failure, and adding creates
 //! the containers above.
 
+use crate::document::spelling::{read, spelled};
 use crate::value::number::parse_int;
 use crate::value::{List, Map, Str, Value};
 
-use super::operation::{Action, Operation};
+use super::operation::{Action, Operation, operation};
 
 /// Lists are not padded with nulls beyond this length.
 const MAX_PADDED: usize = 100_000;
@@ -63,20 +64,33 @@ pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<V
 }
 
 /// Runs operations as an API server does with the patch of a webhook: a test that fails is a failure.
-/// Operations are read when it is their turn.
+/// Operations are read when it is their turn; they and the document are in their [`spelling`], so that values are compared as
+/// they are written.
 ///
 /// # Errors
 /// The text of the first failure.
 pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, String> {
-    let mut document = Document { now: document.clone(), behind: None, exact: true };
+    let mut document = Document { now: spelled(document), behind: None, exact: true };
     for item in operations {
-        let name = item.text_at(&["op"]);
+        let mut members = Map::new();
+        for (key, v) in item.as_map().into_iter().flat_map(Map::iter).filter(|(key, _)| &***key != "value") {
+            members.insert(key.clone(), read(v).unwrap_or_default());
+        }
+        let name = members.get("op").and_then(Value::as_str).unwrap_or_default();
         if !matches!(name, "add" | "remove" | "replace" | "move" | "copy" | "test") {
             return Err(format!("Unexpected kind: {}", if name.is_empty() { "unknown" } else { name }));
         }
-        run(&mut document, &super::operation::operation(item)?)?;
+        if let Some(value) = item.get("value") {
+            // Faults of operations show them as they are.
+            let mut shown = members.clone();
+            shown.insert("value", read(value).unwrap_or_default());
+            operation(&Value::Map(shown))?;
+            members.insert("value", value.clone());
+        }
+        run(&mut document, &operation(&Value::Map(members))?)?;
     }
-    Ok(document.now)
+    let large = |number| format!("json: cannot unmarshal number {number} into Go value of type float64");
+    read(&document.now).map_err(large)
 }
 
 /// A document, and the one that an empty first token leads to: the document as it came in, whose

@@ -4,6 +4,7 @@
 //! first one is run. Texts of errors are the reference's.
 
 use crate::document;
+use crate::document::spelling::{read, spelled, spelling};
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
@@ -15,6 +16,8 @@ pub struct JsonPatch {
     /// Whether a value may be written otherwise than the same value in a document: the patch was given
     /// as JSON, with characters that documents escape.
     pub spelled: bool,
+    /// The operations with numbers as they are written, where some are written otherwise than documents write them: `5.0`, `1e3`.
+    pub written: Option<Box<[Operation]>>,
 }
 
 /// One operation.
@@ -116,7 +119,37 @@ pub fn decode(text: &str) -> Result<JsonPatch, String> {
         _ => false,
     };
     let spelled = is_json && operations.iter().any(special);
-    Ok(JsonPatch { operations, spelled })
+    let written = if is_json { written(text) } else { None };
+    Ok(JsonPatch { operations, spelled, written })
+}
+
+/// The operations of a JSON text in their [`spelling`], if a number among them is not written as documents write it.
+fn written(text: &str) -> Option<Box<[Operation]>> {
+    let tree = spelling(text);
+    let items = tree.as_list()?;
+    let is_odd =
+        |s: &str| !s.starts_with('"') && read(&Value::from(s)).is_ok_and(|v| spelled(&v).as_str() != Some(s));
+    if !items.iter().any(|item| item.get("value").is_some_and(|v| v.any_text(&is_odd))) {
+        return None;
+    }
+    let one = |item: &Value| {
+        let mut members = read(item).ok()?.as_map()?.clone();
+        if let Some(value) = item.get("value") {
+            members.insert("value", canonical(value));
+        }
+        operation(&Value::Map(members)).ok()
+    };
+    items.iter().map(one).collect()
+}
+
+/// A tree whose texts are written as documents write them.
+fn canonical(tree: &Value) -> Value {
+    match tree {
+        Value::Str(s) if s.starts_with('"') => read(tree).map_or_else(|_| tree.clone(), |v| spelled(&v)),
+        Value::List(items) => Value::list(items.iter().map(canonical).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), canonical(v))).collect()),
+        other => other.clone(),
+    }
 }
 
 const CANNOT: &str = "json: cannot unmarshal";
@@ -176,6 +209,19 @@ mod tests {
         ];
         assert_eq!(shown(json), Ok(wanted.clone()));
         assert_eq!(shown(yaml), Ok(wanted));
+    }
+
+    #[test]
+    fn odd_numbers_of_json_are_kept_as_they_are_written() {
+        let written = |text: &str| {
+            let patch = decode(text).ok()?;
+            patch.written.map(|all| all.iter().map(|o| super::json(&o.to_value())).collect::<Vec<_>>())
+        };
+        let odd = r#"[{"op":"test","path":"/a","value":{"n":[5.0,5],"t":"\u00e4"}}]"#;
+        let kept = r#"{"op":"test","path":"/a","value":{"n":["5.0","5"],"t":"\"ä\""}}"#;
+        assert_eq!(written(odd), Some(vec![kept.to_string()]));
+        assert_eq!(written(r#"[{"op":"test","path":"/a","value":[5,0.5,1e-7,"5.0"]}]"#), None);
+        assert_eq!(written("- {op: test, path: /a, value: 5.0}"), None);
     }
 
     #[test]

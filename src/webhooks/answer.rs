@@ -2,17 +2,19 @@
 //!
 //! An answer is decoded first, then checked; what is wrong is a failed call with the server's text.
 
+use crate::document::spelling::spelling;
 use crate::document::{Duplicates, json, yaml};
 use crate::engine::admission::convert::converted;
 use crate::engine::admission::{Review, seen_request};
 use crate::functions::encode::{decode_base64, lossy};
-use crate::functions::json::decode_json;
+use crate::functions::json::check_json;
 use crate::ir::webhook::Webhook;
 use crate::matching::constraints::Accepted;
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 
 use super::failure::Failure;
+use super::response::wrong_type;
 use super::{Call, Event, Log, Reply, Server};
 
 /// What a webhook says, once the answer is understood.
@@ -137,7 +139,7 @@ fn body(reply: &Reply, call: &Call) -> Result<Value, String> {
             call.version
         ));
     }
-    wrong_type(&review).map_or(Ok(review), Err)
+    wrong_type(&review, &spelling(body)).map_or(Ok(review), Err)
 }
 
 /// What the API server's client says of an HTTP status.
@@ -167,50 +169,6 @@ fn http_text(code: u16) -> String {
         }
     };
     text.into()
-}
-
-/// The fields of an answer with their types in JSON and in Go.
-const FIELDS: [(&str, &str, &str); 7] = [
-    ("uid", "string", "types.UID"),
-    ("allowed", "bool", "bool"),
-    ("status", "object", "v1.Status"),
-    ("patch", "string", "[]uint8"),
-    ("patchType", "string", "v1.PatchType"),
-    ("auditAnnotations", "object", "map[string]string"),
-    ("warnings", "array", "[]string"),
-];
-
-/// The first value of a wrong type.
-fn wrong_type(review: &Value) -> Option<String> {
-    let cannot = |v: &Value, holder: &str, path: &str, ty: &str| {
-        let kind = v.json_type();
-        format!("json: cannot unmarshal {kind} into Go struct field {holder}.{path} of type {ty}")
-    };
-    let response = review.get("response").filter(|r| !r.is_null())?;
-    let Value::Map(fields) = response else {
-        return Some(cannot(response, "AdmissionReview", "response", "v1.AdmissionResponse"));
-    };
-    for (key, v) in fields.iter() {
-        let Some((_, wanted, ty)) = FIELDS.iter().find(|(name, ..)| *name == &**key) else { continue };
-        let path = format!("response.{key}");
-        if !v.is_null() && v.json_type() != *wanted {
-            return Some(cannot(v, "AdmissionResponse", &path, ty));
-        }
-        let inner: Vec<&Value> = match v {
-            Value::List(items) => items.iter().collect(),
-            Value::Map(m) if &**key == "auditAnnotations" => m.iter().map(|(_, v)| v).collect(),
-            _ => Vec::new(),
-        };
-        if let Some(v) = inner.into_iter().find(|v| !v.is_null() && v.as_str().is_none()) {
-            return Some(cannot(v, "AdmissionResponse", &path, "string"));
-        }
-        if &**key == "patch"
-            && let Err(at) = decode_base64(v.as_str().unwrap_or_default().as_bytes())
-        {
-            return Some(format!("illegal base64 data at input byte {at}"));
-        }
-    }
-    None
 }
 
 /// The response in a review.
@@ -248,16 +206,21 @@ fn checked<'v>(review: &'v Value, uid: &str, version: &str, mutating: bool) -> R
     }
 }
 
-/// The operations of a patch, not looked into.
+/// The operations of a patch in their spelling, not looked into.
 ///
 /// # Errors
 /// The text is no list of objects.
 pub(super) fn operations(patch: &Value) -> Result<Vec<Value>, String> {
     let text = patch.as_str().unwrap_or_default();
-    decode_json(text)?;
-    let cannot =
-        |v: &Value, ty: &str| format!("json: cannot unmarshal {} into Go value of type {ty}", v.json_type());
-    match json::parse(text)? {
+    check_json(text)?;
+    let cannot = |v: &Value, ty: &str| {
+        let kind = match v {
+            Value::Str(s) if !s.starts_with('"') => "number",
+            other => other.json_type(),
+        };
+        format!("json: cannot unmarshal {kind} into Go value of type {ty}")
+    };
+    match spelling(text) {
         Value::Null => Ok(Vec::new()),
         Value::List(items) => match items.iter().find(|v| !matches!(v, Value::Map(_) | Value::Null)) {
             Some(other) => Err(cannot(other, "jsonpatch.Operation")),

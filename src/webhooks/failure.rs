@@ -1,9 +1,17 @@
 //! What follows when a call does not end with a yes.
 
-use crate::engine::admission::Denial;
+use crate::engine::admission::{Cause, Denial};
 use crate::ir::webhook::Webhook;
 use crate::value::quote::quote;
-use crate::value::{Str, Value};
+use crate::value::{Map, Str, Value};
+
+/// What the details of an answer may have beside causes.
+const DETAILS: [&str; 5] = ["name", "group", "kind", "uid", "retryAfterSeconds"];
+
+/// Whether a member is not sent.
+fn is_empty(v: &Value) -> bool {
+    matches!(v, Value::Null | Value::Int(0)) || v.as_str() == Some("")
+}
 
 /// Why a call does not end with a yes.
 #[derive(Clone, Debug)]
@@ -28,16 +36,17 @@ impl Failure {
             ("", text) | (text, _) => format!("{by}: {text}"),
         };
         let code = match status.get("code") {
-            Some(Value::Int(code)) => u16::try_from(*code).unwrap_or(u16::MAX).max(400),
+            Some(Value::Int(code)) => u16::try_from((*code).max(400)).unwrap_or(u16::MAX),
             _ => 400,
         };
-        let mut details = status.get("details").cloned().unwrap_or_default();
-        let mut causes = Vec::new();
-        if let Value::Map(m) = &mut details
-            && let Some(Value::List(list)) = m.remove("causes")
-        {
-            causes = list.iter().map(|c| c.text_at(&["message"]).to_string()).collect();
-        }
+        let given = status.get("details").and_then(Value::as_map).cloned().unwrap_or_default();
+        let causes = given.get("causes").and_then(Value::as_list).unwrap_or_default();
+        let causes = causes.iter().map(Cause::of).collect();
+        let known: Map = DETAILS
+            .iter()
+            .filter_map(|key| Some((Str::from(*key), given.get(key).filter(|v| !is_empty(v))?.clone())))
+            .collect();
+        let details = if known.is_empty() { Value::Null } else { Value::Map(known) };
         let reason = Str::from(status.text_at(&["reason"]));
         Failure::Denied(Box::new(Denial { code, reason, message, details, causes, internal: false }))
     }

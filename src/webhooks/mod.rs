@@ -11,6 +11,8 @@ mod failure;
 pub mod matching;
 mod mutating;
 pub mod request;
+mod response;
+mod settle;
 mod validating;
 
 use crate::engine::admission::warnings::Warnings;
@@ -181,7 +183,7 @@ pub fn in_order(mut webhooks: Vec<Webhook>) -> Vec<Webhook> {
 }
 
 impl Server<'_> {
-    /// The mutating phase: policies, then webhooks; both again when something changed.
+    /// The mutating phase: policies, then webhooks; both again when something changed. What the request settles is not changed.
     ///
     /// # Errors
     /// The request does not pass.
@@ -197,7 +199,7 @@ impl Server<'_> {
             let object = hooks.run(passes.object.clone(), true, log)?;
             passes.take_over(object);
         }
-        Ok(passes.object)
+        settle::namespace(passes.object, review, self.world)
     }
 
     /// The validating phase, on the object as it will be stored: policies, then webhooks.
@@ -205,6 +207,8 @@ impl Server<'_> {
     /// # Errors
     /// The request does not pass.
     pub fn validate(&self, review: &Review, log: &mut Log) -> Result<(), Box<Denial>> {
+        let named = settle::named(review);
+        let review = named.as_ref().unwrap_or(review);
         let answer = validate(self.validating, review, self.world);
         answer.warnings.into_iter().for_each(|text| log.warnings.add(text));
         for (key, value) in answer.annotations.iter() {

@@ -1,7 +1,6 @@
 //! Mutating webhooks: one after the other, each on the object that those before it have left.
 
-use crate::document::json::to_serde;
-use crate::engine::admission::convert::{converted, with_kind};
+use crate::engine::admission::convert::{changed_kind, converted, with_kind};
 use crate::engine::admission::{Denial, Review};
 use crate::functions::Context;
 use crate::ir::webhook::Webhook;
@@ -156,6 +155,7 @@ impl<'s> Hooks<'s> {
     /// A patched object as the server reads it.
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Failure> {
         let types = self.server.world.types();
+        let kind = &changed_kind(object, kind, types).map_err(|text| Failure::internal(&text))?;
         let Some(def) = types.of_kind(kind).filter(|def| !def.custom) else { return Ok(object.clone()) };
         match problems(object, def, types).wrong {
             Some(text) => Err(Failure::internal(&text)),
@@ -202,10 +202,27 @@ fn shown_patch(webhook: &Webhook, operations: &[Value]) -> String {
     format!("{},\"patch\":[{}],\"patchType\":\"JSONPatch\"}}", head(webhook), all.join(","))
 }
 
-/// A value with its members in their order.
-fn as_written(value: &Value) -> String {
+/// A value as it was written, its members in their order.
+fn as_written(tree: &Value) -> String {
+    let list = |parts: Vec<String>| parts.join(",");
+    match tree {
+        Value::Str(s) => escaped(s),
+        Value::List(items) => format!("[{}]", list(items.iter().map(as_written).collect())),
+        Value::Map(m) => {
+            let entry = |(k, v): (&Str, &Value)| {
+                let mut entry = String::new();
+                write_json_string(&mut entry, k);
+                entry + ":" + &as_written(v)
+            };
+            format!("{{{}}}", list(m.iter().map(entry).collect()))
+        }
+        other => crate::value::print::json(other),
+    }
+}
+
+fn escaped(text: &str) -> String {
     let mut out = String::new();
-    for c in to_serde(value).to_string().chars() {
+    for c in text.chars() {
         match c {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", c as u32)),
             c => out.push(c),

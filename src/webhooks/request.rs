@@ -60,6 +60,20 @@ pub fn request(document: &Value, kinds: &Kinds) -> Result<Review, String> {
     Ok(Review::new(Value::Map(m)))
 }
 
+/// The object with the name that a server generates for it before the validating phase: the first 58 characters of
+/// `generateName`, and five in the place of the random ones.
+pub fn generated(object: Value) -> Value {
+    let prefix: String = object.text_at(&["metadata", "generateName"]).chars().take(58).collect();
+    if prefix.is_empty() || !object.text_at(&["metadata", "name"]).is_empty() {
+        return object;
+    }
+    let Value::Map(mut m) = object else { return object };
+    if let Some(Value::Map(metadata)) = m.get_mut("metadata") {
+        metadata.insert("name", Value::from(format!("{prefix}xxxxx")));
+    }
+    Value::Map(m)
+}
+
 fn checked(request: &Value) -> Result<Review, String> {
     let operation = request.text_at(&["operation"]);
     if !matches!(operation, "CREATE" | "UPDATE" | "DELETE" | "CONNECT") {
@@ -71,4 +85,23 @@ fn checked(request: &Value) -> Result<Review, String> {
         );
     }
     Ok(Review::new(request.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_generated_where_there_is_none() {
+        let name = |text: &str| {
+            let object = generated(crate::document::yaml_value(text).unwrap());
+            object.text_at(&["metadata", "name"]).to_string()
+        };
+        assert_eq!(name("{metadata: {generateName: made-}}"), "made-xxxxx");
+        assert_eq!(name("{metadata: {generateName: made-, name: given}}"), "given");
+        assert_eq!(name("{metadata: {name: given}}"), "given");
+        assert_eq!(name(&format!("{{metadata: {{generateName: {}}}}}", "m".repeat(250))).len(), 63);
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! In: an object and the value of a change's expression. Out: the changed object.
 
+use crate::document::spelling::{read, spelled};
 use crate::kubernetes::Types;
 use crate::kubernetes::schema::TypeDef;
 use crate::patch::apply::apply_exactly;
@@ -34,7 +35,8 @@ pub fn merge_literal(
 /// # Errors
 /// An operation that cannot be applied.
 pub fn apply_literals(object: &Value, value: &Value) -> Result<Option<Value>, String> {
-    let mut now = object.clone();
+    // The object is written as JSON and read again, also around what the operations name.
+    let mut now = spelled(object);
     for item in value.as_list().unwrap_or_default() {
         let Some(operation) = operation(item)? else { continue };
         match apply_exactly(&now, &operation).map_err(|text| format!("JSON Patch: {text}"))? {
@@ -42,7 +44,7 @@ pub fn apply_literals(object: &Value, value: &Value) -> Result<Option<Value>, St
             None => return Ok(None),
         }
     }
-    Ok(Some(now))
+    read(&now).map(Some).map_err(|number| format!("invalid number {number}"))
 }
 
 /// An operation of a `JSONPatch` literal; `None` for what is none.
@@ -53,7 +55,7 @@ fn operation(item: &Value) -> Result<Option<Operation>, String> {
     let value = || {
         let v = fields.get("value").cloned().unwrap_or_default();
         check_names(&v)?;
-        json(&v)
+        json(&v).map(|v| spelled(&v))
     };
     let action = match &*text("op") {
         "add" => Action::Add(value()?),

@@ -3,6 +3,8 @@
 //! Custom resources differ in `apiVersion` only. Of the built-in kinds two are served in versions that
 //! differ: events and horizontal pod autoscalers.
 
+use crate::kubernetes::Types;
+use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 
 /// The object as another version of its kind.
@@ -25,6 +27,44 @@ pub fn converted(object: &Value, to: &[Str; 3]) -> Value {
 fn api_version(kind: &[Str; 3]) -> String {
     let [group, version, _] = kind;
     if group.is_empty() { version.to_string() } else { format!("{group}/{version}") }
+}
+
+/// The kind of an object that a policy or webhook has changed; `kind` is the one that it had.
+///
+/// # Errors
+/// The API server knows no such kind, or cannot make the former one of it.
+pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[Str; 3], String> {
+    let mut now = kind.clone();
+    if let Some(name) = object.get("kind").and_then(Value::as_str).filter(|name| !name.is_empty()) {
+        now[2] = name.into();
+    }
+    let custom = types.of_kind(kind).is_none_or(|def| def.custom);
+    let version = object.text_at(&["apiVersion"]);
+    if version == api_version(kind) || (version.is_empty() && !custom) {
+        return match types.of_kind(&now) {
+            None if !custom => Err(unregistered(&now[2], &api_version(kind))),
+            _ => Ok(now),
+        };
+    }
+    let (group, part) = version.split_once('/').unwrap_or(("", version));
+    let other = [Str::from(group), Str::from(part), now[2].clone()];
+    match types.of_kind(&other) {
+        _ if custom => Err(format!(
+            "failed to convert object: {group}/{part}, Kind={} is unstructured and is not suitable for converting to {}",
+            now[2],
+            quote(&api_version(kind))
+        )),
+        None => Err(unregistered(&now[2], version)),
+        Some(_) => Ok(now),
+    }
+}
+
+fn unregistered(kind: &str, version: &str) -> String {
+    format!(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        quote(kind),
+        quote(version)
+    )
 }
 
 /// The object with the kind and version written into it.
@@ -149,4 +189,34 @@ fn autoscaler_to_v2(m: &Map) -> Map {
             out
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn objects_stay_of_kinds_that_the_server_knows() {
+        let kind = ["".into(), "v1".into(), "ConfigMap".into()];
+        let changed = |text: &str| {
+            let object = crate::document::yaml_value(text).unwrap();
+            changed_kind(&object, &kind, Types::built_in()).map(|kind| kind[2].to_string())
+        };
+        let unknown = |kind: &str, version: &str| {
+            let place = "in scheme \"pkg/runtime/scheme.go:111\"";
+            Err(format!("no kind \"{kind}\" is registered for version \"{version}\" {place}"))
+        };
+        assert_eq!(changed("{apiVersion: v1, kind: Secret}"), Ok("Secret".into()));
+        assert_eq!(changed("{apiVersion: '', kind: ''}"), Ok("ConfigMap".into()));
+        assert_eq!(changed("{apiVersion: v1, kind: Nothing}"), unknown("Nothing", "v1"));
+        assert_eq!(changed("{apiVersion: apps/v1, kind: ConfigMap}"), unknown("ConfigMap", "apps/v1"));
+        let custom = ["a.test".into(), "v1".into(), "Thing".into()];
+        let other = crate::document::yaml_value("{apiVersion: v2, kind: Thing}").unwrap();
+        assert_eq!(
+            changed_kind(&other, &custom, Types::built_in()).unwrap_err(),
+            "failed to convert object: /v2, Kind=Thing is unstructured and is not suitable for converting to \"a.test/v1\""
+        );
+    }
 }

@@ -75,6 +75,7 @@ fn plain(v: &Value) -> Part {
             None => Part::Opaque(v.cel_type().to_string()),
         },
         Value::UInt(u) => Part::Scalar(i64::try_from(*u).map_or(Value::UInt(*u), Value::Int)),
+        Value::Float(f) if !f.is_finite() => Part::Scalar(v.clone()),
         _ => json(v).map_or_else(|_| Part::Opaque(display(v)), Part::Scalar),
     }
 }
@@ -108,22 +109,49 @@ pub fn json(v: &Value) -> Result<Value, String> {
             Ok(i) if i <= SAFE => Value::Int(i),
             _ => Value::from(u.to_string()),
         },
-        Value::Float(f) if f.fract() == 0.0 && f.abs() <= SAFE as f64 => Value::Int(*f as i64),
+        Value::Float(f) if !f.is_finite() => {
+            let f = display(v);
+            let cause =
+                "json: error calling MarshalJSON for type *structpb.Value: proto:\u{a0}google.protobuf.Value";
+            return Err(format!("{NO_JSON}{cause}.number_value: invalid {f} value"));
+        }
+        // The zero that is negative has no integer.
+        Value::Float(f)
+            if f.fract() == 0.0 && f.abs() <= SAFE as f64 && f.to_bits() != (-0.0_f64).to_bits() =>
+        {
+            Value::Int(*f as i64)
+        }
         Value::Timestamp(t) => Value::from(t.utc().rfc3339_nano()),
         Value::Duration(nanos) => Value::from(seconds(*nanos)),
         Value::Bytes(b) => Value::from(base64::engine::general_purpose::STANDARD.encode(b)),
         Value::List(items) => Value::list(items.iter().map(json).collect::<Result<_, _>>()?),
         Value::Map(m) => all(m)?,
-        Value::Object(_) => {
-            let name = v.cel_type();
-            let name = name.rsplit_once('.').map_or(name, |(_, last)| last);
-            return Err(format!(
-                "JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion \
-                 error from '{name}' to '*structpb.Value'"
-            ));
-        }
+        Value::Object(o) => return object(v, o),
         other => other.clone(),
     })
+}
+
+const NO_JSON: &str = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: ";
+
+/// A value of a library as JSON: only an optional has some, that of its value.
+fn object(v: &Value, o: &Object) -> Result<Value, String> {
+    let cause = match o {
+        Object::Optional(Some(inner)) => return json(inner),
+        Object::Optional(None) => "optional.none() dereference".into(),
+        Object::Type(_) => "type conversion not supported for 'type'".into(),
+        Object::Keyed(entries) => match entries.first().map(|(key, _)| key) {
+            Some(Value::Bool(_)) => "type conversion error from bool to 'string'".into(),
+            key => {
+                format!("unsupported type conversion from '{}' to string", key.map_or("int", Value::cel_type))
+            }
+        },
+        _ => {
+            let name = v.cel_type();
+            let name = name.rsplit_once('.').map_or(name, |(_, last)| last);
+            format!("type conversion error from '{name}' to '*structpb.Value'")
+        }
+    };
+    Err(format!("{NO_JSON}{cause}"))
 }
 
 /// `3600s`, `1.500s`: with three, six or nine digits.
@@ -168,6 +196,18 @@ mod tests {
         assert_eq!(json(&Value::Int(SAFE + 1)).unwrap().as_str(), Some("9007199254740992"));
         assert!(matches!(json(&Value::Float(3.0)), Ok(Value::Int(3))));
         assert_eq!(json(&Value::Duration(1_500_000_000)).unwrap().as_str(), Some("1.500s"));
+    }
+
+    #[test]
+    fn what_no_json_has_is_an_error() {
+        let error = |v: Value| json(&v).unwrap_err().replace(NO_JSON, "");
+        assert!(error(Value::Float(f64::INFINITY)).ends_with("number_value: invalid +Inf value"));
+        assert_eq!(error(Value::optional(None)), "optional.none() dereference");
+        let keyed = |key: Value| error(Value::object(Object::Keyed(vec![(key, Value::Null)])));
+        assert_eq!(keyed(Value::Int(1)), "unsupported type conversion from 'int' to string");
+        assert_eq!(keyed(Value::Bool(true)), "type conversion error from bool to 'string'");
+        assert!(matches!(json(&Value::optional(Some(Value::Int(5)))), Ok(Value::Int(5))));
+        assert!(matches!(json(&Value::Float(-0.0)), Ok(Value::Float(_))));
     }
 
     #[test]

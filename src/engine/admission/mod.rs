@@ -5,6 +5,7 @@
 //! audit log are told. Policies run in the order of their names, bindings of a policy in the order of
 //! theirs. Semantics: `docs/admission.md`.
 
+pub mod cause;
 pub mod change;
 pub mod convert;
 pub mod hooks;
@@ -24,6 +25,7 @@ use crate::functions::{CelLevel, Context};
 use crate::kubernetes::{Kinds, Types};
 use crate::value::{Map, Str, Value};
 
+pub use cause::Cause;
 pub use hooks::{BoundPolicy, Chain};
 pub use mutate::{Mutated, Passes, mutate};
 pub use rbac::{Authority, Rbac};
@@ -93,8 +95,8 @@ pub struct Denial {
     pub message: String,
     /// Group, kind and name of what was asked for; null when they are not told.
     pub details: Value,
-    /// The messages of the causes.
-    pub causes: Vec<String>,
+    /// The causes.
+    pub causes: Vec<Cause>,
     /// Whether no policy decided this: something in the server failed.
     pub internal: bool,
 }
@@ -119,7 +121,7 @@ impl Denial {
             code: 500,
             reason: "InternalError".into(),
             message,
-            causes: vec![text.into()],
+            causes: vec![text.to_string().into()],
             internal: true,
             ..Denial::default()
         }

@@ -14,7 +14,7 @@ use crate::value::{Str, Value, budget};
 use crate::patch::structured::Atomic;
 
 use super::change::{apply_literals, merge_literal};
-use super::convert::{converted, with_kind};
+use super::convert::{changed_kind, converted, with_kind};
 use super::hooks::{BoundPolicy, Chain, Run, Step, steps};
 use super::literal::check_names;
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
@@ -298,10 +298,8 @@ impl<'w> Passes<'w> {
     /// A patched object, if it still is one of its kind.
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
         let types = self.world.types();
-        let mut kind = kind.clone();
-        if let Some(other) = object.get("kind").and_then(Value::as_str).filter(|k| !k.is_empty()) {
-            kind[2] = other.into();
-        }
+        let kind = changed_kind(object, kind, types)
+            .map_err(|text| Trouble::Request(Box::new(Denial::internal(&text))))?;
         let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
         if !def.custom {
             let found = problems(object, def, types);
@@ -343,7 +341,7 @@ fn denial(failed: Failed, review: &Review) -> Denial {
         reason: failed.reason,
         message: failed.texts.first().cloned().unwrap_or_default(),
         details: review.details(),
-        causes: failed.texts,
+        causes: failed.texts.into_iter().map(Into::into).collect(),
         internal: false,
     }
 }

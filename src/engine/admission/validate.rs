@@ -117,7 +117,7 @@ impl State<'_> {
             reason: reason.into(),
             message: format!("{resource} \"{name}\" is forbidden: {cause}"),
             details: self.review.details(),
-            causes: vec![cause],
+            causes: vec![cause.into()],
             internal: false,
         });
     }

@@ -29,10 +29,13 @@ impl Warnings {
         let size = text.chars().count();
         if !self.cut && self.written + size > TOTAL {
             self.cut = true;
+            // All are written again, together with the one that was too much.
+            self.texts.push(text);
             for text in &mut self.texts {
                 *text = text.chars().take(CUT).collect();
             }
             self.written = self.texts.iter().map(|t| t.chars().count()).sum();
+            return;
         }
         let text: String = if self.cut { text.chars().take(CUT).collect() } else { text };
         let size = text.chars().count();
@@ -64,6 +67,22 @@ mod tests {
         let mut warnings = Warnings::default();
         (0..4).for_each(|i| warnings.add(format!("{}{i}", "x".repeat(2000))));
         assert_eq!(warnings.into_texts(), vec!["x".repeat(CUT); 4]);
+    }
+
+    #[test]
+    fn the_text_that_is_too_much_is_sent() {
+        let mut warnings = Warnings::default();
+        (0..1030).for_each(|i| warnings.add(format!("{i:04}")));
+        assert_eq!(warnings.into_texts().len(), TOTAL / 4 + 1);
+    }
+
+    #[test]
+    fn blanks_are_texts_and_control_characters_beyond_ascii_are_none() {
+        let mut warnings = Warnings::default();
+        [" ", "  ", "a\u{85}", "a\u{9f}", "a\u{7f}", "\u{200b}", "a\u{2028}"]
+            .into_iter()
+            .for_each(|t| warnings.add(t.into()));
+        assert_eq!(warnings.into_texts(), [" ", "  ", "\u{200b}", "a\u{2028}"]);
     }
 
     #[test]

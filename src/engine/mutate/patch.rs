@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::document::spelling;
 use crate::ir::mutate::{Json, Layer, Merge, Patch};
 use crate::patch::{JsonPatch, apply, merge, operation};
 use crate::value::print::json;
@@ -79,6 +80,19 @@ pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, String> {
                 return Ok(None);
             }
             after
+        }
+        Filled::Operations(patch) if patch.written.is_some() => {
+            let operations = patch.written.as_deref().unwrap_or_default();
+            // Numbers are compared, and kept, as they are written.
+            let before = spelling::spelled(&before);
+            let after = apply::apply(&before, operations).map_err(|e| failed_patch(&e))?;
+            if after.strict_eq(&before) {
+                return Ok(None);
+            }
+            spelling::read(&after).map_err(|number| {
+                let why = format!("json: cannot unmarshal number {number} into Go value of type float64");
+                format!("failed to unmarshal patched resource: {why}")
+            })?
         }
         Filled::Operations(patch) => {
             let after = apply::apply(&before, &patch.operations).map_err(|e| failed_patch(&e))?;

@@ -1,8 +1,9 @@
 //! Conversions between kinds.
 
 use super::{Call, Given, fault, given};
+use crate::functions::CelLevel;
 use crate::value::number::parse_float;
-use crate::value::time::Time;
+use crate::value::time::{Time, is_in_calendar};
 use crate::value::{Object, Value, duration};
 
 fn from_text(to: &str) -> Given {
@@ -145,15 +146,11 @@ pub fn timestamp_text(t: &Time) -> String {
     t.rfc3339_nano()
 }
 
-/// A duration in seconds.
+/// A duration in seconds, which are a double: of long ones the last digits are lost.
 pub fn duration_text(nanos: i64) -> String {
-    let (sign, n) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
-    let (secs, rest) = (n / 1_000_000_000, n % 1_000_000_000);
-    if rest == 0 {
-        return format!("{sign}{secs}s");
-    }
-    let fraction = format!("{rest:09}");
-    format!("{sign}{secs}.{}s", fraction.trim_end_matches('0'))
+    const SECOND: i64 = 1_000_000_000;
+    let seconds = (nanos / SECOND) as f64 + (nanos % SECOND) as f64 / 1e9;
+    format!("{}s", crate::value::number::float_plain(seconds))
 }
 
 pub fn duration_of(call: &Call<'_>) -> Given {
@@ -177,18 +174,25 @@ fn looks_like_time(text: &str) -> bool {
     crate::functions::regex::compiled(FORM).is_ok_and(|r| r.regex.is_match(text))
 }
 
+/// Whether a text is a point in time that a level of the runtime reads, in the years 1 to 9999.
+pub fn is_timestamp(text: &str, level: CelLevel) -> bool {
+    let second = |t: Time| t.unix_nanos().div_euclid(1_000_000_000);
+    (!level.is_new() || looks_like_time(text))
+        && Time::parse_rfc3339(text).is_ok_and(|t| is_in_calendar(second(t)))
+}
+
 pub fn timestamp(call: &Call<'_>) -> Given {
     match call.arg(0) {
         v @ Value::Timestamp(_) => Some(Ok(v.clone())),
         Value::Int(n) => super::operators::timestamp(i128::from(*n) * 1_000_000_000),
+        Value::Str(s) if call.cx.cel_level.is_new() && !looks_like_time(s) => {
+            fault(format!("invalid RFC 3339 timestamp {}", crate::value::quote::quote(s)))
+        }
         Value::Str(s) => match Time::parse_rfc3339(s) {
             Ok(t) => match super::operators::timestamp(t.unix_nanos()) {
                 Some(Ok(_)) => Some(Ok(Value::Timestamp(t))),
                 refused => refused,
             },
-            Err(_) if call.cx.cel_level.is_new() && !looks_like_time(s) => {
-                fault(format!("invalid RFC 3339 timestamp {}", crate::value::quote::quote(s)))
-            }
             Err(_) => from_text("google.protobuf.Timestamp"),
         },
         _ => None,

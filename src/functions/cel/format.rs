@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::{Call, Given, fault, given};
 use crate::functions::limits;
+use crate::value::number::float_plain;
 use crate::value::{Object, Value, stack};
 
 /// A scalar as texts of errors show it.
@@ -100,8 +101,8 @@ pub fn clause(rest: &str) -> Result<(usize, Clause), String> {
                 "error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing \"{text}\": {why}"
             )
         };
-        let n: usize = match text.parse() {
-            Ok(n) => n,
+        let n: usize = match text.parse::<i64>() {
+            Ok(n) => usize::try_from(n).unwrap_or_default(),
             Err(_) if text.is_empty() => return Err(bad("invalid syntax")),
             Err(_) => return Err(bad("value out of range")),
         };
@@ -110,7 +111,9 @@ pub fn clause(rest: &str) -> Result<(usize, Clause), String> {
     }
     let verb = rest.get(at..).and_then(|r| r.chars().next()).unwrap_or('\0');
     if !matches!(verb, 's' | 'd' | 'f' | 'e' | 'b' | 'x' | 'X' | 'o') {
-        return Err(format!("unrecognized formatting clause \"{verb}\""));
+        // Only the first byte of it is shown.
+        let byte = rest.as_bytes().get(at).copied().map_or('\0', char::from);
+        return Err(format!("unrecognized formatting clause \"{byte}\""));
     }
     Ok((at + verb.len_utf8(), Clause { verb, precision }))
 }
@@ -161,17 +164,17 @@ pub fn written(clause: &Clause, v: &Value) -> Text {
         _ => None,
     };
     if let Some(f) = special {
-        return Ok(grouped(f, clause.precision.unwrap_or(6)));
+        let places = clause.precision.unwrap_or(6);
+        return Ok(if clause.verb == 'e' { scientific(f, places) } else { grouped(f, places) });
     }
     if let Some(text) = refusal(clause, v.cel_type()) {
         return Err(text);
     }
     let mut out = String::new();
     match (clause.verb, v) {
-        ('s', v) => text_of(&mut out, v, false),
-        ('d', v) => text_of(&mut out, v, false),
+        ('s' | 'd', v) => text_of(&mut out, v, false)?,
         ('f', Value::Float(f)) => out = grouped(*f, clause.precision.unwrap_or(6)),
-        ('e', Value::Float(f)) => out = scientific(*f),
+        ('e', Value::Float(f)) => out = scientific(*f, clause.precision.unwrap_or(6)),
         ('b', Value::Bool(b)) => out.push(if *b { '1' } else { '0' }),
         ('x' | 'X', Value::Str(s)) => hex(&mut out, s.as_bytes(), clause.verb),
         ('x' | 'X', Value::Bytes(b)) => hex(&mut out, b, clause.verb),
@@ -203,17 +206,26 @@ fn based(out: &mut String, n: u64, verb: char) {
 }
 
 /// A value as `%s` shows it; inside of others texts stand in quotation marks.
-fn text_of(out: &mut String, v: &Value, inside: bool) {
+///
+/// # Errors
+/// What nothing inside of others can be.
+fn text_of(out: &mut String, v: &Value, inside: bool) -> Result<(), String> {
     match v {
         Value::Str(s) if inside => {
             let _ = write!(out, "\"{s}\"");
         }
         Value::Bytes(b) => {
-            let text = String::from_utf8_lossy(b);
+            let text = std::str::from_utf8(b).map_err(|_| {
+                let why = "invalid UTF-8 in bytes, cannot convert to string";
+                format!("could not convert argument {} to string", crate::value::quote::quote(why))
+            })?;
             let _ = if inside { write!(out, "b\"{text}\"") } else { write!(out, "{text}") };
         }
-        Value::Float(f) if inside => {
+        Value::Float(f) if inside && f.is_finite() => {
             let _ = write!(out, "{f:.6}");
+        }
+        Value::Float(f) if inside => {
+            let _ = write!(out, "\"{}\"", double_text(*f));
         }
         Value::Duration(d) if inside => {
             let _ = write!(out, "duration(\"{}\")", duration_text(*d));
@@ -227,42 +239,45 @@ fn text_of(out: &mut String, v: &Value, inside: bool) {
             out.push('[');
             for (i, item) in items.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "" });
-                stack::deep(|| text_of(out, item, true));
+                stack::deep(|| text_of(out, item, true))?;
             }
             out.push(']');
         }
         Value::Map(m) => {
             let entries: Vec<(Value, Value)> =
                 m.iter().map(|(k, v)| (Value::Str(k.clone()), v.clone())).collect();
-            entries_of(out, &entries);
+            entries_of(out, &entries)?;
         }
         Value::Object(o) => match &**o {
             Object::Type(name) => out.push_str(name),
-            Object::Keyed(entries) => entries_of(out, entries),
-            other => out.push_str(other.type_name()),
+            Object::Keyed(entries) => entries_of(out, entries)?,
+            other => return Err(format!("no formatting function for {}", other.type_name())),
         },
         other => out.push_str(&plain(other)),
     }
+    Ok(())
 }
 
 /// Entries in the order of their printed keys.
-fn entries_of(out: &mut String, entries: &[(Value, Value)]) {
-    let mut shown: Vec<(String, &Value)> = entries
-        .iter()
-        .map(|(k, v)| {
-            let mut key = String::new();
-            text_of(&mut key, k, true);
-            (key, v)
-        })
-        .collect();
+fn entries_of(out: &mut String, entries: &[(Value, Value)]) -> Result<(), String> {
+    let mut shown: Vec<(String, &Value)> = Vec::with_capacity(entries.len());
+    for (k, v) in entries {
+        if !matches!(k, Value::Str(_) | Value::Bool(_) | Value::Int(_) | Value::UInt(_)) {
+            return Err(format!("no formatting function for map key of type {}", k.cel_type()));
+        }
+        let mut key = String::new();
+        text_of(&mut key, k, true)?;
+        shown.push((key, v));
+    }
     shown.sort_by(|a, b| a.0.cmp(&b.0));
     out.push('{');
     for (i, (key, value)) in shown.iter().enumerate() {
         out.push_str(if i > 0 { ", " } else { "" });
         let _ = write!(out, "{key}:");
-        stack::deep(|| text_of(out, value, true));
+        stack::deep(|| text_of(out, value, true))?;
     }
     out.push('}');
+    Ok(())
 }
 
 fn special(f: f64) -> Option<&'static str> {
@@ -274,15 +289,29 @@ fn special(f: f64) -> Option<&'static str> {
     }
 }
 
-/// Fixed point with thousands parted. Of the precision the last eight bits count.
+/// The formatter reads no more digits once a number is larger than a million; what it then writes is its complaint.
+const MOST: usize = 10_000_009;
+const TOO_LARGE: &str = "%!(NOVERB)";
+
+/// Fixed point with thousands parted. There are at least as many places as the last eight bits of the precision say, and at
+/// most as many as its last sixteen do; where these are negative, as many as tell the number from its neighbours.
 fn grouped(f: f64, precision: usize) -> String {
+    if precision > MOST {
+        return TOO_LARGE.into();
+    }
     if let Some(text) = special(f) {
         return text.into();
     }
-    let text = format!("{:.*}", precision % 256, f.abs());
+    let (least, most) = (precision % 256, i16::from_le_bytes([precision as u8, (precision >> 8) as u8]));
+    let text = match usize::try_from(most) {
+        Ok(most) => format!("{:.*}", most, f.abs()),
+        Err(_) => float_plain(f.abs()),
+    };
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = format!("{:0<least$}", fraction.trim_end_matches('0'));
     let mut out = String::new();
-    if f.is_sign_negative() {
+    // Zero has no sign, numbers that only look like it keep theirs.
+    if f < 0.0 {
         out.push('-');
     }
     for (i, c) in whole.chars().enumerate() {
@@ -293,16 +322,22 @@ fn grouped(f: f64, precision: usize) -> String {
     }
     if !fraction.is_empty() {
         out.push('.');
-        out.push_str(fraction);
+        out.push_str(&fraction);
     }
     out
 }
 
-/// Six digits and a power of ten; the precision does not count (the reference's behaviour).
-fn scientific(f: f64) -> String {
-    if let Some(text) = special(f) {
-        return text.into();
+/// Six digits and a power of ten. The precision is the least width, of which the last sixteen bits count (the reference's
+/// behaviour).
+fn scientific(f: f64, width: usize) -> String {
+    if width > MOST {
+        return TOO_LARGE.into();
     }
+    let width = width % 65_536;
+    if let Some(text) = special(f) {
+        return format!("{text:>width$}");
+    }
+    let f = if f == 0.0 { 0.0 } else { f };
     let text = format!("{f:.6e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (sign, digits) = match exponent.strip_prefix('-') {
@@ -312,5 +347,6 @@ fn scientific(f: f64) -> String {
     let padded = format!("{digits:0>2}");
     let raised: String =
         padded.chars().filter_map(|c| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(c.to_digit(10)? as usize)).collect();
-    format!("{mantissa}×10{sign}{raised}")
+    let text = format!("{mantissa}×10{sign}{raised}");
+    format!("{text:>width$}")
 }

@@ -1,7 +1,7 @@
 //! Kubernetes' own types: URLs, quantities, versions.
 
 use super::{Call, Given, fault, given};
-use crate::functions::url::{Parts, escaped_path, split, unescaped_query};
+use crate::functions::url::{Parts, escaped_path, split, split_request, unescaped_query};
 use crate::value::quantity::Quantity;
 use crate::value::quote::quote;
 use crate::value::semver::Version;
@@ -13,7 +13,7 @@ pub fn url_problem(text: &str) -> Option<String> {
     if text.is_empty() {
         return bad("empty url");
     }
-    match split(text) {
+    match split_request(text) {
         Err(why) if why.starts_with("first path segment") => bad("invalid URI for request"),
         // Whether it is a path is asked before its escapes are read.
         Err(why)
@@ -31,20 +31,16 @@ pub fn url_problem(text: &str) -> Option<String> {
 
 pub fn url(call: &Call<'_>) -> Given {
     let text = call.text(0)?;
-    match url_problem(text) {
+    // It is read a second time, with a fragment.
+    let problem = || split(text).err().map(|why| format!("parse {}: {why}", quote(text)));
+    match url_problem(text).or_else(problem) {
         None => Some(Ok(Value::object(Object::Url(text.into())))),
         Some(why) => fault(format!("URL parse error during conversion from string: {why}")),
     }
 }
 
-/// There is no fragment to it: what follows a query belongs to the query, which may have any escapes.
 pub fn is_url(call: &Call<'_>) -> Given {
-    let text = call.text(0)?;
-    let asked = match text.split_once('#') {
-        Some((head, _)) if head.contains('?') => head,
-        _ => text,
-    };
-    given(!text.bytes().any(|b| b.is_ascii_control()) && url_problem(asked).is_none())
+    given(url_problem(call.text(0)?).is_none())
 }
 
 fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> Given {

@@ -5,7 +5,7 @@
 //! is declared in `cel::library`.
 
 mod authorizer;
-mod convert;
+pub mod convert;
 mod cost;
 pub mod data;
 pub mod evidence;

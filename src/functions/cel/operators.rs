@@ -93,7 +93,11 @@ pub fn subtract(call: &Call<'_>) -> Given {
         (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_sub(*b)),
         (Value::Float(a), Value::Float(b)) => given(a - b),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(*b)),
-        (Value::Timestamp(t), Value::Duration(d)) => moved(t, -i128::from(*d)),
+        // The duration is negated first.
+        (Value::Timestamp(t), Value::Duration(d)) => match d.checked_neg() {
+            Some(d) => moved(t, d.into()),
+            None => duration(None),
+        },
         (Value::Timestamp(a), Value::Timestamp(b)) => {
             duration(i64::try_from(a.unix_nanos() - b.unix_nanos()).ok())
         }

@@ -33,12 +33,16 @@ fn offset(zone: &str, t: &Time) -> Result<i32, String> {
         return Err("time: invalid location name".into());
     }
     let unknown = || format!("unknown time zone {zone}");
-    let found = jiff::tz::TimeZone::get(zone).map_err(|_| unknown())?;
-    if found.iana_name().is_some_and(|name| name != zone) {
+    let found = match zone {
+        "Local" => jiff::tz::TimeZone::system(),
+        zone => jiff::tz::TimeZone::get(zone).map_err(|_| unknown())?,
+    };
+    if zone != "Local" && found.iana_name().is_some_and(|name| name != zone) {
         return Err(unknown());
     }
     let seconds = i64::try_from(t.unix_nanos().div_euclid(1_000_000_000)).map_err(|_| unknown())?;
-    let at = jiff::Timestamp::from_second(seconds).map_err(|_| unknown())?;
+    // The last day of the year 9999 has the offset of the day before.
+    let at = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MAX);
     Ok(found.to_offset(at).seconds())
 }
 

@@ -172,8 +172,11 @@ impl Reads {
 /// # Errors
 /// It depends on more.
 #[cfg(test)]
-pub(crate) fn of_expression(expr: &crate::ir::Expr) -> Result<Tree, Unforeseen> {
-    let mut reader = seen::Reader::new(crate::lower::LATE);
+pub(crate) fn of_expression(
+    expr: &crate::ir::Expr,
+    late: &'static dyn crate::ir::late::Late,
+) -> Result<Tree, Unforeseen> {
+    let mut reader = seen::Reader::new(late);
     let root = vec![seen::One::At(seen::Part::Object, Vec::new())];
     let value = reader.expr(expr, &expr::Around { root, ..expr::Around::default() })?;
     reader.consume(&value)?;

@@ -249,7 +249,7 @@ fn bytes_of(tree: &Tree, v: &Value) -> u128 {
 /// Checks that an expression gives the same on data that differ in one part, one of so many, but agree in what
 /// it reads.
 fn agree(text: &str, expr: &Expr, root: &Value, cx: &Context, one_of: usize) -> Result<usize, TestCaseError> {
-    let Ok(tree) = of_expression(expr) else { return Ok(0) };
+    let Ok(tree) = of_expression(expr, crate::lower::LATE) else { return Ok(0) };
     let (before, known) = (metered(expr, root, cx, LIMIT), bytes_of(&tree, root));
     let mut others = Vec::new();
     changes(root, &mut others);
@@ -312,7 +312,7 @@ proptest! {
     ) {
         let expr = generate(&mut Tape(tape.iter()), 5, 0);
         let root = value(&mut Tape(data.iter()), 3);
-        let tree = of_expression(&expr);
+        let tree = of_expression(&expr, crate::lower::LATE);
         prop_assume!(tree.is_ok());
         let tree = tree.unwrap();
         let (before, known) = (outcome(&expr, &root), bytes_of(&tree, &root));
