@@ -10,10 +10,9 @@ use std::time::Instant;
 use crate::engine::admission::Chain;
 use crate::engine::{Profile, Request};
 use crate::functions::Context;
-use crate::ir::Policy;
-use crate::ir::admission::Admission;
 use crate::ir::facts::Stage;
-use crate::ir::rule::Body;
+use crate::ir::rule::RuleKind;
+use crate::ir::{Policy, Rule};
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
@@ -151,14 +150,11 @@ impl Gate {
     /// `lost` are places whose policies nobody could read; all requests are refused because of them.
     pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>, lost: &[String]) -> Gate {
         let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
-        let native = |mutating: bool| -> Vec<Arc<Admission>> {
+        let native = |mutating: bool| -> Vec<Arc<Rule>> {
             let usable = loaded.policies.iter().filter(|p| p.refused.is_none());
             let rules = usable.filter_map(|p| p.policy.as_ref()).flat_map(|p| p.rules.iter());
-            let bound = rules.filter_map(|rule| match &rule.body {
-                Body::Admission(bound) => Some(bound.policy.clone()),
-                _ => None,
-            });
-            bound.filter(|policy| policy.mutates() == mutating).collect()
+            let bound = rules.filter(|rule| rule.bound.is_some());
+            bound.filter(|rule| (rule.kind == RuleKind::Mutation) == mutating).cloned().collect()
         };
         let chain = |mutating: bool| {
             let bindings = loaded.bindings.iter().filter(|b| b.mutates == mutating).cloned();
@@ -395,7 +391,7 @@ impl Gate {
             Phase::Mutate => &self.changing,
         };
         let native = chain.policies().iter().filter(|_| route.asks_kubernetes());
-        let native = native.filter(|h| h.policy.failure_policy.is_fail()).map(|h| &*h.policy.name);
+        let native = native.filter(|h| h.failure_policy().is_fail()).map(|h| &**h.name());
         let denial = out_of_time(closed.chain(native));
         Decision::of(Answer { denial, ..Answer::default() })
     }

@@ -253,7 +253,7 @@ impl Cluster {
             |kind: &str| -> Vec<&Value> { objects.iter().filter(|o| o.text_at(&["kind"]) == kind).collect() };
         let chain = |kind: &str| {
             Chain::new(
-                of_kind(kind).into_iter().map(|o| Arc::new(lower::policy(o, lower::Place::Server))).collect(),
+                of_kind(kind).into_iter().map(|o| Arc::new(lower::rule(o, lower::Place::Server))).collect(),
                 of_kind(&format!("{kind}Binding")).into_iter().map(lower::binding).collect(),
             )
         };

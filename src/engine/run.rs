@@ -257,11 +257,11 @@ fn one(
     sorted: Option<&Sorted>,
 ) -> Option<RuleOutcome> {
     let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
+    if let Some(bound) = &rule.bound {
+        return super::admission::offline::verdict(bound, rule, request);
+    }
     if let Some(expressions) = rule.expressions.as_ref().filter(|e| e.view != View::Rule) {
         return super::expressions::run(policy, rule, expressions, request, around);
-    }
-    if let Body::Admission(bound) = &rule.body {
-        return super::admission::offline::verdict(bound, rule, request);
     }
     let root = root.unwrap_or_else(|| request.root.get());
     let mut data = Data::new(root, world(policy, rule, request, around, sorted));
@@ -291,12 +291,9 @@ fn one(
             Some(outcome(status, text.into()))
         }
         // These have phases of their own.
-        Body::Mutate(_)
-        | Body::Generate(_)
-        | Body::Delete
-        | Body::Answer(_)
-        | Body::ValidateImages(_)
-        | Body::Admission(_) => None,
+        Body::Mutate(_) | Body::Generate(_) | Body::Delete | Body::Answer(_) | Body::ValidateImages(_) => {
+            None
+        }
         Body::Validate { check, message } => {
             let object = request.shown();
             let subject = Subject {

@@ -8,63 +8,18 @@ use std::sync::Arc;
 use crate::value::{Str, Value};
 
 use super::constraints::Constraints;
-use super::expressions::{AuditAnnotation, ExpressionPatch, Source, Validation, Variable};
-use super::facts::FailurePolicy;
 use super::matcher::Selector;
 
-/// A policy.
-#[derive(Clone, Debug)]
-pub struct Admission {
-    /// Its name.
-    pub name: Str,
-    /// Requests that it concerns; `None` is a mistake in the policy.
-    pub when: Option<Constraints>,
-    /// Group, version and kind of its parameters.
-    pub params: Option<[Str; 3]>,
-    /// What follows from failures of the policy itself.
-    pub failure_policy: FailurePolicy,
-    /// All must be true, else the policy does not apply.
-    pub conditions: Box<[Source]>,
-    /// Composed variables.
-    pub variables: Box<[Variable]>,
-    /// What it validates or mutates.
-    pub body: AdmissionBody,
-}
-
-impl Admission {
-    /// Whether it changes objects.
-    pub fn mutates(&self) -> bool {
-        matches!(self.body, AdmissionBody::Mutate { .. })
-    }
-}
-
-/// What a policy validates or mutates.
-#[derive(Clone, Debug)]
-pub enum AdmissionBody {
-    /// It validates the request.
-    Validate {
-        /// In order.
-        validations: Box<[Validation]>,
-        /// Values for the audit log.
-        annotations: Box<[AuditAnnotation]>,
-    },
-    /// It changes the object.
-    Mutate {
-        /// In order.
-        patches: Box<[ExpressionPatch]>,
-        /// Whether it runs again after others have changed the object (`reinvocationPolicy: IfNeeded`).
-        reinvoked: bool,
-    },
-}
-
-/// A policy with what it runs with outside of a cluster.
+/// What binds a rule of Kubernetes' own policies.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// The policy.
-    pub policy: Arc<Admission>,
-    /// Its bindings; none at all lets it run by itself.
+    /// `matchConstraints`; `None` is a mistake in the policy. Outside of a cluster the rule's matcher differs from it.
+    pub constraints: Option<Constraints>,
+    /// Group, version and kind of its parameters.
+    pub param_kind: Option<[Str; 3]>,
+    /// Its bindings outside of a cluster; none at all lets it run by itself.
     pub bindings: Box<[PolicyBinding]>,
-    /// Objects that may be parameters.
+    /// Objects that may be parameters there.
     pub params: Arc<[Value]>,
 }
 

@@ -122,6 +122,8 @@ pub enum View {
     Payload,
     /// Each pod template below the object's `spec` in turn, as if it were a pod.
     PodTemplates,
+    /// The request, as an API server shows it to its own policies.
+    AdmissionRequest,
     /// A check request of a proxy.
     CheckRequest(Proxy),
 }

@@ -40,6 +40,8 @@ pub enum Change {
         patches: Box<[ExpressionPatch]>,
         /// Values that have no parts to merge are replaced as a whole.
         replaces_atomic: bool,
+        /// They run again after others have changed the object (`reinvocationPolicy: IfNeeded`).
+        reinvoked: bool,
     },
 }
 

@@ -3,7 +3,6 @@
 //! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule is looked at; words in messages mean
 //! nothing. A call whose receiver is computed may be one to anybody. Semantics: `docs/serve.md`, "Time".
 
-use super::admission::{Admission, AdmissionBody};
 use super::check::{Check, ForEach, Overlay, Overlays};
 use super::expressions::{Program, Source, Validation, Variable};
 use super::generate::{Described, Draft, Generation, Generator, TextPart};
@@ -60,12 +59,12 @@ impl Reach {
             e.annotations.iter().for_each(|a| self.program(&a.value.program));
             self.params |= e.params.is_some();
         }
+        self.params |= rule.bound.as_ref().is_some_and(|b| b.param_kind.is_some());
         match &rule.body {
             Body::Validate { check, message } => {
                 self.check(check);
                 self.template(&message.template);
             }
-            Body::Admission(bound) => self.admission(&bound.policy),
             Body::Mutate(mutation) => {
                 mutation.beside.iter().for_each(|t| self.template(t));
                 self.change(&mutation.change);
@@ -88,21 +87,6 @@ impl Reach {
             Body::VerifyImages(checks) => self.images(checks),
             // Its keys and the object itself are all that it looks at, with a dry run in a cluster.
             Body::Manifests(_) => self.cluster = true,
-        }
-    }
-
-    fn admission(&mut self, policy: &Admission) {
-        self.sources(&policy.conditions);
-        self.variables(&policy.variables);
-        self.params |= policy.params.is_some();
-        match &policy.body {
-            AdmissionBody::Validate { validations, annotations } => {
-                self.validations(validations);
-                annotations.iter().for_each(|a| self.program(&a.value.program));
-            }
-            AdmissionBody::Mutate { patches, .. } => {
-                patches.iter().for_each(|p| self.program(&p.source.program));
-            }
         }
     }
 

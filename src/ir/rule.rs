@@ -31,7 +31,9 @@ pub struct Rule {
     /// Conditions that must hold, else the rule is skipped.
     pub admit: Option<Conditions>,
     /// What its CEL expressions share, if it has some.
-    pub expressions: Option<Box<Expressions>>,
+    pub expressions: Option<Arc<Expressions>>,
+    /// What binds it, for rules of Kubernetes' own policies.
+    pub bound: Option<Arc<super::admission::Bound>>,
     /// Properties for reports.
     pub properties: Option<Properties>,
     /// What it does.
@@ -101,8 +103,6 @@ pub enum Body {
     VerifyImages(Box<super::images::ImageChecks>),
     /// Checks who signed the object's manifest.
     Manifests(Box<super::manifests::Manifests>),
-    /// An admission policy of Kubernetes with its bindings, outside of a cluster.
-    Admission(Box<super::admission::Bound>),
 }
 
 /// A message with variables.

@@ -34,6 +34,7 @@ pub fn rule(computed: &Computed) -> Rule {
         bindings,
         admit: conditions(doc.get("preconditions"), &names, origin.key("preconditions")),
         expressions,
+        bound: None,
         properties: doc
             .get("reportProperties")
             .filter(|v| v.as_map().is_some_and(|m| !m.is_empty()))
@@ -104,7 +105,7 @@ fn present(v: Option<&Value>) -> Option<&Value> {
 /// What a rule does, and what its CEL expressions share.
 struct Lowered {
     kind: RuleKind,
-    expressions: Option<Box<Expressions>>,
+    expressions: Option<Arc<Expressions>>,
     body: Body,
 }
 
@@ -142,7 +143,7 @@ fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Lo
             let message = Message { passed, ..no_message() };
             Lowered {
                 kind: RuleKind::Validation,
-                expressions: Some(Box::new(shared)),
+                expressions: Some(Arc::new(shared)),
                 body: Body::Validate { check: Check::Assert(validations), message },
             }
         }

@@ -14,10 +14,9 @@ use crate::cli::flags::Parsed;
 use crate::cluster::{self, Cluster};
 use crate::document::Document;
 use crate::engine::Profile;
-use crate::ir::Matcher;
 use crate::ir::constraints::ResourceRule;
 use crate::ir::matcher::Filter;
-use crate::ir::rule::Body;
+use crate::ir::{Matcher, Rule};
 use crate::kubernetes::Resource;
 use crate::load::Policies;
 use crate::value::Value;
@@ -166,11 +165,11 @@ fn concerns(policies: &Policies, resource: &Resource) -> bool {
     let lowered = policies.policies.iter().filter_map(|p| p.policy.as_ref());
     let mut rules =
         lowered.flat_map(|p| p.rules.iter().chain(p.by_kind.iter().flat_map(|(_, rules)| rules.iter())));
-    let bound = |body: &Body| match body {
-        Body::Admission(bound) => bound.policy.when.as_ref().is_some_and(|c| c.rules.iter().any(rule)),
-        _ => false,
+    let bound = |r: &Rule| {
+        let constraints = r.bound.as_ref().and_then(|b| b.constraints.as_ref());
+        constraints.is_some_and(|c| c.rules.iter().any(rule))
     };
-    rules.any(|r| matcher(&r.when) || bound(&r.body))
+    rules.any(|r| matcher(&r.when) || bound(r))
         || policies.cleanups.iter().any(|c| matcher(&c.when) || c.unless.as_ref().is_some_and(matcher))
 }
 

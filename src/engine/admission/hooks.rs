@@ -6,9 +6,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ir::admission::{Admission, PolicyBinding};
+use crate::ir::Rule;
+use crate::ir::admission::{Bound, PolicyBinding};
+use crate::ir::check::Check;
 use crate::ir::constraints::Constraints;
+use crate::ir::expressions::{ExpressionPatch, Expressions, Validation};
 use crate::ir::facts::FailurePolicy;
+use crate::ir::mutate::Change;
+use crate::ir::rule::Body;
 use crate::matching::constraints::{Accepted, accepts};
 use crate::value::{Map, Str, Value};
 
@@ -18,10 +23,62 @@ use super::{Review, World};
 /// A policy with its bindings.
 #[derive(Clone, Debug)]
 pub struct BoundPolicy {
-    /// The policy.
-    pub policy: Arc<Admission>,
+    rule: Arc<Rule>,
+    /// What its expressions share.
+    pub expressions: Arc<Expressions>,
+    bound: Arc<Bound>,
     /// Its bindings by name.
     pub bindings: Vec<PolicyBinding>,
+}
+
+impl BoundPolicy {
+    /// The name of the policy.
+    pub fn name(&self) -> &Str {
+        &self.rule.name
+    }
+
+    /// What follows when it cannot be evaluated.
+    pub fn failure_policy(&self) -> &FailurePolicy {
+        &self.expressions.failure_policy
+    }
+
+    /// What it validates.
+    pub fn validations(&self) -> &[Validation] {
+        validations(&self.rule)
+    }
+
+    /// How it changes the object.
+    pub fn patches(&self) -> &[ExpressionPatch] {
+        patches(&self.rule)
+    }
+
+    /// Whether it runs again after others have changed the object.
+    pub fn is_reinvoked(&self) -> bool {
+        let Body::Mutate(mutation) = &self.rule.body else { return false };
+        matches!(mutation.change, Change::Expressions { reinvoked: true, .. })
+    }
+
+    /// Group, version and kind of its parameters.
+    pub fn param_kind(&self) -> Option<&[Str; 3]> {
+        self.bound.param_kind.as_ref()
+    }
+}
+
+/// What a rule validates.
+pub(super) fn validations(rule: &Rule) -> &[Validation] {
+    match &rule.body {
+        Body::Validate { check: Check::Assert(validations), .. } => validations,
+        _ => &[],
+    }
+}
+
+/// How a rule changes the object.
+pub(super) fn patches(rule: &Rule) -> &[ExpressionPatch] {
+    let Body::Mutate(mutation) = &rule.body else { return &[] };
+    match &mutation.change {
+        Change::Expressions { patches, .. } => patches,
+        _ => &[],
+    }
 }
 
 /// Policies by name, found by the resource of a request.
@@ -37,23 +94,24 @@ pub struct Chain {
 
 impl Chain {
     /// Puts policies and bindings together. A policy without binding does nothing.
-    pub fn new(policies: Vec<Arc<Admission>>, bindings: Vec<PolicyBinding>) -> Chain {
+    pub fn new(rules: Vec<Arc<Rule>>, bindings: Vec<PolicyBinding>) -> Chain {
         let mut by_policy: HashMap<Str, Vec<PolicyBinding>> = HashMap::new();
         for binding in bindings {
             by_policy.entry(binding.policy.clone()).or_default().push(binding);
         }
-        let mut bound: Vec<BoundPolicy> = policies
+        let mut all: Vec<BoundPolicy> = rules
             .into_iter()
-            .filter_map(|policy| {
-                let mut bindings = by_policy.get(&policy.name)?.clone();
+            .filter_map(|rule| {
+                let (expressions, bound) = (rule.expressions.clone()?, rule.bound.clone()?);
+                let mut bindings = by_policy.get(&rule.name)?.clone();
                 bindings.sort_by(|a, b| a.name.cmp(&b.name));
-                Some(BoundPolicy { policy, bindings })
+                Some(BoundPolicy { rule, expressions, bound, bindings })
             })
             .collect();
-        bound.sort_by(|a, b| a.policy.name.cmp(&b.policy.name));
-        let mut chain = Chain { policies: bound, ..Chain::default() };
-        for (at, bound) in chain.policies.iter().enumerate() {
-            match bound.policy.when.as_ref().and_then(resources) {
+        all.sort_by(|a, b| a.name().cmp(b.name()));
+        let mut chain = Chain { policies: all, ..Chain::default() };
+        for (at, policy) in chain.policies.iter().enumerate() {
+            match policy.bound.constraints.as_ref().and_then(resources) {
                 None => chain.others.push(at),
                 Some(resources) => {
                     for resource in resources {
@@ -127,9 +185,8 @@ pub struct Run<'c> {
 }
 
 /// The steps of a policy on a request, none when it is not concerned.
-pub fn steps<'c>(bound: &'c BoundPolicy, review: &Review, world: &World) -> Vec<Step<'c>> {
-    let policy = &bound.policy;
-    let broken = |binding: Option<&'c PolicyBinding>, text: String| match &policy.failure_policy {
+pub fn steps<'c>(policy: &'c BoundPolicy, review: &Review, world: &World) -> Vec<Step<'c>> {
+    let broken = |binding: Option<&'c PolicyBinding>, text: String| match policy.failure_policy() {
         FailurePolicy::Ignore => None,
         FailurePolicy::Fail => {
             let what = if binding.is_some() { "binding" } else { "policy" };
@@ -139,7 +196,7 @@ pub fn steps<'c>(bound: &'c BoundPolicy, review: &Review, world: &World) -> Vec<
             Some(Step::Broken { binding, text: format!("unrecognized failure policy: '{word}'") })
         }
     };
-    let found = match &policy.when {
+    let found = match &policy.bound.constraints {
         None => Err("policy contained no match constraints, a required field".to_string()),
         Some(when) => matched(when, review, world),
     };
@@ -148,7 +205,7 @@ pub fn steps<'c>(bound: &'c BoundPolicy, review: &Review, world: &World) -> Vec<
         Ok(None) => return Vec::new(),
         Err(text) => return broken(None, text).into_iter().collect(),
     };
-    if let Some([group, version, kind]) = &policy.params
+    if let Some([group, version, kind]) = policy.param_kind()
         && world.kinds().kind(group, version, kind).is_none()
     {
         let text =
@@ -156,7 +213,7 @@ pub fn steps<'c>(bound: &'c BoundPolicy, review: &Review, world: &World) -> Vec<
         return broken(None, text).into_iter().collect();
     }
     let mut steps = Vec::new();
-    for binding in &bound.bindings {
+    for binding in &policy.bindings {
         match binding.when.as_ref().map(|when| matched(when, review, world)) {
             Some(Ok(None)) => continue,
             Some(Err(text)) => {

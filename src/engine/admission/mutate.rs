@@ -4,7 +4,7 @@
 //! Policies that ask for it run a second time when others have changed the object after them.
 
 use crate::functions::Context;
-use crate::ir::admission::{Admission, AdmissionBody, PolicyBinding};
+use crate::ir::admission::PolicyBinding;
 use crate::ir::expressions::{API_SERVER, ExpressionPatch, PatchType};
 use crate::ir::facts::FailurePolicy;
 use crate::kubernetes::decode::{problems, unknown_text};
@@ -108,7 +108,7 @@ impl<'w> Passes<'w> {
         let review = review.with_object(self.object.clone());
         let candidates = chain.candidates(&review.attributes.resource);
         let all: Vec<(&BoundPolicy, Vec<Step<'_>>)> =
-            candidates.map(|bound| (bound, steps(bound, &review, self.world))).collect();
+            candidates.map(|policy| (policy, steps(policy, &review, self.world))).collect();
         let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
             true => seen_namespace(&review, self.world).map_err(Box::new)?,
             false => Value::Null,
@@ -116,8 +116,7 @@ impl<'w> Passes<'w> {
         let marked = std::mem::take(&mut self.marked);
         let mut failed: Option<Failed> = None;
         let mut dirty = false;
-        for (bound, steps) in &all {
-            let policy = &bound.policy;
+        for (policy, steps) in &all {
             for step in steps {
                 let run = match step {
                     Step::Broken { binding, text } => {
@@ -137,7 +136,7 @@ impl<'w> Passes<'w> {
                 for trouble in troubles {
                     match trouble {
                         Trouble::Request(denial) => return Err(denial),
-                        Trouble::Policy(_) if policy.failure_policy == FailurePolicy::Ignore => {}
+                        Trouble::Policy(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
                         Trouble::Policy(text) => {
                             note(&mut failed, told(policy, Some(run.binding), &text), "Invalid");
                         }
@@ -147,9 +146,7 @@ impl<'w> Passes<'w> {
                     self.changed = true;
                     self.mark();
                 }
-                if matches!(policy.body, AdmissionBody::Mutate { reinvoked: true, .. })
-                    && !self.ran.contains(&key)
-                {
+                if policy.is_reinvoked() && !self.ran.contains(&key) {
                     self.ran.push(key);
                 }
             }
@@ -175,7 +172,7 @@ impl<'w> Passes<'w> {
     /// As [`Passes::evaluate`]; a policy that exceeds a bound fails, and changes nothing.
     fn bounded(
         &mut self,
-        policy: &Admission,
+        policy: &BoundPolicy,
         run: &Run<'_>,
         review: &Review,
         namespace: &Value,
@@ -193,12 +190,11 @@ impl<'w> Passes<'w> {
     /// Runs the changes of a policy. Whether one succeeded, and what went wrong.
     fn evaluate(
         &mut self,
-        policy: &Admission,
+        policy: &BoundPolicy,
         run: &Run<'_>,
         review: &Review,
         namespace: &Value,
     ) -> (bool, Vec<Trouble>) {
-        let AdmissionBody::Mutate { patches, .. } = &policy.body else { return (false, Vec::new()) };
         let seen = |object: &Value, namespace: Value| Seen {
             object: converted(object, &run.accepted.kind),
             old_object: converted(&review.part("oldObject"), &run.accepted.kind),
@@ -206,11 +202,12 @@ impl<'w> Passes<'w> {
             namespace,
             authorizer: true,
         };
-        if !policy.conditions.is_empty() {
+        if !policy.expressions.conditions.is_empty() {
             let request = admission::request(&conditions_request(&run.accepted, review));
             let root = admission::root(&request, seen(&self.object, Value::Null), &review.request);
-            let scope = Scope::new(&root, &policy.variables, &self.cx, &API_SERVER).with_budget(CONDITIONS);
-            match scope.admits(&policy.conditions) {
+            let scope = Scope::new(&root, &policy.expressions.variables, &self.cx, &API_SERVER)
+                .with_budget(CONDITIONS);
+            match scope.admits(&policy.expressions.conditions) {
                 Ok(true) => {}
                 Ok(false) => return (false, Vec::new()),
                 Err(text) => return (false, vec![Trouble::Policy(text)]),
@@ -223,7 +220,7 @@ impl<'w> Passes<'w> {
         let built_in = |kind: &[Str; 3]| self.world.types().of_kind(kind).is_some_and(|d| !d.custom);
         let foreign = run.accepted.kind != *own && built_in(own);
         let (mut changed, mut troubles) = (false, Vec::new());
-        for patch in patches {
+        for patch in policy.patches() {
             let request = admission::request(&seen_request(&run.accepted, review));
             let root = admission::root(&request, seen(&self.object, namespace.clone()), &review.request);
             let current = converted(&self.object, &run.accepted.kind);
@@ -248,13 +245,14 @@ impl<'w> Passes<'w> {
     /// The object after one change; `None` when it is left alone.
     fn changed(
         &self,
-        policy: &Admission,
+        policy: &BoundPolicy,
         patch: &ExpressionPatch,
         root: &Value,
         object: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, Trouble> {
-        let scope = Scope::new(root, &policy.variables, &self.cx, &API_SERVER).with_budget(BUDGET);
+        let scope =
+            Scope::new(root, &policy.expressions.variables, &self.cx, &API_SERVER).with_budget(BUDGET);
         let value = scope.value(&patch.source.program).map_err(|failure| {
             Trouble::Policy(match failure {
                 Failure::OutOfBudget => OUT_OF_BUDGET.into(),
@@ -316,15 +314,15 @@ impl<'w> Passes<'w> {
     }
 }
 
-fn run_key(policy: &Admission, run: &Run<'_>) -> RunKey {
+fn run_key(policy: &BoundPolicy, run: &Run<'_>) -> RunKey {
     let param = |key: &str| Str::from(run.param.as_ref().map_or("", |p| p.text_at(&["metadata", key])));
-    [policy.name.clone(), run.binding.name.clone(), param("name"), param("namespace")]
+    [policy.name().clone(), run.binding.name.clone(), param("name"), param("namespace")]
 }
 
-fn told(policy: &Admission, binding: Option<&PolicyBinding>, text: &str) -> String {
+fn told(policy: &BoundPolicy, binding: Option<&PolicyBinding>, text: &str) -> String {
     match binding {
-        Some(b) => format!("policy '{}' with binding '{}' denied request: {text}", policy.name, b.name),
-        None => format!("policy \"{}\" denied request: {text}", policy.name),
+        Some(b) => format!("policy '{}' with binding '{}' denied request: {text}", policy.name(), b.name),
+        None => format!("policy \"{}\" denied request: {text}", policy.name()),
     }
 }
 

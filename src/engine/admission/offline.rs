@@ -8,8 +8,8 @@ use crate::engine::view::offline::root;
 use crate::engine::view::rule::namespace;
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::Rule;
-use crate::ir::admission::{Admission, AdmissionBody, Bound, PolicyBinding};
-use crate::ir::expressions::{API_SERVER, ExpressionPatch, PatchType};
+use crate::ir::admission::{Bound, PolicyBinding};
+use crate::ir::expressions::{API_SERVER, ExpressionPatch, Expressions, PatchType};
 use crate::ir::facts::FailurePolicy;
 use crate::matching::constraints::accepts_target;
 use crate::matching::filter::selects;
@@ -17,6 +17,7 @@ use crate::patch::structured::merge_freely;
 use crate::value::{Map, Value};
 
 use super::change::apply_literals;
+use super::hooks::{patches, validations};
 use super::literal::{check_names, part};
 use super::validate::{BUDGET, CONDITIONS, Decision, decided};
 use crate::engine::expressions::scope::OUT_OF_BUDGET;
@@ -71,22 +72,21 @@ fn outcome(
 /// The result of a policy that asks; the last binding that accepts the request decides.
 pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     let binding = accepting(bound, request).pop()?;
-    let policy = &bound.policy;
-    let AdmissionBody::Validate { validations, .. } = &policy.body else { return None };
+    let expressions = rule.expressions.as_ref()?;
     let told = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
-    let params = policy.params.as_ref().map(|_| param(bound, binding));
+    let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     let seen = |namespace: Value| root(request, &request.object, params.clone(), namespace);
     let conditions = seen(Value::Null);
-    match scope(policy, &conditions, request, CONDITIONS).admits(&policy.conditions) {
+    match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
         Ok(true) => {}
         Ok(false) => return told(Status::Skip, API_SERVER.unmet),
-        Err(_) if policy.failure_policy == FailurePolicy::Ignore => {
+        Err(_) if expressions.failure_policy == FailurePolicy::Ignore => {
             return told(Status::Skip, API_SERVER.unmet);
         }
         Err(text) => return told(Status::Error, &text),
     }
     let root = seen(namespace(request));
-    let Some(decisions) = decided(policy, validations, &root, &root, &request.functions) else {
+    let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
         return told(Status::Error, OUT_OF_BUDGET);
     };
     for decision in decisions {
@@ -102,11 +102,11 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutc
 /// The result of a policy that changes the object, and the object; each binding sees what the one before
 /// it has made. A change that fails gives no result.
 pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutcome>, Option<Value>) {
-    let AdmissionBody::Mutate { patches, .. } = &bound.policy.body else { return (None, None) };
+    let Some(expressions) = &rule.expressions else { return (None, None) };
     let (mut last, mut object) = (None, request.object.clone());
     for binding in accepting(bound, request) {
         let told = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
-        match changed(bound, patches, binding, request, &object) {
+        match changed(bound, expressions, patches(rule), binding, request, &object) {
             Ok(Some(new)) => {
                 object = new;
                 last = told(Status::Pass, "mutation is successfully applied");
@@ -120,8 +120,8 @@ pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutc
     (last, new)
 }
 
-fn scope<'s>(policy: &'s Admission, root: &'s Value, request: &'s Request, budget: u64) -> Scope<'s> {
-    Scope::new(root, &policy.variables, &request.functions, &API_SERVER).with_budget(budget)
+fn scope<'s>(expressions: &'s Expressions, root: &'s Value, request: &'s Request, budget: u64) -> Scope<'s> {
+    Scope::new(root, &expressions.variables, &request.functions, &API_SERVER).with_budget(budget)
 }
 
 enum Failed {
@@ -131,27 +131,27 @@ enum Failed {
 
 fn changed(
     bound: &Bound,
+    expressions: &Expressions,
     patches: &[ExpressionPatch],
     binding: Option<&PolicyBinding>,
     request: &Request,
     object: &Value,
 ) -> Result<Option<Value>, Failed> {
-    let policy = &bound.policy;
-    let params = policy.params.as_ref().map(|_| Value::Null);
+    let params = bound.param_kind.as_ref().map(|_| Value::Null);
     let conditions = root(request, object, params, Value::Null);
-    match scope(policy, &conditions, request, CONDITIONS).admits(&policy.conditions) {
+    match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
         Ok(true) => {}
         Ok(false) => return Ok(None),
-        Err(_) if policy.failure_policy == FailurePolicy::Ignore => return Ok(None),
+        Err(_) if expressions.failure_policy == FailurePolicy::Ignore => return Ok(None),
         Err(text) => return Err(Failed::Condition(text)),
     }
-    let params = policy.params.as_ref().map(|_| param(bound, binding));
+    let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     let namespace = if request.target.namespace.is_empty() { Value::Null } else { namespace(request) };
     let mut object = object.clone();
     // A patch of no known type changes nothing.
     for patch in patches.iter().filter(|p| p.patch_type != PatchType::Unknown) {
         let root = root(request, &object, params.clone(), namespace.clone());
-        let scope = scope(policy, &root, request, BUDGET);
+        let scope = scope(expressions, &root, request, BUDGET);
         let value = scope.value(&patch.source.program).map_err(|_| Failed::Change)?;
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {

@@ -1,23 +1,23 @@
 //! Parameters: which objects a policy is evaluated with.
 
-use crate::ir::admission::{Admission, ParamRef, PolicyBinding};
+use crate::ir::admission::{ParamRef, PolicyBinding};
 use crate::matching::filter::selects;
 use crate::value::{Map, Value};
 
 use super::convert::with_kind;
-use super::{Review, World};
+use super::{BoundPolicy, Review, World};
 
 /// The parameters of an evaluation each; none at all means none takes place.
 ///
 /// # Errors
 /// What is wrong with the binding.
 pub fn params(
-    policy: &Admission,
+    policy: &BoundPolicy,
     binding: &PolicyBinding,
     review: &Review,
     world: &World,
 ) -> Result<Vec<Option<Value>>, String> {
-    let Some(kind) = &policy.params else { return Ok(vec![None]) };
+    let Some(kind) = policy.param_kind() else { return Ok(vec![None]) };
     let Some(wanted) = &binding.params else { return Ok(vec![Some(Value::Null)]) };
     let [group, version, name] = kind;
     let known = world.kinds().kind(group, version, name);

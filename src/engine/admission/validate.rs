@@ -2,15 +2,16 @@
 
 use crate::engine::request::namespace_of_labels;
 use crate::functions::Context;
-use crate::ir::admission::{Admission, AdmissionBody, PolicyBinding};
-use crate::ir::expressions::{API_SERVER, AuditAnnotation, Source, Validation};
+use crate::ir::admission::PolicyBinding;
+use crate::ir::expressions::Expressions;
+use crate::ir::expressions::{API_SERVER, Source, Validation};
 use crate::ir::facts::FailurePolicy;
 use crate::matching::constraints::Accepted;
 use crate::value::print::write_json_string;
 use crate::value::{Map, Str, Value, budget};
 
 use super::convert::converted;
-use super::hooks::{Chain, Run, Step, steps};
+use super::hooks::{BoundPolicy, Chain, Run, Step, steps};
 use super::{Answer, Denial, Review, World};
 use crate::engine::expressions::Scope;
 use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET, fallen_back};
@@ -32,10 +33,9 @@ pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
         return Answer::default();
     }
     let cx = world.functions(review);
-    for bound in chain.candidates(&review.attributes.resource) {
+    for policy in chain.candidates(&review.attributes.resource) {
         let mut told: Vec<(Str, Vec<String>)> = Vec::new();
-        for step in steps(bound, review, world) {
-            let policy = &bound.policy;
+        for step in steps(policy, review, world) {
             match step {
                 Step::Broken { binding, text } => state.deny(policy, binding, &text, ""),
                 Step::Run(run) => match bounded(policy, &run, review, world, &cx) {
@@ -53,7 +53,7 @@ pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
             }
         }
         for (key, values) in told {
-            state.annotate(&format!("{}/{key}", bound.policy.name), values.join(", "));
+            state.annotate(&format!("{}/{key}", policy.name()), values.join(", "));
         }
     }
     state.answer()
@@ -98,12 +98,12 @@ struct State<'r> {
 }
 
 impl State<'_> {
-    fn deny(&mut self, policy: &Admission, binding: Option<&PolicyBinding>, text: &str, reason: &str) {
+    fn deny(&mut self, policy: &BoundPolicy, binding: Option<&PolicyBinding>, text: &str, reason: &str) {
         if self.first.is_some() {
             return;
         }
         let with = binding.map(|b| format!(" with binding '{}'", b.name)).unwrap_or_default();
-        let cause = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {text}", policy.name);
+        let cause = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {text}", policy.name());
         let (code, reason) = match reason {
             "Forbidden" => (403, "Forbidden"),
             "Unauthorized" => (401, "Unauthorized"),
@@ -122,11 +122,11 @@ impl State<'_> {
         });
     }
 
-    fn decide(&mut self, policy: &Admission, binding: &PolicyBinding, decisions: &[Decision]) {
+    fn decide(&mut self, policy: &BoundPolicy, binding: &PolicyBinding, decisions: &[Decision]) {
         for (i, decision) in decisions.iter().enumerate() {
             let (text, reason) = match decision {
                 Decision::Admit => continue,
-                Decision::Fail(_) if policy.failure_policy == FailurePolicy::Ignore => continue,
+                Decision::Fail(_) if *policy.failure_policy() == FailurePolicy::Ignore => continue,
                 Decision::Fail(text) => (text, ""),
                 Decision::Deny(text, reason) => (text, &**reason),
             };
@@ -135,7 +135,8 @@ impl State<'_> {
                     "Deny" => self.deny(policy, Some(binding), text, reason),
                     "Warn" => self.warnings.push(format!(
                         "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}",
-                        policy.name, binding.name
+                        policy.name(),
+                        binding.name
                     )),
                     "Audit" => self.annotate(FAILURE_KEY, failure(policy, binding, text, i)),
                     _ => {}
@@ -157,7 +158,7 @@ impl State<'_> {
 }
 
 /// A failure as the audit log shows it.
-fn failure(policy: &Admission, binding: &PolicyBinding, text: &str, index: usize) -> String {
+fn failure(policy: &BoundPolicy, binding: &PolicyBinding, text: &str, index: usize) -> String {
     let text_json = |text: &str| {
         let mut out = String::new();
         write_json_string(&mut out, text);
@@ -167,7 +168,7 @@ fn failure(policy: &Admission, binding: &PolicyBinding, text: &str, index: usize
     format!(
         "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":[{}]}}]",
         text_json(text),
-        text_json(&policy.name),
+        text_json(policy.name()),
         text_json(&binding.name),
         actions.join(",")
     )
@@ -244,7 +245,7 @@ pub fn seen_namespace(review: &Review, world: &World) -> Result<Value, Denial> {
 
 /// Evaluates a policy; one that exceeds a bound fails, unless it denies all the same.
 fn bounded(
-    policy: &Admission,
+    policy: &BoundPolicy,
     run: &Run<'_>,
     review: &Review,
     world: &World,
@@ -262,15 +263,12 @@ fn bounded(
 }
 
 fn evaluate(
-    policy: &Admission,
+    policy: &BoundPolicy,
     run: &Run<'_>,
     review: &Review,
     world: &World,
     cx: &Context,
 ) -> Result<Outcome, Denial> {
-    let AdmissionBody::Validate { validations, annotations } = &policy.body else {
-        return Ok(Outcome::of(Vec::new()));
-    };
     let namespace = seen_namespace(review, world)?;
     let seen = Seen {
         object: converted(review.object(), &run.accepted.kind),
@@ -279,11 +277,11 @@ fn evaluate(
         namespace: Value::Null,
         authorizer: true,
     };
-    if !policy.conditions.is_empty() {
+    if !policy.expressions.conditions.is_empty() {
         let request = admission::request(&conditions_request(&run.accepted, review));
         let root = admission::root(&request, seen.clone(), &review.request);
-        let scope = Scope::new(&root, &policy.variables, cx, &API_SERVER).with_budget(CONDITIONS);
-        match scope.admits(&policy.conditions) {
+        let scope = Scope::new(&root, &policy.expressions.variables, cx, &API_SERVER).with_budget(CONDITIONS);
+        match scope.admits(&policy.expressions.conditions) {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::of(Vec::new())),
             Err(text) => return Ok(Outcome::of(vec![Decision::Fail(text)])),
@@ -293,20 +291,20 @@ fn evaluate(
     let seen = Seen { namespace, ..seen };
     let root = admission::root(&request, seen.clone(), &review.request);
     let silent = admission::root(&request, Seen { authorizer: false, ..seen }, &review.request);
-    let decisions = decided(policy, validations, &root, &silent, cx)
+    let decisions = decided(&policy.expressions, policy.validations(), &root, &silent, cx)
         .unwrap_or_else(|| vec![Decision::Fail(OUT_OF_BUDGET.into())]);
-    Ok(annotated(policy, annotations, &silent, cx, decisions))
+    Ok(annotated(policy, &silent, cx, decisions))
 }
 
 /// Evaluates all validations, then their messages; `None` when the budget is exhausted.
 pub(super) fn decided(
-    policy: &Admission,
+    expressions: &Expressions,
     validations: &[Validation],
     root: &Value,
     silent: &Value,
     cx: &Context,
 ) -> Option<Vec<Decision>> {
-    let scope = Scope::new(root, &policy.variables, cx, &API_SERVER).with_budget(BUDGET);
+    let scope = Scope::new(root, &expressions.variables, cx, &API_SERVER).with_budget(BUDGET);
     let mut results = Vec::with_capacity(validations.len());
     for validation in validations {
         match scope.value(&validation.check.program) {
@@ -314,7 +312,7 @@ pub(super) fn decided(
             result => results.push(result),
         }
     }
-    let of_messages = Scope::new(silent, &policy.variables, cx, &API_SERVER).with_budget(scope.left());
+    let of_messages = Scope::new(silent, &expressions.variables, cx, &API_SERVER).with_budget(scope.left());
     let mut messages = Vec::with_capacity(validations.len());
     let mut exhausted = false;
     for validation in validations {
@@ -342,16 +340,10 @@ pub(super) fn decided(
     Some(validations.iter().zip(results).zip(messages).map(decision).collect())
 }
 
-fn annotated(
-    policy: &Admission,
-    annotations: &[AuditAnnotation],
-    root: &Value,
-    cx: &Context,
-    decisions: Vec<Decision>,
-) -> Outcome {
+fn annotated(policy: &BoundPolicy, root: &Value, cx: &Context, decisions: Vec<Decision>) -> Outcome {
     let mut outcome = Outcome::of(decisions);
-    let scope = Scope::new(root, &policy.variables, cx, &API_SERVER).with_budget(BUDGET);
-    for annotation in annotations {
+    let scope = Scope::new(root, &policy.expressions.variables, cx, &API_SERVER).with_budget(BUDGET);
+    for annotation in &policy.expressions.annotations {
         match scope.value(&annotation.value.program) {
             Err(Failure::OutOfBudget) => return Outcome::of(vec![Decision::Fail(OUT_OF_BUDGET.into())]),
             Ok(Value::Str(text)) => {
@@ -361,7 +353,7 @@ fn annotated(
                 }
             }
             Ok(_) => {}
-            Err(_) if policy.failure_policy == FailurePolicy::Ignore => {}
+            Err(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
             Err(failure) => outcome.broken_annotations.push(scope.text(&annotation.value, &failure)),
         }
     }

@@ -62,7 +62,8 @@ pub fn run(
         View::PodTemplates => of_templates(rule, request, &each),
         View::Payload => each(&view::request::payload(request)),
         View::Request => each(request.review_root.get_or_init(|| view::request::root(request, Absent::Null))),
-        View::Rule | View::CheckRequest(_) => None,
+        // These have runners of their own.
+        View::Rule | View::AdmissionRequest | View::CheckRequest(_) => None,
     }
 }
 

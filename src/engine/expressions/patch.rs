@@ -38,7 +38,7 @@ pub fn run(
     };
     let types = around.sources.types().unwrap_or_else(|| Types::built_in());
     let failed = |text: String| (broken(rule, expressions, &text), None);
-    let Change::Expressions { patches, replaces_atomic } = &mutation.change else {
+    let Change::Expressions { patches, replaces_atomic, .. } = &mutation.change else {
         return failed("the rule has no expressions".into());
     };
     let atomics = if *replaces_atomic { Atomic::Replaced } else { Atomic::Refused };

@@ -103,10 +103,9 @@ enum Left {
 
 /// What a rule leaves that fails as a whole.
 fn left_by_failure(rule: &Rule) -> Left {
-    match rule.body {
-        Body::Admission(_) => Left::Same,
-        _ if rule.expressions.is_some() => Left::Same,
-        _ => Left::Lost,
+    match rule.expressions {
+        Some(_) => Left::Same,
+        None => Left::Lost,
     }
 }
 
@@ -116,16 +115,16 @@ struct Ran {
 }
 
 fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Surroundings<'_>) -> Ran {
+    if let Some(bound) = &rule.bound {
+        let (result, object) = super::admission::offline::change(bound, rule, request);
+        let left = object.map_or(Left::Same, Left::Changed);
+        return Ran { results: result.into_iter().collect(), left };
+    }
     if let (Some(expressions), Body::Mutate(mutation)) = (&rule.expressions, &rule.body) {
         let (result, left) = expressions::patch::run(policy, rule, expressions, mutation, request, around);
         return Ran { results: vec![result], left: left.map_or(Left::Same, Left::Changed) };
     }
     let unchanged = |result: RuleOutcome| Ran { results: vec![result], left: Left::Same };
-    if let Body::Admission(bound) = &rule.body {
-        let (result, object) = super::admission::offline::change(bound, rule, request);
-        let left = object.map_or(Left::Same, Left::Changed);
-        return Ran { results: result.into_iter().collect(), left };
-    }
     let mut data = Data::new(root, world(policy, rule, request, around, None));
     let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
         Ok(entered) => entered,

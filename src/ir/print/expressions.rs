@@ -3,8 +3,7 @@
 use super::expr::expression;
 use super::{Node, literal, quoted};
 use crate::ir::expressions::{
-    AuditAnnotation, ExpressionPatch, Expressions, PatchType, Program, Proxy, Source, Validation, Variable,
-    View,
+    AuditAnnotation, ExpressionPatch, Expressions, PatchType, Program, Proxy, Validation, Variable, View,
 };
 use crate::ir::generate::{Draft, Generator, TextPart};
 use crate::ir::image_validation::{ImageValidation, Reference};
@@ -17,21 +16,13 @@ pub fn program(p: &Program) -> Node {
     }
 }
 
-/// Conditions and variables.
-pub fn shared(conditions: &[Source], variables: &[Variable]) -> Vec<Node> {
-    let conditions = conditions.iter().map(|s| program(&s.program).labelled("condition"));
-    let variables = variables
-        .iter()
-        .map(|v| Node::new(format!("variable {}", quoted(&v.name))).with([program(&v.program)]));
-    conditions.chain(variables).collect()
-}
-
 /// What the expressions of a rule share.
 pub fn expressions(e: &Expressions) -> Node {
     let view = match e.view {
         View::Rule => "of the rule",
         View::Request => "of the request",
         View::Payload => "of the payload",
+        View::AdmissionRequest => "of the admission request",
         View::PodTemplates => "of each pod template",
         View::CheckRequest(Proxy::Http) => "of the HTTP request",
         View::CheckRequest(Proxy::Envoy) => "of the Envoy request",
@@ -44,7 +35,10 @@ pub fn expressions(e: &Expressions) -> Node {
         let which = if params.selector.is_some() { "by labels".into() } else { quoted(&params.name) };
         node.below.push(Node::new(format!("params: {} {} {which}", params.api_version, params.kind)));
     }
-    node.below.extend(shared(&e.conditions, &e.variables));
+    node.below.extend(e.conditions.iter().map(|s| program(&s.program).labelled("condition")));
+    let variable =
+        |v: &Variable| Node::new(format!("variable {}", quoted(&v.name))).with([program(&v.program)]);
+    node.below.extend(e.variables.iter().map(variable));
     node.below.extend(e.annotations.iter().map(annotation));
     node
 }
@@ -63,7 +57,7 @@ pub fn validation(v: &Validation) -> Node {
 }
 
 /// An audit annotation.
-pub fn annotation(a: &AuditAnnotation) -> Node {
+fn annotation(a: &AuditAnnotation) -> Node {
     program(&a.value.program).labelled(&format!("annotation {}", quoted(&a.key)))
 }
 

@@ -38,8 +38,10 @@ fn change(c: &Change) -> Printed {
     match c {
         Change::Patch(p, origin) => patch(p, origin).at(parse(&origin.path)),
         Change::ForEach(loops) => Printed::new("for each").with(loops.iter().map(patch_loop)),
-        Change::Expressions { patches, replaces_atomic } => {
-            let how = if *replaces_atomic { "patches, atomic values replaced" } else { "patches" };
+        Change::Expressions { patches, replaces_atomic, reinvoked } => {
+            let atomic = if *replaces_atomic { ", atomic values replaced" } else { "" };
+            let again = if *reinvoked { ", again after later changes" } else { "" };
+            let how = format!("patches{atomic}{again}");
             Printed::new(how).with(patches.iter().map(super::expressions::patch))
         }
     }

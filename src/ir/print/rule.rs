@@ -24,6 +24,7 @@ pub fn rule(r: &Rule) -> Node {
     node.below.extend(r.admit.as_ref().map(|c| conditions("admit", c)));
     node.below.extend(r.properties.as_ref().map(|p| template(&p.template).labelled("properties")));
     node.below.extend(r.expressions.as_ref().map(|e| super::expressions::expressions(e)));
+    node.below.extend(r.bound.as_ref().map(|b| super::admission::bound(b)));
     node.below.push(body(&r.body));
     if matches!(r.kind, RuleKind::Validation | RuleKind::ImageVerification) {
         node.below.extend(action(&r.action));
@@ -44,7 +45,6 @@ fn body(b: &Body) -> Node {
         Body::Delete => Node::new("delete"),
         Body::Answer(all) => Node::new("answer").with(all.iter().map(super::expressions::program)),
         Body::ValidateImages(images) => super::expressions::image_validation(images),
-        Body::Admission(b) => super::admission::bound(b),
         Body::Mutate(m) => super::mutate::mutation(m),
         Body::Generate(g) => super::generate::generation(g),
         Body::VerifyImages(checks) => images(checks),

@@ -131,11 +131,9 @@ impl Reader {
             }
             // These have phases of their own.
             Body::Mutate(_) | Body::Generate(_) | Body::Delete => Ok(()),
-            Body::Answer(_)
-            | Body::ValidateImages(_)
-            | Body::Admission(_)
-            | Body::VerifyImages(_)
-            | Body::Manifests(_) => Err(Unforeseen),
+            Body::Answer(_) | Body::ValidateImages(_) | Body::VerifyImages(_) | Body::Manifests(_) => {
+                Err(Unforeseen)
+            }
         }
     }
 

@@ -8,6 +8,8 @@ pub mod offline;
 mod warnings;
 pub mod webhook;
 
+use std::sync::Arc;
+
 pub use judge::Judge;
 pub use warnings::{Warning, warnings};
 pub use webhook::webhooks;
@@ -15,9 +17,15 @@ pub use webhook::webhooks;
 use crate::cel::library::Admission as Choice;
 use crate::cel::types::Type;
 use crate::functions::CelLevel;
-use crate::ir::admission::{Admission, AdmissionBody, ParamRef, PolicyBinding};
-use crate::ir::expressions::{AuditAnnotation, ExpressionPatch, PatchType, Validation, Variable};
+use crate::ir::admission::{Bound, ParamRef, PolicyBinding};
+use crate::ir::check::Check;
+use crate::ir::expressions::{
+    API_SERVER, AuditAnnotation, ExpressionPatch, Expressions, PatchType, Validation, Variable, View,
+};
 use crate::ir::facts::FailurePolicy;
+use crate::ir::mutate::{Change, Mutation};
+use crate::ir::rule::{Action, Body, RuleKind};
+use crate::ir::{Matcher, Origin, Rule};
 use crate::value::{Str, Value};
 
 use super::compiler::Compiler;
@@ -33,8 +41,8 @@ pub enum Place {
     Kyverno,
 }
 
-/// Lowers a policy of either kind.
-pub fn policy(document: &Value, place: Place) -> Admission {
+/// Lowers a policy of either kind to its rule.
+pub fn rule(document: &Value, place: Place) -> Rule {
     let level = if place == Place::Server { CelLevel::V26 } else { CelLevel::Kyverno };
     let spec = document.get("spec").cloned().unwrap_or_default();
     let mutating = document.text_at(&["kind"]) == "MutatingAdmissionPolicy";
@@ -62,33 +70,56 @@ pub fn policy(document: &Value, place: Place) -> Admission {
         .iter()
         .map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool)))
         .collect();
-    let body = match mutating {
-        true => AdmissionBody::Mutate {
-            patches: list(&spec, "mutations").iter().map(|m| patch(m, &compiler)).collect(),
-            reinvoked: spec.text_at(&["reinvocationPolicy"]) == "IfNeeded",
-        },
-        false => AdmissionBody::Validate {
-            validations: list(&spec, "validations")
-                .iter()
-                .map(|v| validation(v, &compiler, &of_messages))
-                .collect(),
-            annotations: list(&spec, "auditAnnotations")
-                .iter()
-                .map(|a| AuditAnnotation {
-                    key: a.text_at(&["key"]).into(),
-                    value: compiler.source_of(a.text_at(&["valueExpression"]), &[Type::String, Type::Null]),
-                })
-                .collect(),
-        },
+    let (annotations, body) = match mutating {
+        true => {
+            let patches = list(&spec, "mutations").iter().map(|m| patch(m, &compiler)).collect();
+            let reinvoked = spec.text_at(&["reinvocationPolicy"]) == "IfNeeded";
+            let change = Change::Expressions { patches, replaces_atomic: false, reinvoked };
+            let mutation = Mutation { change, beside: Box::default(), targets: None, existing: None };
+            (Box::default(), Body::Mutate(Box::new(mutation)))
+        }
+        false => {
+            let validations = list(&spec, "validations");
+            let validations = validations.iter().map(|v| validation(v, &compiler, &of_messages)).collect();
+            let annotations = list(&spec, "auditAnnotations").iter().map(|a| AuditAnnotation {
+                key: a.text_at(&["key"]).into(),
+                value: compiler.source_of(a.text_at(&["valueExpression"]), &[Type::String, Type::Null]),
+            });
+            let check = Check::Assert(validations);
+            (annotations.collect(), Body::Validate { check, message: super::rule::no_message() })
+        }
     };
-    Admission {
+    let constraints = spec.get("matchConstraints").filter(|v| !v.is_null()).map(constraints);
+    Rule {
+        origin: Origin::new("spec"),
+        generated: None,
         name: document.text_at(&["metadata", "name"]).into(),
-        when: spec.get("matchConstraints").filter(|v| !v.is_null()).map(constraints),
-        params,
-        failure_policy: FailurePolicy::of(spec.text_at(&["failurePolicy"])),
-        conditions,
-        variables,
+        kind: if mutating { RuleKind::Mutation } else { RuleKind::Validation },
+        // Without constraints it is about every object.
+        when: Matcher::Constraints(Box::new(constraints.clone().unwrap_or_default())),
+        unless: Matcher::never(),
+        bindings: Box::default(),
+        admit: None,
+        expressions: Some(Arc::new(Expressions {
+            view: View::AdmissionRequest,
+            params: None,
+            conditions,
+            variables,
+            annotations,
+            failure_policy: FailurePolicy::of(spec.text_at(&["failurePolicy"])),
+            wording: &API_SERVER,
+            reads_namespace: false,
+        })),
+        bound: Some(Arc::new(Bound {
+            constraints,
+            param_kind: params,
+            bindings: Box::default(),
+            params: Arc::from([]),
+        })),
+        properties: None,
         body,
+        broken: None,
+        action: Action::default(),
     }
 }
 

@@ -7,39 +7,19 @@ use std::sync::Arc;
 use crate::ir::admission::{Bound, PolicyBinding};
 use crate::ir::constraints::{AnyOf, Constraints};
 use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
-use crate::ir::rule::{Action, Body, RuleKind};
-use crate::ir::{Matcher, Origin, Policy, Rule};
+use crate::ir::rule::RuleKind;
+use crate::ir::{Matcher, Policy};
 use crate::value::Value;
 
 use super::Place;
 
 /// Lowers a policy for the place where it runs. Bindings and parameters come later: outside of a cluster with [`bind`].
 pub fn policy(document: &Value, place: Place) -> Policy {
-    let lowered = super::policy(document, place);
-    let name = lowered.name.clone();
-    let mutating = lowered.mutates();
-    // Without constraints it is about every object.
-    let when = lowered.when.clone().map(|constraints| match place {
-        Place::Server => constraints,
-        Place::Kyverno => creating(constraints),
-    });
-    let when = matcher(when.unwrap_or_default());
-    let bound = Bound { policy: Arc::new(lowered), bindings: Box::default(), params: Arc::new([]) };
-    let rule = Rule {
-        origin: Origin::new("spec"),
-        generated: None,
-        name: name.clone(),
-        kind: if mutating { RuleKind::Mutation } else { RuleKind::Validation },
-        when,
-        unless: Matcher::never(),
-        bindings: Box::default(),
-        admit: None,
-        expressions: None,
-        properties: None,
-        body: Body::Admission(Box::new(bound)),
-        broken: None,
-        action: Action::default(),
-    };
+    let mut rule = super::rule(document, place);
+    if let (Place::Kyverno, Matcher::Constraints(constraints)) = (place, &rule.when) {
+        rule.when = matcher(creating((**constraints).clone()));
+    }
+    let (name, mutating) = (rule.name.clone(), rule.kind == RuleKind::Mutation);
     Policy {
         api: crate::lower::policy::api(document),
         name: name.clone(),
@@ -78,16 +58,17 @@ pub fn binding(document: &Value) -> PolicyBinding {
 /// theirs alone (the reference's behaviour).
 pub fn bind(policy: &Policy, bindings: &[PolicyBinding], params: &Arc<[Value]>) -> Policy {
     let mut policy = policy.clone();
-    let Some(rule) = policy.rules.first() else { return policy };
-    let Body::Admission(bound) = &rule.body else { return policy };
-    let own = bindings.iter().filter(|b| b.mutates == bound.policy.mutates() && b.policy == policy.name);
+    let Some((rule, bound)) = policy.rules.first().and_then(|r| Some((r, r.bound.as_ref()?))) else {
+        return policy;
+    };
+    let mutates = rule.kind == RuleKind::Mutation;
+    let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == policy.name);
     let mut rule = (**rule).clone();
     let bindings: Box<[PolicyBinding]> = own.cloned().collect();
     if !bindings.is_empty() {
         rule.when = matcher(Constraints::default());
     }
-    let bound = Bound { policy: bound.policy.clone(), bindings, params: params.clone() };
-    rule.body = Body::Admission(Box::new(bound));
+    rule.bound = Some(Arc::new(Bound { bindings, params: params.clone(), ..(**bound).clone() }));
     policy.rules = Arc::new([Arc::new(rule)]);
     policy
 }

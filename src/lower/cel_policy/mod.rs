@@ -193,7 +193,8 @@ fn rule_of(kind: RuleKind, when: Matcher, shared: Expressions, body: Body) -> Ru
         unless: Matcher::never(),
         bindings: Box::default(),
         admit: None,
-        expressions: Some(Box::new(shared)),
+        expressions: Some(Arc::new(shared)),
+        bound: None,
         properties: None,
         body,
         broken: None,
@@ -249,7 +250,8 @@ fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lo
         spec.at(&["evaluation", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false);
     let shared = Expressions { conditions, variables, annotations, ..shared(view, &POLICIES) };
     let body = |existing: Option<Arc<Rule>>| {
-        let change = mutate::Change::Expressions { patches: patches.clone(), replaces_atomic };
+        let change =
+            mutate::Change::Expressions { patches: patches.clone(), replaces_atomic, reinvoked: false };
         Body::Mutate(Box::new(Mutation { change, beside: Box::default(), targets: None, existing }))
     };
     let existing = spec.get("targetMatchConstraints").filter(|v| !v.is_null()).map(|given| {
