@@ -121,6 +121,7 @@ impl Case {
         let compile = |text: &str| cel::compile(text, env, context).expect(text).expr;
         let names: Vec<Str> = self.variables.iter().map(|(name, _)| name.clone()).collect();
         let lazy = |(name, text): &(Str, String)| Variable {
+            origin: Default::default(),
             name: name.clone(),
             program: Ok(with_lazies(compile(text), &names)),
         };

@@ -6,6 +6,7 @@
 
 use crate::api::autogen::Selection;
 use crate::document::locate::locate_key;
+use crate::ir::facts::Stage;
 use crate::ir::{Matcher, Rule, optimise, print};
 use crate::kubernetes::Kinds;
 use crate::load::LoadedPolicy;
@@ -36,8 +37,11 @@ pub struct Explained {
 
 /// Explains the rules of a policy: all of them, or those that objects of a kind can meet.
 pub fn rules(loaded: &LoadedPolicy, kind: Option<&str>) -> Vec<Explained> {
-    let selection = kind.map_or(Selection::All, Selection::ForKind);
-    let rules = rules_as_lowered(&loaded.document, selection);
+    let Some(policy) = &loaded.policy else { return Vec::new() };
+    let rules = match policy.stage {
+        Stage::Rules => rules_as_lowered(&loaded.document, kind.map_or(Selection::All, Selection::ForKind)),
+        _ => policy.rules.iter().map(|r| (**r).clone()).collect(),
+    };
     rules.into_iter().filter(|r| kind.is_none_or(|k| concerns(&r.when, k))).map(|r| one(loaded, r)).collect()
 }
 

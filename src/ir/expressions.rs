@@ -6,9 +6,9 @@
 
 use crate::value::Str;
 
-use super::Expr;
 use super::facts::FailurePolicy;
 use super::matcher::Selector;
+use super::{Expr, Origin};
 
 /// An expression ready to run, or why it cannot.
 pub type Program = Result<Expr, Str>;
@@ -16,6 +16,8 @@ pub type Program = Result<Expr, Str>;
 /// A composed variable, computed when it is first read; it sees the earlier ones.
 #[derive(Clone, Debug)]
 pub struct Variable {
+    /// Where it is written.
+    pub origin: Origin,
     /// The name.
     pub name: Str,
     /// What computes it.
@@ -25,10 +27,25 @@ pub struct Variable {
 /// An expression with its text, as faults show it.
 #[derive(Clone, Debug)]
 pub struct Source {
+    /// Where it is written.
+    pub origin: Origin,
     /// The text as written.
     pub text: Str,
     /// What runs.
     pub program: Program,
+}
+
+impl Source {
+    /// An expression that is not part of a policy's rules.
+    pub fn new(text: &str, program: Program) -> Source {
+        Source { origin: Origin::default(), text: text.into(), program }
+    }
+
+    /// The expression with the path where it is written.
+    #[must_use]
+    pub fn at(self, path: impl Into<Str>) -> Source {
+        Source { origin: Origin::new(path), ..self }
+    }
 }
 
 /// A validation: an expression that must be true.

@@ -8,8 +8,8 @@ use crate::cel::library::{Admission, admission};
 use crate::cel::types::Type;
 use crate::cel::{self, Program as Compiled};
 use crate::functions::{CelLevel, Context};
-use crate::ir::Expr;
 use crate::ir::expressions::{Program, Source, Variable};
+use crate::ir::{Expr, Origin};
 use crate::value::Str;
 
 /// The type of `variables` in Kubernetes.
@@ -110,21 +110,21 @@ impl Compiler {
 
     /// An expression that gives one of several types.
     pub(super) fn source_of(&self, text: &str, wanted: &[Type]) -> Source {
-        Source { text: text.into(), program: self.program_of(text, wanted) }
+        Source::new(text, self.program_of(text, wanted))
     }
 
     pub(super) fn source(&self, text: &str, wanted: Option<&Type>) -> Source {
-        Source { text: text.into(), program: self.program(text, wanted) }
+        Source::new(text, self.program(text, wanted))
     }
 
     /// A composed variable that later expressions can read; one that does not compile fails when it is read.
-    pub(super) fn variable(&mut self, name: &str, text: &str) -> Variable {
+    pub(super) fn variable(&mut self, name: &str, text: &str, path: impl Into<Str>) -> Variable {
         let (program, ty) = match self.expression(text) {
             Ok((expr, ty)) => (Ok(expr), ty),
             Err(text) => (Err(text.into()), Type::Dyn),
         };
         self.declare_variable(name, plain(&ty));
-        Variable { name: name.into(), program }
+        Variable { origin: Origin::new(path), name: name.into(), program }
     }
 
     /// Makes a name known for a value of a type; of two with one name the later counts.

@@ -124,7 +124,7 @@ fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Lo
         let generation = super::generate::generation(body, names, &origin.key("generate"));
         return Lowered::of(RuleKind::Generation, Body::Generate(Box::new(generation)));
     }
-    let origin = origin.key("validate");
+    let (rule, origin) = (origin, origin.key("validate"));
     if present(doc.get("verifyImages")).is_some() {
         let checks = super::images::checks(doc, names);
         return Lowered::of(RuleKind::ImageVerification, Body::VerifyImages(Box::new(checks)));
@@ -138,7 +138,7 @@ fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Lo
         Some(cel) => {
             let message = validate.text_at(&["message"]);
             let (shared, validations) =
-                super::validate_cel::expressions(cel, doc.get("celPreconditions"), message);
+                super::validate_cel::expressions(cel, doc.get("celPreconditions"), message, rule);
             let passed = format!("Validation rule '{name}' passed.").into();
             let message = Message { passed, ..no_message() };
             Lowered {

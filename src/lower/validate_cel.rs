@@ -8,7 +8,7 @@ use crate::cel::types::Type;
 use crate::functions::CelLevel;
 use crate::ir::expressions::{Expressions, Params, RULES, Validation, Variable, View};
 use crate::ir::facts::FailurePolicy;
-use crate::ir::reads;
+use crate::ir::{Origin, reads};
 use crate::value::Value;
 
 use super::compiler::Compiler;
@@ -16,7 +16,13 @@ use super::constraints::exact;
 use super::matcher::selector;
 
 /// Lowers a `validate.cel` section: what its expressions share, and the validations.
-pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str) -> (Expressions, Box<[Validation]>) {
+pub fn expressions(
+    cel: &Value,
+    admit: Option<&Value>,
+    message: &str,
+    rule: &Origin,
+) -> (Expressions, Box<[Validation]>) {
+    let at = |section: &str, i: usize| format!("{}.{section}[{i}].expression", rule.path);
     let params = params(cel);
     let choice = Admission {
         params: params.is_some(),
@@ -28,17 +34,30 @@ pub fn expressions(cel: &Value, admit: Option<&Value>, message: &str) -> (Expres
     let mut compiler = Compiler::new(choice);
     let variables: Box<[Variable]> = list(cel.get("variables"))
         .iter()
-        .map(|v| compiler.variable(v.text_at(&["name"]), v.text_at(&["expression"])))
+        .enumerate()
+        .map(|(i, v)| {
+            let path = at("validate.cel.variables", i);
+            compiler.variable(v.text_at(&["name"]), v.text_at(&["expression"]), path)
+        })
         .collect();
-    let conditions =
-        list(admit).iter().map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool))).collect();
+    let conditions = list(admit)
+        .iter()
+        .enumerate()
+        .map(|(i, c)| {
+            let source = compiler.source(c.text_at(&["expression"]), Some(&Type::Bool));
+            source.at(at("celPreconditions", i))
+        })
+        .collect();
     let validations: Box<[Validation]> = list(cel.get("expressions"))
         .iter()
-        .map(|e| {
+        .enumerate()
+        .map(|(i, e)| {
             let own = e.text_at(&["message"]);
             let made = e.text_at(&["messageExpression"]);
             Validation {
-                check: compiler.source(e.text_at(&["expression"]), Some(&Type::Bool)),
+                check: compiler
+                    .source(e.text_at(&["expression"]), Some(&Type::Bool))
+                    .at(at("validate.cel.expressions", i)),
                 message: if own.is_empty() { message } else { own }.into(),
                 message_program: (!made.is_empty()).then(|| compiler.program(made, Some(&Type::String))),
                 reason: "".into(),

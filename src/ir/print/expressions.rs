@@ -3,17 +3,23 @@
 use super::expr::expression;
 use super::{Node, literal, quoted};
 use crate::ir::expressions::{
-    AuditAnnotation, ExpressionPatch, Expressions, PatchType, Program, Proxy, Validation, Variable, View,
+    AuditAnnotation, ExpressionPatch, Expressions, PatchType, Program, Proxy, Source, Validation, Variable,
+    View,
 };
 use crate::ir::generate::{Draft, Generator, TextPart};
 use crate::ir::image_validation::{ImageValidation, Reference};
 use crate::value::Str;
+use crate::value::place::parse;
 
 pub fn program(p: &Program) -> Node {
     match p {
         Ok(expr) => expression(expr),
         Err(text) => Node::new(format!("broken {}", quoted(text))),
     }
+}
+
+fn source(s: &Source) -> Node {
+    program(&s.program).at(parse(&s.origin.path))
 }
 
 /// What the expressions of a rule share.
@@ -35,9 +41,10 @@ pub fn expressions(e: &Expressions) -> Node {
         let which = if params.selector.is_some() { "by labels".into() } else { quoted(&params.name) };
         node.below.push(Node::new(format!("params: {} {} {which}", params.api_version, params.kind)));
     }
-    node.below.extend(e.conditions.iter().map(|s| program(&s.program).labelled("condition")));
-    let variable =
-        |v: &Variable| Node::new(format!("variable {}", quoted(&v.name))).with([program(&v.program)]);
+    node.below.extend(e.conditions.iter().map(|s| source(s).labelled("condition")));
+    let variable = |v: &Variable| {
+        program(&v.program).labelled(&format!("variable {}", quoted(&v.name))).at(parse(&v.origin.path))
+    };
     node.below.extend(e.variables.iter().map(variable));
     node.below.extend(e.annotations.iter().map(annotation));
     node
@@ -45,7 +52,7 @@ pub fn expressions(e: &Expressions) -> Node {
 
 /// A validation.
 pub fn validation(v: &Validation) -> Node {
-    let mut node = program(&v.check.program).labelled("assert");
+    let mut node = source(&v.check).labelled("assert");
     node.below.extend(v.message_program.as_ref().map(|p| program(p).labelled("message")));
     if !v.message.is_empty() {
         node.below.push(Node::new(format!("message {}", quoted(&v.message))));
@@ -58,12 +65,12 @@ pub fn validation(v: &Validation) -> Node {
 
 /// An audit annotation.
 fn annotation(a: &AuditAnnotation) -> Node {
-    program(&a.value.program).labelled(&format!("annotation {}", quoted(&a.key)))
+    source(&a.value).labelled(&format!("annotation {}", quoted(&a.key)))
 }
 
 /// A patch.
 pub fn patch(p: &ExpressionPatch) -> Node {
-    program(&p.source.program).labelled(match p.patch_type {
+    source(&p.source).labelled(match p.patch_type {
         PatchType::ApplyConfiguration => "apply",
         PatchType::JsonPatch => "patch",
         PatchType::Unknown => "unknown patch",

@@ -57,7 +57,7 @@ impl Expressions for Judge {
     }
 
     fn variable(&mut self, name: &str, source: &str) -> Option<String> {
-        let variable = self.compiler.variable(name, source);
+        let variable = self.compiler.variable(name, source, "");
         self.of_messages.share(&self.compiler);
         variable.program.err().map(|text| text.to_string())
     }

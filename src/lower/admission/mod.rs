@@ -59,20 +59,26 @@ pub fn rule(document: &Value, place: Place) -> Rule {
     let mut of_messages = Compiler::new(Choice { authorizer: false, ..choice }).at(level);
     let variables: Box<[Variable]> = list(&spec, "variables")
         .iter()
-        .map(|v| {
+        .enumerate()
+        .map(|(i, v)| {
             let (name, text) = (v.text_at(&["name"]), v.text_at(&["expression"]));
-            let variable = compiler.variable(name, text);
+            let variable = compiler.variable(name, text, format!("spec.variables[{i}].expression"));
             of_messages.share(&compiler);
             variable
         })
         .collect();
     let conditions = list(&spec, "matchConditions")
         .iter()
-        .map(|c| compiler.source(c.text_at(&["expression"]), Some(&Type::Bool)))
+        .enumerate()
+        .map(|(i, c)| {
+            let source = compiler.source(c.text_at(&["expression"]), Some(&Type::Bool));
+            source.at(format!("spec.matchConditions[{i}].expression"))
+        })
         .collect();
     let (annotations, body) = match mutating {
         true => {
-            let patches = list(&spec, "mutations").iter().map(|m| patch(m, &compiler)).collect();
+            let patches = list(&spec, "mutations").iter().enumerate();
+            let patches = patches.map(|(i, m)| patch(m, i, &compiler)).collect();
             let reinvoked = spec.text_at(&["reinvocationPolicy"]) == "IfNeeded";
             let change = Change::Expressions { patches, replaces_atomic: false, reinvoked };
             let mutation = Mutation { change, beside: Box::default(), targets: None, existing: None };
@@ -80,10 +86,14 @@ pub fn rule(document: &Value, place: Place) -> Rule {
         }
         false => {
             let validations = list(&spec, "validations");
-            let validations = validations.iter().map(|v| validation(v, &compiler, &of_messages)).collect();
-            let annotations = list(&spec, "auditAnnotations").iter().map(|a| AuditAnnotation {
+            let validations = validations.iter().enumerate();
+            let validations = validations.map(|(i, v)| validation(v, i, &compiler, &of_messages)).collect();
+            let annotations = list(&spec, "auditAnnotations").iter().enumerate();
+            let annotations = annotations.map(|(i, a)| AuditAnnotation {
                 key: a.text_at(&["key"]).into(),
-                value: compiler.source_of(a.text_at(&["valueExpression"]), &[Type::String, Type::Null]),
+                value: compiler
+                    .source_of(a.text_at(&["valueExpression"]), &[Type::String, Type::Null])
+                    .at(format!("spec.auditAnnotations[{i}].valueExpression")),
             });
             let check = Check::Assert(validations);
             (annotations.collect(), Body::Validate { check, message: super::rule::no_message() })
@@ -155,17 +165,19 @@ fn param_ref(v: &Value) -> ParamRef {
     }
 }
 
-fn validation(v: &Value, compiler: &Compiler, of_messages: &Compiler) -> Validation {
+fn validation(v: &Value, at: usize, compiler: &Compiler, of_messages: &Compiler) -> Validation {
     let made = v.text_at(&["messageExpression"]);
     Validation {
-        check: compiler.source(v.text_at(&["expression"]), Some(&Type::Bool)),
+        check: compiler
+            .source(v.text_at(&["expression"]), Some(&Type::Bool))
+            .at(format!("spec.validations[{at}].expression")),
         message: v.text_at(&["message"]).into(),
         message_program: (!made.is_empty()).then(|| of_messages.program(made, Some(&Type::String))),
         reason: v.text_at(&["reason"]).into(),
     }
 }
 
-fn patch(v: &Value, compiler: &Compiler) -> ExpressionPatch {
+fn patch(v: &Value, at: usize, compiler: &Compiler) -> ExpressionPatch {
     let (patch_type, key, wanted) = match v.text_at(&["patchType"]) {
         "ApplyConfiguration" => {
             (PatchType::ApplyConfiguration, "applyConfiguration", Some(Type::Struct("Object".into())))
@@ -176,5 +188,5 @@ fn patch(v: &Value, compiler: &Compiler) -> ExpressionPatch {
         _ => (PatchType::Unknown, "", None),
     };
     let source = compiler.source(v.text_at(&[key, "expression"]), wanted.as_ref());
-    ExpressionPatch { patch_type, source }
+    ExpressionPatch { patch_type, source: source.at(format!("spec.mutations[{at}].{key}.expression")) }
 }

@@ -6,6 +6,7 @@
 use crate::cel::library::proxy::proxy;
 use crate::cel::library::{KyvernoKind, kyverno};
 use crate::cel::types::Type;
+use crate::ir::Origin;
 use crate::ir::expressions::{
     AuditAnnotation, ExpressionPatch, PatchType, Program, Proxy, Source, Validation, Variable, View,
 };
@@ -142,9 +143,9 @@ impl Sections {
     /// Conditions; or all errors.
     pub fn conditions(&self, section: Option<&Value>, name: &str) -> Result<Box<[Source]>, Failed> {
         let all = list(section).iter().enumerate().map(|(i, c)| {
-            let text = c.text_at(&["expression"]);
-            let program = self.boolean(&at(name, i, "expression"), text)?;
-            Ok(Source { text: text.into(), program })
+            let (path, text) = (at(name, i, "expression"), c.text_at(&["expression"]));
+            let program = self.boolean(&path, text)?;
+            Ok(Source::new(text, program).at(path))
         });
         gathered(all)
     }
@@ -175,7 +176,8 @@ impl Sections {
                 Err(detail) => errors.push(invalid(&at("variables", i, "expression"), text, &detail)),
                 Ok((program, ty)) => {
                     self.compiler.declare_variable(name, ty);
-                    out.push(Variable { name: name.into(), program });
+                    let origin = Origin::new(at("variables", i, "expression"));
+                    out.push(Variable { origin, name: name.into(), program });
                 }
             }
         }
@@ -188,7 +190,9 @@ impl Sections {
         for (i, v) in list(section).iter().enumerate() {
             let (text, made) = (v.text_at(&["expression"]), v.text_at(&["messageExpression"]));
             let one = |e: FieldError| Failed(vec![e]);
-            let program = self.boolean(&at("validations", i, "expression"), text).map_err(one)?;
+            let path = at("validations", i, "expression");
+            let program = self.boolean(&path, text).map_err(one)?;
+            let check = Source::new(text, program).at(path);
             let message_program = match made {
                 "" => None,
                 made => {
@@ -197,7 +201,7 @@ impl Sections {
                 }
             };
             out.push(Validation {
-                check: Source { text: text.into(), program },
+                check,
                 message: v.text_at(&["message"]).into(),
                 message_program,
                 reason: "".into(),
@@ -249,7 +253,7 @@ impl Sections {
             let detail = format!("output is expected to be of type {name}");
             let program = self.program(&path, text, |t| *t == wanted, &detail);
             let program = program.map_err(|e| Failed(vec![e]))?;
-            out.push(ExpressionPatch { patch_type, source: Source { text: text.into(), program } });
+            out.push(ExpressionPatch { patch_type, source: Source::new(text, program).at(path) });
         }
         Ok(out.into())
     }
@@ -278,14 +282,15 @@ impl Sections {
     /// Texts for reports; or all errors.
     pub fn annotations(&self, section: Option<&Value>) -> Result<Box<[AuditAnnotation]>, Failed> {
         let all = list(section).iter().enumerate().map(|(i, a)| {
+            let path = at("auditAnnotations", i, "valueExpression");
             let text = a.text_at(&["valueExpression"]);
             let program = self.program(
-                &at("auditAnnotations", i, "valueExpression"),
+                &path,
                 text,
                 |t| matches!(t, Type::String | Type::Null),
                 "output is expected to be either of type string or null_type",
             )?;
-            let value = Source { text: text.into(), program };
+            let value = Source::new(text, program).at(path);
             Ok(AuditAnnotation { key: a.text_at(&["key"]).into(), value })
         });
         gathered(all)
