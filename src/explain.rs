@@ -83,7 +83,9 @@ impl Explained {
     /// The rule under a headline: `before:` and `after:`, or `unchanged:`.
     pub fn text(&self) -> String {
         let generated = self.generated.map(|what| format!(", generated for {what}")).unwrap_or_default();
-        let mut out = format!("{}/{} at {}{generated}\n", self.policy, self.rule, self.place);
+        // Rules of some kinds have no name of their own.
+        let slash = if self.rule.is_empty() { "" } else { "/" };
+        let mut out = format!("{}{slash}{} at {}{generated}\n", self.policy, self.rule, self.place);
         let mut section = |name: &str, text: &str| {
             out.push_str(&format!("{name}:\n"));
             for line in text.lines() {

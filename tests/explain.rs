@@ -1,6 +1,6 @@
 //! `ephor explain` as a program.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -72,4 +72,56 @@ fn says_what_was_probably_meant() {
     fails(&["tag.yaml"], "no such policy file `tag.yaml`; did you mean `tags.yaml`?");
     fails(&["tags.yaml", "--rule", "pined"], "no rule `pined`; did you mean `pinned`?");
     fails(&["tags.yaml", "--kind", "Secret"], "no rule for objects of kind `Secret`");
+}
+
+const VALIDATING: &str = "\
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: team}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  matchConditions:
+  - name: strict
+    expression: object.data.mode == 'strict'
+  variables:
+  - name: labels
+    expression: object.metadata.?labels.orValue({})
+  validations:
+  - message: needs a team
+    expression: \"'team' in variables.labels\"
+";
+
+const NATIVE: &str = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: native}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  validations:
+  - expression: object.data.mode == 'strict'
+";
+
+#[test]
+fn shows_rules_of_every_kind_with_the_line_of_each_expression() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("team.yaml"), VALIDATING).unwrap();
+    std::fs::write(dir.path().join("native.yaml"), NATIVE).unwrap();
+    let (code, out, err) = explain(dir.path(), &["team.yaml", "native.yaml"]);
+    assert_eq!((code, &*err), (Some(0), ""));
+    for (piece, place) in [
+        ("condition", "team.yaml:9 (spec.matchConditions[0].expression)"),
+        ("variable \"labels\"", "team.yaml:12 (spec.variables[0].expression)"),
+        ("assert", "team.yaml:15 (spec.validations[0].expression)"),
+        ("assert", "native.yaml:8 (spec.validations[0].expression)"),
+    ] {
+        let line = out.lines().find(|line| line.ends_with(place));
+        let line = line.unwrap_or_else(|| panic!("no piece is of {place}:\n{out}"));
+        assert!(line.trim_start().starts_with(piece), "{line}");
+    }
+    assert!(
+        out.contains("team at team.yaml:4\n") && out.contains("native/native at native.yaml:4\n"),
+        "{out}"
+    );
 }

@@ -7,6 +7,7 @@ use super::matcher::matcher;
 use super::template::{placed, source, template};
 use super::{Node, check, quoted};
 use crate::ir::Rule;
+use crate::ir::expressions::View;
 use crate::ir::rule::{Action, ActionOverride, Binding, BindingSource, Body, RuleKind};
 use crate::value::place::parse;
 
@@ -26,7 +27,9 @@ pub fn rule(r: &Rule) -> Node {
     node.below.extend(r.expressions.as_ref().map(|e| super::expressions::expressions(e)));
     node.below.extend(r.bound.as_ref().map(|b| super::admission::bound(b)));
     node.below.push(body(&r.body));
-    if matches!(r.kind, RuleKind::Validation | RuleKind::ImageVerification) {
+    // Other rules have the actions of their policy or of its bindings.
+    let has_action = r.expressions.as_ref().is_none_or(|e| e.view == View::Rule);
+    if has_action && matches!(r.kind, RuleKind::Validation | RuleKind::ImageVerification) {
         node.below.extend(action(&r.action));
     }
     node
