@@ -10,6 +10,7 @@ use crate::cel::library::{Admission, admission};
 use crate::cel::schema::{Declared, values::typed as typed_value};
 use crate::cel::{self, env::Env, types::Type};
 use crate::engine::eval::{self, eval};
+use crate::engine::expressions::scope::PER_CALL;
 use crate::engine::strict::Meter;
 use crate::engine::view::admission::{self, Seen};
 use crate::functions::cel::kubernetes::url_text;
@@ -20,9 +21,6 @@ use crate::value::object::{Check, Decision};
 use crate::value::{Map, Object, Str, Value};
 
 use super::{Failure, Report, lines, object};
-
-/// What one expression may cost.
-const PER_CALL: u64 = 1_000_000;
 
 /// Runs `cases.jsonl` and `runtime-0.30.jsonl`: outcomes and costs of each level, and estimates.
 ///

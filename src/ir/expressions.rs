@@ -186,8 +186,8 @@ pub struct Wording {
     pub several: [&'static str; 3],
     /// What conditions that do not hold say.
     pub unmet: &'static str,
-    /// What stands before the text of a condition that fails; `None` = a failing condition is a violation.
-    pub broken: Option<&'static str>,
+    /// What stands before the text of what ends a rule before its body.
+    pub broken: &'static str,
     /// What stands before the text of a validation that fails; `None` = a failing validation is a violation.
     pub error: Option<&'static str>,
     /// A `messageExpression` that gives nothing usable falls back to the message; else its text, or fault, is shown.
@@ -201,7 +201,7 @@ pub static RULES: Wording = Wording {
     faults_name_variable: true,
     several: ["[", ", ", "]"],
     unmet: "cel preconditions not met",
-    broken: None,
+    broken: "",
     error: None,
     messages_fall_back: true,
 };
@@ -213,23 +213,18 @@ pub static VALIDATING: Wording = Wording {
     faults_name_variable: false,
     several: ["", "; ", ""],
     unmet: "skip",
-    broken: Some("failed to load context: "),
+    broken: "failed to load context: ",
     error: Some("error: "),
     messages_fall_back: false,
 };
 
 /// The other policies of `policies.kyverno.io`.
 pub static POLICIES: Wording =
-    Wording { name: "policies", broken: Some("failed to evaluate policy: "), ..copied(&VALIDATING) };
+    Wording { name: "policies", broken: "failed to evaluate policy: ", ..copied(&VALIDATING) };
 
 /// Kubernetes' own policies.
-pub static API_SERVER: Wording = Wording {
-    name: "API server",
-    unmet: "match conditions aren't met",
-    broken: Some(""),
-    error: Some(""),
-    ..copied(&RULES)
-};
+pub static API_SERVER: Wording =
+    Wording { name: "API server", unmet: "match conditions aren't met", error: Some(""), ..copied(&RULES) };
 
 const fn copied(of: &Wording) -> Wording {
     Wording { ..*of }

@@ -6,7 +6,7 @@ use crate::api::autogen::Computed;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays, PodSecurity};
 use crate::ir::expressions::Expressions;
 use crate::ir::rule::{Action, ActionOverride, Body, Message, Properties, RuleKind};
-use crate::ir::{Conditions, Origin, Rule};
+use crate::ir::{Conditions, Matcher, Origin, Rule};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
@@ -174,6 +174,32 @@ fn validate(v: &Value, name: &str, names: &Arc<[Str]>, origin: &Origin, inserted
     }
     let message = message(v.text_at(&["message"]), name, names, origin);
     Body::Validate { check: check(v, names, origin, inserted), message }
+}
+
+/// A rule of a policy whose spec is one rule; its expressions share `shared`.
+pub(super) fn with_expressions(
+    name: Str,
+    kind: RuleKind,
+    when: Matcher,
+    shared: Expressions,
+    body: Body,
+) -> Rule {
+    Rule {
+        origin: Origin::new("spec"),
+        generated: None,
+        name,
+        kind,
+        when,
+        unless: Matcher::never(),
+        bindings: Box::default(),
+        admit: None,
+        expressions: Some(Arc::new(shared)),
+        bound: None,
+        properties: None,
+        body,
+        broken: None,
+        action: Action::default(),
+    }
 }
 
 /// The message of checks that make their own.

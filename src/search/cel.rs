@@ -16,6 +16,7 @@ use crate::cel::library::{Admission, KyvernoKind, admission, kyverno};
 use crate::cel::spans::Spans;
 use crate::cel::{self, Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type};
 use crate::engine::eval::{Env, eval};
+use crate::engine::expressions::scope::PER_CALL;
 use crate::engine::strict::Meter;
 use crate::engine::view::admission::{self, Seen};
 use crate::functions::{CelLevel, Context};
@@ -25,9 +26,6 @@ use crate::value::{Fault, Map, Object, Str, Value};
 use super::notation::shown;
 
 pub use crate::cel::estimate::Range;
-
-/// What one expression may cost.
-const PER_CALL: u64 = 1_000_000;
 /// How many steps and rounds of loops a trace shows.
 const MOST_STEPS: usize = 1000;
 const MOST_ROUNDS: usize = 20;

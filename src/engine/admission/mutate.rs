@@ -5,7 +5,7 @@
 
 use crate::functions::Context;
 use crate::ir::admission::PolicyBinding;
-use crate::ir::expressions::{API_SERVER, ExpressionPatch, PatchType};
+use crate::ir::expressions::{ExpressionPatch, PatchType};
 use crate::ir::facts::FailurePolicy;
 use crate::kubernetes::decode::{problems, unknown_text};
 use crate::kubernetes::defaults::completed;
@@ -205,8 +205,7 @@ impl<'w> Passes<'w> {
         if !policy.expressions.conditions.is_empty() {
             let request = admission::request(&conditions_request(&run.accepted, review));
             let root = admission::root(&request, seen(&self.object, Value::Null), &review.request);
-            let scope = Scope::new(&root, &policy.expressions.variables, &self.cx, &API_SERVER)
-                .with_budget(CONDITIONS);
+            let scope = Scope::of_rule(&root, &policy.expressions, &self.cx).with_budget(CONDITIONS);
             match scope.admits(&policy.expressions.conditions) {
                 Ok(true) => {}
                 Ok(false) => return (false, Vec::new()),
@@ -251,8 +250,7 @@ impl<'w> Passes<'w> {
         object: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, Trouble> {
-        let scope =
-            Scope::new(root, &policy.expressions.variables, &self.cx, &API_SERVER).with_budget(BUDGET);
+        let scope = Scope::of_rule(root, &policy.expressions, &self.cx).with_budget(BUDGET);
         let value = scope.value(&patch.source.program).map_err(|failure| {
             Trouble::Policy(match failure {
                 Failure::OutOfBudget => OUT_OF_BUDGET.into(),

@@ -121,7 +121,7 @@ pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutc
 }
 
 fn scope<'s>(expressions: &'s Expressions, root: &'s Value, request: &'s Request, budget: u64) -> Scope<'s> {
-    Scope::new(root, &expressions.variables, &request.functions, &API_SERVER).with_budget(budget)
+    Scope::of_rule(root, expressions, &request.functions).with_budget(budget)
 }
 
 enum Failed {

@@ -224,7 +224,7 @@ pub fn conditions(
     };
     let request = admission::request(&conditions_request(accepted, review));
     let root = admission::root(&request, seen, &review.request);
-    Scope::new(&root, &[], cx, &API_SERVER).with_budget(CONDITIONS).admits(all)
+    Scope::new(&root, cx, &API_SERVER).with_budget(CONDITIONS).admits(all)
 }
 
 /// The namespace that expressions see.
@@ -280,7 +280,7 @@ fn evaluate(
     if !policy.expressions.conditions.is_empty() {
         let request = admission::request(&conditions_request(&run.accepted, review));
         let root = admission::root(&request, seen.clone(), &review.request);
-        let scope = Scope::new(&root, &policy.expressions.variables, cx, &API_SERVER).with_budget(CONDITIONS);
+        let scope = Scope::of_rule(&root, &policy.expressions, cx).with_budget(CONDITIONS);
         match scope.admits(&policy.expressions.conditions) {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::of(Vec::new())),
@@ -304,7 +304,7 @@ pub(super) fn decided(
     silent: &Value,
     cx: &Context,
 ) -> Option<Vec<Decision>> {
-    let scope = Scope::new(root, &expressions.variables, cx, &API_SERVER).with_budget(BUDGET);
+    let scope = Scope::of_rule(root, expressions, cx).with_budget(BUDGET);
     let mut results = Vec::with_capacity(validations.len());
     for validation in validations {
         match scope.value(&validation.check.program) {
@@ -312,7 +312,7 @@ pub(super) fn decided(
             result => results.push(result),
         }
     }
-    let of_messages = Scope::new(silent, &expressions.variables, cx, &API_SERVER).with_budget(scope.left());
+    let of_messages = Scope::of_rule(silent, expressions, cx).with_budget(scope.left());
     let mut messages = Vec::with_capacity(validations.len());
     let mut exhausted = false;
     for validation in validations {
@@ -342,7 +342,7 @@ pub(super) fn decided(
 
 fn annotated(policy: &BoundPolicy, root: &Value, cx: &Context, decisions: Vec<Decision>) -> Outcome {
     let mut outcome = Outcome::of(decisions);
-    let scope = Scope::new(root, &policy.expressions.variables, cx, &API_SERVER).with_budget(BUDGET);
+    let scope = Scope::of_rule(root, &policy.expressions, cx).with_budget(BUDGET);
     for annotation in &policy.expressions.annotations {
         match scope.value(&annotation.value.program) {
             Err(Failure::OutOfBudget) => return Outcome::of(vec![Decision::Fail(OUT_OF_BUDGET.into())]),

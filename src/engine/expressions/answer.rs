@@ -23,7 +23,7 @@ pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) 
         return None;
     }
     let root = rooted([(Part::Object, request.clone())]);
-    let scope = Scope::new(&root, &expressions.variables, functions, expressions.wording);
+    let scope = Scope::of_rule(&root, expressions, functions);
     let result =
         |status, text: &str| Some(RuleOutcome::new(&policy.name, rule.kind, status, text.to_owned()));
     let skipped = || result(Status::Skip, "request does not match");

@@ -51,7 +51,7 @@ pub fn run(
         Ok(_) => return spared(),
         Err(text) => return result(Status::Error, text),
     }
-    let scope = Scope::new(&root, &expressions.variables, &request.functions, expressions.wording);
+    let scope = Scope::of_rule(&root, expressions, &request.functions);
     match scope.admits(&expressions.conditions) {
         Ok(true) => result(Status::Pass, format!("{what} matched")),
         Ok(false) => spared(),

@@ -47,7 +47,7 @@ pub(super) fn excepted<'e>(
 ) -> Result<Vec<&'e Exemption>, String> {
     let mut found: Vec<&Exemption> = Vec::new();
     for exemption in exemptions.of(policy, functions) {
-        match Scope::new(root, &[], functions, &POLICIES).admits(&exemption.admit) {
+        match Scope::new(root, functions, &POLICIES).admits(&exemption.admit) {
             Ok(true) => found.push(exemption),
             Ok(false) => {}
             Err(_) if found.iter().any(|e| e.is_full()) => {}

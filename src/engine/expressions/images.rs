@@ -73,7 +73,7 @@ pub fn run(
     let functions = Context { cel_level: CelLevel::V30, ..request.functions.clone() };
     let plain = Value::Map(root.clone());
     let counts = expressions.failure_policy.is_fail();
-    let scope = Scope::new(&plain, &expressions.variables, &functions, expressions.wording);
+    let scope = Scope::of_rule(&plain, expressions, &functions);
     match scope.admits(&expressions.conditions) {
         Ok(true) => {}
         Ok(false) => return None,
@@ -139,7 +139,7 @@ pub fn run(
     root.insert("attestations", object(parts.attestations.iter().map(|a| stated(&a.name)).collect()));
     let whole = Value::Map(root);
     let functions = Context { world: Some(inquiry.clone()), ..functions.clone() };
-    let scope = Scope::new(&whole, &expressions.variables, &functions, expressions.wording);
+    let scope = Scope::of_rule(&whole, expressions, &functions);
     let mut outcome = result(Status::Pass, "success".into());
     for (i, validation) in parts.validations.iter().enumerate() {
         match scope.is_true(&validation.check.program) {

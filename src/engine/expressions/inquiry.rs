@@ -171,7 +171,7 @@ pub fn matches(checks: &Result<ImageValidation, Str>, image: &str) -> Result<boo
         let fits = match reference {
             Reference::Pattern(pattern) => pattern.is_match(image),
             Reference::Expression(program) => {
-                let scope = Scope::new(&root, &[], &functions, &POLICIES);
+                let scope = Scope::new(&root, &functions, &POLICIES);
                 scope.is_true(program).map_err(|failure| failure.alone())?
             }
         };

@@ -16,7 +16,7 @@ pub fn admits(conditions: &[Source], request: &Request) -> Result<bool, String> 
     if conditions.is_empty() {
         return Ok(true);
     }
-    let hold = |root| Scope::new(&root, &[], &request.functions, &RULES).admits(conditions);
+    let hold = |root| Scope::new(&root, &request.functions, &RULES).admits(conditions);
     let made = hold(view::rule::match_conditions(request));
     match &request.sent {
         Some(sent) if made.is_err() => hold(view::rule::match_conditions_as_sent(request, sent)).or(made),

@@ -108,7 +108,7 @@ fn enter<'s>(
 
 /// The result of a rule that cannot be evaluated.
 fn broken(rule: &Rule, expressions: &Expressions, text: &str) -> RuleOutcome {
-    let text = format!("{}{text}", expressions.wording.broken.unwrap_or_default());
+    let text = format!("{}{text}", expressions.wording.broken);
     RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text)
 }
 

@@ -68,20 +68,20 @@ fn evaluate(
     request: &Request,
     root: &Value,
 ) -> (Status, Str) {
-    let Expressions { conditions, variables, wording, .. } = expressions;
+    let Expressions { conditions, wording, .. } = expressions;
     let functions = &request.functions;
     if !conditions.is_empty() {
         // Conditions know nothing of the namespace.
         let mut seen: Map = root.as_map().cloned().unwrap_or_default();
         seen.insert("namespaceObject", Value::Null);
         let seen = Value::Map(seen);
-        match Scope::new(&seen, variables, functions, wording).admits(conditions) {
+        match Scope::of_rule(&seen, expressions, functions).admits(conditions) {
             Ok(true) => {}
             Ok(false) => return (Status::Skip, wording.unmet.into()),
             Err(text) => return (Status::Fail, text.into()),
         }
     }
-    match decide(validations, &Scope::new(root, variables, functions, wording), expressions) {
+    match decide(validations, &Scope::of_rule(root, expressions, functions), expressions) {
         Some(violation) => (violation.status, violation.message),
         None => (Status::Pass, passed.clone()),
     }

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::{Lazies, Meter};
 use crate::functions::Context;
-use crate::ir::expressions::{Program, Source, Validation, Variable, Wording};
+use crate::ir::expressions::{Expressions, Program, Source, Validation, Variable, Wording};
 use crate::value::{Fault, Str, Value};
 
 /// What one expression may cost.
@@ -66,18 +66,18 @@ pub struct Scope<'s> {
 }
 
 impl<'s> Scope<'s> {
-    /// A list without a budget. No variable is computed yet.
-    pub fn new(
-        root: &'s Value,
-        variables: &'s [Variable],
-        functions: &'s Context,
-        wording: &'static Wording,
-    ) -> Scope<'s> {
-        Scope::of(Cow::Borrowed(root), variables, functions, wording)
+    /// A list that belongs to no rule: without variables, without a budget.
+    pub fn new(root: &'s Value, functions: &'s Context, wording: &'static Wording) -> Scope<'s> {
+        Scope::of(Cow::Borrowed(root), &[], functions, wording)
+    }
+
+    /// The list of a rule, without a budget. No variable is computed yet.
+    pub fn of_rule(root: &'s Value, expressions: &'s Expressions, functions: &'s Context) -> Scope<'s> {
+        Scope::of(Cow::Borrowed(root), &expressions.variables, functions, expressions.wording)
     }
 
     /// The same for a root that nothing else holds.
-    pub fn of(
+    pub(super) fn of(
         root: Cow<'s, Value>,
         variables: &'s [Variable],
         functions: &'s Context,

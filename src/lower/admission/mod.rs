@@ -24,13 +24,14 @@ use crate::ir::expressions::{
 };
 use crate::ir::facts::FailurePolicy;
 use crate::ir::mutate::{Change, Mutation};
-use crate::ir::rule::{Action, Body, RuleKind};
-use crate::ir::{Matcher, Origin, Rule};
+use crate::ir::rule::{Body, RuleKind};
+use crate::ir::{Matcher, Rule};
 use crate::value::{Str, Value};
 
 use super::compiler::Compiler;
 use super::constraints::{constraints, exact};
 use super::matcher::selector;
+use super::rule::{no_message, with_expressions};
 
 /// Where a policy runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,41 +97,26 @@ pub fn rule(document: &Value, place: Place) -> Rule {
                     .at(format!("spec.auditAnnotations[{i}].valueExpression")),
             });
             let check = Check::Assert(validations);
-            (annotations.collect(), Body::Validate { check, message: super::rule::no_message() })
+            (annotations.collect(), Body::Validate { check, message: no_message() })
         }
     };
     let constraints = spec.get("matchConstraints").filter(|v| !v.is_null()).map(constraints);
-    Rule {
-        origin: Origin::new("spec"),
-        generated: None,
-        name: document.text_at(&["metadata", "name"]).into(),
-        kind: if mutating { RuleKind::Mutation } else { RuleKind::Validation },
-        // Without constraints it is about every object.
-        when: Matcher::Constraints(Box::new(constraints.clone().unwrap_or_default())),
-        unless: Matcher::never(),
-        bindings: Box::default(),
-        admit: None,
-        expressions: Some(Arc::new(Expressions {
-            view: View::AdmissionRequest,
-            params: None,
-            conditions,
-            variables,
-            annotations,
-            failure_policy: FailurePolicy::of(spec.text_at(&["failurePolicy"])),
-            wording: &API_SERVER,
-            reads_namespace: false,
-        })),
-        bound: Some(Arc::new(Bound {
-            constraints,
-            param_kind: params,
-            bindings: Box::default(),
-            params: Arc::from([]),
-        })),
-        properties: None,
-        body,
-        broken: None,
-        action: Action::default(),
-    }
+    let shared = Expressions {
+        view: View::AdmissionRequest,
+        params: None,
+        conditions,
+        variables,
+        annotations,
+        failure_policy: FailurePolicy::of(spec.text_at(&["failurePolicy"])),
+        wording: &API_SERVER,
+        reads_namespace: false,
+    };
+    let kind = if mutating { RuleKind::Mutation } else { RuleKind::Validation };
+    // Without constraints it is about every object.
+    let when = Matcher::Constraints(Box::new(constraints.clone().unwrap_or_default()));
+    let name = document.text_at(&["metadata", "name"]).into();
+    let bound = Bound { constraints, param_kind: params, bindings: Box::default(), params: Arc::from([]) };
+    Rule { bound: Some(Arc::new(bound)), ..with_expressions(name, kind, when, shared, body) }
 }
 
 /// Lowers a binding of either kind.

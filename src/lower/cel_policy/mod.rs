@@ -20,11 +20,13 @@ use crate::ir::expressions::{Expressions, POLICIES, Proxy, VALIDATING, View, Wor
 use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
 use crate::ir::generate::Generation;
 use crate::ir::mutate::{self, Mutation};
-use crate::ir::rule::{Action, Body, RuleKind};
-use crate::ir::{Matcher, Origin, Policy, Rule};
+use crate::ir::rule::{Body, RuleKind};
+use crate::ir::{Matcher, Policy, Rule};
 use crate::value::{Str, Value};
 pub use sections::FieldError;
 use sections::{Failed, Sections};
+
+use super::rule::with_expressions;
 
 /// A lowered policy, or why it does not compile.
 #[derive(Clone, Debug)]
@@ -180,26 +182,7 @@ fn rule(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Result
         KyvernoKind::Generating => (RuleKind::Generation, generating(spec, view, kind, namespaced)?),
         KyvernoKind::Validating => (RuleKind::Validation, validating(spec, view, kind, namespaced)?),
     };
-    Ok(rule_of(rule_kind, constraints, shared, body))
-}
-
-fn rule_of(kind: RuleKind, when: Matcher, shared: Expressions, body: Body) -> Rule {
-    Rule {
-        origin: Origin::new("spec"),
-        generated: None,
-        name: "".into(),
-        kind,
-        when,
-        unless: Matcher::never(),
-        bindings: Box::default(),
-        admit: None,
-        expressions: Some(Arc::new(shared)),
-        bound: None,
-        properties: None,
-        body,
-        broken: None,
-        action: Action::default(),
-    }
+    Ok(with_expressions("".into(), rule_kind, constraints, shared, body))
 }
 
 /// What the expressions of a policy share that has neither conditions nor variables.
@@ -259,7 +242,7 @@ fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lo
         constraints.any_operation();
         let when = Matcher::Constraints(Box::new(constraints));
         let shared = Expressions { conditions: of_targets, ..shared.clone() };
-        Arc::new(rule_of(RuleKind::Mutation, when, shared, body(None)))
+        Arc::new(with_expressions("".into(), RuleKind::Mutation, when, shared, body(None)))
     });
     Ok((shared, body(existing)))
 }
