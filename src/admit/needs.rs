@@ -157,7 +157,7 @@ pub(super) fn is_found_for(policy: &Policy, target: &Target) -> bool {
 
 /// Whether a kind selector names resources, and not subresources alone: `Pod` and `*/*` do, `Pod/*` does not.
 fn is_for_resources(k: &KindPattern) -> bool {
-    let names_none = k.subresource.matches("") && !k.subresource.matches(EPHEMERAL);
+    let names_none = k.subresource.pattern().is_empty();
     let any_kind = k.kind.matches("*") && k.kind.matches("");
     names_none || (any_kind && k.subresource.matches(""))
 }

@@ -14,7 +14,7 @@ use crate::value::{Fault, List, Map, Str, Value};
 
 use super::lists::{self, higher};
 use super::sorted::Sorted;
-use super::strict::{Lazies, Meter, strict};
+use super::strict::{Lazies, Meter, strict, truth};
 
 /// The result of an expression.
 pub type Evaluated<'a> = Result<Cow<'a, Value>, Fault>;
@@ -264,6 +264,22 @@ impl<'f, 'a> Env<'f, 'a> {
         eval(body, Env { locals: Some(&inner), ..env }).map(Cow::into_owned)
     }
 
+    /// The truth of `body` with one local, or with two of which the second is innermost; `None` = it is not a boolean.
+    pub(super) fn bound_truth<'b>(
+        &self,
+        first: Option<&'b Value>,
+        second: &'b Value,
+        body: &'b Expr,
+    ) -> Result<Option<bool>, Fault>
+    where
+        'a: 'b,
+    {
+        let env: Env<'_, 'b> = *self;
+        let outer = first.map(|value| Frame { value, later: None, outer: env.locals });
+        let inner = Frame { value: second, later: None, outer: outer.as_ref().or(env.locals) };
+        truth(body, &Env { locals: Some(&inner), ..env })
+    }
+
     fn bind_cow(&self, value: Cow<'a, Value>, body: &'a Expr) -> Evaluated<'a> {
         match value {
             Cow::Borrowed(v) => self.bind(v, body),
@@ -281,7 +297,7 @@ impl<'f, 'a> Env<'f, 'a> {
     }
 }
 
-fn constant<'a>(b: bool) -> Cow<'a, Value> {
+pub(super) fn constant<'a>(b: bool) -> Cow<'a, Value> {
     Cow::Borrowed(if b { &TRUE } else { &FALSE })
 }
 
@@ -292,7 +308,7 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
 
 /// Evaluates the nodes of which most expressions consist; the others are a call away, so that the stack
 /// and the registers that they need are no burden here.
-pub(super) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
+pub(in crate::engine) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     let found = match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),
         Expr::Local(n) => env.local(*n).map(Cow::Borrowed),

@@ -16,7 +16,7 @@ use crate::value::object::is_mutation;
 use crate::value::{Fault, Object, Str, Value, budget, stack};
 
 use super::entries::Entries;
-use super::eval::{Env, Evaluated, value as eval};
+use super::eval::{Env, Evaluated, constant, value as eval};
 
 /// What evaluations are charged on.
 #[derive(Debug)]
@@ -167,16 +167,15 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
                 }
             })
         }
-        Expr::Test(test) => tested(test, env).map(|b| Cow::Owned(Value::Bool(b))),
+        Expr::Test(_) | Expr::Decide { .. } => truth(expr, env).map(|b| constant(b.unwrap_or_default())),
         Expr::Cond(parts) => {
             let [condition, then, other] = &**parts;
-            match *eval(condition, env)? {
-                Value::Bool(true) => eval(then, env),
-                Value::Bool(false) => eval(other, env),
-                _ => Err(overload()),
+            match truth(condition, env)? {
+                Some(true) => eval(then, env),
+                Some(false) => eval(other, env),
+                None => Err(overload()),
             }
         }
-        Expr::Decide { all, sides } => decided(*all, sides, env).map(|b| Cow::Owned(Value::Bool(b))),
         Expr::Lazy(n) => env.lazy(*n).map(Cow::Borrowed),
         Expr::Charged(charged) => {
             charged.charges.iter().try_for_each(|amount| env.charge(*amount))?;
@@ -185,40 +184,59 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         Expr::Invoke(invoke) => invoked(invoke, env),
         Expr::OneOf { value, set } => {
             let v = eval(value, env)?;
-            Ok(Cow::Owned(Value::Bool(set.iter().any(|one| one.cel_eq(&v)))))
+            Ok(constant(set.iter().any(|one| one.cel_eq(&v))))
         }
         Expr::Make(make) => made(make, env).map(Cow::Owned),
-        Expr::Loop(l) => looped(l, env).map(Cow::Owned),
+        Expr::Loop(l) => looped(l, env),
         Expr::Bind(parts) => {
             let [value, body] = &**parts;
             env.bind_later(value, body).map(Cow::Owned)
         }
-        Expr::OrElse { sides, unwrap: true, eager: true } => {
-            let left = maybe(&sides[0], env)?;
-            let right = eval(&sides[1], env);
-            if !right.as_ref().is_err_and(Fault::ends) {
-                env.charge(1)?;
-            }
-            let right = right?;
-            match left {
-                Maybe::Nothing => Ok(right),
-                Maybe::Inside(v) | Maybe::Plain(v) => {
-                    fits(&v)?;
-                    Ok(v)
-                }
-            }
+        Expr::OrElse { sides, unwrap, eager } => or_else(sides, *unwrap, *eager, env),
+        _ => Err(Fault::new("not a strict node")),
+    }
+}
+
+/// The left side, or the right one where the left one holds nothing.
+#[inline(never)]
+fn or_else<'a>(sides: &'a [Expr; 2], unwrap: bool, eager: bool, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    if unwrap && eager {
+        let left = maybe(&sides[0], env)?;
+        let right = eval(&sides[1], env);
+        if !right.as_ref().is_err_and(Fault::ends) {
+            env.charge(1)?;
         }
-        Expr::OrElse { sides, unwrap, .. } => match maybe(&sides[0], env)? {
-            Maybe::Nothing => eval(&sides[1], env),
-            Maybe::Inside(v) if *unwrap => {
+        let right = right?;
+        return match left {
+            Maybe::Nothing => Ok(right),
+            Maybe::Inside(v) | Maybe::Plain(v) => {
                 fits(&v)?;
                 Ok(v)
             }
-            Maybe::Inside(v) => Ok(Cow::Owned(Value::optional(Some(v.into_owned())))),
-            Maybe::Plain(_) if env.functions.cel_level == CelLevel::V30 => Err(overload()),
-            Maybe::Plain(v) => Ok(v),
-        },
-        _ => Err(Fault::new("not a strict node")),
+        };
+    }
+    match maybe(&sides[0], env)? {
+        Maybe::Nothing => eval(&sides[1], env),
+        Maybe::Inside(v) if unwrap => {
+            fits(&v)?;
+            Ok(v)
+        }
+        Maybe::Inside(v) => Ok(Cow::Owned(Value::optional(Some(v.into_owned())))),
+        Maybe::Plain(_) if env.functions.cel_level == CelLevel::V30 => Err(overload()),
+        Maybe::Plain(v) => Ok(v),
+    }
+}
+
+/// The truth of an expression; `None` = it is not a boolean. The nodes that decide anything hand booleans to one another
+/// without making values of them.
+pub(in crate::engine) fn truth<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Result<Option<bool>, Fault> {
+    match expr {
+        Expr::Test(test) => tested(test, env).map(Some),
+        Expr::Decide { all, sides } => decided(*all, sides, env).map(Some),
+        expr => eval(expr, env).map(|v| match *v {
+            Value::Bool(b) => Some(b),
+            _ => None,
+        }),
     }
 }
 
@@ -256,12 +274,10 @@ fn maybe<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Result<Maybe<'a>, Fault> {
 fn decided<'a>(all: bool, sides: &'a [Expr; 2], env: &Env<'_, 'a>) -> Result<bool, Fault> {
     let mut first = None;
     for side in sides {
-        match eval(side, env) {
-            Ok(v) => match *v {
-                Value::Bool(b) if b != all => return Ok(b),
-                Value::Bool(_) => {}
-                _ => first = first.or_else(|| Some(overload())),
-            },
+        match truth(side, env) {
+            Ok(Some(b)) if b != all => return Ok(b),
+            Ok(Some(_)) => {}
+            Ok(None) => first = first.or_else(|| Some(overload())),
             Err(fault) if fault.ends() => return Err(fault),
             Err(fault) => first = first.or(Some(fault)),
         }
@@ -323,28 +339,39 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
             }
         };
         optional |= may_miss;
-        let found = match &at {
-            Cow::Borrowed(v) => read(v, key).map(|f| f.map(Cow::Borrowed)),
-            Cow::Owned(v) => read(v, key).map(|f| f.map(|v| Cow::Owned(v.clone()))),
+        let found = match at {
+            Cow::Borrowed(v) => stepped(read(v, key), v, key, optional, env)?.map(Cow::Borrowed),
+            Cow::Owned(v) => stepped(read(&v, key), &v, key, optional, env)?.map(|f| Cow::Owned(f.clone())),
         };
-        at = match found {
-            Ok(Some(found)) => {
-                env.charge(1)?;
-                fits(&found)?;
-                found
-            }
-            Ok(None) if optional => return Ok((None, true)),
-            Ok(None) => {
-                env.charge(1)?;
-                return Err(missing(&at, key));
-            }
-            Err(fault) => {
-                env.charge(u64::from(!optional))?;
-                return Err(fault);
-            }
-        };
+        match found {
+            Some(found) => at = found,
+            None => return Ok((None, true)),
+        }
+        fits(&at)?;
     }
     Ok((Some(at), optional))
+}
+
+/// What a step of a walk found, charged; `None` = nothing, which an optional step forgives.
+fn stepped<'v>(
+    found: Result<Option<&'v Value>, Fault>,
+    base: &Value,
+    key: &Value,
+    optional: bool,
+    env: &Env<'_, '_>,
+) -> Result<Option<&'v Value>, Fault> {
+    match found {
+        Ok(Some(found)) => env.charge(1).map(|()| Some(found)),
+        Ok(None) if optional => Ok(None),
+        Ok(None) => {
+            env.charge(1)?;
+            Err(missing(base, key))
+        }
+        Err(fault) => {
+            env.charge(u64::from(!optional))?;
+            Err(fault)
+        }
+    }
 }
 
 /// What does not fit its schema is a fault when it is read.
@@ -560,7 +587,10 @@ fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<
     }
     let v = outcome?;
     fits(&v)?;
-    Ok(Cow::Owned(v))
+    Ok(match v {
+        Value::Bool(b) => constant(b),
+        v => Cow::Owned(v),
+    })
 }
 
 fn charge_call(
@@ -580,6 +610,7 @@ const LIST_COST: u64 = 10;
 const MAP_COST: u64 = 30;
 const STRUCT_COST: u64 = 40;
 
+#[inline(never)]
 fn made(make: &Make, env: &Env<'_, '_>) -> Result<Value, Fault> {
     match make {
         Make::List(items, optional) => charged(list(items, optional, env), LIST_COST, env),
@@ -656,7 +687,8 @@ struct State {
     fault: Option<Fault>,
 }
 
-fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Result<Value, Fault> {
+#[inline(never)]
+fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Evaluated<'a> {
     let range = eval(&l.range, env)?;
     let mut state = State {
         kind: l.kind,
@@ -684,7 +716,7 @@ fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Result<Value, Fault> {
             }
         }
         Value::Object(o) if matches!(**o, Object::Keyed(_)) => {
-            let Object::Keyed(entries) = &**o else { return Ok(Value::Null) };
+            let Object::Keyed(entries) = &**o else { return Ok(Cow::Borrowed(&NULL)) };
             for (k, v) in entries {
                 if !round(l, &mut state, k, if l.two { v } else { k }, env)? {
                     break;
@@ -707,10 +739,10 @@ fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Result<Value, Fault> {
         return Err(fault);
     }
     Ok(match l.kind {
-        LoopKind::All | LoopKind::Exists => Value::Bool(state.truth),
-        LoopKind::One => Value::Bool(state.count == 1),
-        LoopKind::List => Value::list(state.items),
-        LoopKind::Map | LoopKind::Entries => state.entries.into_value(),
+        LoopKind::All | LoopKind::Exists => constant(state.truth),
+        LoopKind::One => constant(state.count == 1),
+        LoopKind::List => Cow::Owned(Value::list(state.items)),
+        LoopKind::Map | LoopKind::Entries => Cow::Owned(state.entries.into_value()),
     })
 }
 
@@ -725,6 +757,7 @@ fn round<'a>(
     budget::step()?;
     let run =
         |body: &Expr| if l.two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
+    let holds = |body: &Expr| env.bound_truth(l.two.then_some(first), second, body);
     match state.kind {
         LoopKind::All | LoopKind::Exists => {
             let all = state.kind == LoopKind::All;
@@ -733,30 +766,30 @@ fn round<'a>(
                 return Ok(false);
             }
             env.charge(1)?;
-            match run(&l.body) {
-                Ok(Value::Bool(b)) if b != all => (state.truth, state.fault) = (b, None),
-                Ok(Value::Bool(_)) => {}
-                Ok(_) => keep_first(state, overload()),
+            match holds(&l.body) {
+                Ok(Some(b)) if b != all => (state.truth, state.fault) = (b, None),
+                Ok(Some(_)) => {}
+                Ok(None) => keep_first(state, overload()),
                 Err(fault) if fault.ends() => return Err(fault),
                 Err(fault) => keep_first(state, fault),
             }
         }
-        LoopKind::One => match run(&l.body) {
-            Ok(Value::Bool(true)) => {
+        LoopKind::One => match holds(&l.body) {
+            Ok(Some(true)) => {
                 env.charge(if state.fault.is_some() && is_new(env) { 1 } else { 2 })?;
                 state.count += 1;
             }
-            Ok(Value::Bool(false)) => {}
-            Ok(_) => state.fault = Some(overload()),
+            Ok(Some(false)) => {}
+            Ok(None) => state.fault = Some(overload()),
             Err(fault) if fault.ends() => return Err(fault),
             Err(fault) => state.fault = Some(fault),
         },
         LoopKind::List | LoopKind::Map | LoopKind::Entries => {
             if let Some(keep) = &l.keep {
-                match run(keep) {
-                    Ok(Value::Bool(true)) => {}
-                    Ok(Value::Bool(false)) => return Ok(true),
-                    Ok(_) => {
+                match holds(keep) {
+                    Ok(Some(true)) => {}
+                    Ok(Some(false)) => return Ok(true),
+                    Ok(None) => {
                         state.fault = Some(overload());
                         return Ok(true);
                     }

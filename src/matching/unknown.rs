@@ -5,6 +5,7 @@
 //! any other the caller reports an error. What is not known never counts as "does not match".
 
 use crate::ir::Matcher;
+use crate::ir::matcher::Selector;
 
 use super::Target;
 use super::filter::{Mode, accepts};
@@ -53,13 +54,26 @@ impl Unknown {
 
 /// What is missing to decide whether a rule matches the target; `None` = it is decided.
 pub fn missing(when: &Matcher, unless: &Matcher, target: &Target) -> Option<Missing> {
-    if !target.unknown.any() || !depends(when, unless, target, target.unknown) {
+    let tested = [when, unless].into_iter().any(|matcher| tests(matcher, target.unknown));
+    if !tested || !depends(when, unless, target, target.unknown) {
         return None;
     }
     let namespace_alone = Unknown { roles: false, ..target.unknown };
     match target.unknown.namespace && depends(when, unless, target, namespace_alone) {
         true => Some(Missing::NamespaceLabels),
         false => Some(Missing::Roles),
+    }
+}
+
+/// Whether a matcher tests anything that is not known.
+fn tests(matcher: &Matcher, unknown: Unknown) -> bool {
+    let namespace = |selector: &Option<Selector>| unknown.namespace && selector.is_some();
+    match matcher {
+        Matcher::Constraints(c) => namespace(&c.namespace_selector),
+        filters => filters.filters().iter().any(|f| {
+            let by_roles = !(f.roles.is_empty() && f.cluster_roles.is_empty());
+            namespace(&f.namespace_selector) || (unknown.roles && by_roles)
+        }),
     }
 }
 
@@ -76,7 +90,7 @@ fn depends(when: &Matcher, unless: &Matcher, target: &Target, unknown: Unknown) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::matcher::{Filter, Selector};
+    use crate::ir::matcher::Filter;
     use crate::matching::User;
     use crate::value::Str;
 

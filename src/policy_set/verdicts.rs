@@ -178,6 +178,7 @@ impl Engine {
         left: &mut Vec<Arc<Policy>>,
     ) -> Part {
         let mut out = Part::default();
+        let mut asked: Vec<&Rule> = Vec::new();
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
             let Some((at, _)) = group.first() else { continue };
             let Some((_, policy)) = self.policy(*at) else { continue };
@@ -185,17 +186,21 @@ impl Engine {
                 continue;
             }
             let all = policy.rules_for(&request.target.kind);
-            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
-            out.passed_over = out.passed_over || rules.clone().any(|r| !(limits.rules)(policy, r));
-            let mut rules = rules.filter(|r| (limits.rules)(policy, r)).peekable();
-            if rules.peek().is_none() {
+            asked.clear();
+            for rule in group.iter().filter_map(|(_, r)| all.get(*r as usize)) {
+                match (limits.rules)(policy, rule) {
+                    true => asked.push(rule),
+                    false => out.passed_over = true,
+                }
+            }
+            if asked.is_empty() {
                 continue;
             }
             if !(limits.goes_on)() {
                 left.push(policy.clone());
                 continue;
             }
-            let rules = self.run(policy, rules, request);
+            let rules = self.run(policy, asked.iter().copied(), request);
             // The rules that ended in time count; those that did not leave the policy's verdict open.
             if budget::is_interrupted() {
                 left.push(policy.clone());

@@ -7,9 +7,10 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use crate::engine::eval::{Env, eval};
-use crate::engine::strict::{Lazies, Meter};
+use crate::engine::eval::{Env, value};
+use crate::engine::strict::{Lazies, Meter, truth};
 use crate::functions::Context;
+use crate::ir::Expr;
 use crate::ir::expressions::{Expressions, Program, Source, Validation, Variable, Wording};
 use crate::value::{Fault, Str, Value};
 
@@ -114,10 +115,20 @@ impl<'s> Scope<'s> {
     /// # Errors
     /// It has none.
     pub fn value_on(&self, program: &Program, root: &Value) -> Result<Value, Failure> {
+        self.run(program, root, |expr, env| value(expr, env).map(Cow::into_owned))
+    }
+
+    /// Evaluates an expression and pays for it.
+    fn run<T>(
+        &self,
+        program: &Program,
+        root: &Value,
+        evaluate: impl for<'e> FnOnce(&'e Expr, &Env<'_, 'e>) -> Result<T, Fault>,
+    ) -> Result<T, Failure> {
         let expr = program.as_ref().map_err(|text| Failure::Compile(text.clone()))?;
         let meter = Meter::new(PER_CALL);
         let env = Env::new(root, self.functions).with_meter(&meter).with_lazies(&self.variables);
-        let result = eval(expr, env).map(Cow::into_owned).map_err(Failure::Run);
+        let result = evaluate(expr, &env).map_err(Failure::Run);
         if let Some(left) = self.left.get() {
             let left = left.checked_sub(meter.spent());
             let left = left.and_then(|left| left.checked_sub(self.variables.take_spent()));
@@ -131,10 +142,8 @@ impl<'s> Scope<'s> {
     /// # Errors
     /// It has no value, or one that is not a boolean.
     pub fn is_true(&self, program: &Program) -> Result<bool, Failure> {
-        match self.value(program)? {
-            Value::Bool(b) => Ok(b),
-            _ => Err(Failure::Run(Fault::new("no such overload"))),
-        }
+        let found = self.run(program, &self.root, truth)?;
+        found.ok_or_else(|| Failure::Run(Fault::new("no such overload")))
     }
 
     /// How a failure is shown.
