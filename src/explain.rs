@@ -16,6 +16,8 @@ use crate::matching::constraints;
 use crate::value::Value;
 use crate::value::place::{PathPart, dotted, parse};
 
+pub mod decisions;
+
 /// A rule, explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {

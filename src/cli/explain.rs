@@ -13,11 +13,22 @@ const FLAGS: &[Flag] = &[
     flag("rule", Takes::Text, "show only the rule of this name, written or generated"),
     flag("kind", Takes::Text, "show only rules for objects of this kind, as they are for it"),
     flag("json", Takes::Switch, "print a JSON list, one object a rule"),
+    flag("resource", Takes::List, "explain what the policies decide about these resources, and why")
+        .short('r'),
+    flag(
+        "tree",
+        Takes::Switch,
+        "with -r: all decisions, also those that the result does not rest on (as -v 1)",
+    ),
+    flag("values-file", Takes::Text, "with -r: file with values of variables").short('f'),
+    flag("userinfo", Takes::Text, "with -r: file with the user who makes the requests").short('u'),
+    flag("as-cluster", Takes::Switch, "with -r: decide as a cluster would (profile `cluster`)"),
+    flag("remove-color", Takes::Switch, "with -r: no colours"),
 ];
 
-const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, generated rules included, with file and\nline of what every piece was made from. docs/ir.md describes the nodes.";
+const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, generated rules included, with file and\nline of what every piece was made from. docs/ir.md describes the nodes. With -r: what the rules decide about\nresources, with the place of every decision in the policy and of every value in the resource.";
 
-const EXAMPLES: &str = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n";
+const EXAMPLES: &str = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n\n  # why a resource passes, fails or is not matched\n  ephor explain policy.yaml -r pod.yaml\n";
 
 pub(super) const PAGE: super::Page =
     super::Page { name: "explain", arguments: "POLICY...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
@@ -38,6 +49,9 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         );
     }
     let policies = policies(&parsed.arguments)?;
+    if !parsed.list("resource").is_empty() {
+        return super::explain_decisions::run(&parsed, &policies);
+    }
     let kind = Some(parsed.text("kind")).filter(|k| !k.is_empty());
     let all: Vec<Explained> = policies.policies.iter().flat_map(|p| explain::rules(p, kind)).collect();
     let name = parsed.text("rule");

@@ -12,6 +12,7 @@ pub mod conformance;
 pub mod create;
 pub mod docs;
 pub mod explain;
+mod explain_decisions;
 pub mod fix;
 pub mod flags;
 pub mod jp;

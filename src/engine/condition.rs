@@ -4,10 +4,14 @@
 //! that decided. A failure ends the evaluation at once. The semantics' source is
 //! `docs/conditions.md`.
 
-use crate::ir::condition::Prepared;
+use std::borrow::Cow;
+
+use crate::ir::condition::{Operator, Prepared};
 use crate::ir::{Condition, Conditions, operator};
+use crate::value::Value;
 
 use super::data::Data;
+use super::trace::{self, Seen, What};
 
 /// The verdict of conditions.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,11 +78,13 @@ fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {
 }
 
 fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
-    super::reached::note(c);
+    trace::note(c);
     if let (Some(op), Some(right)) = (c.operator, &c.prepared)
         && let Some(key) = data.seen(&c.key).map_err(key_failed)?
     {
-        return Ok(operator::holds(op, &key, right));
+        let holds = operator::holds(op, &key, right);
+        told(c, op, &key, right, holds);
+        return Ok(holds);
     }
     let key = data.fill(&c.key).map_err(key_failed)?;
     let late;
@@ -94,7 +100,19 @@ fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
         }
     };
     let Some(op) = c.operator else { return Err(UNKNOWN_OPERATOR.into()) };
-    Ok(operator::holds(op, &key, right))
+    let holds = operator::holds(op, &key, right);
+    told(c, op, &Cow::Owned(key), right, holds);
+    Ok(holds)
+}
+
+/// Tells whoever watches.
+fn told(c: &Condition, operator: Operator, key: &Cow<'_, Value>, right: &Prepared, holds: bool) {
+    trace::tell(&c.origin, || What::Condition {
+        key: Seen::of(key),
+        operator: operator.name(),
+        value: right.value.clone(),
+        holds,
+    });
 }
 
 fn key_failed(why: String) -> String {

@@ -20,6 +20,7 @@ use crate::value::{Fault, Map, Str, Value, budget, stack};
 use super::eval::{Env, eval};
 use super::fill::Expansion;
 use super::sorted::Sorted;
+use super::trace::{self, What};
 
 /// Why a query has no value.
 #[derive(Clone, Debug)]
@@ -321,6 +322,11 @@ impl<'r> Data<'r> {
         };
         self.loading -= 1;
         self.limit = outer;
+        trace::tell(&binding.origin, || {
+            let loaded = self.overlay.iter().find(|(known, _)| *known == binding.name);
+            let value = loaded.map(|(_, value)| value.clone()).unwrap_or_default();
+            What::Data(binding.name.clone(), result.clone().map(|()| value))
+        });
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)
         {

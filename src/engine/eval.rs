@@ -15,6 +15,7 @@ use crate::value::{Fault, List, Map, Str, Value};
 use super::lists::{self, higher};
 use super::sorted::Sorted;
 use super::strict::{Lazies, Meter, strict, truth};
+use super::trace;
 
 /// The result of an expression.
 pub type Evaluated<'a> = Result<Cow<'a, Value>, Fault>;
@@ -343,7 +344,13 @@ pub(in crate::engine) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluat
     };
     match env.sorted {
         None => found,
-        Some(sorted) => found.map(|v| sorted.settle(v)),
+        Some(sorted) => {
+            let found = found.map(|v| sorted.settle(v));
+            if trace::is_on() {
+                trace::node(expr, &found);
+            }
+            found
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::value::quantity::Quantity;
 /// Whether `value` matches the leaf. Lists are the caller's business: inside of one nothing but
 /// scalars matches.
 pub fn matches(leaf: &Leaf, value: &Value) -> bool {
-    super::reached::note(leaf);
+    super::trace::note(leaf);
     match (&leaf.source, value) {
         (Value::Bool(p), Value::Bool(v)) => p == v,
         (Value::Bool(_), _) => false,

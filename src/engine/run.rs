@@ -18,6 +18,7 @@ use super::expressions::Exemptions;
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
 use super::sorted::Sorted;
+use super::trace::{self, What};
 use super::validate::{self, Subject};
 use super::{Profile, Request};
 
@@ -256,6 +257,7 @@ fn one(
     around: Surroundings<'_>,
     sorted: Option<&Sorted>,
 ) -> Option<RuleOutcome> {
+    trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
     let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
     if let Some(bound) = &rule.bound {
         return super::admission::offline::verdict(bound, rule, request);

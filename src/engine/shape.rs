@@ -257,7 +257,7 @@ fn check_leaf<'a>(leaf: &'a Leaf, value: &'a Value, place: &Place<'_, 'a>) -> Ch
 
 fn check_map<'a>(shape: &'a MapShape, value: &'a Value, place: &Place<'_, 'a>, met: &mut Met) -> Checked<'a> {
     if shape.expand {
-        super::reached::note(shape);
+        super::trace::note(shape);
     }
     let Value::Map(map) = value else {
         return fail(place, Kind::Structure { found: type_name(value) });

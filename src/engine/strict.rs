@@ -17,6 +17,7 @@ use crate::value::{Fault, Object, Str, Value, budget, stack};
 
 use super::entries::Entries;
 use super::eval::{Env, Evaluated, constant, value as eval};
+use super::trace::{self, What};
 
 /// What evaluations are charged on.
 #[derive(Debug)]
@@ -122,26 +123,33 @@ impl<'a> Lazies<'a> {
             return Err(Fault::new("no such variable"));
         };
         env.charge(1)?;
+        let told = |result: Result<Value, Fault>| {
+            let shown = || result.as_ref().map(Value::clone).map_err(Fault::cel_text);
+            trace::tell(&lazy.origin, || What::Data(lazy.name.clone(), shown()));
+            result
+        };
         if self.bare {
             let compute = || {
-                let expr = lazy.program.as_ref().map_err(|text| Fault::new(text.to_string()))?;
-                self.compute(expr, env)
+                let expr = lazy.program.as_ref().map_err(|text| Fault::new(text.to_string()));
+                told(expr.and_then(|expr| self.compute(expr, env)))
             };
             return cell.get_or_init(compute).as_ref().map_err(Clone::clone);
         }
-        let compute = || match &lazy.program {
-            Err(text) => {
-                let name = &lazy.name;
-                Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))
-            }
-            Ok(expr) => self.compute(expr, env).map_err(|fault| {
-                let (name, text) = (&lazy.name, fault.cel_text());
-                // Each of a chain keeps a longer text than the one before it.
-                if let Err(excess) = budget::take(text.len()) {
-                    return excess;
+        let compute = || {
+            told(match &lazy.program {
+                Err(text) => {
+                    let name = &lazy.name;
+                    Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))
                 }
-                Fault::new(format!("composited variable \"{name}\" fails to evaluate: {text}"))
-            }),
+                Ok(expr) => self.compute(expr, env).map_err(|fault| {
+                    let (name, text) = (&lazy.name, fault.cel_text());
+                    // Each of a chain keeps a longer text than the one before it.
+                    if let Err(excess) = budget::take(text.len()) {
+                        return excess;
+                    }
+                    Fault::new(format!("composited variable \"{name}\" fails to evaluate: {text}"))
+                }),
+            })
         };
         cell.get_or_init(compute).as_ref().map_err(Clone::clone)
     }
@@ -167,7 +175,8 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
                 }
             })
         }
-        Expr::Test(_) | Expr::Decide { .. } => truth(expr, env).map(|b| constant(b.unwrap_or_default())),
+        Expr::Test(test) => tested(test, env).map(constant),
+        Expr::Decide { all, sides } => decided(*all, sides, env).map(constant),
         Expr::Cond(parts) => {
             let [condition, then, other] = &**parts;
             match truth(condition, env)? {
@@ -231,12 +240,11 @@ fn or_else<'a>(sides: &'a [Expr; 2], unwrap: bool, eager: bool, env: &Env<'_, 'a
 /// without making values of them.
 pub(in crate::engine) fn truth<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Result<Option<bool>, Fault> {
     match expr {
+        // Who watches wants to see every node.
+        Expr::Test(_) | Expr::Decide { .. } if env.is_sorting() => eval(expr, env).map(|v| v.as_bool()),
         Expr::Test(test) => tested(test, env).map(Some),
         Expr::Decide { all, sides } => decided(*all, sides, env).map(Some),
-        expr => eval(expr, env).map(|v| match *v {
-            Value::Bool(b) => Some(b),
-            _ => None,
-        }),
+        expr => eval(expr, env).map(|v| v.as_bool()),
     }
 }
 

@@ -3,19 +3,21 @@
 //! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing when
 //! there was nothing to check. Texts and their order are those of `docs/validate.md`.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::functions::unforeseen;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays, TOO_DEEP, doubles, is_open};
 use crate::ir::rule::{Message, Properties};
 use crate::ir::shape::{Pattern, type_name};
-use crate::ir::{Conditions, Template};
+use crate::ir::{Conditions, Origin, Template};
 use crate::value::{Str, Value, budget};
 
 use super::condition;
 use super::data::{Data, Trouble};
 use super::outcome::{Status, Stock, stock};
 use super::shape::{self, Outcome};
+use super::trace::{self, Looks, Seen, What};
 
 /// Status and message of a check; `None` = no result.
 pub type Verdict = Option<(Status, Str)>;
@@ -41,8 +43,8 @@ pub struct Subject<'v> {
 pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     match check {
         Check::Deny(conditions) => Some(deny(conditions, s, data)),
-        Check::Pattern(overlay, _) => pattern(overlay, s, data),
-        Check::AnyPattern(overlays, _) => any_pattern(overlays, s, data),
+        Check::Pattern(overlay, origin) => pattern(overlay, origin, s, data),
+        Check::AnyPattern(overlays, origin) => any_pattern(overlays, origin, s, data),
         Check::ForEach(loops) => for_each(loops, s, data),
         // Rules run these themselves; loops have none.
         Check::Assert(_) | Check::PodSecurity(_) | Check::Nothing => None,
@@ -160,9 +162,23 @@ fn has_object(s: Subject<'_>) -> bool {
     s.scoped || !s.deleting
 }
 
-fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
+/// Compares, and tells whoever watches.
+fn compare<'a>(pattern: &'a Pattern, origin: &Origin, at: Option<usize>, s: Subject<'a>) -> Outcome<'a> {
+    let outcome = shape::run(pattern, s.object);
+    trace::tell(origin, || {
+        let (verdict, path, text) = match &outcome {
+            Outcome::Pass => (Looks::Alike, String::new(), String::new()),
+            Outcome::Skip(why) => (Looks::NotMeant, String::new(), why.text()),
+            Outcome::Fail { path, why } => (Looks::Different, path.clone(), why.text()),
+        };
+        What::Pattern { at, verdict, path, text }
+    });
+    outcome
+}
+
+fn pattern(overlay: &Overlay, origin: &Origin, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let late;
-    super::reached::note(overlay);
+    trace::note(overlay);
     let pattern = match overlay {
         Overlay::Ready(p) => p,
         Overlay::Broken(text) => return Some((Status::Error, text.clone())),
@@ -181,7 +197,7 @@ fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
         return None;
     }
     let rule = s.rule;
-    Some(match shape::run(pattern, s.object) {
+    Some(match compare(pattern, origin, None, s) {
         Outcome::Pass => (Status::Pass, s.message.passed.clone()),
         Outcome::Skip(why) => (Status::Skip, why.text().into()),
         Outcome::Fail { path, why } => match stated(s, data) {
@@ -207,9 +223,9 @@ fn pattern(overlay: &Overlay, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     })
 }
 
-fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
+fn any_pattern(overlays: &Overlays, origin: &Origin, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let late: Vec<Pattern>;
-    super::reached::note(overlays);
+    trace::note(overlays);
     let patterns: &[Pattern] = match overlays {
         Overlays::Ready(p) => p,
         Overlays::Broken(text) => return Some((Status::Error, text.clone())),
@@ -234,7 +250,7 @@ fn any_pattern(overlays: &Overlays, s: Subject<'_>, data: &mut Data<'_>) -> Verd
     }
     let (mut failed, mut skipped) = (Vec::new(), Vec::new());
     for (i, p) in patterns.iter().enumerate() {
-        match shape::run(p, s.object) {
+        match compare(p, origin, Some(i), s) {
             Outcome::Pass => {
                 let text = format!("validation rule '{rule}' anyPattern[{i}] passed.");
                 return Some((Status::Pass, text.into()));
@@ -298,7 +314,8 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 return Some((Status::Error, fault.to_string().into()));
             }
             data.reset(&before);
-            match element(l, i, item, s, data) {
+            trace::tell(&l.origin, || What::Element(i, Seen::of(&Cow::Borrowed(item))));
+            match trace::inside(|| element(l, i, item, s, data)) {
                 Element::Counted => counted = true,
                 Element::Ignored => {}
                 Element::Ends(status, text) => {

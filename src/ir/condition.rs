@@ -93,6 +93,15 @@ pub const OPERATORS: &[(&str, Operator)] = &[
 ];
 
 impl Operator {
+    /// The operator's name; of several that mean the same, the first of the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operator::Never => "never",
+            Operator::Order(Ordering::Gt) => "GreaterThan",
+            op => OPERATORS.iter().find(|(_, o)| *o == op).map_or("?", |(name, _)| *name),
+        }
+    }
+
     /// The operator of this name. Case does not count, but the numeric families in wrong case are
     /// always false (the reference compares case-sensitively a second time).
     pub fn parse(name: &str) -> Option<Operator> {

@@ -78,6 +78,12 @@ impl Node {
         }
     }
 
+    /// The node on one line; of a long one without its operands.
+    pub fn short(self) -> String {
+        let cut = |head| format!("{head}(…)");
+        self.inline.filter(|text| text.chars().count() <= WIDTH).unwrap_or_else(|| cut(self.head))
+    }
+
     /// The lines, with places as `show` writes them.
     pub fn text(&self, show: &dyn Fn(&[PathPart]) -> String) -> String {
         let mut out = String::new();

@@ -3,8 +3,8 @@
 //! The semantics' source is `docs/policies.md`, "Matching".
 
 use crate::ir::matcher::{Filter, KindPattern, Matcher, Requirement, Selector, SetOperator, Subject};
-use crate::value::wildcard;
-use crate::value::{Map, Str};
+use crate::value::wildcard::{self, Wildcard};
+use crate::value::{Map, Str, Value};
 
 use super::{Target, User};
 
@@ -31,32 +31,82 @@ pub fn accepts(matcher: &Matcher, target: &Target, mode: Mode) -> bool {
 }
 
 fn filter_accepts(f: &Filter, t: &Target, mode: Mode) -> bool {
+    unmet(f, t, mode).is_none()
+}
+
+/// An attribute of a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// None is written.
+    Nothing,
+    /// `operations`
+    Operations,
+    /// `kinds`
+    Kinds,
+    /// `name`
+    Name,
+    /// `names`
+    Names,
+    /// `namespaces`
+    Namespaces,
+    /// `annotations`
+    Annotations,
+    /// `selector`
+    Selector,
+    /// `namespaceSelector`
+    NamespaceSelector,
+    /// `roles`
+    Roles,
+    /// `clusterRoles`
+    ClusterRoles,
+    /// `subjects`
+    Subjects,
+}
+
+/// The first attribute of a filter that does not accept the target; `None` = all do.
+pub fn unmet(f: &Filter, t: &Target, mode: Mode) -> Option<Attribute> {
     let test_user = f.has_user && (mode != Mode::Match || t.user.is_some());
     if !f.has_resource && !test_user {
-        return false;
+        return Some(Attribute::Nothing);
     }
     if mode != Mode::Exception && !f.operations.is_empty() && !f.operations.contains(&t.operation) {
-        return false;
+        return Some(Attribute::Operations);
     }
-    (f.kinds.is_empty() || f.kinds.iter().any(|k| kind_accepts(k, t)))
-        && f.name.as_ref().is_none_or(|w| w.matches(&t.name))
-        && (f.names.is_empty() || f.names.iter().any(|w| w.matches(&t.name)))
-        && (f.namespaces.is_empty() || {
-            let ns = if &*t.kind == "Namespace" { &t.name } else { &t.namespace };
-            f.namespaces.iter().any(|w| w.matches(ns))
-        })
-        && f.annotations.iter().all(|(k, v)| {
-            t.annotations
-                .iter()
-                .any(|(key, value)| k.matches(key) && value.as_str().is_some_and(|value| v.matches(value)))
-        })
-        && f.selector.as_ref().is_none_or(|s| selects(s, &t.labels))
-        && f.namespace_selector.as_ref().is_none_or(|s| match (&*t.kind, mode) {
-            ("Namespace", Mode::Exception) => true,
-            ("Namespace", _) => false,
-            _ => t.unknown.namespace_test().unwrap_or_else(|| selects(s, &t.namespace_labels)),
-        })
-        && (!test_user || t.user.as_deref().is_some_and(|u| user_accepts(f, u, t.unknown.roles_test())))
+    if !(f.kinds.is_empty() || f.kinds.iter().any(|k| kind_accepts(k, t))) {
+        return Some(Attribute::Kinds);
+    }
+    if !f.name.as_ref().is_none_or(|w| w.matches(&t.name)) {
+        return Some(Attribute::Name);
+    }
+    if !(f.names.is_empty() || f.names.iter().any(|w| w.matches(&t.name))) {
+        return Some(Attribute::Names);
+    }
+    if !(f.namespaces.is_empty() || f.namespaces.iter().any(|w| w.matches(t.namespace_or_own_name()))) {
+        return Some(Attribute::Namespaces);
+    }
+    let has = |(k, v): &(Wildcard, Wildcard)| {
+        let fits = |value: &Value| value.as_str().is_some_and(|value| v.matches(value));
+        t.annotations.iter().any(|(key, value)| k.matches(key) && fits(value))
+    };
+    if !f.annotations.iter().all(has) {
+        return Some(Attribute::Annotations);
+    }
+    if !f.selector.as_ref().is_none_or(|s| selects(s, &t.labels)) {
+        return Some(Attribute::Selector);
+    }
+    let by_namespace = |s: &Selector| match (&*t.kind, mode) {
+        ("Namespace", Mode::Exception) => true,
+        ("Namespace", _) => false,
+        _ => t.unknown.namespace_test().unwrap_or_else(|| selects(s, &t.namespace_labels)),
+    };
+    if !f.namespace_selector.as_ref().is_none_or(by_namespace) {
+        return Some(Attribute::NamespaceSelector);
+    }
+    match &t.user {
+        _ if !test_user => None,
+        None => Some(Attribute::Subjects),
+        Some(user) => unmet_user(f, user, t.unknown.roles_test()),
+    }
 }
 
 /// Whether a kind selector accepts the target. Ephemeral containers of a pod count as the pod.
@@ -71,15 +121,21 @@ pub fn kind_accepts(k: &KindPattern, t: &Target) -> bool {
             && t.group.is_empty())
 }
 
-/// Whether the user attributes accept a user; `unknown_roles` is the answer of tests of roles that are not known.
-fn user_accepts(f: &Filter, u: &User, unknown_roles: Option<bool>) -> bool {
+/// The first user attribute that does not accept a user; `unknown_roles` is the answer of tests of roles that are not
+/// known.
+fn unmet_user(f: &Filter, u: &User, unknown_roles: Option<bool>) -> Option<Attribute> {
     let among = |wanted: &[Str], have: &[String]| {
         wanted.is_empty()
             || unknown_roles.unwrap_or_else(|| wanted.iter().any(|r| have.iter().any(|have| **have == **r)))
     };
-    among(&f.roles, &u.roles)
-        && among(&f.cluster_roles, &u.cluster_roles)
-        && (f.subjects.is_empty() || f.subjects.iter().any(|s| subject_accepts(s, u)))
+    if !among(&f.roles, &u.roles) {
+        return Some(Attribute::Roles);
+    }
+    if !among(&f.cluster_roles, &u.cluster_roles) {
+        return Some(Attribute::ClusterRoles);
+    }
+    let by_subject = f.subjects.is_empty() || f.subjects.iter().any(|s| subject_accepts(s, u));
+    (!by_subject).then_some(Attribute::Subjects)
 }
 
 fn subject_accepts(s: &Subject, u: &User) -> bool {

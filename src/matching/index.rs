@@ -114,8 +114,7 @@ impl Index {
         if let Some(bucket) = self.kinds.get(&target.kind) {
             found.extend_from_slice(&bucket.any);
             found.extend(bucket.names.get(&target.name).into_iter().flatten());
-            let namespace = if &*target.kind == "Namespace" { &target.name } else { &target.namespace };
-            found.extend(bucket.namespaces.get(namespace).into_iter().flatten());
+            found.extend(bucket.namespaces.get(target.namespace_or_own_name()).into_iter().flatten());
         }
         let own = self.own.get(&target.kind);
         found.extend(self.wild.iter().filter(|(p, _)| own.is_none_or(|own| own.binary_search(p).is_err())));

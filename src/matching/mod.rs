@@ -7,6 +7,7 @@ pub mod constraints;
 pub mod filter;
 pub mod index;
 pub mod kinds;
+pub mod mismatch;
 pub mod unknown;
 
 use crate::kubernetes::Kinds;
@@ -65,6 +66,11 @@ pub struct User {
 }
 
 impl Target {
+    /// The namespace; of a namespace its own name.
+    pub fn namespace_or_own_name(&self) -> &Str {
+        if &*self.kind == "Namespace" { &self.name } else { &self.namespace }
+    }
+
     /// The kinds of the cluster.
     pub fn kinds(&self) -> &Kinds {
         self.kinds.as_ref().unwrap_or_else(|| Kinds::built_in())

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::document::locate::{locate, locate_key};
-use crate::engine::reached::Hits;
+use crate::engine::trace::Hits;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::mutate::Change;
 use crate::ir::pattern::Leaf;

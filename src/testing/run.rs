@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::document::{self, ResourceOptions};
 use crate::engine::expressions::deletion::Subject as Looked;
-use crate::engine::reached::{self, Hits};
+use crate::engine::trace::{self, Hits};
 use crate::engine::{Effect, Request, RuleOutcome, Status};
 use crate::functions;
 use crate::functions::world::World;
@@ -174,7 +174,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         Ok((on_payloads, outcomes))
     };
     let (evaluated, hits) = match options.coverage {
-        true => reached::record(evaluate_all),
+        true => trace::record(evaluate_all),
         false => (evaluate_all(), Hits::default()),
     };
     let (on_payloads, outcomes) = evaluated?;

@@ -159,7 +159,7 @@ struct Violation {
 /// Evaluates validations in order, up to the first that is not true.
 fn decide(validations: &[Validation], scope: &Scope<'_>, expressions: &Expressions) -> Option<Violation> {
     for (at, validation) in validations.iter().enumerate() {
-        let (status, message) = match scope.is_true(&validation.check.program) {
+        let (status, message) = match scope.decides(&validation.check) {
             Ok(true) => continue,
             Ok(false) => (Status::Fail, scope.message(validation, at)),
             Err(failure) => {

@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use crate::engine::eval::{Env, value};
+use crate::engine::sorted::Sorted;
 use crate::engine::strict::{Lazies, Meter, truth};
+use crate::engine::trace::{self, Seen, What};
 use crate::functions::Context;
 use crate::ir::Expr;
 use crate::ir::expressions::{Expressions, Program, Source, Validation, Variable, Wording};
@@ -128,6 +130,8 @@ impl<'s> Scope<'s> {
         let expr = program.as_ref().map_err(|text| Failure::Compile(text.clone()))?;
         let meter = Meter::new(PER_CALL);
         let env = Env::new(root, self.functions).with_meter(&meter).with_lazies(&self.variables);
+        let watched = trace::is_on().then(Sorted::default);
+        let env = watched.iter().fold(env, |env, table| env.sorting(table));
         let result = evaluate(expr, &env).map_err(Failure::Run);
         if let Some(left) = self.left.get() {
             let left = left.checked_sub(meter.spent());
@@ -144,6 +148,20 @@ impl<'s> Scope<'s> {
     pub fn is_true(&self, program: &Program) -> Result<bool, Failure> {
         let found = self.run(program, &self.root, truth)?;
         found.ok_or_else(|| Failure::Run(Fault::new("no such overload")))
+    }
+
+    /// Whether an expression is true; tells whoever watches why.
+    pub(super) fn decides(&self, source: &Source) -> Result<bool, Failure> {
+        let found = self.is_true(&source.program);
+        if let (true, Ok(expr)) = (trace::is_on(), &source.program) {
+            let seen = match &found {
+                Err(Failure::Run(fault)) => Err(fault.clone()),
+                other => Ok(Seen::of(&Cow::Owned(Value::Bool(matches!(other, Ok(true)))))),
+            };
+            let steps = trace::steps(expr);
+            trace::tell(&source.origin, || What::Expression(source.text.clone(), seen, steps));
+        }
+        found
     }
 
     /// How a failure is shown.
@@ -163,7 +181,7 @@ impl<'s> Scope<'s> {
         let [open, between, close] = self.wording.several;
         let (mut holds, mut failures) = (true, Vec::new());
         for condition in conditions {
-            match self.is_true(&condition.program) {
+            match self.decides(condition) {
                 Ok(true) => {}
                 Ok(false) if self.left.get().is_none() => return Ok(false),
                 Ok(false) => holds = false,

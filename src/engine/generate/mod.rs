@@ -17,6 +17,7 @@ use super::condition;
 use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
 use super::run::{Concern, Surroundings, applies, applying, concern, settled, world};
+use super::trace::{self, What};
 use super::{Request, expressions};
 use make::Store;
 
@@ -88,6 +89,7 @@ fn made_by_expressions(
     if !applies(rule, request) {
         return None;
     }
+    trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
     expressions::generate::run(policy, rule, shared, generators, request, around.exemptions)
 }
 
@@ -100,6 +102,7 @@ fn verdict(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings
     if !is_now && !was {
         return None;
     }
+    trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
     let mut data = Data::new(request.root.get(), world(policy, rule, request, around, None));
     data.register(&rule.bindings);
     let exceptions = applying(policy, rule, request, around.exceptions, &mut data);

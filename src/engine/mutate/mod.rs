@@ -22,6 +22,7 @@ use super::run::{
     Concern, Entered, Surroundings, applies, concern, enter, excepted, reported, settled, undecided,
     unmatched, world,
 };
+use super::trace::{self, What};
 use super::{Request, expressions};
 
 /// What the mutate rules of a policy did.
@@ -115,6 +116,7 @@ struct Ran {
 }
 
 fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Surroundings<'_>) -> Ran {
+    trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
     if let Some(bound) = &rule.bound {
         let (result, object) = super::admission::offline::change(bound, rule, request);
         let left = object.map_or(Left::Same, Left::Changed);

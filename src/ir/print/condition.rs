@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::template::placed;
-use crate::ir::condition::{OPERATORS, Ordering, Prepared};
+use crate::ir::condition::Prepared;
 use crate::ir::{Condition, Conditions, Operator};
 use crate::value::place::parse;
 
@@ -18,7 +18,7 @@ pub fn conditions(name: &str, c: &Conditions) -> Node {
 }
 
 fn condition(c: &Condition) -> Node {
-    let name = c.operator.map_or("of unknown operator", operator);
+    let name = c.operator.map_or("of unknown operator", Operator::name);
     let mut value = placed(&c.value, &c.origin.key("value")).labelled("value");
     if let Some(prepared) = &c.prepared {
         let forms = forms(prepared);
@@ -34,15 +34,6 @@ fn condition(c: &Condition) -> Node {
         node.below.push(Node::new(format!("message: {}", super::quoted(&c.message))));
     }
     node
-}
-
-/// The operator's name; of several that mean the same, the first of the table.
-fn operator(op: Operator) -> &'static str {
-    match op {
-        Operator::Never => "never",
-        Operator::Order(Ordering::Gt) => "GreaterThan",
-        op => OPERATORS.iter().find(|(_, o)| *o == op).map_or("?", |(name, _)| *name),
-    }
 }
 
 /// In which forms a constant right side was prepared.

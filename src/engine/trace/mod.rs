@@ -1,0 +1,243 @@
+//! Watching an evaluation: which pieces of rules it reaches, and what decides it.
+//!
+//! In: what the evaluator tells while it runs. Out: [`Hits`], how often each piece was reached (a piece is known by its
+//! address, which stays the same while its policy lives), and [`Event`]s, the decisions in their order with the values
+//! that they were made on. Nothing is noted unless somebody watches, and then only on the thread that does: for everybody
+//! else watching costs a look at a flag for each piece, and nothing for each node of an expression.
+
+mod steps;
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::ir::origin::Origin;
+use crate::value::{Fault, Str, Value};
+
+pub use steps::{Operand, Step};
+pub(super) use steps::{node, steps};
+
+/// How many recordings are under way.
+static WATCHING: AtomicUsize = AtomicUsize::new(0);
+
+/// How many events are kept of a run; later ones are counted only.
+const MAX_EVENTS: usize = 10_000;
+
+thread_local! {
+    static HITS: RefCell<HashMap<usize, u64>> = RefCell::new(HashMap::new());
+    static EVENTS: RefCell<Option<Trace>> = const { RefCell::new(None) };
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How often pieces were reached, by address.
+#[derive(Clone, Debug, Default)]
+pub struct Hits(HashMap<usize, u64>);
+
+impl Hits {
+    /// How often a piece was reached.
+    pub fn of<T>(&self, piece: &T) -> u64 {
+        self.0.get(&address(piece)).copied().unwrap_or(0)
+    }
+
+    /// Adds those of another recording.
+    pub fn add(&mut self, other: Hits) {
+        for (piece, n) in other.0 {
+            let sum = self.0.entry(piece).or_default();
+            *sum = sum.saturating_add(n);
+        }
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The decisions, in their order.
+    pub events: Vec<Event>,
+    /// How many more there were.
+    pub left_out: usize,
+}
+
+/// A decision.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// How many loops are around it.
+    pub depth: usize,
+    /// What decides, in the policy document.
+    pub origin: Origin,
+    /// What was decided.
+    pub what: What,
+}
+
+/// What was decided, with the values that it was decided on.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A rule begins.
+    Rule(Str),
+    /// Data of a rule was loaded: its name, and its value or why there is none.
+    Data(Str, Result<Value, String>),
+    /// A condition was asked.
+    Condition {
+        /// The left side.
+        key: Seen,
+        /// The operator as policies write it.
+        operator: &'static str,
+        /// The right side.
+        value: Value,
+        /// Whether it holds.
+        holds: bool,
+    },
+    /// A loop came to an element.
+    Element(usize, Seen),
+    /// The object was compared with a pattern.
+    Pattern {
+        /// Which of several.
+        at: Option<usize>,
+        /// Whether the pattern passed, failed or does not apply.
+        verdict: Looks,
+        /// The path in the object at which it was decided, `/spec/replicas/`; empty where there is none.
+        path: String,
+        /// What differs.
+        text: String,
+    },
+    /// An expression was evaluated: its text, its value or fault, and the steps that decided.
+    Expression(Str, Result<Seen, Fault>, Vec<Step>),
+}
+
+/// How an object compares with a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// It looks like it.
+    Alike,
+    /// It differs.
+    Different,
+    /// An anchor says that the pattern is not for it.
+    NotMeant,
+}
+
+/// A value, and where it stands.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The value.
+    pub value: Value,
+    /// Its address, if it is a part of the request or the policy and was not made. Good for [`path_of`] as long as the
+    /// request lives.
+    pub address: Option<usize>,
+}
+
+impl Seen {
+    /// A value that may be borrowed from a request.
+    pub fn of(value: &Cow<'_, Value>) -> Seen {
+        let address = match value {
+            Cow::Borrowed(v) => Some(address(*v)),
+            Cow::Owned(_) => None,
+        };
+        Seen { value: (**value).clone(), address }
+    }
+}
+
+fn address<T>(piece: &T) -> usize {
+    std::ptr::from_ref(piece).addr()
+}
+
+/// Where the value at an address stands in a document; `None` = it is no part of it.
+pub fn path_of(document: &Value, wanted: usize) -> Option<crate::value::place::Path> {
+    use crate::value::place::PathPart;
+    crate::value::stack::deep(|| {
+        if address(document) == wanted {
+            return Some(Vec::new());
+        }
+        let below = |part: PathPart, v: &Value| {
+            path_of(v, wanted).map(|mut path| {
+                path.insert(0, part);
+                path
+            })
+        };
+        match document {
+            Value::Map(m) => m.iter().find_map(|(k, v)| below(PathPart::Key(k.clone()), v)),
+            Value::List(items) => items.iter().enumerate().find_map(|(i, v)| below(PathPart::Index(i), v)),
+            _ => None,
+        }
+    })
+}
+
+/// Notes that a piece was reached.
+#[inline]
+pub fn note<T>(piece: &T) {
+    if WATCHING.load(Ordering::Relaxed) != 0 {
+        HITS.with_borrow_mut(|hits| {
+            let n = hits.entry(address(piece)).or_default();
+            *n = n.saturating_add(1);
+        });
+    }
+}
+
+/// Whether this thread's decisions are watched.
+#[inline]
+pub fn is_on() -> bool {
+    WATCHING.load(Ordering::Relaxed) != 0 && EVENTS.with_borrow(Option::is_some)
+}
+
+/// Tells a decision, if somebody watches.
+#[inline]
+pub fn tell(origin: &Origin, what: impl FnOnce() -> What) {
+    if is_on() {
+        let event = Event { depth: DEPTH.get(), origin: origin.clone(), what: what() };
+        EVENTS.with_borrow_mut(|trace| match trace {
+            Some(trace) if trace.events.len() < MAX_EVENTS => trace.events.push(event),
+            Some(trace) => trace.left_out = trace.left_out.saturating_add(1),
+            None => {}
+        });
+    }
+}
+
+/// Runs what is inside of a loop.
+pub fn inside<R>(run: impl FnOnce() -> R) -> R {
+    let depth = DEPTH.get();
+    DEPTH.set(depth.saturating_add(1));
+    let result = run();
+    DEPTH.set(depth);
+    result
+}
+
+/// Runs something that stays on this thread, and says what it reached.
+pub fn record<R>(run: impl FnOnce() -> R) -> (R, Hits) {
+    HITS.with_borrow_mut(HashMap::clear);
+    WATCHING.fetch_add(1, Ordering::Relaxed);
+    let result = run();
+    WATCHING.fetch_sub(1, Ordering::Relaxed);
+    (result, Hits(HITS.with_borrow_mut(std::mem::take)))
+}
+
+/// Runs something that stays on this thread, and says what decided it.
+pub fn watch<R>(run: impl FnOnce() -> R) -> (R, Trace) {
+    EVENTS.set(Some(Trace::default()));
+    DEPTH.set(0);
+    let (result, _) = record(run);
+    (result, EVENTS.take().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_reached_while_recording_counts() {
+        let (a, b) = (Box::new(1), Box::new(2));
+        note(&*a);
+        let ((), hits) = record(|| {
+            note(&*b);
+            note(&*b);
+        });
+        assert_eq!((hits.of(&*a), hits.of(&*b)), (0, 2));
+    }
+
+    #[test]
+    fn a_part_of_a_document_is_found_by_its_address() {
+        let document = crate::value::json::parse(r#"{"a": [{"b": 1}, {"b": 1}]}"#).unwrap_or_default();
+        let second = document.at(&["a"]).and_then(Value::as_list).and_then(|items| items.get(1)?.get("b"));
+        let path = second.and_then(|v| path_of(&document, address(v))).unwrap_or_default();
+        assert_eq!(crate::value::place::dotted(&path), "a[1].b");
+        assert_eq!(path_of(&document, address(&Value::Null)), None);
+    }
+}
