@@ -2,8 +2,8 @@
 //!
 //! In: a lowered expression. Out: one that gives the same value or fault at the same cost. A call whose
 //! arguments are constant becomes [`Expr::Charged`], which charges what the call would have charged, in the
-//! same amounts, so that a budget ends at the same point. Only functions of [`FOLDED`] are computed, and only
-//! results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
+//! same amounts, so that a budget ends at the same point. Only functions that the registry marks so (`folds`) are
+//! computed, and only results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
 //! become the branch that is taken.
 
 use crate::functions::cel::{self as library, Call, Charge};
@@ -13,34 +13,6 @@ use crate::ir::expr::{Charged, Invoke};
 use crate::ir::walk::{Child, Runs, map_children};
 use crate::value::identity::Identity;
 use crate::value::{Object, Value};
-
-/// Functions that depend on their arguments alone and take little time.
-const FOLDED: &[&str] = &[
-    "_+_",
-    "_-_",
-    "_*_",
-    "_/_",
-    "_%_",
-    "-_",
-    "!_",
-    "_==_",
-    "_!=_",
-    "_<_",
-    "_<=_",
-    "_>_",
-    "_>=_",
-    "size",
-    "quantity",
-    "isQuantity",
-    "semver",
-    "isSemver",
-    "url",
-    "isURL",
-    "ip",
-    "isIP",
-    "cidr",
-    "isCIDR",
-];
 
 /// Texts and lists of constants that are longer are left to the evaluator.
 const MAX_ARGUMENT: usize = 4 << 10;
@@ -84,7 +56,7 @@ fn constant(expr: &Expr) -> Option<(&[u64], &Value)> {
 /// The result of a call of constants, if it is the same at all levels of the runtime.
 fn computed(invoke: &Invoke) -> Option<Charged> {
     let Invoke { function, args, known, guards } = invoke;
-    if !function.pure || function.ahead || !FOLDED.contains(&function.name) {
+    if !function.folds {
         return None;
     }
     let constants: Vec<(&[u64], &Value)> = args.iter().map(constant).collect::<Option<_>>()?;
@@ -97,9 +69,8 @@ fn computed(invoke: &Invoke) -> Option<Charged> {
         let cx = Context { cel_level: level, ..Context::default() };
         let value = library::call(function, &Call { args: &values, known: *known, cx: &cx }).ok()?;
         let charge = Charge { args: &given, result: Some(&value), known: *known, level };
-        let fails = library::upset(function.name, &charge).is_some();
-        let cost = (function.cost)(&charge);
-        (is_free(&value) && !fails).then_some((cost, value))
+        let cost = function.charge(&charge).ok()?;
+        is_free(&value).then_some((cost, value))
     };
     let (cost, value) = at(CelLevel::V26)?;
     for level in [CelLevel::V30, CelLevel::Kyverno] {
