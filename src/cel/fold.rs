@@ -4,7 +4,7 @@
 //! arguments are constant becomes [`Expr::Charged`], which charges what the call would have charged, in the
 //! same amounts, so that a budget ends at the same point. Only functions that the registry marks so (`folds`) are
 //! computed, and only results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
-//! become the branch that is taken.
+//! become the branch that is taken; those that constants decide at a cost become a constant at that cost.
 
 use crate::functions::cel::{self as library, Call, Charge};
 use crate::functions::{CelLevel, Context};
@@ -34,14 +34,44 @@ pub fn fold(expr: Expr) -> Expr {
         Expr::Cond(parts) => match *parts {
             [Expr::Const(Value::Bool(true)), then, _] => then,
             [Expr::Const(Value::Bool(false)), _, other] => other,
-            parts => Expr::Cond(Box::new(parts)),
+            parts => chosen(&parts).unwrap_or_else(|| Expr::Cond(Box::new(parts))),
         },
         Expr::Decide { all, sides } => match *sides {
-            [left, _] if constant(&left).is_some_and(|(_, v)| v.as_bool() == Some(!all)) => left,
-            sides => Expr::Decide { all, sides: Box::new(sides) },
+            [left, _] if truth(&left) == Some(!all) => left,
+            [left, right] => match (truth(&left), truth(&right)) {
+                (Some(_), Some(b)) => charged([&left, &right], Value::Bool(b)),
+                _ => Expr::Decide { all, sides: Box::new([left, right]) },
+            },
+        },
+        Expr::OneOf { value, set } => match constant(&value) {
+            Some((_, v)) => {
+                let is_one = set.iter().any(|one| one.cel_eq(v));
+                charged([&*value], Value::Bool(is_one))
+            }
+            None => Expr::OneOf { value, set },
         },
         other => other,
     }
+}
+
+/// The constant branch that a constant condition chooses, at the cost of both.
+fn chosen(parts: &[Expr; 3]) -> Option<Expr> {
+    let [condition, then, other] = parts;
+    let branch = if truth(condition)? { then } else { other };
+    let (_, value) = constant(branch)?;
+    Some(charged([condition, branch], value.clone()))
+}
+
+/// The truth of a constant.
+fn truth(expr: &Expr) -> Option<bool> {
+    constant(expr)?.1.as_bool()
+}
+
+/// A constant that costs what these constants cost.
+fn charged<const N: usize>(parts: [&Expr; N], value: Value) -> Expr {
+    let charges: Box<[u64]> =
+        parts.into_iter().filter_map(constant).flat_map(|(charges, _)| charges).copied().collect();
+    if charges.is_empty() { Expr::Const(value) } else { Expr::Charged(Box::new(Charged { charges, value })) }
 }
 
 /// What a constant charges, and its value.
@@ -156,6 +186,10 @@ mod tests {
         assert_eq!(shown("1 / 0"), "invoke[_/_](1, 0)\n", "what fails stays");
         assert_eq!(shown("true ? 1 : 2"), "1\n");
         assert_eq!(shown("1 == 2 && object.a"), "charged[1: false]\n");
+        assert_eq!(shown("1 == 1 && 2 > 1"), "charged[1, 1: true]\n");
+        assert_eq!(shown("1 + 1 == 2 ? 3 : 4"), "charged[1, 1: 3]\n");
+        assert_eq!(shown("1 + 1 in [2, 3]"), "charged[1: true]\n");
+        assert_eq!(shown("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("charged[").count(), 1);
     }
 
     proptest! {

@@ -134,7 +134,7 @@ pub enum Operation {
     Add, Subtract, Multiply, Divide, Remainder, Negate,
     /// What stands in the first operand under the second, which may be required to exist, or not.
     Index, OptionalIndex,
-    /// The content of the first operand, or else the second.
+    /// The first operand if it holds something, else the second.
     OrElse,
     /// Whether the first operand is an item or key of the second.
     Member,
