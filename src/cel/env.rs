@@ -5,36 +5,10 @@ use std::sync::Arc;
 
 use super::schema::Declared;
 use super::syntax::Options;
-use super::types::{self, Type};
+use super::types::Type;
 use crate::functions::CelLevel;
+pub use crate::functions::cel::overload::{Functions, Overload};
 use crate::value::Str;
-
-/// A form of a function.
-#[derive(Clone, Debug)]
-pub struct Overload {
-    /// The parameters, the receiver first.
-    pub params: Vec<Type>,
-    /// The result.
-    pub result: Type,
-    /// Whether it is called on a receiver.
-    pub member: bool,
-    /// Names of type parameters in it.
-    pub type_params: Vec<Str>,
-}
-
-impl Overload {
-    /// A form with these parameters and result.
-    pub fn new(params: Vec<Type>, result: Type, member: bool) -> Overload {
-        let mut type_params = Vec::new();
-        for t in params.iter().chain([&result]) {
-            collect_params(t, &mut type_params);
-        }
-        Overload { params, result, member, type_params }
-    }
-}
-
-/// The functions of an environment by name.
-pub type Functions = HashMap<&'static str, Vec<Overload>>;
 
 /// The fields of a message type.
 #[derive(Clone, Debug, Default)]
@@ -116,47 +90,5 @@ impl Env {
         let (variable, rest) = path.split_first()?;
         let (_, declared) = self.declared.iter().find(|(name, _)| name == variable)?;
         declared.most_at(rest)
-    }
-}
-
-/// Reads declarations, one a line: `name(params) result`, or `Receiver.name(params) result`; a name with a
-/// dot is written with `:` before the parenthesis (`sets.contains:(list<T>, list<T>) bool`).
-pub fn declare(into: &mut Functions, table: &'static str) {
-    for line in table.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
-        let Some((head, rest)) = line.split_once('(') else { continue };
-        let Some((params, result)) = rest.rsplit_once(')') else { continue };
-        let (name, receiver) = match head.strip_suffix(':') {
-            Some(name) => (name, None),
-            None => match receiver_end(head) {
-                Some(at) => (head.get(at + 1..).unwrap_or_default(), head.get(..at)),
-                None => (head, None),
-            },
-        };
-        let mut all: Vec<Type> = receiver.into_iter().map(types::parse).collect();
-        all.extend(types::split(params).into_iter().map(types::parse));
-        let result = types::parse(result);
-        into.entry(name).or_default().push(Overload::new(all, result, receiver.is_some()));
-    }
-}
-
-/// The dot between receiver and name: the last one outside of brackets.
-fn receiver_end(head: &str) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut found = None;
-    for (i, c) in head.char_indices() {
-        match c {
-            '<' => depth += 1,
-            '>' => depth = depth.saturating_sub(1),
-            '.' if depth == 0 => found = Some(i),
-            _ => {}
-        }
-    }
-    found
-}
-
-fn collect_params(t: &Type, into: &mut Vec<Str>) {
-    match t {
-        Type::Param(name) if !into.contains(name) => into.push(name.clone()),
-        t => t.parameters().into_iter().for_each(|p| collect_params(p, into)),
     }
 }

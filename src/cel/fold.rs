@@ -2,9 +2,9 @@
 //!
 //! In: a lowered expression. Out: one that gives the same value or fault at the same cost. A call whose
 //! arguments are constant becomes [`Expr::Charged`], which charges what the call would have charged, in the
-//! same amounts, so that a budget ends at the same point. Only functions of [`FOLDED`] are computed, and only
-//! results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
-//! become the branch that is taken.
+//! same amounts, so that a budget ends at the same point. Only functions that the registry marks so (`folds`) are
+//! computed, and only results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
+//! become the branch that is taken; those that constants decide at a cost become a constant at that cost.
 
 use crate::functions::cel::{self as library, Call, Charge};
 use crate::functions::{CelLevel, Context};
@@ -13,34 +13,6 @@ use crate::ir::expr::{Charged, Invoke};
 use crate::ir::walk::{Child, Runs, map_children};
 use crate::value::identity::Identity;
 use crate::value::{Object, Value};
-
-/// Functions that depend on their arguments alone and take little time.
-const FOLDED: &[&str] = &[
-    "_+_",
-    "_-_",
-    "_*_",
-    "_/_",
-    "_%_",
-    "-_",
-    "!_",
-    "_==_",
-    "_!=_",
-    "_<_",
-    "_<=_",
-    "_>_",
-    "_>=_",
-    "size",
-    "quantity",
-    "isQuantity",
-    "semver",
-    "isSemver",
-    "url",
-    "isURL",
-    "ip",
-    "isIP",
-    "cidr",
-    "isCIDR",
-];
 
 /// Texts and lists of constants that are longer are left to the evaluator.
 const MAX_ARGUMENT: usize = 4 << 10;
@@ -62,14 +34,44 @@ pub fn fold(expr: Expr) -> Expr {
         Expr::Cond(parts) => match *parts {
             [Expr::Const(Value::Bool(true)), then, _] => then,
             [Expr::Const(Value::Bool(false)), _, other] => other,
-            parts => Expr::Cond(Box::new(parts)),
+            parts => chosen(&parts).unwrap_or_else(|| Expr::Cond(Box::new(parts))),
         },
         Expr::Decide { all, sides } => match *sides {
-            [left, _] if constant(&left).is_some_and(|(_, v)| v.as_bool() == Some(!all)) => left,
-            sides => Expr::Decide { all, sides: Box::new(sides) },
+            [left, _] if truth(&left) == Some(!all) => left,
+            [left, right] => match (truth(&left), truth(&right)) {
+                (Some(_), Some(b)) => charged([&left, &right], Value::Bool(b)),
+                _ => Expr::Decide { all, sides: Box::new([left, right]) },
+            },
+        },
+        Expr::OneOf { value, set } => match constant(&value) {
+            Some((_, v)) => {
+                let is_one = set.iter().any(|one| one.cel_eq(v));
+                charged([&*value], Value::Bool(is_one))
+            }
+            None => Expr::OneOf { value, set },
         },
         other => other,
     }
+}
+
+/// The constant branch that a constant condition chooses, at the cost of both.
+fn chosen(parts: &[Expr; 3]) -> Option<Expr> {
+    let [condition, then, other] = parts;
+    let branch = if truth(condition)? { then } else { other };
+    let (_, value) = constant(branch)?;
+    Some(charged([condition, branch], value.clone()))
+}
+
+/// The truth of a constant.
+fn truth(expr: &Expr) -> Option<bool> {
+    constant(expr)?.1.as_bool()
+}
+
+/// A constant that costs what these constants cost.
+fn charged<const N: usize>(parts: [&Expr; N], value: Value) -> Expr {
+    let charges: Box<[u64]> =
+        parts.into_iter().filter_map(constant).flat_map(|(charges, _)| charges).copied().collect();
+    if charges.is_empty() { Expr::Const(value) } else { Expr::Charged(Box::new(Charged { charges, value })) }
 }
 
 /// What a constant charges, and its value.
@@ -84,7 +86,7 @@ fn constant(expr: &Expr) -> Option<(&[u64], &Value)> {
 /// The result of a call of constants, if it is the same at all levels of the runtime.
 fn computed(invoke: &Invoke) -> Option<Charged> {
     let Invoke { function, args, known, guards } = invoke;
-    if !function.pure || function.ahead || !FOLDED.contains(&function.name) {
+    if !function.folds {
         return None;
     }
     let constants: Vec<(&[u64], &Value)> = args.iter().map(constant).collect::<Option<_>>()?;
@@ -97,9 +99,8 @@ fn computed(invoke: &Invoke) -> Option<Charged> {
         let cx = Context { cel_level: level, ..Context::default() };
         let value = library::call(function, &Call { args: &values, known: *known, cx: &cx }).ok()?;
         let charge = Charge { args: &given, result: Some(&value), known: *known, level };
-        let fails = library::upset(function.name, &charge).is_some();
-        let cost = (function.cost)(&charge);
-        (is_free(&value) && !fails).then_some((cost, value))
+        let cost = function.charge(&charge).ok()?;
+        is_free(&value).then_some((cost, value))
     };
     let (cost, value) = at(CelLevel::V26)?;
     for level in [CelLevel::V30, CelLevel::Kyverno] {
@@ -185,6 +186,10 @@ mod tests {
         assert_eq!(shown("1 / 0"), "invoke[_/_](1, 0)\n", "what fails stays");
         assert_eq!(shown("true ? 1 : 2"), "1\n");
         assert_eq!(shown("1 == 2 && object.a"), "charged[1: false]\n");
+        assert_eq!(shown("1 == 1 && 2 > 1"), "charged[1, 1: true]\n");
+        assert_eq!(shown("1 + 1 == 2 ? 3 : 4"), "charged[1, 1: 3]\n");
+        assert_eq!(shown("1 + 1 in [2, 3]"), "charged[1: true]\n");
+        assert_eq!(shown("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("charged[").count(), 1);
     }
 
     proptest! {

@@ -4,11 +4,12 @@
 //! it is made: literals, conversions of literals, constant regular expressions. What is computed here
 //! costs nothing later, as in the reference.
 
-use crate::functions::cel::{self as library, Call};
+use crate::functions::cel::{self as library, Call, operation};
+use crate::functions::registry::{Constants, Dispatch, Operation, Run};
 use crate::functions::{Context, regex};
 use crate::ir::Expr;
 use crate::ir::expr::{Guard, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
-use crate::ir::strict::{is_operator, map_of};
+use crate::ir::strict::map_of;
 use crate::ir::walk::bottom_up;
 use crate::value::object::is_mutation;
 use crate::value::{Object, Str, Value};
@@ -47,9 +48,6 @@ struct Lowering<'c> {
     /// Those of them that stand for items of what a schema declares.
     declared: Vec<usize>,
 }
-
-const CONVERSIONS: [&str; 10] =
-    ["bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "type", "uint"];
 
 impl Lowering<'_> {
     fn node(&mut self, t: &Typed) -> Lowered {
@@ -201,15 +199,23 @@ impl Lowering<'_> {
             "_!=_" if declared => "@differsFromDeclared",
             other => other,
         };
-        let Some(function) = library::find(function) else {
+        // The sum of nothing has the type of the list.
+        let function = match types {
+            [list] if function == "sum" && one_form => {
+                let item = list.ty.parameters().first().map(|t| t.formal()).unwrap_or_default();
+                library::sum_of(&item)
+            }
+            _ => function,
+        };
+        let Some(function) = library::find(function).filter(|f| matches!(f.run, Run::Strict(_))) else {
             return Err(format!("no such function: {function}"));
         };
         // Of sums and orders only those of texts are charged by their size.
-        let by_size = !["_+_", "_<_", "_<=_", "_>_", "_>=_"].contains(&function.name)
+        let by_size = !function.operation().is_some_and(Operation::is_sum_or_order)
             || types.iter().any(|a| matches!(a.ty, Type::String | Type::Bytes));
         let one_form = one_form && by_size;
         let mut known = Known { one_form, member, prepared: false, walked };
-        if CONVERSIONS.contains(&function.name)
+        if function.constants == Constants::Converted
             && let [Expr::Const(v)] = &args[..]
         {
             let call = Call { args: &[v], known, cx: self.cx };
@@ -219,23 +225,15 @@ impl Lowering<'_> {
                 Err(f) => return Err(f.cel_text()),
             }
         }
-        if matches!(function.name, "matches" | "find" | "findAll")
+        if let Constants::Pattern { late } = function.constants
             && let Some(Expr::Const(Value::Str(pattern))) = args.get(1)
         {
             match regex::compiled(pattern) {
                 Ok(_) => known.prepared = args.len() == 2,
-                Err(_) if self.env.late_faults && function.name == "matches" => {}
+                Err(_) if self.env.late_faults && late => {}
                 Err(e) => return Err(e),
             }
         }
-        // The sum of nothing has the type of the list.
-        let function = match types {
-            [list] if function.name == "sum" && one_form => {
-                let item = list.ty.parameters().first().map(|t| t.formal()).unwrap_or_default();
-                library::sum_of(&item)
-            }
-            _ => function,
-        };
         Ok(Expr::Invoke(Box::new(Invoke { function, args: args.into(), known, guards })))
     }
 
@@ -253,10 +251,11 @@ impl Lowering<'_> {
         let is_like = |f: &&Overload| f.member == form.member && f.params.len() == form.params.len();
         let alone = forms.iter().filter(is_like).count() < 2;
         let surely = alone || args.iter().all(|a| self.is_sure(a));
+        let row = library::find(function);
         // A pattern that is known beforehand is looked for by another body.
-        let searches = matches!(function, "find" | "findAll")
+        let searches = row.is_some_and(|f| f.constants == Constants::Pattern { late: false })
             && !matches!(args.get(1).map(|a| &a.kind), Some(TypedKind::Const(_)));
-        if is_operator(function) || surely && !searches {
+        if row.is_some_and(|f| f.dispatch == Dispatch::Operator) || surely && !searches {
             return Box::default();
         }
         let guards: Box<[Guard]> = form.params.iter().map(guard).collect();
@@ -271,12 +270,13 @@ impl Lowering<'_> {
                 None => self.env.declared.iter().any(|(n, _)| n == name),
             },
             TypedKind::Select { operand, test: false, .. } => self.is_declared(operand),
-            TypedKind::Call { function, args, .. } if &**function == "_?_:_" => {
-                args.iter().skip(1).all(|a| self.is_declared(a))
-            }
-            TypedKind::Call { function, args, .. } if matches!(&**function, "_[_]" | "_+_" | "dyn") => {
-                args.first().is_some_and(|a| self.is_declared(a))
-            }
+            TypedKind::Call { function, args, .. } => match operation(function) {
+                Some(Operation::Choose) => args.iter().skip(1).all(|a| self.is_declared(a)),
+                Some(Operation::Index | Operation::Add | Operation::Unchanged) => {
+                    args.first().is_some_and(|a| self.is_declared(a))
+                }
+                _ => false,
+            },
             _ => false,
         }
     }

@@ -15,10 +15,10 @@ pub mod lower;
 pub mod schema;
 pub mod spans;
 pub mod syntax;
-pub mod types;
 mod validate;
 
 use crate::functions::Context;
+pub use crate::functions::cel::types;
 use crate::ir::Expr;
 use env::Env;
 use types::Type;

@@ -8,6 +8,8 @@ use super::env::Env;
 use super::issue::Issue;
 use crate::functions::cel::convert::is_timestamp;
 use crate::functions::cel::format::{Clause, clause, refusal};
+use crate::functions::cel::operation;
+use crate::functions::registry::Operation;
 use crate::functions::{CelLevel, regex};
 use crate::value::time::is_in_calendar;
 use crate::value::{Value, duration};
@@ -29,7 +31,7 @@ fn walk(t: &Typed, env: &Env, in_format: bool, out: &mut Vec<Issue>) {
             if env.strict_arguments {
                 arguments(t.at, function, args, (*member, env.level), out);
             }
-            let formats = &**function == "format" && *member;
+            let formats = operation(function) == Some(Operation::Format) && *member;
             for (i, arg) in args.iter().enumerate() {
                 walk(arg, env, in_format || formats && i > 0, out);
             }
@@ -101,8 +103,8 @@ fn arguments(
 ) {
     let call = at;
     let text = |at: usize| args.get(at).and_then(|a| Some((a.at, text_of(a)?)));
-    match function {
-        "duration" => {
+    match operation(function) {
+        Some(Operation::Duration) => {
             let bad = match args.first().map(|a| (a.at, &a.kind)) {
                 Some((at, TypedKind::Const(Value::Str(s)))) => duration::parse_ok(s).is_none().then_some(at),
                 Some((at, TypedKind::Const(Value::Int(_) | Value::Null))) => Some(at),
@@ -110,7 +112,7 @@ fn arguments(
             };
             out.extend(bad.map(|at| Issue::new(at, "invalid duration argument")));
         }
-        "timestamp" => {
+        Some(Operation::Timestamp) => {
             let bad = match args.first().map(|a| (a.at, &a.kind)) {
                 Some((at, TypedKind::Const(Value::Str(s)))) => (!is_timestamp(s, level)).then_some(at),
                 Some((at, TypedKind::Const(Value::Int(n)))) => (!is_in_calendar((*n).into())).then_some(at),
@@ -120,12 +122,12 @@ fn arguments(
             out.extend(bad.map(|at| Issue::new(at, "invalid timestamp argument")));
         }
         // The first argument besides the receiver: of the function it is the text.
-        "matches" => {
+        Some(Operation::Matches) => {
             if let Some((at, _)) = text(usize::from(member)).filter(|(_, s)| regex::compiled(s).is_err()) {
                 out.push(Issue::new(at, "invalid matches argument"));
             }
         }
-        "format" => format(call, args, out),
+        Some(Operation::Format) => format(call, args, out),
         _ => {}
     }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
 use crate::functions::cel::{self, Call, Charge};
+use crate::functions::registry::Operation;
 use crate::functions::{CelLevel, limits};
 use crate::ir::Expr;
 use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
@@ -422,7 +423,9 @@ fn unfit_key(index: &Expr, key: &Value) -> Option<Fault> {
     let kind = match (key, index) {
         (Value::Null, index) if is_read(index) => "<nil>",
         (Value::List(_) | Value::Map(_), index) if is_read(index) => cel::native_type(key),
-        (Value::List(_), Expr::Invoke(call)) if call.function.name == "_+_" => "*types.concatList",
+        (Value::List(_), Expr::Invoke(call)) if call.function.operation() == Some(Operation::Add) => {
+            "*types.concatList"
+        }
         _ => cel::go_type(key),
     };
     Some(Fault::new(format!("invalid qualifier type: {kind}")))
@@ -570,17 +573,17 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &E
 /// Runs a function on its arguments, and charges the call.
 fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<'a> {
     let call = Call { args, known: invoke.known, cx: env.functions };
-    if invoke.function.ahead && env.is_metered() {
+    if invoke.function.is_charged_ahead() && env.is_metered() {
         let given: Vec<Option<&Value>> = args.iter().copied().map(Some).collect();
         let charge =
             Charge { args: &given, result: None, known: invoke.known, level: env.functions.cel_level };
-        if !env.affords((invoke.function.cost)(&charge)) {
+        if !env.affords(invoke.function.amount(&charge)) {
             charge_call(invoke, &given, None, env)?;
         }
     }
     let outcome = match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
         true => cel::call(invoke.function, &call),
-        false => Err(cel::no_overload(invoke.function.name, &call)),
+        false => Err(cel::no_overload(invoke.function, &call)),
     };
     if outcome.as_ref().is_err_and(Fault::ends) {
         return outcome.map(Cow::Owned);
@@ -608,10 +611,7 @@ fn charge_call(
     env: &Env<'_, '_>,
 ) -> Result<(), Fault> {
     let charge = Charge { args, result, known: invoke.known, level: env.functions.cel_level };
-    match cel::upset(invoke.function.name, &charge) {
-        Some(fault) => Err(fault),
-        None => env.charge((invoke.function.cost)(&charge)),
-    }
+    env.charge(invoke.function.charge(&charge)?)
 }
 
 const LIST_COST: u64 = 10;

@@ -4,7 +4,8 @@
 //! sensible one is a fault, which is far cheaper than the attempt. So is a result that, with all others of the
 //! rule, takes more memory than a rule may have (`value::budget`).
 
-use super::{Arg, Arity, Context, Cost, Function, Run, Ty};
+use super::table::row;
+use super::{Arg, Context, Cost, Function, Run, Ty};
 use crate::value::{Fault, Object, Value, budget, stack};
 
 /// Bytes that a text may have.
@@ -15,18 +16,14 @@ pub const MAX_ITEMS: usize = 4 << 20;
 const MAX_WEIGHT: usize = 16 << 20;
 
 /// Checks a result of expressions that could repeat their input without end; no name leads to it.
-pub static BOUNDED: Function = Function {
-    name: "bounded",
-    params: &[&[Ty::Any]],
-    arity: Arity::Fixed,
-    returns: "any",
-    pure: true,
-    cost: Cost::Linear,
-    kyverno: false,
-    note: "The argument, unless it is too large.",
-    examples: &[],
-    run: Run::Plain(bounded),
-};
+pub static BOUNDED: Function = row(
+    "bounded",
+    &[&[Ty::Any]],
+    "any",
+    Cost::Linear,
+    Run::Plain(bounded),
+    "The argument, unless it is too large.",
+);
 
 fn bounded(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     let v = super::args::value(args, 0);

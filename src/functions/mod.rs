@@ -1,9 +1,9 @@
-//! The function library: one registry for every language, a line per function.
+//! The function library: one [`registry`] for every language, a row per function.
 //!
 //! In: evaluated arguments. Out: a value or a fault with the text that users see. The evaluator
-//! looks a function up once, when an expression is lowered, and calls it through [`call`], which
-//! checks the number and the types of the arguments first. [`page`] makes `docs/functions.md` of the
-//! registry.
+//! looks a function up once, when an expression is lowered, and calls one of JMESPath through [`call`], which
+//! checks the number and the types of the arguments first, and one of CEL through [`cel::call`]. [`page`] makes
+//! `docs/functions.md` of the registry.
 
 mod address;
 mod args;
@@ -18,6 +18,7 @@ mod misc;
 pub mod page;
 mod random;
 pub mod regex;
+pub mod registry;
 mod strings;
 mod table;
 mod timefn;
@@ -39,49 +40,8 @@ use crate::value::{Fault, Value, budget, print};
 pub use json::{decode_first_json, decode_json};
 pub use limits::BOUNDED;
 pub use regex::go_regex;
-
-/// Argument types as the JMESPath dialect names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ty {
-    /// Anything.
-    Any,
-    /// A double.
-    Number,
-    /// Text.
-    String,
-    /// A list, opaque ones included.
-    Array,
-    /// An object.
-    Object,
-    /// A list of doubles; an empty list too.
-    ArrayNumber,
-    /// A list of strings; an empty list too.
-    ArrayString,
-    /// An expression reference (`&expr`).
-    Expref,
-}
-
-/// How many arguments a function takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arity {
-    /// As many as there are parameters.
-    Fixed,
-    /// One or more, of any type.
-    AtLeastOne,
-    /// Any number, ignored.
-    Ignored,
-}
-
-/// How expensive a call is, relative to reading a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cost {
-    /// Constant time.
-    Constant,
-    /// Grows with the argument's size.
-    Linear,
-    /// Parsing, hashing, regular expressions.
-    Heavy,
-}
+use registry::Overloads;
+pub use registry::{Arity, Cost, Function, Higher, Language, Run, Ty};
 
 /// The level of CEL's runtime, whose texts and charges differ in a few points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,17 +66,6 @@ impl CelLevel {
 pub trait Authorizer: Send + Sync {
     /// The answer to a question about a verb.
     fn decide(&self, check: &crate::value::object::Check, verb: &str) -> crate::value::object::Decision;
-}
-
-impl Cost {
-    /// The class in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cost::Constant => "constant",
-            Cost::Linear => "linear",
-            Cost::Heavy => "heavy",
-        }
-    }
 }
 
 /// What the functions may know of the world.
@@ -165,58 +114,6 @@ pub enum Arg<'a> {
     Expref(&'a str),
 }
 
-/// The body of a function.
-#[derive(Clone, Copy)]
-pub enum Run {
-    /// A function of its arguments.
-    Plain(fn(&Context, &[Arg<'_>]) -> Result<Value, Fault>),
-    /// A function that evaluates an expression for each item; the evaluator runs it.
-    Higher(Higher),
-}
-
-impl std::fmt::Debug for Function {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-/// Functions that take an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Higher {
-    /// `map(&e, array)`
-    Map,
-    /// `sort_by(array, &e)`
-    SortBy,
-    /// `max_by(array, &e)`
-    MaxBy,
-    /// `min_by(array, &e)`
-    MinBy,
-}
-
-/// One line of the registry.
-pub struct Function {
-    /// Name in expressions.
-    pub name: &'static str,
-    /// The types that each parameter accepts, in the order in which errors list them.
-    pub params: &'static [&'static [Ty]],
-    /// Number of arguments.
-    pub arity: Arity,
-    /// Result type as documentation shows it.
-    pub returns: &'static str,
-    /// Whether equal arguments always give the equal result.
-    pub pure: bool,
-    /// Cost class.
-    pub cost: Cost,
-    /// Whether it belongs to Kyverno's own functions (listed by `jp function`).
-    pub kyverno: bool,
-    /// One sentence for the reader of the documentation.
-    pub note: &'static str,
-    /// Expressions with the JSON of their results, or with `error: ` and the text; tests run them.
-    pub examples: &'static [(&'static str, &'static str)],
-    /// The body.
-    pub run: Run,
-}
-
 impl Ty {
     /// The type's name in errors and signatures.
     pub fn name(self) -> &'static str {
@@ -256,18 +153,21 @@ impl Function {
     /// The signature as documentation shows it: `lookup(object|array, string|number) any`.
     pub fn signature(&self) -> String {
         let param = |tys: &&[Ty]| tys.iter().map(|t| t.name()).collect::<Vec<_>>().join("|");
-        let params: Vec<String> = self.params.iter().map(param).collect();
-        format!("{}({}) {}", self.name, params.join(", "), self.returns)
+        let params: Vec<String> = self.params().iter().map(param).collect();
+        let returns = match self.overloads {
+            Overloads::Checked { returns, .. } => returns,
+            Overloads::Declared | Overloads::InPlaceOf(_) => "any",
+        };
+        format!("{}({}) {returns}", self.name, params.join(", "))
     }
 }
 
-/// The function of this name.
+/// JMESPath's function of this name.
 pub fn find(name: &str) -> Option<&'static Function> {
-    let at = table::TABLE.binary_search_by(|f| f.name.cmp(name)).ok()?;
-    table::TABLE.get(at)
+    registry::find(Language::JmesPath, name).filter(|f| **f != BOUNDED)
 }
 
-/// All functions in the order of their names.
+/// JMESPath's functions in the order of their names.
 pub fn all() -> &'static [Function] {
     table::TABLE
 }
@@ -277,14 +177,15 @@ pub fn all() -> &'static [Function] {
 /// # Errors
 /// `incorrect number of args`, `Invalid arity.` or `Invalid type for: <v>, expected: …`.
 pub fn check(f: &Function, args: &[Arg<'_>]) -> Result<(), Fault> {
-    match f.arity {
+    let Overloads::Checked { params, arity, .. } = f.overloads else { return Ok(()) };
+    match arity {
         Arity::Ignored => Ok(()),
         Arity::AtLeastOne if args.is_empty() => Err(Fault::new("Invalid arity.")),
         // The reference does not check the types of a variable number of arguments.
         Arity::AtLeastOne => Ok(()),
-        Arity::Fixed if args.len() != f.params.len() => Err(Fault::new("incorrect number of args")),
+        Arity::Fixed if args.len() != params.len() => Err(Fault::new("incorrect number of args")),
         Arity::Fixed => {
-            let wrong = args.iter().zip(f.params).find(|(arg, tys)| !tys.iter().any(|t| t.accepts(arg)));
+            let wrong = args.iter().zip(params).find(|(arg, tys)| !tys.iter().any(|t| t.accepts(arg)));
             wrong.map_or(Ok(()), |(arg, tys)| Err(type_fault(arg, tys)))
         }
     }
@@ -301,7 +202,9 @@ pub fn call(f: &Function, cx: &Context, args: &[Arg<'_>]) -> Result<Value, Fault
     check(f, args)?;
     match f.run {
         Run::Plain(body) => limits::result(body(cx, args)),
-        Run::Higher(_) => Err(Fault::new(format!("function {} needs the evaluator", f.name))),
+        Run::Higher(_) | Run::Strict(_) | Run::Node => {
+            Err(Fault::new(format!("function {} needs the evaluator", f.name)))
+        }
     }
 }
 

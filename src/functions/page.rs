@@ -21,7 +21,7 @@ pub fn markdown() -> String {
         let _ = write!(out, "\n## {}\n\n`{}`  \n{}", f.name, f.signature().replace('|', " or "), f.note);
         let mut marks = Vec::new();
         marks.extend((!f.kyverno).then_some("standard"));
-        marks.extend((!f.pure).then_some("impure"));
+        marks.extend((!f.is_pure()).then_some("impure"));
         marks.push(f.cost.name());
         let _ = writeln!(out, " *({})*\n\n```", marks.join(", "));
         for (expression, result) in f.examples {

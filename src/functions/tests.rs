@@ -288,7 +288,7 @@ proptest! {
         // These two reach for the network and for megabytes.
         for f in all().iter().filter(|f| !matches!(f.name, "is_external_url" | "random")) {
             for args in [[&a, &b, &a, &n], [&b, &a, &b, &n], [&a, &n, &b, &n], [&n, &n, &a, &b]] {
-                let args: Vec<Value> = args.into_iter().take(f.params.len()).cloned().collect();
+                let args: Vec<Value> = args.into_iter().take(f.params().len()).cloned().collect();
                 let _ = run(f.name, &args);
             }
         }

@@ -6,6 +6,7 @@ use crate::value::{Str, Value};
 
 use super::expressions::Validation;
 use super::late::Late;
+use super::pod_security::{Placed, of_level, version};
 use super::rule::Binding;
 use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
@@ -121,6 +122,14 @@ pub struct PodSecurity {
     pub version: Str,
     /// The `exclude` list as written.
     pub exclude: Value,
+}
+
+impl PodSecurity {
+    /// The controls of the level in the form of the version: fields and what they may hold. `None` for a version that
+    /// is none.
+    pub fn controls(&self) -> Option<impl Iterator<Item = Placed>> {
+        version(&self.version).map(|version| of_level(&self.level, version))
+    }
 }
 
 /// The text for a list of patterns that is none.

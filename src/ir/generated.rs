@@ -15,7 +15,7 @@ use super::strict::{Charged, Guard, Invoke, Known, Loop, LoopKind, Make, Step, T
 use crate::conformance::kubernetes_cel;
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
-use crate::functions::{CelLevel, Context, cel};
+use crate::functions::{CelLevel, Context, Run, cel};
 use crate::value::identity::Identity;
 use crate::value::{Fault, Str, Value};
 
@@ -161,7 +161,8 @@ const FREQUENT: &[(&str, usize)] = &[
 
 fn invoke(tape: &mut Tape<'_>, below: Below<'_>) -> Expr {
     let (function, arity) = if tape.pick(4) == 3 {
-        let pure: Vec<_> = cel::all().iter().filter(|f| f.pure).collect();
+        let pure: Vec<_> =
+            cel::all().iter().filter(|f| f.is_pure() && matches!(f.run, Run::Strict(_))).collect();
         (pure[(tape.pick(256) * 256 + tape.pick(256)) % pure.len()], 1 + tape.pick(3))
     } else {
         let (name, arity) = tape.of(FREQUENT);

@@ -30,6 +30,7 @@ pub mod ops;
 pub mod optimise;
 pub mod origin;
 pub mod pattern;
+pub mod pod_security;
 pub mod policy;
 pub mod print;
 pub mod reach;

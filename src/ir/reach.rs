@@ -11,6 +11,9 @@ use super::images::ImageChecks;
 use super::mutate::{Change, Json, Merge, Patch};
 use super::rule::{Binding, BindingSource, Body, QuerySource};
 use super::template::Part;
+use crate::functions::registry::Asked;
+use crate::functions::{self, Function};
+
 use super::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
 
 /// Who may be asked.
@@ -245,7 +248,10 @@ impl Reach {
                 }
             }
             // Which variables it has is known only when it is filled in.
-            Template::Rounds(rounds) => self.services |= rounds.source.contains("is_external_url"),
+            Template::Rounds(rounds) => {
+                let named = functions::all().iter().filter(|f| rounds.source.contains(f.name));
+                named.for_each(|f| self.call(f, None));
+            }
             Template::List(items) => items.iter().for_each(|t| self.template(t)),
             Template::Object(entries) => {
                 for (key, value) in entries {
@@ -293,30 +299,25 @@ impl Reach {
 
     fn expr(&mut self, expr: &Expr) {
         match expr {
-            Expr::Call { function, .. } => self.services |= function.name == "is_external_url",
-            Expr::Invoke(invoke) => self.call(invoke.function.name, invoke.args.first()),
+            Expr::Call { function, .. } => self.call(function, None),
+            Expr::Invoke(invoke) => self.call(invoke.function, invoke.args.first()),
             _ => {}
         }
         children(expr, &mut |e, _| self.expr(e));
     }
 
-    /// A call of a function by expressions of a receiver.
-    fn call(&mut self, name: &str, receiver: Option<&Expr>) {
-        match name {
-            "get" | "Get" | "list" | "List" | "post" | "Post" => match receiver.and_then(root_key) {
+    /// A call of a function, perhaps of a receiver.
+    fn call(&mut self, function: &Function, receiver: Option<&Expr>) {
+        match function.asked() {
+            Some(Asked::Receiver) => match receiver.and_then(root_key) {
                 Some("resource" | "globalContext") => self.cluster = true,
                 Some("http") => self.services = true,
                 _ => *self = self.anybody(),
             },
-            "toGVR" | "ToGVR" | "apply" | "Apply" | "check" => self.cluster = true,
-            "jwks.Fetch" => self.services = true,
-            "getMetadata"
-            | "GetMetadata"
-            | "verifyImageSignatures"
-            | "verifyAttestationSignatures"
-            | "getImageData"
-            | "extractPayload" => self.registry = true,
-            _ => {}
+            Some(Asked::Cluster) => self.cluster = true,
+            Some(Asked::Services) => self.services = true,
+            Some(Asked::Registry) => self.registry = true,
+            Some(Asked::Clock | Asked::Chance | Asked::Settings) | None => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether two expressions are the same.
 //!
 //! In: two expressions. Out: whether they have the same nodes with the same parameters. Constants are compared
-//! by [`Identity`], functions by their rows of the registries. Expressions that are equal give equal results at
+//! by [`Identity`], functions by their rows of the registry. Expressions that are equal give equal results at
 //! equal cost; those that differ may do so as well.
 
 use std::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use super::Expr;
 use super::expr::{Cmp, Faults, Missing, Over};
 use super::strict::{Guard, Known, LoopKind, Make, Step, Walk};
 use super::walk::children;
-use crate::functions::{Higher, cel};
+use crate::functions::{Function, Higher};
 use crate::value::Str;
 use crate::value::identity::Identity;
 
@@ -56,8 +56,8 @@ enum Node<'e> {
     List,
     Object(Vec<&'e Str>),
     UnlessNull,
-    Call(&'static str),
-    Higher(Higher, &'static str),
+    Call(&'static Function),
+    Higher(Higher, &'static Function),
     Lambda(&'e str),
     Walk(Steps<'e>),
     Test(Steps<'e>, &'e str),
@@ -65,7 +65,7 @@ enum Node<'e> {
     Decide(bool),
     Lazy(u32),
     Charged(&'e [u64], Identity<'e>),
-    Invoke(Row, Known, &'e [Guard]),
+    Invoke(&'static Function, Known, &'e [Guard]),
     OneOf(Vec<Identity<'e>>),
     MakeList(&'e [usize]),
     MakeMap(Vec<bool>),
@@ -82,23 +82,6 @@ enum Node<'e> {
         eager: bool,
     },
     Fail(&'e str),
-}
-
-/// A row of CEL's registry; names may have several.
-struct Row(&'static cel::Function);
-
-impl PartialEq for Row {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
-    }
-}
-
-impl Eq for Row {}
-
-impl Hash for Row {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.name.hash(state);
-    }
 }
 
 /// The steps of a walk, and whether it is charged.
@@ -143,8 +126,8 @@ fn node(expr: &Expr) -> Node<'_> {
         Expr::List(_) => Node::List,
         Expr::Object(pairs) => Node::Object(pairs.iter().map(|(k, _)| k).collect()),
         Expr::UnlessNull(_) => Node::UnlessNull,
-        Expr::Call { function, args: _ } => Node::Call(function.name),
-        Expr::Higher { kind, function, args: _ } => Node::Higher(*kind, function.name),
+        Expr::Call { function, args: _ } => Node::Call(function),
+        Expr::Higher { kind, function, args: _ } => Node::Higher(*kind, function),
         Expr::Lambda { body: _, text } => Node::Lambda(text),
         Expr::Walk(walk) => Node::Walk(steps(walk)),
         Expr::Test(test) => Node::Test(steps(&test.walk), &test.key),
@@ -152,7 +135,7 @@ fn node(expr: &Expr) -> Node<'_> {
         Expr::Decide { all, sides: _ } => Node::Decide(*all),
         Expr::Lazy(n) => Node::Lazy(*n),
         Expr::Charged(charged) => Node::Charged(&charged.charges, Identity(&charged.value)),
-        Expr::Invoke(invoke) => Node::Invoke(Row(invoke.function), invoke.known, &invoke.guards),
+        Expr::Invoke(invoke) => Node::Invoke(invoke.function, invoke.known, &invoke.guards),
         Expr::OneOf { value: _, set } => Node::OneOf(set.iter().map(Identity).collect()),
         Expr::Make(make) => match &**make {
             Make::List(_, optional) => Node::MakeList(optional),

@@ -3,7 +3,8 @@
 //! A fault that a later part may forget is kept as a value would be: `Decide` forgets the fault of one
 //! side when the other decides, loops go on past a fault, and what they do meanwhile is charged.
 
-use crate::functions::cel::Function;
+use crate::functions::Function;
+use crate::functions::registry::Dispatch;
 use crate::value::{Map, Object, Str, Value};
 
 use super::Expr;
@@ -65,18 +66,12 @@ pub struct Invoke {
 impl Invoke {
     /// Whether a fault of the receiver ends the call at once, at every level of the runtime.
     pub fn is_lazy(&self) -> bool {
-        match self.function.name {
-            "format" | "@formatPlainly" => true,
-            // Operators have one body for all of their forms.
-            name => !self.known.one_form && !is_operator(name),
+        match self.function.dispatch {
+            Dispatch::Receiver => true,
+            Dispatch::ByOverload => !self.known.one_form,
+            Dispatch::Operator => false,
         }
     }
-}
-
-/// Whether a function's name is that of an operator, or of one of the functions that look at their
-/// arguments as operators do: they have one body for all of their forms.
-pub fn is_operator(name: &str) -> bool {
-    name.starts_with('_') || matches!(name, "@in" | "!_" | "-_" | "size" | "sort" | "@sortByAssociatedKeys")
 }
 
 /// What an argument must be.

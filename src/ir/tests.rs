@@ -95,7 +95,7 @@ fn recorded_expressions_are_walked_and_printed_in_all_their_parts() {
     for level in [CelLevel::V26, CelLevel::V30] {
         for (source, expr, root, cx) in recorded(level) {
             check(&expr).unwrap_or_else(|e| panic!("{source}\n{e}"));
-            let impure = holds(&expr, &|e| matches!(e, Expr::Invoke(i) if !i.function.pure));
+            let impure = holds(&expr, &|e| matches!(e, Expr::Invoke(i) if !i.function.is_pure()));
             if !impure {
                 let before = metered(&expr, &root, &cx, 1_000_000);
                 assert_eq!(metered(&expression(expr), &root, &cx, 1_000_000), before, "{source}");

@@ -153,7 +153,7 @@ fn call(name: Option<&str>, args: &[Ast], current: &Expr) -> Expr {
         None => Expr::Fail { args: lowered, text: format!("unknown function: {name}").into() },
         Some(function) => match function.run {
             Run::Higher(kind) => Expr::Higher { kind, function, args: lowered },
-            Run::Plain(_) => Expr::Call { function, args: lowered },
+            Run::Plain(_) | Run::Strict(_) | Run::Node => Expr::Call { function, args: lowered },
         },
     }
 }

@@ -121,7 +121,7 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
     let cx = Context::default();
     for function in functions::all().iter().filter(|f| matches!(f.run, Run::Plain(_))) {
         let pools: Vec<Vec<Value>> =
-            function.params.iter().map(|tys| tys.iter().flat_map(|ty| of_type(*ty)).collect()).collect();
+            function.params().iter().map(|tys| tys.iter().flat_map(|ty| of_type(*ty)).collect()).collect();
         let most = pools.iter().map(Vec::len).max().unwrap_or(0);
         // Each argument meets the others in several ways.
         for turn in 0..2 * most {
@@ -141,7 +141,7 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
 #[test]
 fn no_function_of_cel_takes_long_or_much_memory() {
     // Those that take as long as they cost are not called when that is more than may be spent.
-    let is_called = |f: &&cel::Function| !f.ahead && !matches!(f.name, "check");
+    let is_called = |f: &&functions::Function| !f.is_charged_ahead() && !matches!(f.name, "check");
     let all: Vec<Value> = [
         texts(),
         lists(),

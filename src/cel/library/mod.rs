@@ -1,39 +1,39 @@
-//! The function libraries: what each environment declares.
+//! The environments: which libraries of functions, variables and messages each declares.
 //!
-//! The tables say which forms a function has; what the functions do is in `functions::cel`.
+//! In: which policy an expression belongs to. Out: its [`Env`]. The overloads are declared in
+//! `functions::cel::overload`.
 
 pub mod proxy;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::env::{Env, Functions, Message, Messages, declare};
+use super::env::{Env, Functions, Message, Messages};
 use super::syntax::Options;
 use super::types::{self, Type};
 use crate::functions::CelLevel;
+use crate::functions::cel::overload::{self, Library};
 use crate::value::Str;
 
-/// The functions of Kubernetes' environments; those of mutations have [`MUTATION`] too.
-const KUBERNETES: [&str; 7] = [
-    include_str!("operators.txt"),
-    include_str!("standard.txt"),
-    include_str!("extensions.txt"),
-    include_str!("optional.txt"),
-    include_str!("kubernetes.txt"),
-    include_str!("network.txt"),
-    include_str!("authorizer.txt"),
+/// The functions of Kubernetes' environments; those of mutations have [`overload::MUTATION`] too.
+static KUBERNETES: [&Library; 7] = [
+    &overload::OPERATORS,
+    &overload::STANDARD,
+    &overload::EXTENSIONS,
+    &overload::OPTIONAL,
+    &overload::KUBERNETES,
+    &overload::NETWORK,
+    &overload::AUTHORIZER,
 ];
-
-const MUTATION: &str = "jsonpatch.escapeKey:(string) string";
 
 fn functions(choice: Admission) -> Arc<Functions> {
     static MADE: [OnceLock<Arc<Functions>>; 4] = [const { OnceLock::new() }; 4];
     let (with_mutation, is_new) = (choice.mutation, choice.level.is_new());
     let make = || {
         let mut all = Functions::new();
-        KUBERNETES.iter().for_each(|table| declare(&mut all, table));
+        KUBERNETES.iter().for_each(|library| library.declare(&mut all));
         if with_mutation {
-            declare(&mut all, MUTATION);
+            overload::MUTATION.declare(&mut all);
         }
         // Durations of numbers are gone there.
         if is_new && let Some(forms) = all.get_mut("duration") {
@@ -116,8 +116,8 @@ pub fn general(container: &str) -> Env {
     let choice = Admission { backticks: true, level: CelLevel::V30, ..Admission::default() };
     let mut env = admission(choice);
     let mut all = (*env.functions).clone();
-    declare(&mut all, MATH);
-    declare(&mut all, include_str!("general.txt"));
+    overload::MATH.declare(&mut all);
+    overload::GENERAL.declare(&mut all);
     env.syntax.math = true;
     env.functions = Arc::new(all);
     env.variables = HashMap::new();
@@ -161,20 +161,20 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
         without_rights(&mut all);
     }
     let user = !is_plain;
-    let tables = [
-        (true, MATH),
-        (true, include_str!("regex.txt")),
-        (true, SHARED),
-        (true, KYVERNO),
-        (user, include_str!("kyverno_user.txt")),
-        (namespaced, include_str!("kyverno_namespaced.txt")),
-        (!namespaced, include_str!("kyverno_cluster.txt")),
-        (kind == KyvernoKind::Generating && namespaced, GENERATOR_NAMESPACED),
-        (kind == KyvernoKind::Generating && !namespaced, GENERATOR),
-        (images, include_str!("kyverno_images.txt")),
-        (!images, "orValue(dyn, dyn) dyn"),
+    let libraries = [
+        (true, &overload::MATH),
+        (true, &overload::REGEX),
+        (true, &overload::SHARED),
+        (true, &overload::KYVERNO),
+        (user, &overload::USER),
+        (namespaced, &overload::NAMESPACED),
+        (!namespaced, &overload::CLUSTER),
+        (kind == KyvernoKind::Generating && namespaced, &overload::GENERATOR_NAMESPACED),
+        (kind == KyvernoKind::Generating && !namespaced, &overload::GENERATOR),
+        (images, &overload::IMAGES),
+        (!images, &overload::LENIENT_OR_VALUE),
     ];
-    tables.iter().filter(|(used, _)| *used).for_each(|(_, table)| declare(&mut all, table));
+    libraries.iter().filter(|(used, _)| *used).for_each(|(_, library)| library.declare(&mut all));
     if images {
         all.remove("x509.decode");
     }
@@ -233,16 +233,6 @@ fn without_rights(all: &mut Functions) {
     all.values_mut().for_each(|forms| forms.retain(|form| !form.params.first().is_some_and(is_right)));
     all.retain(|_, forms| !forms.is_empty());
 }
-
-/// The extensions for numbers and encodings.
-const MATH: &str = include_str!("math.txt");
-/// What the environments of check requests have too.
-const SHARED: &str = include_str!("kyverno_shared.txt");
-const KYVERNO: &str = include_str!("kyverno.txt");
-const GENERATOR: &str = "generator.Context.apply(string, list<map<string, any>>) bool\n\
-                         generator.Context.Apply(string, list<map<string, any>>) bool";
-const GENERATOR_NAMESPACED: &str = "generator.Context.apply(list<map<string, any>>) bool\n\
-                                    generator.Context.Apply(list<map<string, any>>) bool";
 
 fn message(fields: &str) -> Message {
     let field = |text: &str| {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Admission, MATH, SHARED, admission, declare, message, without_rights};
+use super::{Admission, admission, message, without_rights};
 use crate::cel::env::Env;
 use crate::cel::types::{self, Type};
+use crate::functions::cel::overload;
 use crate::functions::cel::proxy_types::{ENVOY, HTTP, MCP, messages};
 use crate::ir::expressions::Proxy;
 
@@ -13,16 +14,13 @@ pub fn proxy(of: Proxy) -> Env {
     let mut env = admission(Admission { backticks: true, ..Default::default() });
     let mut all = (*env.functions).clone();
     without_rights(&mut all);
-    declare(&mut all, MATH);
-    declare(&mut all, include_str!("general.txt"));
-    declare(&mut all, SHARED);
-    declare(&mut all, include_str!("proxy.txt"));
-    declare(&mut all, include_str!("kyverno_cluster.txt"));
     let (own, table) = match of {
-        Proxy::Http => (include_str!("proxy_http.txt"), HTTP),
-        Proxy::Envoy => (include_str!("proxy_envoy.txt"), ENVOY),
+        Proxy::Http => (&overload::PROXY_HTTP, HTTP),
+        Proxy::Envoy => (&overload::PROXY_ENVOY, ENVOY),
     };
-    declare(&mut all, own);
+    let libraries =
+        [&overload::MATH, &overload::GENERAL, &overload::SHARED, &overload::PROXY, &overload::CLUSTER, own];
+    libraries.iter().for_each(|library| library.declare(&mut all));
     env.functions = Arc::new(all);
     env.syntax.bind = true;
     env.syntax.math = true;

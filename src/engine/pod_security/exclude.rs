@@ -8,29 +8,21 @@
 
 use std::borrow::Cow;
 
+use crate::ir::check::PodSecurity;
 use crate::value::Value;
 use crate::value::wildcard;
 
-use super::checks::{self, Minor};
+use super::checks;
 use super::finding::{FieldError, Finding};
 use super::pod::Pod;
 use super::seen::Shown;
-
-/// What the checks are run with.
-#[derive(Clone, Copy)]
-pub struct Standard<'a> {
-    /// The level as written.
-    pub level: &'a str,
-    /// The version.
-    pub version: Minor,
-}
 
 /// The findings that are left after `entries`.
 pub fn apply<'f>(
     findings: Vec<Cow<'f, Shown>>,
     entries: &Value,
     pod: &Pod<'_>,
-    standard: Standard<'_>,
+    check: &PodSecurity,
 ) -> Vec<Cow<'f, Shown>> {
     let entries = entries.as_list().unwrap_or_default();
     let mut left: Vec<Left<'_>> = findings.iter().map(|f| Left { of: &f.finding, errors: None }).collect();
@@ -40,7 +32,7 @@ pub fn apply<'f>(
             continue;
         }
         let by_image = !images.is_empty();
-        for found in part(pod, images, control, standard) {
+        for found in part(pod, images, control, check) {
             let is_it = |l: &&mut Left<'_>| !l.is_gone() && l.of.id == found.id;
             let Some(original) = left.iter_mut().find(is_it) else { continue };
             for error in &found.errors {
@@ -122,11 +114,10 @@ fn any_matches(patterns: &[Value], text: &str) -> bool {
 }
 
 /// What the checks find in the part of the pod that an entry is about.
-fn part(pod: &Pod<'_>, images: &[Value], control: &str, standard: Standard<'_>) -> Vec<Finding> {
-    let Standard { level, version } = standard;
+fn part(pod: &Pod<'_>, images: &[Value], control: &str, check: &PodSecurity) -> Vec<Finding> {
     if images.is_empty() {
         let lists: [&[Value]; 3] = [&[], &[Value::Null], &[]];
-        return checks::of_control(control, &Pod { lists, ..*pod }, level, version);
+        return checks::of_control(control, &Pod { lists, ..*pod }, check);
     }
     let named = |items: &[Value]| -> Vec<Value> {
         items.iter().filter(|c| any_matches(images, c.text_at(&["image"]))).cloned().collect()
@@ -134,7 +125,7 @@ fn part(pod: &Pod<'_>, images: &[Value], control: &str, standard: Standard<'_>) 
     let lists = pod.lists.map(named);
     let [init, ordinary, ephemeral] = &lists;
     let part = Pod { spec: &Value::Null, annotations: None, lists: [init, ordinary, ephemeral] };
-    checks::of_control(control, &part, level, version)
+    checks::of_control(control, &part, check)
 }
 
 /// Whether a path with `*` for every run of digits (in names too) is `wanted`.

@@ -6,7 +6,7 @@
 //! `docs/validate.md`, "podSecurity".
 //!
 //! The object is decoded as a typed Kubernetes object ([`decode`], [`types`]), seen as a [`pod::Pod`],
-//! put to the [`checks`], once for all rules ([`seen`]); what they find is thinned by the exclusions ([`exclude`]) and worded
+//! put to the controls of `ir::pod_security` ([`checks`]), once for all rules ([`seen`]); what they find is thinned by the exclusions ([`exclude`]) and worded
 //! ([`finding`], [`report`]).
 
 pub mod checks;
@@ -25,7 +25,6 @@ use crate::ir::{Exception, Rule};
 use crate::value::Str;
 
 use super::{Request, RuleOutcome, Status};
-use exclude::Standard;
 
 /// Runs a podSecurity rule.
 pub fn rule(
@@ -49,19 +48,18 @@ pub fn rule(
         Ok(seen) => seen,
         Err(text) => return Some(outcome(Status::Error, text.into())),
     };
-    let Some(version) = checks::version(&check.version) else {
+    let Some(controls) = check.controls() else {
         let text = "failed to parse pod security api version: must be \"latest\" or \"v1.x\"";
         return Some(outcome(Status::Error, text.into()));
     };
     let pod = seen.pod();
-    let standard = Standard { level: &check.level, version };
-    let found = seen.found(&check.level, version).into_iter().map(Cow::Borrowed).collect();
-    let mut found = exclude::apply(found, &check.exclude, &pod, standard);
+    let found = seen.found(controls).into_iter().map(Cow::Borrowed).collect();
+    let mut found = exclude::apply(found, &check.exclude, &pod, check);
     if found.is_empty() {
         return Some(outcome(Status::Pass, format!("Validation rule '{}' passed.", rule.name).into()));
     }
     for exception in exceptions {
-        found = exclude::apply(found, &exception.pod_security, &pod, standard);
+        found = exclude::apply(found, &exception.pod_security, &pod, check);
     }
     if found.is_empty() {
         let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();

@@ -44,16 +44,6 @@ impl<'a> Pod<'a> {
         })
     }
 
-    /// The security context of the pod, if it has one.
-    pub fn security(&self) -> Option<&'a Value> {
-        present(self.spec, "securityContext")
-    }
-
-    /// Items of a list of the pod.
-    pub fn list(&self, path: &[&str]) -> &'a [Value] {
-        self.spec.at(path).and_then(Value::as_list).unwrap_or_default()
-    }
-
     /// Whether the pod is for Windows.
     pub fn is_windows(&self) -> bool {
         self.spec.text_at(&["os", "name"]) == "windows"
@@ -71,11 +61,6 @@ impl<'a> Container<'a> {
         self.value
     }
 
-    /// Its security context, if it has one.
-    pub fn security(&self) -> Option<&'a Value> {
-        present(self.value, "securityContext")
-    }
-
     /// An error of the field `tail` below the container.
     pub fn error(&self, tail: &str, bad: Bad) -> FieldError {
         let index = self.index.to_string();
@@ -84,24 +69,5 @@ impl<'a> Container<'a> {
             container: Some(self.name().into()),
             bad,
         }
-    }
-}
-
-/// An error of a field of the pod.
-pub fn error(field: impl Into<String>, bad: Bad) -> FieldError {
-    FieldError { field: field.into(), container: None, bad }
-}
-
-/// The member `key` unless it is null.
-pub fn present<'a>(v: &'a Value, key: &str) -> Option<&'a Value> {
-    v.get(key).filter(|v| !v.is_null())
-}
-
-/// The whole number that a field holds.
-pub fn whole(v: &Value) -> Option<i64> {
-    match v {
-        Value::Int(i) => Some(*i),
-        Value::Float(f) => Some(*f as i64),
-        _ => None,
     }
 }

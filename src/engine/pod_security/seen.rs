@@ -6,9 +6,10 @@
 use std::sync::OnceLock;
 
 use crate::engine::images::pod_spec_path;
+use crate::ir::pod_security::{FORMS, Placed};
 use crate::value::{Map, Value};
 
-use super::checks::{self, FORMS, Minor};
+use super::checks;
 use super::decode;
 use super::finding::{self, Finding, Origin};
 use super::pod::Pod;
@@ -81,17 +82,18 @@ impl Seen {
         Pod::new(spec, annotations)
     }
 
-    /// What the checks of a level find, in the order of the table.
-    pub fn found(&self, level: &str, version: Minor) -> Vec<&Shown> {
+    /// What controls find, in their order.
+    pub fn found(&self, controls: impl Iterator<Item = Placed>) -> Vec<&Shown> {
         let pod = self.pod();
         let shown = |finding: Finding| {
             let mut text = String::new();
             finding::write(&mut text, &finding, self.origin);
             Box::new(Shown { finding, text: Some(text) })
         };
-        checks::of_level(level, version)
-            .filter_map(|form| {
-                self.found.get(form.position)?.get_or_init(|| form.run(&pod).map(shown)).as_deref()
+        controls
+            .filter_map(|placed| {
+                let found = self.found.get(placed.position)?;
+                found.get_or_init(|| checks::run(&placed, &pod).map(shown)).as_deref()
             })
             .collect()
     }

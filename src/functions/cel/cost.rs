@@ -2,7 +2,7 @@
 
 use crate::functions::CelLevel;
 use crate::ir::expr::Known;
-use crate::value::{Object, Value};
+use crate::value::{Fault, Object, Value};
 
 /// What a charge depends on.
 pub struct Charge<'a> {
@@ -19,7 +19,12 @@ pub struct Charge<'a> {
 impl Charge<'_> {
     /// The size of an argument: characters, bytes, items; 1 for everything else.
     fn size(&self, at: usize) -> u64 {
-        size_of(self.args.get(at).copied().flatten())
+        size_of(self.given(at))
+    }
+
+    /// The argument at a position, unless it is a fault.
+    fn given(&self, at: usize) -> Option<&Value> {
+        self.args.get(at).copied().flatten()
     }
 
     fn text_traversal(&self, at: usize) -> u64 {
@@ -178,34 +183,44 @@ pub fn traversal(c: &Charge<'_>) -> u64 {
             _ => 1,
         }
     }
-    of(c.args.first().copied().flatten())
+    of(c.given(0))
 }
 
 const LIST: u64 = 10;
 
-/// Calls whose charge cannot be computed abort, in the reference's words.
-pub fn upset(name: &str, c: &Charge<'_>) -> Option<crate::value::Fault> {
-    let given = |at: usize| c.args.get(at).copied().flatten();
-    let at = match name {
-        "sort" if c.known.one_form && given(0).is_none() => 0,
-        "@sortByAssociatedKeys" if !c.known.one_form => return None,
-        "distinct" | "@sortByAssociatedKeys" => 0,
-        "flatten" if c.args.len() > 1 => 1,
-        _ => return None,
-    };
-    let arg = c.args.get(at).copied().flatten();
-    let (fits, wanted) = match name {
-        "sort" => (false, "traits.Lister: missing method Add"),
-        "distinct" => (matches!(arg, Some(Value::List(_))), "traits.Lister: missing method Contains"),
-        "flatten" => (matches!(arg, Some(Value::Int(_))), "types.Int"),
-        _ => (c.args.get(1).copied().flatten().is_some(), "traits.Lister: missing method Add"),
-    };
-    let found = arg.map_or("*types.Err", super::go_type);
-    (!fits).then(|| {
-        crate::value::Fault::Abort(
-            format!("internal error: interface conversion: {found} is not {wanted}").into(),
-        )
-    })
+/// The fault of a call whose charge cannot be computed, in Kubernetes' words.
+fn aborted(found: Option<&Value>, wanted: &str) -> Option<Fault> {
+    let found = found.map_or("*types.Err", super::go_type);
+    Some(Fault::Abort(format!("internal error: interface conversion: {found} is not {wanted}").into()))
+}
+
+/// A list is needed that is known to be one.
+pub fn aborts_sort(c: &Charge<'_>) -> Option<Fault> {
+    let fails = c.known.one_form && c.given(0).is_none();
+    if fails { aborted(None, "traits.Lister: missing method Add") } else { None }
+}
+
+/// The keys are needed.
+pub fn aborts_sort_by(c: &Charge<'_>) -> Option<Fault> {
+    let fails = c.known.one_form && c.given(1).is_none();
+    if fails { aborted(c.given(0), "traits.Lister: missing method Add") } else { None }
+}
+
+/// A list is needed.
+pub fn aborts_distinct(c: &Charge<'_>) -> Option<Fault> {
+    match c.given(0) {
+        Some(Value::List(_)) => None,
+        other => aborted(other, "traits.Lister: missing method Contains"),
+    }
+}
+
+/// A depth is needed where one is given.
+pub fn aborts_flatten(c: &Charge<'_>) -> Option<Fault> {
+    match c.given(1) {
+        _ if c.args.len() < 2 => None,
+        Some(Value::Int(_)) => None,
+        other => aborted(other, "types.Int"),
+    }
 }
 
 /// Makes a list.

@@ -1,8 +1,8 @@
 //! CEL's functions: what they compute and what they cost.
 //!
 //! In: evaluated arguments, the receiver first. Out: a value or a fault. Arguments that fit no form of a
-//! function give `no such overload: f(types)`. Semantics: `docs/cel.md`; which forms the checker knows
-//! is declared in `cel::library`.
+//! function give `no such overload: f(types)`. Semantics: `docs/cel.md`; which overloads the checker knows is
+//! declared in [`overload`].
 
 mod authorizer;
 pub mod convert;
@@ -23,6 +23,7 @@ mod network;
 mod operators;
 pub mod optional;
 pub mod outside;
+pub mod overload;
 mod pattern_sort;
 mod patterns;
 pub mod proxy;
@@ -32,12 +33,14 @@ mod strings;
 mod table;
 mod time;
 mod token;
+pub mod types;
 
+use super::registry::{self, Function, Language, Operation, Run};
 use super::{Context, limits};
 use crate::ir::expr::Known;
 use crate::value::{Fault, Value, budget};
 
-pub use cost::{Charge, upset};
+pub use cost::Charge;
 pub use lists::go_type;
 pub use operators::{order, unhashable};
 pub use table::sum_of;
@@ -76,32 +79,17 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A function.
-pub struct Function {
-    /// Its name.
-    pub name: &'static str,
-    /// What it computes.
-    pub run: fn(&Call<'_>) -> Given,
-    /// What a call costs.
-    pub cost: fn(&Charge<'_>) -> u64,
-    /// Whether equal arguments always give the equal result.
-    pub pure: bool,
-    /// Whether a call that costs more than may be spent is not even tried: it takes as long as it costs.
-    pub ahead: bool,
-}
-
-impl std::fmt::Debug for Function {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-/// The function of a name.
+/// CEL's function of a name.
 pub fn find(name: &str) -> Option<&'static Function> {
-    table::TABLE.iter().find(|f| f.name == name)
+    registry::find(Language::Cel, name)
 }
 
-/// All functions.
+/// The operation that a function of this name is to an analysis.
+pub fn operation(name: &str) -> Option<Operation> {
+    find(name)?.operation()
+}
+
+/// CEL's functions.
 pub fn all() -> &'static [Function] {
     table::TABLE
 }
@@ -112,12 +100,16 @@ pub fn all() -> &'static [Function] {
 /// The fault of the function, or that it takes no such arguments.
 pub fn call(function: &'static Function, call: &Call<'_>) -> Result<Value, Fault> {
     budget::step()?;
-    let made = (function.run)(call).unwrap_or_else(|| Err(no_overload(function.name, call)));
-    limits::result(made)
+    let made = match function.run {
+        Run::Strict(run) => run(call),
+        Run::Plain(_) | Run::Higher(_) | Run::Node => None,
+    };
+    limits::result(made.unwrap_or_else(|| Err(no_overload(function, call))))
 }
 
 /// `no such overload: f(int, string)`.
-pub fn no_overload(name: &str, call: &Call<'_>) -> Fault {
+pub fn no_overload(function: &Function, call: &Call<'_>) -> Fault {
+    let name = function.shown;
     let types: Vec<&str> = call.args.iter().map(|a| a.cel_type()).collect();
     Fault::new(format!("no such overload: {name}({})", types.join(", ")))
 }

@@ -1,6 +1,7 @@
 //! Which faults an expression can give: an upper bound, by its form alone.
 
-use crate::functions::Higher;
+use crate::functions::registry::{Arity, Overloads};
+use crate::functions::{Function, Higher, Ty};
 use crate::ir::Expr;
 use crate::ir::expr::{Faults, Missing};
 use crate::ir::walk::{Runs, children};
@@ -55,6 +56,8 @@ pub fn may(expr: &Expr) -> May {
         },
         // The expressions that they run give no missing key either: it is null or another fault.
         Expr::Higher { .. } => own(false, true),
+        // Bounds are never absorbed, so they count as no fault.
+        Expr::Call { function, args } if !function.fails && takes_anything(function, args) => below,
         // No function gives a missing key; see `functions::call`.
         Expr::Call { .. } | Expr::Fail { .. } => own(false, true),
         // Strict nodes may fail in every way.
@@ -85,6 +88,18 @@ pub fn may(expr: &Expr) -> May {
         | Expr::Object(_)
         | Expr::UnlessNull(_)
         | Expr::Lambda { .. } => below,
+    }
+}
+
+/// Whether a function takes arguments whatever their types are.
+fn takes_anything(function: &Function, args: &[Expr]) -> bool {
+    match function.overloads {
+        Overloads::Checked { params, arity: Arity::Fixed, .. } => {
+            params.len() == args.len() && params.iter().all(|tys| tys.contains(&Ty::Any))
+        }
+        Overloads::Checked { arity: Arity::AtLeastOne, .. } => !args.is_empty(),
+        Overloads::Checked { arity: Arity::Ignored, .. } => true,
+        Overloads::Declared | Overloads::InPlaceOf(_) => false,
     }
 }
 

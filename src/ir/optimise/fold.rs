@@ -60,7 +60,7 @@ fn value(expr: &Expr) -> Option<Value> {
                 pairs.iter().map(|(k, e)| Some((k.clone(), constant(e)?.clone()))).collect();
             Some(Value::Map(entries?))
         }
-        Expr::Call { function, args } if function.pure => {
+        Expr::Call { function, args } if function.folds => {
             let values: Vec<&Value> = args.iter().map(constant).collect::<Option<_>>()?;
             if values.iter().map(|v| weight(v)).sum::<usize>() > MAX_ARGUMENTS {
                 return None;

@@ -123,9 +123,10 @@ fn call(tape: &mut Tape<'_>, below: Make<'_>) -> Expr {
     if tape.pick(8) == 0 {
         return Expr::Fail { args: (0..tape.pick(3)).map(|_| below(tape)).collect(), text: "no".into() };
     }
-    let pure: Vec<_> = functions::all().iter().filter(|f| f.pure && matches!(f.run, Run::Plain(_))).collect();
+    let pure: Vec<_> =
+        functions::all().iter().filter(|f| f.is_pure() && matches!(f.run, Run::Plain(_))).collect();
     let function = pure[(tape.pick(256) * 256 + tape.pick(256)) % pure.len()];
-    let args = (0..function.params.len()).map(|_| below(tape)).collect();
+    let args = (0..function.params().len()).map(|_| below(tape)).collect();
     Expr::Call { function, args }
 }
 

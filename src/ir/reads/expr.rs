@@ -1,6 +1,7 @@
 //! What expressions read.
 
 use crate::functions::Higher;
+use crate::functions::registry::Operation;
 use crate::ir::Expr;
 use crate::ir::expr::Over;
 use crate::ir::expressions::{Program, Variable};
@@ -146,12 +147,12 @@ impl Reader {
                 self.expr(&pair[1], a)
             }
             Expr::Call { function, args } => {
-                if !function.pure {
+                if !function.is_pure() {
                     self.reads.asks = true;
                 }
-                match function.name {
-                    "length" => self.counted(args, a),
-                    "keys" => {
+                match function.operation() {
+                    Some(Operation::Size) => self.counted(args, a),
+                    Some(Operation::Keys) => {
                         for arg in args {
                             let seen = self.expr(arg, a)?;
                             self.names(&seen)?;
@@ -162,7 +163,7 @@ impl Reader {
                 }
             }
             Expr::Higher { kind, function, args } => {
-                if !function.pure {
+                if !function.is_pure() {
                     self.reads.asks = true;
                 }
                 self.higher(*kind, args, a)
@@ -361,26 +362,28 @@ impl Reader {
     }
 
     fn invoked(&mut self, invoke: &Invoke, a: &Around<'_>) -> Found {
-        if !invoke.function.pure {
+        if !invoke.function.is_pure() {
             self.reads.asks = true;
         }
-        match (invoke.function.name, &*invoke.args) {
-            ("size", args) => self.counted(args, a),
+        match (invoke.function.operation(), &*invoke.args) {
+            (Some(Operation::Size), args) => self.counted(args, a),
             // What is added is a scalar, or a list of the items of both.
-            ("_+_", [one, other]) => {
+            (Some(Operation::Add), [one, other]) => {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
                 self.outline(&one)?;
                 self.outline(&other)?;
                 either(one, other)
             }
-            ("_==_" | "_!=_", [one, other]) if is_scalar(one) || is_scalar(other) => {
+            (Some(Operation::Equal | Operation::Unequal), [one, other])
+                if is_scalar(one) || is_scalar(other) =>
+            {
                 for side in [one, other] {
                     let seen = self.expr(side, a)?;
                     self.outline(&seen)?;
                 }
                 Ok(NOTHING)
             }
-            ("@in", [one, list]) if is_scalar(one) => {
+            (Some(Operation::Member), [one, list]) if is_scalar(one) => {
                 let seen = self.expr(list, a)?;
                 self.items(&seen)?;
                 Ok(NOTHING)

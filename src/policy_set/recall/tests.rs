@@ -270,7 +270,7 @@ const LIMIT: u64 = 1_000_000;
 fn recorded_expressions_give_the_same_on_data_that_agree_in_what_they_read() {
     let mut compared = 0;
     for (source, expr, root, cx) in recorded(CelLevel::V30) {
-        if !holds(&expr, &|e| matches!(e, Expr::Invoke(i) if !i.function.pure)) {
+        if !holds(&expr, &|e| matches!(e, Expr::Invoke(i) if !i.function.is_pure())) {
             compared += agree(&source, &expr, &root, &cx, 29).unwrap_or_else(|e| panic!("{source}\n{e}"));
         }
     }

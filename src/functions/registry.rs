@@ -1,0 +1,398 @@
+//! The function registry: one row for each function of each language.
+//!
+//! In: a language and a name. Out: [`Function`], which says all that is known of the function: its overloads with
+//! their types, what it means to an analysis, whether it can fail, what a call costs, whether a call of constants is
+//! computed beforehand, and what it computes. Nothing outside of the registry lists names of functions; it
+//! reads a column. The rows are in `functions::table` (JMESPath) and `functions::cel::table` (CEL). Where both
+//! languages compute the same, the rows share the body's code, not the row: their arguments are checked, charged
+//! and refused in different words.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::cel::{self, Call, Charge, Given};
+use super::{Arg, Context, limits};
+use crate::value::Fault;
+
+/// A language of expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Language {
+    /// JMESPath as Kyverno extends it.
+    JmesPath,
+    /// CEL.
+    Cel,
+}
+
+/// One row of the registry.
+pub struct Function {
+    /// The language whose expressions call it.
+    pub language: Language,
+    /// Its name, once for each language.
+    pub name: &'static str,
+    /// What faults call it.
+    pub shown: &'static str,
+    /// Its overloads.
+    pub overloads: Overloads,
+    /// What an analysis may know of it.
+    pub meaning: Meaning,
+    /// Whether a call with arguments of an overload's types can fail; bounds on time and memory aside.
+    pub fails: bool,
+    /// What a call costs.
+    pub cost: Cost,
+    /// Whether a call of constants may be computed when an expression is optimised: it takes little time, and its
+    /// result depends on the arguments alone.
+    pub folds: bool,
+    /// What is done with constant arguments when an expression is compiled.
+    pub constants: Constants,
+    /// When a fault of the first argument ends the call.
+    pub dispatch: Dispatch,
+    /// What it computes.
+    pub run: Run,
+    /// Whether it is one of Kyverno's own functions of JMESPath (listed by `jp function`).
+    pub kyverno: bool,
+    /// One sentence for the documentation of JMESPath's functions; CEL's are documented in `docs/cel.md`.
+    pub note: &'static str,
+    /// Expressions with the JSON of their results, or with `error: ` and the text; tests run them.
+    pub examples: &'static [(&'static str, &'static str)],
+}
+
+/// Argument types as the JMESPath dialect names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ty {
+    /// Anything.
+    Any,
+    /// A double.
+    Number,
+    /// Text.
+    String,
+    /// A list, opaque ones included.
+    Array,
+    /// An object.
+    Object,
+    /// A list of doubles; an empty list too.
+    ArrayNumber,
+    /// A list of strings; an empty list too.
+    ArrayString,
+    /// An expression reference (`&expr`).
+    Expref,
+}
+
+/// How many arguments a function takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arity {
+    /// As many as there are parameters.
+    Fixed,
+    /// One or more, of any type.
+    AtLeastOne,
+    /// Any number, ignored.
+    Ignored,
+}
+
+/// The overloads of a function.
+#[derive(Clone, Copy, Debug)]
+pub enum Overloads {
+    /// One, whose types are checked when it is called.
+    Checked {
+        /// The types that each parameter accepts, in the order in which errors list them.
+        params: &'static [&'static [Ty]],
+        /// Number of arguments.
+        arity: Arity,
+        /// Result type as documentation shows it.
+        returns: &'static str,
+    },
+    /// Those that the library texts declare under its name, see [`cel::overload::of`]; the checker chooses.
+    Declared,
+    /// None: lowering puts it in the place of a function that expressions name.
+    InPlaceOf(&'static str),
+}
+
+/// What an analysis may know of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Meaning {
+    /// An operation that an analysis can interpret.
+    Interpreted(Operation),
+    /// Equal arguments give the equal result; nothing else is known.
+    Pure,
+    /// The result depends on more than the arguments.
+    Asks(Asked),
+}
+
+/// Operations that analyses interpret, on operands in the order in which the function takes them. Which values an
+/// operation takes and when values are equal is the language's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[rustfmt::skip]
+pub enum Operation {
+    /// Whether all, some operands are true.
+    And, Or,
+    /// Negation.
+    Not,
+    /// The second operand if the first is true, else the third.
+    Choose,
+    /// Comparisons.
+    Equal, Unequal, Less, LessOrEqual, Greater, GreaterOrEqual,
+    /// Arithmetic; texts and lists are added too.
+    Add, Subtract, Multiply, Divide, Remainder, Negate,
+    /// What stands in the first operand under the second, which may be required to exist, or not.
+    Index, OptionalIndex,
+    /// The first operand if it holds something, else the second.
+    OrElse,
+    /// Whether the first operand is an item or key of the second.
+    Member,
+    /// The entries of the second operand added to the first.
+    Insert,
+    /// The number of characters, bytes, items, entries.
+    Size,
+    /// The keys of an object.
+    Keys,
+    /// The operand, of unknown type.
+    Unchanged,
+    /// The name of a value's type.
+    TypeOf,
+    /// Whether the first text begins with, ends with, contains the second; JMESPath's `contains` takes lists too.
+    StartsWith, EndsWith, Contains,
+    /// Whether the regular expression that is the second operand matches somewhere in the first.
+    Matches,
+    /// Whether the second operand matches the regular expression that is the first.
+    MatchedBy,
+    /// The first operand with the second one's items in the place of its clauses.
+    Format,
+    /// Conversions to a duration, a point in time.
+    Duration, Timestamp,
+}
+
+/// What a function's result depends on besides its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Asked {
+    /// The clock.
+    Clock,
+    /// Chance.
+    Chance,
+    /// What the engine was set to: the default registry of images.
+    Settings,
+    /// The API server.
+    Cluster,
+    /// Services, and servers of names.
+    Services,
+    /// Registries of images.
+    Registry,
+    /// Whom its receiver stands for.
+    Receiver,
+}
+
+/// What a call costs.
+#[derive(Clone, Copy)]
+pub enum Cost {
+    /// Constant time; nothing is charged, as for the next two.
+    Constant,
+    /// Grows with the argument's size.
+    Linear,
+    /// Parsing, hashing, regular expressions.
+    Heavy,
+    /// Charged.
+    Charged {
+        /// The amount.
+        amount: fn(&Charge<'_>) -> u64,
+        /// Whether a call that costs more than may be spent is not even tried: it takes as long as it costs, which
+        /// its arguments alone tell.
+        ahead: bool,
+        /// The fault of a call whose charge cannot be computed, in Kubernetes' words.
+        aborts: Option<fn(&Charge<'_>) -> Option<Fault>>,
+    },
+}
+
+/// What is done with constant arguments when an expression is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constants {
+    /// Nothing.
+    Kept,
+    /// A call of a constant is computed, at no cost later; its fault is an error of compilation.
+    Converted,
+    /// The second argument is a regular expression, which is compiled. Where parts fail late, `late` ones
+    /// fail when they are evaluated.
+    Pattern {
+        /// See above.
+        late: bool,
+    },
+}
+
+/// When a fault of the first of two arguments ends the call without a look at the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatch {
+    /// Unless the checker chose one overload: each has a body of its own.
+    ByOverload,
+    /// Never: there is one body for all overloads, which looks at all arguments. They need no guards.
+    Operator,
+    /// Always.
+    Receiver,
+}
+
+/// The body of a function.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// A function of its arguments, whose number and types are checked.
+    Plain(fn(&Context, &[Arg<'_>]) -> Result<crate::value::Value, Fault>),
+    /// A function that evaluates an expression for each item; the evaluator runs it.
+    Higher(Higher),
+    /// A function of its arguments, which finds out whether an overload takes them.
+    Strict(fn(&Call<'_>) -> Given),
+    /// None: calls are lowered to nodes of their own.
+    Node,
+}
+
+/// Functions that take an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Higher {
+    /// `map(&e, array)`
+    Map,
+    /// `sort_by(array, &e)`
+    SortBy,
+    /// `max_by(array, &e)`
+    MaxBy,
+    /// `min_by(array, &e)`
+    MinBy,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Rows are equal when they are the same row.
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        (self.language, self.name) == (other.language, other.name)
+    }
+}
+
+impl Eq for Function {}
+
+impl std::hash::Hash for Function {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+/// The columns that rows of a table add to its constructors.
+impl Function {
+    pub(super) const fn means(mut self, operation: Operation) -> Self {
+        self.meaning = Meaning::Interpreted(operation);
+        self
+    }
+
+    pub(super) const fn asks(mut self, asked: Asked) -> Self {
+        self.meaning = Meaning::Asks(asked);
+        self.folds = false;
+        self
+    }
+
+    /// Never fails on arguments of an overload's types.
+    pub(super) const fn total(mut self) -> Self {
+        self.fails = false;
+        self
+    }
+
+    pub(super) const fn folded(mut self) -> Self {
+        self.folds = true;
+        self
+    }
+}
+
+impl Operation {
+    /// Whether it adds or orders values.
+    pub fn is_sum_or_order(self) -> bool {
+        use Operation::{Add, Greater, GreaterOrEqual, Less, LessOrEqual};
+        matches!(self, Add | Less | LessOrEqual | Greater | GreaterOrEqual)
+    }
+}
+
+impl Function {
+    /// Whether equal arguments always give the equal result.
+    pub fn is_pure(&self) -> bool {
+        !matches!(self.meaning, Meaning::Asks(_))
+    }
+
+    /// The operation that it is to an analysis.
+    pub fn operation(&self) -> Option<Operation> {
+        match self.meaning {
+            Meaning::Interpreted(operation) => Some(operation),
+            Meaning::Pure | Meaning::Asks(_) => None,
+        }
+    }
+
+    /// What its result depends on besides its arguments.
+    pub fn asked(&self) -> Option<Asked> {
+        match self.meaning {
+            Meaning::Asks(asked) => Some(asked),
+            Meaning::Pure | Meaning::Interpreted(_) => None,
+        }
+    }
+
+    /// The types that its parameters accept, where they are checked when it is called.
+    pub fn params(&self) -> &'static [&'static [Ty]] {
+        match self.overloads {
+            Overloads::Checked { params, .. } => params,
+            Overloads::Declared | Overloads::InPlaceOf(_) => &[],
+        }
+    }
+
+    /// The cost of a call; nothing where calls are not charged.
+    pub fn amount(&self, charge: &Charge<'_>) -> u64 {
+        match self.cost {
+            Cost::Charged { amount, .. } => amount(charge),
+            Cost::Constant | Cost::Linear | Cost::Heavy => 0,
+        }
+    }
+
+    /// As [`Function::amount`].
+    ///
+    /// # Errors
+    /// The cost cannot be computed.
+    pub fn charge(&self, charge: &Charge<'_>) -> Result<u64, Fault> {
+        match self.cost {
+            Cost::Charged { aborts: Some(aborts), .. } => {
+                aborts(charge).map_or_else(|| Ok(self.amount(charge)), Err)
+            }
+            _ => Ok(self.amount(charge)),
+        }
+    }
+
+    /// Whether a call that costs more than may be spent is not even tried.
+    pub fn is_charged_ahead(&self) -> bool {
+        matches!(self.cost, Cost::Charged { ahead: true, .. })
+    }
+}
+
+impl Cost {
+    /// The class in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cost::Constant => "constant",
+            Cost::Linear => "linear",
+            Cost::Heavy => "heavy",
+            Cost::Charged { .. } => "charged",
+        }
+    }
+}
+
+/// All rows, those of a language in the order of its table.
+pub fn all() -> impl Iterator<Item = &'static Function> {
+    super::all().iter().chain(cel::all()).chain([&limits::BOUNDED])
+}
+
+/// The row of a name.
+pub fn find(language: Language, name: &str) -> Option<&'static Function> {
+    static ROWS: OnceLock<[HashMap<&'static str, &'static Function>; 2]> = OnceLock::new();
+    let [jmespath, cel] = ROWS.get_or_init(|| {
+        [Language::JmesPath, Language::Cel]
+            .map(|language| all().filter(|f| f.language == language).map(|f| (f.name, f)).collect())
+    });
+    let rows = match language {
+        Language::JmesPath => jmespath,
+        Language::Cel => cel,
+    };
+    rows.get(name).copied()
+}
+
+#[cfg(test)]
+mod tests;
