@@ -10,6 +10,7 @@ use crate::engine::data::World;
 use crate::engine::expressions::Exemptions;
 use crate::engine::run::{self, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
+use crate::external::{ExternalData, NoData};
 use crate::functions;
 use crate::ir::exemption::Exemption;
 use crate::ir::facts::Stage;
@@ -18,7 +19,6 @@ use crate::ir::{Exception, Policy};
 use crate::lower::LATE;
 use crate::matching::index::{Index, Slot};
 use crate::sources::files::SourceText;
-use crate::sources::{Nothing, Sources};
 use crate::value::{Str, Value};
 use crate::{document, load};
 
@@ -225,7 +225,7 @@ pub struct Engine {
     set: PolicySet,
     profile: Profile,
     functions: functions::Context,
-    sources: Arc<dyn Sources>,
+    external: Arc<dyn ExternalData>,
     values: Arc<dyn RuleValues>,
     is_valued: bool,
     recall: Option<Recall>,
@@ -238,7 +238,7 @@ impl Engine {
             set,
             profile: Profile::default(),
             functions: functions::Context::default(),
-            sources: Arc::new(Nothing),
+            external: Arc::new(NoData),
             values: Arc::new(NoValues),
             is_valued: false,
             recall: None,
@@ -252,10 +252,11 @@ impl Engine {
         self.forgetful()
     }
 
-    /// With a source of data for rules.
+    /// With external data, for rules and for functions of their expressions.
     #[must_use]
-    pub fn with_sources(mut self, sources: Arc<dyn Sources>) -> Engine {
-        self.sources = sources;
+    pub fn with_external(mut self, external: Arc<dyn ExternalData>) -> Engine {
+        self.functions.external = Some(external.clone());
+        self.external = external;
         self.forgetful()
     }
 
@@ -282,7 +283,7 @@ impl Engine {
         self
     }
 
-    /// With another moment, registry or the like for functions.
+    /// With another moment, registry or the like for functions; before [`Engine::with_external`].
     #[must_use]
     pub fn with_functions(mut self, functions: functions::Context) -> Engine {
         self.functions = functions;
@@ -384,7 +385,7 @@ impl Engine {
 
     fn around<'r>(&'r self, rule_values: &'r dyn Fn(&str) -> &'r [run::Placed]) -> Surroundings<'r> {
         Surroundings {
-            sources: &*self.sources,
+            sources: &*self.external,
             late: LATE,
             exceptions: &self.set.exceptions,
             exemptions: Exemptions {
@@ -400,7 +401,7 @@ impl Engine {
     pub fn sweep<'e>(&'e self, cleanup: &'e Cleanup) -> Sweep<'e> {
         let world = World {
             functions: &self.functions,
-            sources: &*self.sources,
+            sources: &*self.external,
             late: LATE,
             deleting: false,
             images: &NO_IMAGES,

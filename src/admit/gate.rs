@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::engine::admission::Chain;
 use crate::engine::{Profile, Request};
-use crate::functions::Context;
+use crate::external::ExternalData;
 use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
@@ -21,7 +21,6 @@ use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Asking, Settings};
 
 use super::answer::{Answer, Refusal};
-use super::data::Cluster;
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
 use super::{needs, subject};
@@ -32,7 +31,7 @@ pub struct Gate {
     engine: Engine,
     changing: Chain,
     asking: Chain,
-    cluster: Arc<dyn Cluster>,
+    cluster: Arc<dyn ExternalData>,
     broken: Vec<Finding>,
     /// The names of policies that can be evaluated, by kind.
     known: HashMap<Str, HashSet<Str>>,
@@ -148,7 +147,7 @@ fn sorted(mut policies: Vec<Arc<Policy>>) -> Vec<Arc<Policy>> {
 impl Gate {
     /// Makes policies ready. Those that cannot be evaluated are told by [`Gate::broken`].
     /// `lost` are places whose policies nobody could read; all requests are refused because of them.
-    pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>, lost: &[String]) -> Gate {
+    pub fn new(loaded: Policies, cluster: Arc<dyn ExternalData>, lost: &[String]) -> Gate {
         let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
         let native = |mutating: bool| -> Vec<Arc<Rule>> {
             let usable = loaded.policies.iter().filter(|p| p.refused.is_none());
@@ -176,11 +175,7 @@ impl Gate {
         }
         let selecting = policies.iter().filter(|p| needs::selects_namespaces(p)).cloned().collect();
         let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
-        let functions = Context { world: Some(cluster.clone()), ..Context::default() };
-        let engine = Engine::new(set)
-            .with_profile(Profile::cluster())
-            .with_functions(functions)
-            .with_sources(cluster.clone());
+        let engine = Engine::new(set).with_profile(Profile::cluster()).with_external(cluster.clone());
         let lost = lost.first().cloned();
         let (usable, required) = (count, 0);
         Gate {
@@ -267,7 +262,7 @@ impl Gate {
             roles,
             cluster_roles,
         };
-        let kinds = self.cluster.kinds();
+        let kinds = self.cluster.known_kinds();
         settings.excludes(&who, &subject::filtered(incoming, &kinds))
     }
 
@@ -288,7 +283,7 @@ impl Gate {
     }
 
     /// The cluster.
-    pub fn cluster(&self) -> &dyn Cluster {
+    pub fn cluster(&self) -> &dyn ExternalData {
         &*self.cluster
     }
 

@@ -4,7 +4,7 @@
 //! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
 
 use crate::engine::action;
-use crate::engine::admission::{Review, validate};
+use crate::engine::admission::{ClusterView, Review, validate};
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::{Policy, Rule};
 use crate::matching::Target;
@@ -72,7 +72,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     refusal = refusal.or_else(|| deadline.refusal(&done.left));
     if route.asks_kubernetes() && !gate.asking().is_empty() && refusal.is_none() {
         let review = Review::new(Value::Map(incoming.request.clone()));
-        let told = deadline.within(|| validate(gate.asking(), &review, &gate.cluster().admission()));
+        let told = deadline.within(|| validate(gate.asking(), &review, &ClusterView::of(gate.cluster())));
         refusal = told.denial.map(Refusal::from);
         answer.warnings.extend(told.warnings);
         answer.annotations = told.annotations;

@@ -3,6 +3,7 @@
 //! An evaluation is a policy with a binding and a parameter. Which there are is settled before the first
 //! one runs; what is wrong with a policy or binding shows here.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::matching::constraints::{Accepted, accepts};
 use crate::value::{Map, Str, Value};
 
 use super::params::params;
-use super::{Review, World};
+use super::{ClusterView, Review};
 
 /// A policy with its bindings.
 #[derive(Clone, Debug)]
@@ -185,7 +186,7 @@ pub struct Run<'c> {
 }
 
 /// The steps of a policy on a request, none when it is not concerned.
-pub fn steps<'c>(policy: &'c BoundPolicy, review: &Review, world: &World) -> Vec<Step<'c>> {
+pub fn steps<'c>(policy: &'c BoundPolicy, review: &Review, cluster: &ClusterView<'_>) -> Vec<Step<'c>> {
     let broken = |binding: Option<&'c PolicyBinding>, text: String| match policy.failure_policy() {
         FailurePolicy::Ignore => None,
         FailurePolicy::Fail => {
@@ -198,7 +199,7 @@ pub fn steps<'c>(policy: &'c BoundPolicy, review: &Review, world: &World) -> Vec
     };
     let found = match &policy.bound.constraints {
         None => Err("policy contained no match constraints, a required field".to_string()),
-        Some(when) => matched(when, review, world),
+        Some(when) => matched(when, review, cluster),
     };
     let accepted = match found {
         Ok(Some(accepted)) => accepted,
@@ -206,7 +207,7 @@ pub fn steps<'c>(policy: &'c BoundPolicy, review: &Review, world: &World) -> Vec
         Err(text) => return broken(None, text).into_iter().collect(),
     };
     if let Some([group, version, kind]) = policy.param_kind()
-        && world.kinds().kind(group, version, kind).is_none()
+        && cluster.kinds().kind(group, version, kind).is_none()
     {
         let text =
             format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'");
@@ -214,7 +215,7 @@ pub fn steps<'c>(policy: &'c BoundPolicy, review: &Review, world: &World) -> Vec
     }
     let mut steps = Vec::new();
     for binding in &policy.bindings {
-        match binding.when.as_ref().map(|when| matched(when, review, world)) {
+        match binding.when.as_ref().map(|when| matched(when, review, cluster)) {
             Some(Ok(None)) => continue,
             Some(Err(text)) => {
                 steps.extend(broken(Some(binding), text));
@@ -222,7 +223,7 @@ pub fn steps<'c>(policy: &'c BoundPolicy, review: &Review, world: &World) -> Vec
             }
             None | Some(Ok(Some(_))) => {}
         }
-        match params(policy, binding, review, world) {
+        match params(policy, binding, review, cluster) {
             Err(text) => steps.extend(broken(Some(binding), text)),
             Ok(found) => steps.extend(
                 found.into_iter().map(|param| Step::Run(Run { binding, accepted: accepted.clone(), param })),
@@ -232,10 +233,15 @@ pub fn steps<'c>(policy: &'c BoundPolicy, review: &Review, world: &World) -> Vec
     steps
 }
 
-fn matched(when: &Constraints, review: &Review, world: &World) -> Result<Option<Accepted>, String> {
+fn matched(
+    when: &Constraints,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+) -> Result<Option<Accepted>, String> {
     let none = Map::new();
     let a = &review.attributes;
-    accepts(when, a, world.kinds(), || match world.namespaces.get(&a.namespace) {
+    let namespace = OnceCell::new();
+    accepts(when, a, cluster.kinds(), || match namespace.get_or_init(|| cluster.namespace(&a.namespace)) {
         Some(namespace) => Ok(namespace.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none)),
         None => Err(format!("namespaces \"{}\" not found", a.namespace)),
     })

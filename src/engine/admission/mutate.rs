@@ -18,7 +18,7 @@ use super::convert::{changed_kind, converted, with_kind};
 use super::hooks::{BoundPolicy, Chain, Run, Step, steps};
 use super::literal::check_names;
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
-use super::{Denial, Review, World};
+use super::{ClusterView, Denial, Review};
 use crate::engine::expressions::Scope;
 use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET};
 use crate::engine::view::admission::{self, Seen};
@@ -36,8 +36,8 @@ pub struct Mutated {
 }
 
 /// Runs all policies on a request.
-pub fn mutate(chain: &Chain, review: &Review, world: &World) -> Mutated {
-    let mut passes = Passes::new(review, world);
+pub fn mutate(chain: &Chain, review: &Review, cluster: &ClusterView<'_>) -> Mutated {
+    let mut passes = Passes::new(review, cluster);
     let denial = match passes.run(chain, review, false) {
         Ok(()) if !passes.marked.is_empty() => passes.run(chain, review, true).err(),
         Ok(()) => None,
@@ -51,7 +51,7 @@ type RunKey = [Str; 4];
 
 /// The passes of all policies over one request.
 pub struct Passes<'w> {
-    world: &'w World,
+    cluster: &'w ClusterView<'w>,
     cx: Context,
     /// The object as it is now.
     pub object: Value,
@@ -78,10 +78,10 @@ enum Trouble {
 
 impl<'w> Passes<'w> {
     /// Begins with the object of a request.
-    pub fn new(review: &Review, world: &'w World) -> Passes<'w> {
+    pub fn new(review: &Review, cluster: &'w ClusterView<'w>) -> Passes<'w> {
         Passes {
-            world,
-            cx: world.functions(review),
+            cluster,
+            cx: cluster.functions(review),
             object: review.object().clone(),
             changed: false,
             ran: Vec::new(),
@@ -108,9 +108,9 @@ impl<'w> Passes<'w> {
         let review = review.with_object(self.object.clone());
         let candidates = chain.candidates(&review.attributes.resource);
         let all: Vec<(&BoundPolicy, Vec<Step<'_>>)> =
-            candidates.map(|policy| (policy, steps(policy, &review, self.world))).collect();
+            candidates.map(|policy| (policy, steps(policy, &review, self.cluster))).collect();
         let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
-            true => seen_namespace(&review, self.world).map_err(Box::new)?,
+            true => seen_namespace(&review, self.cluster).map_err(Box::new)?,
             false => Value::Null,
         };
         let marked = std::mem::take(&mut self.marked);
@@ -216,7 +216,7 @@ impl<'w> Passes<'w> {
             return (false, Vec::new());
         }
         let own = &review.attributes.kind;
-        let built_in = |kind: &[Str; 3]| self.world.types().of_kind(kind).is_some_and(|d| !d.custom);
+        let built_in = |kind: &[Str; 3]| self.cluster.types().of_kind(kind).is_some_and(|d| !d.custom);
         let foreign = run.accepted.kind != *own && built_in(own);
         let (mut changed, mut troubles) = (false, Vec::new());
         for patch in policy.patches() {
@@ -269,8 +269,8 @@ impl<'w> Passes<'w> {
     fn applied(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
         check_names(value).map_err(Trouble::Policy)?;
         let [group, version, name] = kind;
-        let types = self.world.types();
-        let served = self.world.kinds().kind(group, version, name).is_some();
+        let types = self.cluster.types();
+        let served = self.cluster.kinds().kind(group, version, name).is_some();
         let Some(def) = types.of_kind(kind).filter(|_| served) else {
             let api_version =
                 if group.is_empty() { format!("/{version}") } else { format!("{group}/{version}") };
@@ -293,7 +293,7 @@ impl<'w> Passes<'w> {
 
     /// A patched object, if it still is one of its kind.
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
-        let types = self.world.types();
+        let types = self.cluster.types();
         let kind = changed_kind(object, kind, types)
             .map_err(|text| Trouble::Request(Box::new(Denial::internal(&text))))?;
         let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };

@@ -1,6 +1,5 @@
 //! Policies that ask.
 
-use crate::engine::request::namespace_of_labels;
 use crate::functions::Context;
 use crate::ir::admission::PolicyBinding;
 use crate::ir::expressions::Expressions;
@@ -12,7 +11,7 @@ use crate::value::{Map, Str, Value, budget};
 
 use super::convert::converted;
 use super::hooks::{BoundPolicy, Chain, Run, Step, steps};
-use super::{Answer, Denial, Review, World};
+use super::{Answer, ClusterView, Denial, Review};
 use crate::engine::expressions::Scope;
 use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET, fallen_back};
 use crate::engine::view::admission::{self, Seen};
@@ -27,18 +26,18 @@ const MAX_ANNOTATION: usize = 10 << 10;
 const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 /// Asks all policies about a request.
-pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
+pub fn validate(chain: &Chain, review: &Review, cluster: &ClusterView<'_>) -> Answer {
     let mut state = State { review, first: None, warnings: Vec::new(), annotations: Map::new() };
     if review.is_exempt() {
         return Answer::default();
     }
-    let cx = world.functions(review);
+    let cx = cluster.functions(review);
     for policy in chain.candidates(&review.attributes.resource) {
         let mut told: Vec<(Str, Vec<String>)> = Vec::new();
-        for step in steps(policy, review, world) {
+        for step in steps(policy, review, cluster) {
             match step {
                 Step::Broken { binding, text } => state.deny(policy, binding, &text, ""),
-                Step::Run(run) => match bounded(policy, &run, review, world, &cx) {
+                Step::Run(run) => match bounded(policy, &run, review, cluster, &cx) {
                     Ok(outcome) => {
                         state.decide(policy, run.binding, &outcome.decisions);
                         for text in &outcome.broken_annotations {
@@ -231,16 +230,10 @@ pub fn conditions(
 ///
 /// # Errors
 /// There is none of that name.
-pub fn seen_namespace(review: &Review, world: &World) -> Result<Value, Denial> {
+pub fn seen_namespace(review: &Review, cluster: &ClusterView<'_>) -> Result<Value, Denial> {
     let Some(name) = review.namespace() else { return Ok(Value::Null) };
-    match world.namespaces.get(name) {
-        Some(namespace) => Ok(admission::namespace(namespace)),
-        None if world.more_namespaces => {
-            let label = [(Str::from("kubernetes.io/metadata.name"), Value::Str(name.clone()))];
-            Ok(admission::namespace(&namespace_of_labels(name, label.into_iter().collect())))
-        }
-        None => Err(Denial::no_namespace(name)),
-    }
+    let namespace = cluster.assumed_namespace(name).ok_or_else(|| Denial::no_namespace(name))?;
+    Ok(admission::namespace(&namespace))
 }
 
 /// Evaluates a policy; one that exceeds a bound fails, unless it denies all the same.
@@ -248,10 +241,10 @@ fn bounded(
     policy: &BoundPolicy,
     run: &Run<'_>,
     review: &Review,
-    world: &World,
+    cluster: &ClusterView<'_>,
     cx: &Context,
 ) -> Result<Outcome, Denial> {
-    let (outcome, excess) = budget::spend(|| evaluate(policy, run, review, world, cx));
+    let (outcome, excess) = budget::spend(|| evaluate(policy, run, review, cluster, cx));
     let text = match excess {
         None => return outcome,
         Some(excess) => excess.text().to_string(),
@@ -266,10 +259,10 @@ fn evaluate(
     policy: &BoundPolicy,
     run: &Run<'_>,
     review: &Review,
-    world: &World,
+    cluster: &ClusterView<'_>,
     cx: &Context,
 ) -> Result<Outcome, Denial> {
-    let namespace = seen_namespace(review, world)?;
+    let namespace = seen_namespace(review, cluster)?;
     let seen = Seen {
         object: converted(review.object(), &run.accepted.kind),
         old_object: converted(&review.part("oldObject"), &run.accepted.kind),

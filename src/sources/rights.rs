@@ -5,15 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::functions::Authorizer;
+use crate::external::Authorizer;
 use crate::value::object::{About, Check, Decision};
 use crate::value::{Str, Value};
-
-/// Who knows what users may do.
-pub trait Authority: Send + Sync + std::fmt::Debug {
-    /// The answers to a user, as `userInfo` describes one.
-    fn asked_by(self: Arc<Self>, user: &Value) -> Arc<dyn Authorizer>;
-}
 
 /// The roles and bindings of a cluster.
 #[derive(Clone, Debug, Default)]
@@ -66,10 +60,9 @@ impl Rbac {
         };
         Rbac { bindings: objects.iter().filter_map(binding).collect() }
     }
-}
 
-impl Authority for Rbac {
-    fn asked_by(self: Arc<Rbac>, user: &Value) -> Arc<dyn Authorizer> {
+    /// The rights of a user, as `userInfo` describes one.
+    pub fn of(self: Arc<Rbac>, user: &Value) -> Arc<dyn Authorizer> {
         let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
         let groups = groups.iter().filter_map(Value::as_str).map(Str::from).collect();
         Arc::new(Asked { rbac: self, user: user.text_at(&["username"]).into(), groups })

@@ -1,57 +1,33 @@
-//! What is known of the cluster that reviews come from.
+//! Objects in place of a cluster: the external data of a server that is given files.
 //!
-//! In: objects – namespaces, ConfigMaps, roles and their bindings, definitions of kinds, parameters, and
-//! whatever rules ask for. Out: a [`Cluster`], the data of rules and expressions.
+//! In: objects – namespaces, ConfigMaps, roles and their bindings, definitions of kinds, parameters, and whatever else
+//! policies read. Out: [external data](crate::external).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::engine::admission::{Authority, Rbac, World as AdmissionWorld};
-use crate::functions::CelLevel;
-use crate::functions::world::{HttpCall, Place, World};
+use crate::external::{
+    Address, ApiError, ApiRequest, Authorizer, ExternalData, Found, Offers, Place, Reader, Roles,
+};
 use crate::kubernetes::defaults::completed;
 use crate::kubernetes::{Kinds, Types};
-use crate::sources::context::Context;
-use crate::sources::offline::Offline;
-use crate::sources::registry::Registry;
-use crate::sources::{Call, Sources};
 use crate::value::{Str, Value};
 
-use super::needs::Offers;
-
-/// Roles as `namespace:name`, and cluster roles; sorted, each once.
-pub type Roles = (Vec<String>, Vec<String>);
-
-/// What is asked about a cluster besides data of rules.
-pub trait Cluster: Sources + World {
-    /// A namespace.
-    fn namespace(&self, name: &str) -> Option<Value>;
-
-    /// The roles that a user has in a namespace; `None` = the role bindings of the cluster are not known.
-    fn roles(&self, user: &Value, namespace: &str) -> Option<Roles>;
-
-    /// The kinds of the cluster.
-    fn kinds(&self) -> Arc<Kinds>;
-
-    /// What it knows of itself.
-    fn offers(&self) -> Offers {
-        Offers { registry: self.registry().is_some(), ..Offers::all() }
-    }
-
-    /// What Kubernetes' admission policies are told.
-    fn admission(&self) -> Arc<AdmissionWorld>;
-}
+use super::context::Context;
+use super::offline::Offline;
+use super::registry::Registry;
+use super::rights::Rbac;
 
 /// See the module page.
 #[derive(Debug)]
-pub struct Data {
+pub struct Objects {
     config_maps: HashMap<(Str, Str), Value>,
+    namespaces: HashMap<Str, Value>,
+    knows_all_namespaces: bool,
     bindings: Vec<Binding>,
-    /// Whether there are no others.
     knows_all_bindings: bool,
+    rights: Arc<Rbac>,
     offline: Offline,
-    context: Context,
-    admission: Arc<AdmissionWorld>,
     kinds: Arc<Kinds>,
 }
 
@@ -66,9 +42,9 @@ struct Binding {
     subjects: Vec<Value>,
 }
 
-impl Default for Data {
-    fn default() -> Data {
-        Data::new(Vec::new())
+impl Default for Objects {
+    fn default() -> Objects {
+        Objects::new(Vec::new())
     }
 }
 
@@ -79,12 +55,12 @@ pub struct Known {
     pub kinds: Arc<Kinds>,
     /// Their fields.
     pub types: Arc<Types>,
-    /// Who knows what users may do; `None` = the roles and bindings among the objects.
-    pub authority: Option<Arc<dyn Authority>>,
-    /// Who answers for registries of images; `None` = nobody may be asked.
+    /// The registries of images, if any may be read.
     pub registry: Option<Arc<dyn Registry>>,
     /// Whether the role bindings among the objects are all that there are, be they none.
     pub all_bindings: bool,
+    /// Whether the namespaces among the objects are all that there are.
+    pub all_namespaces: bool,
 }
 
 impl Known {
@@ -93,51 +69,43 @@ impl Known {
         Known {
             kinds: Kinds::with(objects),
             types: Types::with(objects),
-            authority: None,
             registry,
             all_bindings: false,
+            all_namespaces: false,
         }
     }
 }
 
-impl Data {
+impl Objects {
     /// Objects of which the definitions tell the kinds; no registry may be asked.
-    pub fn new(objects: Vec<Value>) -> Data {
+    pub fn new(objects: Vec<Value>) -> Objects {
         let known = Known::of(&objects, None);
-        Data::with(objects, known)
+        Objects::with(objects, known)
     }
 
     /// Sorts objects by what they are asked for.
-    pub fn with(objects: Vec<Value>, known: Known) -> Data {
-        let Known { kinds, types, authority, registry, all_bindings } = known;
+    pub fn with(objects: Vec<Value>, known: Known) -> Objects {
+        let Known { kinds, types, registry, all_bindings, all_namespaces } = known;
         let objects: Vec<Value> = objects.iter().map(|o| with_defaults(o, &types)).collect();
         let of_kind = |kind: &'static str| objects.iter().filter(move |o| o.text_at(&["kind"]) == kind);
         let key = |o: &Value| {
             (Str::from(o.text_at(&["metadata", "namespace"])), Str::from(o.text_at(&["metadata", "name"])))
         };
-        let namespaces: HashMap<Str, Value> = of_kind("Namespace").map(|o| (key(o).1, named(o))).collect();
-        let globals = of_kind("GlobalContextEntry").cloned().collect();
-        Data {
+        Objects {
             config_maps: of_kind("ConfigMap").map(|o| (key(o), o.clone())).collect(),
+            namespaces: of_kind("Namespace").map(|o| (key(o).1, named(o))).collect(),
+            knows_all_namespaces: all_namespaces,
             bindings: objects.iter().filter_map(binding).collect(),
             knows_all_bindings: all_bindings,
+            rights: Arc::new(Rbac::new(&objects)),
             offline: Offline {
-                objects: objects.clone(),
-                globals,
-                types: Some(types.clone()),
-                registry: registry.clone(),
+                globals: of_kind("GlobalContextEntry").cloned().collect(),
+                objects,
+                context: Some(Context::default()),
+                types: Some(types),
+                registry,
                 strict: true,
             },
-            context: Context { registry, ..Context::default() },
-            admission: Arc::new(AdmissionWorld {
-                kinds: Some(kinds.clone()),
-                types: Some(types),
-                level: CelLevel::V26,
-                namespaces,
-                more_namespaces: true,
-                rbac: Some(authority.unwrap_or_else(|| Arc::new(Rbac::new(&objects)))),
-                objects,
-            }),
             kinds,
         }
     }
@@ -155,26 +123,32 @@ fn with_defaults(object: &Value, types: &Types) -> Value {
     }
 }
 
-impl Data {
-    /// The objects of a resource, in all namespaces.
+impl Objects {
+    /// An object, which may be null, or the list of a resource.
     ///
     /// # Errors
-    /// There is none at all: nobody gave them.
-    fn of_resource(&self, at: &Place<'_>) -> Result<Vec<&Value>, String> {
+    /// There is no object of the resource at all: none were given.
+    fn find(&self, at: &Place<'_>) -> Result<Value, String> {
         let (group, version) = at.api_version.split_once('/').unwrap_or(("", at.api_version));
         let is_of = |o: &&Value| {
             let plural = self.kinds.plural_of(group, version, o.text_at(&["kind"]));
             o.text_at(&["apiVersion"]) == at.api_version && plural == at.resource
         };
-        let found: Vec<&Value> = self.admission.objects.iter().filter(is_of).collect();
-        if found.is_empty() {
+        let mut found = self.offline.objects.iter().filter(is_of).peekable();
+        if found.peek().is_none() {
             let group = if group.is_empty() { String::new() } else { format!(".{group}") };
             return Err(format!(
                 "there is no data of {}{group}: give it with --data, or --cluster",
                 at.resource
             ));
         }
-        Ok(found)
+        let namespace = |o: &Value| o.text_at(&["metadata", "namespace"]) == at.namespace;
+        if !at.name.is_empty() {
+            let mut named = found.filter(|o| o.text_at(&["metadata", "name"]) == at.name && namespace(o));
+            return Ok(named.next().cloned().unwrap_or_default());
+        }
+        let items = found.filter(|o| at.namespace.is_empty() || namespace(o)).cloned().collect();
+        Ok(Value::Map([(Str::from("items"), Value::list(items))].into_iter().collect()))
     }
 }
 
@@ -229,13 +203,25 @@ impl Binding {
     }
 }
 
-impl Cluster for Data {
+impl ExternalData for Objects {
+    fn inner(&self) -> Option<&dyn ExternalData> {
+        Some(&self.offline)
+    }
+
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> {
+        Some(Ok(self.kinds.clone()))
+    }
+
     fn namespace(&self, name: &str) -> Option<Value> {
-        self.admission.namespaces.get(name).cloned()
+        self.namespaces.get(name).cloned()
+    }
+
+    fn knows_all_namespaces(&self) -> bool {
+        self.knows_all_namespaces
     }
 
     fn roles(&self, user: &Value, namespace: &str) -> Option<Roles> {
-        // Every cluster has bindings: none at all means that nobody gave them.
+        // Every cluster has bindings: none at all means that none were given.
         if self.bindings.is_empty() && !self.knows_all_bindings {
             return None;
         }
@@ -253,102 +239,56 @@ impl Cluster for Data {
         Some((roles.into_iter().collect(), cluster_roles.into_iter().collect()))
     }
 
-    fn kinds(&self) -> Arc<Kinds> {
-        self.kinds.clone()
+    fn authorizer(&self, user: &Value) -> Option<Arc<dyn Authorizer>> {
+        Some(self.rights.clone().of(user))
+    }
+
+    fn parameters(&self, group: &str, kind: &str, namespace: &str) -> Option<Vec<Value>> {
+        let is_wanted = |o: &&Value| {
+            let own_group = o.text_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
+            own_group == group
+                && o.text_at(&["kind"]) == kind
+                && o.text_at(&["metadata", "namespace"]) == namespace
+        };
+        Some(self.offline.objects.iter().filter(is_wanted).cloned().collect())
     }
 
     fn offers(&self) -> Offers {
         Offers {
-            namespaces: !self.admission.namespaces.is_empty(),
+            namespaces: !self.namespaces.is_empty(),
             roles: self.knows_all_bindings || !self.bindings.is_empty(),
-            params: !self.admission.objects.is_empty(),
+            params: !self.offline.objects.is_empty(),
             config_maps: !self.config_maps.is_empty(),
-            objects: !self.offline.objects().is_empty(),
+            objects: !self.offline.objects.is_empty(),
             registry: self.registry().is_some(),
         }
     }
 
-    fn admission(&self) -> Arc<AdmissionWorld> {
-        self.admission.clone()
-    }
-}
-
-impl Sources for Data {
-    fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
+    fn config_map(&self, namespace: &str, name: &str) -> Found {
         let found = self.config_maps.get(&(Str::from(namespace), Str::from(name)));
         Some(found.cloned().ok_or_else(|| format!("configmaps \"{name}\" not found")))
     }
 
-    fn call(&self, call: &Call) -> Option<Result<Value, String>> {
-        self.offline.call(call)
-    }
-
-    fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
-        self.offline.global(entry, projection)
-    }
-
-    fn types(&self) -> Option<&Types> {
-        self.offline.types()
-    }
-
-    fn admission_world(&self) -> Option<Arc<AdmissionWorld>> {
-        Some(self.admission.clone())
-    }
-
-    fn objects(&self) -> &[Value] {
-        self.offline.objects()
-    }
-
-    fn registry(&self) -> Option<&Arc<dyn Registry>> {
-        self.offline.registry()
-    }
-}
-
-impl World for Data {
-    fn get(&self, at: &Place<'_>) -> Result<Value, String> {
-        let found = self.of_resource(at)?.into_iter().find(|o| {
-            o.text_at(&["metadata", "name"]) == at.name
-                && o.text_at(&["metadata", "namespace"]) == at.namespace
-        });
-        Ok(found.cloned().unwrap_or_default())
-    }
-
-    fn list(&self, at: &Place<'_>) -> Result<Value, String> {
-        let in_namespace =
-            |o: &&Value| at.namespace.is_empty() || o.text_at(&["metadata", "namespace"]) == at.namespace;
-        let items = self.of_resource(at)?.into_iter().filter(in_namespace).cloned().collect();
-        Ok(Value::Map([(Str::from("items"), Value::list(items))].into_iter().collect()))
+    fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
+        let Address::Objects(at) = request.at else { return self.offline.api(request) };
+        if request.body.is_some() {
+            return None;
+        }
+        Some(self.find(at).map_err(ApiError::from))
     }
 
     fn selects_by_labels(&self) -> bool {
         true
     }
 
-    fn global(&self, name: &str, projection: &str) -> Result<Value, String> {
-        match self.offline.global(name, projection) {
-            Some(found) => found,
-            None => Err("there is no source of global context entries".into()),
+    fn global(&self, entry: &str, projection: &str, by: Reader<'_>) -> Found {
+        let found = self.offline.global(entry, projection, Reader::Entry(entry));
+        match by {
+            Reader::Expression => {
+                Some(found.unwrap_or_else(|| Err("there is no source of global context entries".into())))
+            }
+            Reader::Entry(_) => found,
         }
-    }
-
-    fn asks_registries(&self) -> bool {
-        self.context.asks_registries()
-    }
-
-    fn image(&self, reference: &str) -> Result<Value, String> {
-        self.context.image(reference)
-    }
-
-    fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {
-        self.context.resource_of(api_version, kind)
-    }
-
-    fn http(&self, call: &HttpCall<'_>) -> Result<Value, String> {
-        self.context.http(call)
-    }
-
-    fn keys(&self, url: &str) -> Result<String, String> {
-        self.context.keys(url)
     }
 }
 
@@ -359,8 +299,8 @@ mod tests {
     use super::*;
     use crate::document::yaml_value;
 
-    fn data(text: &str) -> Data {
-        Data::new(yaml_value(text).unwrap().as_list().unwrap().to_vec())
+    fn data(text: &str) -> Objects {
+        Objects::new(yaml_value(text).unwrap().as_list().unwrap().to_vec())
     }
 
     #[test]
