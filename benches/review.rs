@@ -58,8 +58,7 @@ fn main() {
     let hundred: Vec<SourceText> = texts.into_iter().step_by(step).take(100).collect();
     let remembers = std::env::var("EPHOR_RECALL").is_ok();
     let gate_of = |texts: &[SourceText]| {
-        let mut policies = load::argument_for(texts, Reader::Server);
-        policies.bind(Vec::new());
+        let policies = load::argument_for(texts, Reader::Server);
         Gate::new(policies, Arc::new(Objects::default()), &[]).with_recall(if remembers {
             16 << 20
         } else {

@@ -3,6 +3,7 @@
 //! In: policy documents. Out: for a [`Request`], the results of every rule that matches. A set is
 //! immutable and can be shared between threads; a reload makes a new one.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::engine::cleanup::{NO_IMAGES, Sweep};
@@ -22,6 +23,7 @@ use crate::sources::files::SourceText;
 use crate::value::{Str, Value};
 use crate::{document, load};
 
+mod native;
 pub mod outcomes;
 pub mod phases;
 mod recall;
@@ -72,6 +74,8 @@ pub struct PolicySet {
     exemptions: Vec<Exemption>,
     index: Index,
     phases: phases::Phases,
+    /// The native policies, by position.
+    native: Range<u32>,
 }
 
 impl PolicySet {
@@ -83,7 +87,10 @@ impl PolicySet {
         let asked = policies.iter().take_while(|p| p.stage.evaluates_resources());
         let index = Index::new(asked.map(AsRef::as_ref));
         let phases = phases::Phases::of(&policies);
-        PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases }
+        let before =
+            |stage: Stage| u32::try_from(policies.partition_point(|p| p.stage < stage)).unwrap_or(u32::MAX);
+        let native = before(Stage::ApiServer)..before(Stage::CheckRequests);
+        PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases, native }
     }
 
     /// Reads policies of all kinds, bindings of admission policies and exceptions from a YAML or JSON

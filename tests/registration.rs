@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ephor::api::admission::{check, defaulted};
 use ephor::document::yaml_value;
 use ephor::engine::Profile;
-use ephor::engine::admission::{Chain, ClusterView, Review};
+use ephor::engine::admission::{ClusterView, Review};
 use ephor::engine::request::Parts;
 use ephor::functions::Context;
 use ephor::kubernetes::{Kinds, Resource};
@@ -246,12 +246,10 @@ fn review(resource: &Resource, sub: usize, operation: &str, namespace: &str) -> 
 /// Whether some webhook is called.
 fn is_sent(configurations: &[Value], review: &Review) -> bool {
     let all = in_order(configurations.iter().flat_map(|c| webhooks(&defaulted(c))).collect());
-    let chain = Chain::default();
     let namespace = |name| yaml_value(&format!("{{kind: Namespace, metadata: {{name: {name}}}}}")).unwrap();
     let data = Objects::new(["shop", "lab", "x"].map(namespace).to_vec());
     let server = Server {
-        mutating: &chain,
-        validating: &chain,
+        policies: &[],
         webhooks: &all,
         cluster: &ClusterView::of(&data),
         answers: &Allowing,

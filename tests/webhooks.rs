@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use ephor::api::admission::defaulted;
 use ephor::document::yaml_value;
-use ephor::engine::admission::{Chain, ClusterView, Denial, Review};
+use ephor::engine::admission::{ClusterView, Denial, Review};
 use ephor::ir::webhook::Webhook;
 use ephor::lower::admission::webhooks;
 use ephor::sources::objects::Objects;
@@ -69,15 +69,14 @@ fn run(
     script: &[(&str, &str)],
     review: &Review,
 ) -> (Result<Value, Box<Denial>>, Log, Vec<String>) {
-    let (chain, mut log) = (Chain::default(), Log::default());
+    let mut log = Log::default();
     let data = Objects::new(vec![
         yaml_value("{kind: Namespace, metadata: {name: shop, labels: {env: prod}}}").unwrap(),
     ]);
     let answers = Scripted { script, calls: RefCell::default() };
     let all = in_order(all);
     let server = Server {
-        mutating: &chain,
-        validating: &chain,
+        policies: &[],
         webhooks: &all,
         cluster: &ClusterView::of(&data),
         answers: &answers,

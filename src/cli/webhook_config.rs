@@ -3,7 +3,7 @@
 use crate::api::admission::{check, defaulted};
 use crate::cluster::Cluster;
 use crate::document::json::to_serde;
-use crate::engine::admission::{Chain, ClusterView};
+use crate::engine::admission::ClusterView;
 use crate::kubernetes::Kinds;
 use crate::load::{self, Reader};
 use crate::lower::admission as lower;
@@ -332,10 +332,8 @@ fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result
     for document in documents(&[path.to_string()])? {
         let review = request(&document, &kinds).map_err(|why| format!("{path}: {why}"))?;
         let data = around(&objects, &review.attributes.namespace);
-        let none = Chain::default();
         let server = Server {
-            mutating: &none,
-            validating: &none,
+            policies: &[],
             webhooks: &webhooks,
             cluster: &ClusterView::of(&data),
             answers: &Allowing,

@@ -9,7 +9,9 @@ use base64::Engine;
 
 use crate::api::admission::{Refusal, check, check_update, defaulted};
 use crate::document::{Duplicates, yaml};
-use crate::engine::admission::{Cause, Chain, ClusterView, Denial, Review};
+use crate::engine::admission::{Cause, ClusterView, Denial, Review};
+use crate::ir::Policy;
+use crate::ir::admission::PolicyBinding;
 use crate::ir::webhook::Webhook;
 use crate::kubernetes::Types;
 use crate::kubernetes::decode::problems;
@@ -248,30 +250,32 @@ pub(super) fn with_namespaces(mut objects: Vec<Value>, namespaces: &Map) -> Vec<
 struct Cluster {
     webhooks: Vec<Webhook>,
     replies: Replies,
-    mutating: Chain,
-    validating: Chain,
+    policies: Vec<Arc<Policy>>,
     data: Objects,
 }
 
 impl Cluster {
     fn new(case: &Value) -> Cluster {
         let (objects, namespaces) = stored_objects(case);
-        let of_kind =
-            |kind: &str| -> Vec<&Value> { objects.iter().filter(|o| o.text_at(&["kind"]) == kind).collect() };
-        let chain = |kind: &str| {
-            Chain::new(
-                of_kind(kind).into_iter().map(|o| Arc::new(lower::rule(o, lower::Place::Server))).collect(),
-                of_kind(&format!("{kind}Binding")).into_iter().map(lower::binding).collect(),
-            )
+        let is = |o: &&Value, end: &str| o.text_at(&["kind"]).ends_with(end);
+        let bindings: Vec<PolicyBinding> =
+            objects.iter().filter(|o| is(o, "AdmissionPolicyBinding")).map(lower::binding).collect();
+        let bound = |o: &Value| {
+            let mutates = o.text_at(&["kind"]).starts_with("Mutating");
+            let policy = lower::offline::policy(o, lower::Place::Server);
+            let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == policy.name);
+            Arc::new(lower::offline::bind_as_server(&policy, own.cloned().collect()))
         };
+        let mut policies: Vec<Arc<Policy>> =
+            objects.iter().filter(|o| is(o, "AdmissionPolicy")).map(bound).collect();
+        policies.sort_by(|a, b| a.name.cmp(&b.name));
         let data = with_namespaces(objects.clone(), &namespaces);
         let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
         let data = Objects::with(data, known);
         Cluster {
             webhooks: in_order(objects.iter().flat_map(lower::webhooks).collect()),
             replies: Replies(case.get("webhooks").cloned().unwrap_or_default()),
-            mutating: chain("MutatingAdmissionPolicy"),
-            validating: chain("ValidatingAdmissionPolicy"),
+            policies,
             data,
         }
     }
@@ -284,8 +288,7 @@ impl Cluster {
         }
         let cluster = ClusterView::of(&self.data);
         let server = Server {
-            mutating: &self.mutating,
-            validating: &self.validating,
+            policies: &self.policies,
             webhooks: &self.webhooks,
             cluster: &cluster,
             answers: &self.replies,

@@ -127,12 +127,11 @@ fn one(case: &Value) -> Result<(), Failure> {
     };
     let text: Vec<String> = objects.iter().filter(is_policy).map(json).collect();
     let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
-    let mut policies = load::argument_for(&[source], Reader::Server);
+    let policies = load::argument_for(&[source], Reader::Server);
     if let Some(problem) = policies.problems.first() {
         return Err(failed(Value::Null, Value::from(problem.to_string())));
     }
     let data = with_namespaces(objects.clone(), &namespaces);
-    policies.bind(data.clone());
     let gate = Gate::new(policies, Arc::new(Objects::new(data)), &[]);
     if let Some(broken) = gate.broken().first() {
         return Err(failed(Value::Null, Value::from(broken.to_string())));

@@ -5,10 +5,10 @@
 //! audit log are told. Policies run in the order of their names, bindings of a policy in the order of
 //! theirs. Semantics: `docs/admission.md`.
 
+pub mod bound;
 pub mod cause;
 pub mod change;
 pub mod convert;
-pub mod hooks;
 pub mod literal;
 mod mutate;
 pub mod offline;
@@ -25,23 +25,32 @@ use crate::functions::{CelLevel, Context};
 use crate::kubernetes::{Kinds, Types};
 use crate::value::{Map, Str, Value};
 
+pub use bound::BoundPolicy;
 pub use cause::Cause;
-pub use hooks::{BoundPolicy, Chain};
 pub use mutate::{Mutated, Passes, mutate};
 pub use review::Review;
-pub use validate::{conditions, seen_request, validate};
+pub use validate::{BindingResult, answer, conditions, seen_request, validate, verdict};
 
 /// The cluster around a request.
 #[derive(Clone)]
 pub struct ClusterView<'e> {
     external: &'e dyn ExternalData,
     kinds: Arc<Kinds>,
+    /// The namespace of a request, looked up once.
+    namespace: Option<(Str, Option<Value>)>,
 }
 
 impl<'e> ClusterView<'e> {
     /// The cluster that external data is of.
     pub fn of(external: &'e dyn ExternalData) -> ClusterView<'e> {
-        ClusterView { external, kinds: external.known_kinds() }
+        ClusterView { external, kinds: external.known_kinds(), namespace: None }
+    }
+
+    /// The cluster around a request, whose namespace is the same as long as it is evaluated.
+    pub fn of_request(external: &'e dyn ExternalData, review: &Review) -> ClusterView<'e> {
+        let name = &review.attributes.namespace;
+        let known = if name.is_empty() { None } else { external.namespace(name) };
+        ClusterView { namespace: Some((name.clone(), known)), ..ClusterView::of(external) }
     }
 
     /// Its kinds; those that every cluster has where nothing is known of them.
@@ -61,9 +70,17 @@ impl<'e> ClusterView<'e> {
         Context { authorizer, cel_level: CelLevel::V26, ..Context::default() }
     }
 
+    /// The kinds, for others to share.
+    pub fn shared_kinds(&self) -> &Arc<Kinds> {
+        &self.kinds
+    }
+
     /// A namespace, if it is known.
     pub fn namespace(&self, name: &str) -> Option<Value> {
-        self.external.namespace(name)
+        match &self.namespace {
+            Some((own, known)) if **own == *name => known.clone(),
+            _ => self.external.namespace(name),
+        }
     }
 
     /// A namespace; of one that may exist without being known the name and its label.

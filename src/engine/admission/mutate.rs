@@ -4,7 +4,6 @@
 //! Policies that ask for it run a second time when others have changed the object after them.
 
 use crate::functions::Context;
-use crate::ir::admission::PolicyBinding;
 use crate::ir::expressions::{ExpressionPatch, PatchType};
 use crate::ir::facts::FailurePolicy;
 use crate::kubernetes::decode::{problems, unknown_text};
@@ -13,9 +12,9 @@ use crate::value::{Str, Value, budget};
 
 use crate::patch::structured::Atomic;
 
+use super::bound::{BoundPolicy, Run, Step, steps};
 use super::change::{apply_literals, merge_literal};
 use super::convert::{changed_kind, converted, with_kind};
-use super::hooks::{BoundPolicy, Chain, Run, Step, steps};
 use super::literal::check_names;
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
 use super::{ClusterView, Denial, Review};
@@ -35,11 +34,11 @@ pub struct Mutated {
     pub denial: Option<Denial>,
 }
 
-/// Runs all policies on a request.
-pub fn mutate(chain: &Chain, review: &Review, cluster: &ClusterView<'_>) -> Mutated {
+/// Runs policies on a request, in their order.
+pub fn mutate(policies: &[BoundPolicy<'_>], review: &Review, cluster: &ClusterView<'_>) -> Mutated {
     let mut passes = Passes::new(review, cluster);
-    let denial = match passes.run(chain, review, false) {
-        Ok(()) if !passes.marked.is_empty() => passes.run(chain, review, true).err(),
+    let denial = match passes.run(policies, review, false) {
+        Ok(()) if !passes.marked.is_empty() => passes.run(policies, review, true).err(),
         Ok(()) => None,
         Err(denial) => Some(denial),
     };
@@ -101,14 +100,19 @@ impl<'w> Passes<'w> {
     ///
     /// # Errors
     /// The request does not pass.
-    pub fn run(&mut self, chain: &Chain, review: &Review, again: bool) -> Result<(), Box<Denial>> {
+    pub fn run(
+        &mut self,
+        policies: &[BoundPolicy<'_>],
+        review: &Review,
+        again: bool,
+    ) -> Result<(), Box<Denial>> {
         if review.is_exempt() || &*review.attributes.operation == "DELETE" {
             return Ok(());
         }
         let review = review.with_object(self.object.clone());
-        let candidates = chain.candidates(&review.attributes.resource);
-        let all: Vec<(&BoundPolicy, Vec<Step<'_>>)> =
-            candidates.map(|policy| (policy, steps(policy, &review, self.cluster))).collect();
+        let mutating = policies.iter().filter(|policy| policy.mutates());
+        let all: Vec<(BoundPolicy<'_>, Vec<Step>)> =
+            mutating.map(|policy| (*policy, steps(*policy, &review, self.cluster))).collect();
         let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
             true => seen_namespace(&review, self.cluster).map_err(Box::new)?,
             false => Value::Null,
@@ -117,6 +121,7 @@ impl<'w> Passes<'w> {
         let mut failed: Option<Failed> = None;
         let mut dirty = false;
         for (policy, steps) in &all {
+            let policy = *policy;
             for step in steps {
                 let run = match step {
                     Step::Broken { binding, text } => {
@@ -172,8 +177,8 @@ impl<'w> Passes<'w> {
     /// As [`Passes::evaluate`]; a policy that exceeds a bound fails, and changes nothing.
     fn bounded(
         &mut self,
-        policy: &BoundPolicy,
-        run: &Run<'_>,
+        policy: BoundPolicy<'_>,
+        run: &Run,
         review: &Review,
         namespace: &Value,
     ) -> (bool, Vec<Trouble>) {
@@ -190,8 +195,8 @@ impl<'w> Passes<'w> {
     /// Runs the changes of a policy. Whether one succeeded, and what went wrong.
     fn evaluate(
         &mut self,
-        policy: &BoundPolicy,
-        run: &Run<'_>,
+        policy: BoundPolicy<'_>,
+        run: &Run,
         review: &Review,
         namespace: &Value,
     ) -> (bool, Vec<Trouble>) {
@@ -205,7 +210,7 @@ impl<'w> Passes<'w> {
         if !policy.expressions.conditions.is_empty() {
             let request = admission::request(&conditions_request(&run.accepted, review));
             let root = admission::root(&request, seen(&self.object, Value::Null), &review.request);
-            let scope = Scope::of_rule(&root, &policy.expressions, &self.cx).with_budget(CONDITIONS);
+            let scope = Scope::of_rule(&root, policy.expressions, &self.cx).with_budget(CONDITIONS);
             match scope.admits(&policy.expressions.conditions) {
                 Ok(true) => {}
                 Ok(false) => return (false, Vec::new()),
@@ -244,13 +249,13 @@ impl<'w> Passes<'w> {
     /// The object after one change; `None` when it is left alone.
     fn changed(
         &self,
-        policy: &BoundPolicy,
+        policy: BoundPolicy<'_>,
         patch: &ExpressionPatch,
         root: &Value,
         object: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, Trouble> {
-        let scope = Scope::of_rule(root, &policy.expressions, &self.cx).with_budget(BUDGET);
+        let scope = Scope::of_rule(root, policy.expressions, &self.cx).with_budget(BUDGET);
         let value = scope.value(&patch.source.program).map_err(|failure| {
             Trouble::Policy(match failure {
                 Failure::OutOfBudget => OUT_OF_BUDGET.into(),
@@ -312,13 +317,14 @@ impl<'w> Passes<'w> {
     }
 }
 
-fn run_key(policy: &BoundPolicy, run: &Run<'_>) -> RunKey {
+fn run_key(policy: BoundPolicy<'_>, run: &Run) -> RunKey {
     let param = |key: &str| Str::from(run.param.as_ref().map_or("", |p| p.text_at(&["metadata", key])));
-    [policy.name().clone(), run.binding.name.clone(), param("name"), param("namespace")]
+    let binding = policy.bindings().get(run.binding).map(|binding| binding.name.clone());
+    [policy.name().clone(), binding.unwrap_or_default(), param("name"), param("namespace")]
 }
 
-fn told(policy: &BoundPolicy, binding: Option<&PolicyBinding>, text: &str) -> String {
-    match binding {
+fn told(policy: BoundPolicy<'_>, binding: Option<usize>, text: &str) -> String {
+    match binding.and_then(|at| policy.bindings().get(at)) {
         Some(b) => format!("policy '{}' with binding '{}' denied request: {text}", policy.name(), b.name),
         None => format!("policy \"{}\" denied request: {text}", policy.name()),
     }

@@ -12,13 +12,15 @@ use super::{BoundPolicy, ClusterView, Review};
 /// # Errors
 /// What is wrong with the binding.
 pub fn params(
-    policy: &BoundPolicy,
+    policy: BoundPolicy<'_>,
     binding: &PolicyBinding,
     review: &Review,
     cluster: &ClusterView<'_>,
 ) -> Result<Vec<Option<Value>>, String> {
     let Some(kind) = policy.param_kind() else { return Ok(vec![None]) };
     let Some(wanted) = &binding.params else { return Ok(vec![Some(Value::Null)]) };
+    // Parameters change without a request that tells.
+    crate::functions::unforeseen::note();
     let [group, version, name] = kind;
     let known = cluster.kinds().kind(group, version, name);
     let namespaced = known.is_none_or(|r| r.namespaced);

@@ -97,6 +97,9 @@ impl Reader {
     fn rule<'e>(&mut self, rule: &Rule, exceptions: impl Iterator<Item = &'e Exception>) -> Done {
         self.matcher(&rule.when);
         self.matcher(&rule.unless);
+        for binding in rule.bound.iter().flat_map(|bound| &bound.bindings) {
+            binding.when.iter().for_each(|when| self.constraints(when));
+        }
         if rule.broken.is_some() {
             return Ok(());
         }
@@ -209,7 +212,7 @@ impl Reader {
 
     /// What conditions and audit annotations read.
     fn expressions(&mut self, e: &Expressions) -> Done {
-        if !matches!(e.view, View::Rule | View::Request | View::PodTemplates) {
+        if !matches!(e.view, View::Rule | View::Request | View::PodTemplates | View::AdmissionRequest) {
             return Err(Unforeseen);
         }
         self.sources(&e.conditions, &e.variables)?;
