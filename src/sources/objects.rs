@@ -3,7 +3,7 @@
 //! In: objects – namespaces, ConfigMaps, roles and their bindings, definitions of kinds, parameters, and whatever else
 //! policies read. Out: [external data](crate::external).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::external::{
@@ -24,22 +24,10 @@ pub struct Objects {
     config_maps: HashMap<(Str, Str), Value>,
     namespaces: HashMap<Str, Value>,
     knows_all_namespaces: bool,
-    bindings: Vec<Binding>,
     knows_all_bindings: bool,
     rights: Arc<Rbac>,
     offline: Offline,
     kinds: Arc<Kinds>,
-}
-
-/// A RoleBinding or ClusterRoleBinding.
-#[derive(Debug)]
-struct Binding {
-    /// The namespace of a RoleBinding.
-    namespace: Option<Str>,
-    /// Whether it binds a Role.
-    binds_role: bool,
-    role: String,
-    subjects: Vec<Value>,
 }
 
 impl Default for Objects {
@@ -95,7 +83,6 @@ impl Objects {
             config_maps: of_kind("ConfigMap").map(|o| (key(o), o.clone())).collect(),
             namespaces: of_kind("Namespace").map(|o| (key(o).1, named(o))).collect(),
             knows_all_namespaces: all_namespaces,
-            bindings: objects.iter().filter_map(binding).collect(),
             knows_all_bindings: all_bindings,
             rights: Arc::new(Rbac::new(&objects)),
             offline: Offline {
@@ -166,43 +153,6 @@ fn named(namespace: &Value) -> Value {
     Value::Map(object)
 }
 
-fn binding(o: &Value) -> Option<Binding> {
-    let namespace = match o.text_at(&["kind"]) {
-        "RoleBinding" => Some(Str::from(o.text_at(&["metadata", "namespace"]))),
-        "ClusterRoleBinding" => None,
-        _ => return None,
-    };
-    Some(Binding {
-        namespace,
-        binds_role: o.text_at(&["roleRef", "kind"]) == "Role",
-        role: o.text_at(&["roleRef", "name"]).into(),
-        subjects: o.get("subjects").and_then(Value::as_list).unwrap_or_default().to_vec(),
-    })
-}
-
-impl Binding {
-    fn names(&self, user: &str, groups: &[Value]) -> bool {
-        self.subjects.iter().any(|s| {
-            let name = s.text_at(&["name"]);
-            match s.text_at(&["kind"]) {
-                "ServiceAccount" => {
-                    let own = s.text_at(&["namespace"]);
-                    let namespace =
-                        if own.is_empty() { self.namespace.as_deref().unwrap_or("") } else { own };
-                    !namespace.is_empty()
-                        && user
-                            .strip_prefix("system:serviceaccount:")
-                            .and_then(|rest| rest.split_once(':'))
-                            .is_some_and(|parts| parts == (namespace, name))
-                }
-                "Group" => groups.iter().any(|g| g.as_str() == Some(name)),
-                "User" => name == user,
-                _ => false,
-            }
-        })
-    }
-}
-
 impl ExternalData for Objects {
     fn inner(&self) -> Option<&dyn ExternalData> {
         Some(&self.offline)
@@ -222,21 +172,8 @@ impl ExternalData for Objects {
 
     fn roles(&self, user: &Value, namespace: &str) -> Option<Roles> {
         // Every cluster has bindings: none at all means that none were given.
-        if self.bindings.is_empty() && !self.knows_all_bindings {
-            return None;
-        }
-        let (mut roles, mut cluster_roles) = (BTreeSet::new(), BTreeSet::new());
-        let name = user.text_at(&["username"]);
-        let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
-        for binding in self.bindings.iter().filter(|b| b.names(name, groups)) {
-            match &binding.namespace {
-                Some(own) if binding.binds_role => drop(roles.insert(format!("{own}:{}", binding.role))),
-                // A RoleBinding grants a ClusterRole in its namespace only.
-                Some(own) if **own != *namespace => {}
-                _ => drop(cluster_roles.insert(binding.role.clone())),
-            }
-        }
-        Some((roles.into_iter().collect(), cluster_roles.into_iter().collect()))
+        let is_known = self.knows_all_bindings || !self.rights.is_empty();
+        is_known.then(|| self.rights.roles(user, namespace))
     }
 
     fn authorizer(&self, user: &Value) -> Option<Arc<dyn Authorizer>> {
@@ -256,7 +193,7 @@ impl ExternalData for Objects {
     fn offers(&self) -> Offers {
         Offers {
             namespaces: !self.namespaces.is_empty(),
-            roles: self.knows_all_bindings || !self.bindings.is_empty(),
+            roles: self.knows_all_bindings || !self.rights.is_empty(),
             params: !self.offline.objects.is_empty(),
             config_maps: !self.config_maps.is_empty(),
             objects: !self.offline.objects.is_empty(),

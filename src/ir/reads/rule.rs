@@ -97,8 +97,10 @@ impl Reader {
     fn rule<'e>(&mut self, rule: &Rule, exceptions: impl Iterator<Item = &'e Exception>) -> Done {
         self.matcher(&rule.when);
         self.matcher(&rule.unless);
-        for binding in rule.bound.iter().flat_map(|bound| &bound.bindings) {
-            binding.when.iter().for_each(|when| self.constraints(when));
+        if let Some(bound) = &rule.bound {
+            // Parameters are looked up.
+            self.reads.asks |= bound.param_kind.is_some();
+            bound.bindings.iter().filter_map(|b| b.when.as_ref()).for_each(|when| self.constraints(when));
         }
         if rule.broken.is_some() {
             return Ok(());

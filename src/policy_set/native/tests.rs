@@ -30,7 +30,9 @@ fn engine(policies: &str, external: Arc<dyn ExternalData>) -> Engine {
     assert_eq!(loaded.problems.first().map(ToString::to_string), None);
     assert_eq!(loaded.policies.iter().find_map(|p| p.refused.clone()), None);
     loaded.bind_as_server();
-    let set = PolicySet::new(loaded.policies.into_iter().filter_map(|p| p.policy).collect(), Vec::new());
+    let mut policies: Vec<_> = loaded.policies.into_iter().filter_map(|p| p.policy).collect();
+    policies.sort_by(|a, b| a.name.cmp(&b.name));
+    let set = PolicySet::new(policies, Vec::new());
     Engine::new(set).with_profile(Profile::cluster()).with_external(external).with_recall(1 << 20)
 }
 
