@@ -53,13 +53,15 @@ pub(super) enum Rules {
     Planned { plan: Arc<Plan>, digests: Digests },
 }
 
+/// Evaluates rules; policies that there was no time for are left.
+type Evaluate<'e> = dyn Fn(&[Slot], &mut Vec<Arc<Policy>>) -> Part + 'e;
+
 /// What rules are evaluated on, and how.
 pub(super) struct Evaluation<'e> {
     pub subject: &'e dyn Subject,
     /// See [`Limits::name`].
     pub name: Option<&'e str>,
-    /// Evaluates rules; policies that there was no time for are left.
-    pub part: &'e dyn Fn(&[Slot], &mut Vec<Arc<Policy>>) -> Part,
+    pub part: &'e Evaluate<'e>,
 }
 
 impl From<Request> for Asked {

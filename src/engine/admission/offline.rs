@@ -89,13 +89,11 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutc
     let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
         return told(Status::Error, OUT_OF_BUDGET);
     };
-    for (_, decision) in decisions {
-        match decision {
-            Decision::Fail(text) => return told(Status::Error, &text),
-            Decision::Deny(text, _) => return told(Status::Fail, &text),
-        }
+    match decisions.into_iter().next() {
+        Some((_, Decision::Fail(text))) => told(Status::Error, &text),
+        Some((_, Decision::Deny(text, _))) => told(Status::Fail, &text),
+        None => told(Status::Pass, ""),
     }
-    told(Status::Pass, "")
 }
 
 /// The result of a policy that changes the object, and the object; each binding sees what the one before

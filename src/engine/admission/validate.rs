@@ -80,14 +80,23 @@ pub fn verdict(
     let bound = BoundPolicy::of(policy).filter(|bound| !bound.mutates())?;
     let mut results = Vec::new();
     let mut status = Status::Pass;
+    // Of a binding expressions see its parameter only: without one all give the same.
+    let mut without_parameter: Option<Result<Evaluated, Denial>> = None;
     for step in steps(bound, review, cluster) {
         let result = match step {
             Step::Broken { binding, text } => BindingResult::Misconfigured(binding, text),
-            Step::Run(run) => match bounded(bound, &run, review, cluster, cx) {
-                Ok(evaluated) if evaluated.is_silent() => continue,
-                Ok(evaluated) => BindingResult::Evaluated(run.binding, evaluated),
-                Err(denial) => BindingResult::Denied(Box::new(denial)),
-            },
+            Step::Run(run) => {
+                let evaluate = || bounded(bound, &run, review, cluster, cx);
+                let evaluated = match &run.param {
+                    None => without_parameter.get_or_insert_with(evaluate).clone(),
+                    Some(_) => evaluate(),
+                };
+                match evaluated {
+                    Ok(evaluated) if evaluated.is_silent() => continue,
+                    Ok(evaluated) => BindingResult::Evaluated(run.binding, evaluated),
+                    Err(denial) => BindingResult::Denied(Box::new(denial)),
+                }
+            }
         };
         status = match &result {
             BindingResult::Evaluated(_, of) if of.decisions.is_empty() => status,
