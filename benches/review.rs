@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ephor::admit::incoming::decode;
-use ephor::admit::{Answer, Data, Deadline, Gate, Incoming, Route};
+use ephor::admit::{Answer, Deadline, Gate, Incoming, Route};
 use ephor::document::{self, ResourceOptions};
 use ephor::load::{self, Reader};
 use ephor::sources::files::SourceText;
+use ephor::sources::objects::Objects;
 use ephor::value::Value;
 use ephor::value::print::json;
 
@@ -57,9 +58,12 @@ fn main() {
     let hundred: Vec<SourceText> = texts.into_iter().step_by(step).take(100).collect();
     let remembers = std::env::var("EPHOR_RECALL").is_ok();
     let gate_of = |texts: &[SourceText]| {
-        let mut policies = load::argument_for(texts, Reader::Server);
-        policies.bind(Vec::new());
-        Gate::new(policies, Arc::new(Data::default()), &[]).with_recall(if remembers { 16 << 20 } else { 0 })
+        let policies = load::argument_for(texts, Reader::Server);
+        Gate::new(policies, Arc::new(Objects::default()), &[]).with_recall(if remembers {
+            16 << 20
+        } else {
+            0
+        })
     };
     let body = body();
     let route = Route::parse("/validate").expect("a path of the server");

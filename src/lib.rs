@@ -32,6 +32,7 @@ pub mod conformance;
 pub mod document;
 pub mod engine;
 pub mod explain;
+pub mod external;
 pub mod findings;
 pub mod functions;
 pub mod inputs;

@@ -6,6 +6,7 @@
 //! (`docs/policies.md`, "Loading").
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -18,13 +19,14 @@ use crate::ir::exemption::Exemption;
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
+use crate::ir::rule::RuleKind;
 use crate::ir::{Exception, Policy};
 use crate::kubernetes::Kinds;
 use crate::lower;
 use crate::lower::admission::{Judge, Place};
 use crate::sources::files::SourceText;
-use crate::value::Value;
 use crate::value::place::PathPart;
+use crate::value::{Str, Value};
 
 mod served;
 
@@ -250,6 +252,21 @@ impl Policies {
         for loaded in &mut self.policies {
             if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
                 *policy = Arc::new(lower::admission::offline::bind(policy, &self.bindings, &params));
+            }
+        }
+    }
+
+    /// Gives admission policies their bindings as an API server does; parameters are looked up for each request.
+    pub fn bind_as_server(&mut self) {
+        let mut bindings: HashMap<(bool, Str), Vec<PolicyBinding>> = HashMap::new();
+        for binding in &self.bindings {
+            bindings.entry((binding.mutates, binding.policy.clone())).or_default().push(binding.clone());
+        }
+        for loaded in &mut self.policies {
+            if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
+                let mutates = policy.rules.iter().any(|rule| rule.kind == RuleKind::Mutation);
+                let own = bindings.get(&(mutates, policy.name.clone())).cloned().unwrap_or_default();
+                *policy = Arc::new(lower::admission::offline::bind_as_server(policy, own));
             }
         }
     }

@@ -3,6 +3,7 @@
 //! In: policy documents. Out: for a [`Request`], the results of every rule that matches. A set is
 //! immutable and can be shared between threads; a reload makes a new one.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::engine::cleanup::{NO_IMAGES, Sweep};
@@ -10,6 +11,7 @@ use crate::engine::data::World;
 use crate::engine::expressions::Exemptions;
 use crate::engine::run::{self, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
+use crate::external::{ExternalData, NoData};
 use crate::functions;
 use crate::ir::exemption::Exemption;
 use crate::ir::facts::Stage;
@@ -18,10 +20,10 @@ use crate::ir::{Exception, Policy};
 use crate::lower::LATE;
 use crate::matching::index::{Index, Slot};
 use crate::sources::files::SourceText;
-use crate::sources::{Nothing, Sources};
 use crate::value::{Str, Value};
 use crate::{document, load};
 
+mod native;
 pub mod outcomes;
 pub mod phases;
 mod recall;
@@ -72,6 +74,8 @@ pub struct PolicySet {
     exemptions: Vec<Exemption>,
     index: Index,
     phases: phases::Phases,
+    /// The native policies, by position.
+    native: Range<u32>,
 }
 
 impl PolicySet {
@@ -83,7 +87,10 @@ impl PolicySet {
         let asked = policies.iter().take_while(|p| p.stage.evaluates_resources());
         let index = Index::new(asked.map(AsRef::as_ref));
         let phases = phases::Phases::of(&policies);
-        PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases }
+        let before =
+            |stage: Stage| u32::try_from(policies.partition_point(|p| p.stage < stage)).unwrap_or(u32::MAX);
+        let native = before(Stage::ApiServer)..before(Stage::CheckRequests);
+        PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases, native }
     }
 
     /// Reads policies of all kinds, bindings of admission policies and exceptions from a YAML or JSON
@@ -225,7 +232,7 @@ pub struct Engine {
     set: PolicySet,
     profile: Profile,
     functions: functions::Context,
-    sources: Arc<dyn Sources>,
+    external: Arc<dyn ExternalData>,
     values: Arc<dyn RuleValues>,
     is_valued: bool,
     recall: Option<Recall>,
@@ -238,7 +245,7 @@ impl Engine {
             set,
             profile: Profile::default(),
             functions: functions::Context::default(),
-            sources: Arc::new(Nothing),
+            external: Arc::new(NoData),
             values: Arc::new(NoValues),
             is_valued: false,
             recall: None,
@@ -252,10 +259,11 @@ impl Engine {
         self.forgetful()
     }
 
-    /// With a source of data for rules.
+    /// With external data, for rules and for functions of their expressions.
     #[must_use]
-    pub fn with_sources(mut self, sources: Arc<dyn Sources>) -> Engine {
-        self.sources = sources;
+    pub fn with_external(mut self, external: Arc<dyn ExternalData>) -> Engine {
+        self.functions.external = Some(external.clone());
+        self.external = external;
         self.forgetful()
     }
 
@@ -282,7 +290,7 @@ impl Engine {
         self
     }
 
-    /// With another moment, registry or the like for functions.
+    /// With another moment, registry or the like for functions; before [`Engine::with_external`].
     #[must_use]
     pub fn with_functions(mut self, functions: functions::Context) -> Engine {
         self.functions = functions;
@@ -384,7 +392,7 @@ impl Engine {
 
     fn around<'r>(&'r self, rule_values: &'r dyn Fn(&str) -> &'r [run::Placed]) -> Surroundings<'r> {
         Surroundings {
-            sources: &*self.sources,
+            sources: &*self.external,
             late: LATE,
             exceptions: &self.set.exceptions,
             exemptions: Exemptions {
@@ -400,7 +408,7 @@ impl Engine {
     pub fn sweep<'e>(&'e self, cleanup: &'e Cleanup) -> Sweep<'e> {
         let world = World {
             functions: &self.functions,
-            sources: &*self.sources,
+            sources: &*self.external,
             late: LATE,
             deleting: false,
             images: &NO_IMAGES,

@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use ephor::document::{self, ResourceOptions};
+use ephor::engine::admission::Review;
 use ephor::engine::request::{Parts, UserParts};
 use ephor::engine::{Profile, Request};
 use ephor::functions::Context;
@@ -17,6 +18,7 @@ use ephor::load::{self, Reader};
 use ephor::policy_set::outcomes::Outcomes;
 use ephor::policy_set::verdicts::Limits;
 use ephor::sources::files::SourceText;
+use ephor::sources::objects::Objects;
 use ephor::value::{Map, Value};
 use ephor::{Engine, PolicySet};
 
@@ -229,6 +231,82 @@ fn compared<'c>(
     println!("{asked} requests, {kept} remembered, {wrong} wrong");
     assert_eq!(wrong, 0);
     (asked, kept)
+}
+
+/// The native policies of recorded cases, with the requests that were recorded; those of the repository and those beside it.
+fn of_servers(all: bool) -> Vec<(String, [Engine; 2], Vec<Value>)> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/admission");
+    let beside = recorded().map(|dir| dir.join("admission"));
+    let below = |dir: PathBuf| std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = std::iter::once(own)
+        .chain(beside)
+        .flat_map(below)
+        .filter(|topic| topic.is_dir())
+        .flat_map(below)
+        .filter(|file| file.extension().is_some_and(|e| e == "yaml"))
+        .collect();
+    files.sort();
+    let mut cases = Vec::new();
+    for file in files.iter().step_by(if all { 1 } else { 4 }) {
+        let Ok(case) = document::yaml_value(&std::fs::read_to_string(file).unwrap()) else { continue };
+        let list = |key: &str| case.get(key).and_then(Value::as_list).unwrap_or_default();
+        let namespaces = case.get("namespaces").and_then(Value::as_map).cloned().unwrap_or_default();
+        let objects: Vec<Value> =
+            list("setup").iter().chain(namespaces.iter().map(|(_, n)| n)).cloned().collect();
+        // They were recorded by dry runs, of which nothing is remembered.
+        let sent = |request: &Value| {
+            let mut request = request.as_map()?.clone();
+            request.insert("dryRun", Value::Bool(false));
+            Some(Value::Map(request))
+        };
+        let requests = list("expected").iter().filter_map(|e| sent(e.get("request")?)).collect();
+        cases.push((file.display().to_string(), [native(&objects), native(&objects)], requests));
+    }
+    cases
+}
+
+fn native(objects: &[Value]) -> Engine {
+    let is_policy = |o: &&Value| o.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/");
+    let text: Vec<String> = objects.iter().filter(is_policy).map(ephor::value::print::json).collect();
+    let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
+    let mut loaded = load::argument_for(&[source], Reader::Server);
+    loaded.bind_as_server();
+    let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
+    let set = PolicySet::new(usable.filter_map(|p| p.policy.clone()).collect(), Vec::new());
+    let external = std::sync::Arc::new(Objects::new(objects.to_vec()));
+    Engine::new(set).with_profile(Profile::cluster()).with_external(external)
+}
+
+#[test]
+fn what_is_remembered_of_native_policies_is_what_would_be_decided() {
+    let (mut asked, mut kept, mut denied, mut wrong) = (0u64, 0u64, 0u64, 0u64);
+    let few = if is_long() { usize::MAX } else { 12 };
+    for (name, [plain, remembering], requests) in of_servers(is_long()) {
+        let remembering = remembering.with_recall(64 << 20);
+        for request in requests {
+            let mut all = vec![request.clone(), request.clone()];
+            changes(&request, &mut all);
+            let step = 1 + all.len() / few;
+            for request in
+                all.iter().enumerate().filter(|(i, r)| (*i < 2 || i % step == 0) && r.as_map().is_some())
+            {
+                let review = Review::new(request.1.clone());
+                let fresh = plain.validate_as_server(&review);
+                let found = remembering.validate_as_server(&review);
+                let again = remembering.native_verdicts(&review);
+                asked += 1;
+                denied += u64::from(fresh.denial.is_some());
+                kept += u64::from(again.shares().iter().any(|s| s.remembered || s.bundle.remembered > 0));
+                if format!("{fresh:?}") != format!("{found:?}") {
+                    wrong += 1;
+                    println!("{name}: {}\n{fresh:?}\n{found:?}", ephor::value::print::json(request.1));
+                }
+            }
+        }
+    }
+    println!("{asked} requests, {denied} denied, {kept} with remembered results, {wrong} wrong");
+    assert_eq!(wrong, 0);
+    assert!(denied > asked / 10 && kept > denied / 4, "{asked} {denied} {kept}");
 }
 
 fn is_long() -> bool {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ephor::api::admission::{check, defaulted};
 use ephor::document::yaml_value;
 use ephor::engine::Profile;
-use ephor::engine::admission::{Chain, Review, World};
+use ephor::engine::admission::{ClusterView, Review};
 use ephor::engine::request::Parts;
 use ephor::functions::Context;
 use ephor::kubernetes::{Kinds, Resource};
@@ -17,6 +17,7 @@ use ephor::lower::admission::{Judge, webhooks};
 use ephor::matching::filter::{Mode, accepts};
 use ephor::registration::{Address, Names, Options, needs};
 use ephor::sources::files::SourceText;
+use ephor::sources::objects::Objects;
 use ephor::value::{Map, Str, Value};
 use ephor::webhooks::{Allowing, Log, Server, in_order};
 use ephor::{Engine, PolicySet, Request};
@@ -245,17 +246,12 @@ fn review(resource: &Resource, sub: usize, operation: &str, namespace: &str) -> 
 /// Whether some webhook is called.
 fn is_sent(configurations: &[Value], review: &Review) -> bool {
     let all = in_order(configurations.iter().flat_map(|c| webhooks(&defaulted(c))).collect());
-    let chain = Chain::default();
-    let namespace = yaml_value("{metadata: {name: shop, labels: {}}}").unwrap();
-    let world = World {
-        namespaces: ["shop", "lab", "x"].map(|n| (Str::from(n), namespace.clone())).into(),
-        ..World::default()
-    };
+    let namespace = |name| yaml_value(&format!("{{kind: Namespace, metadata: {{name: {name}}}}}")).unwrap();
+    let data = Objects::new(["shop", "lab", "x"].map(namespace).to_vec());
     let server = Server {
-        mutating: &chain,
-        validating: &chain,
+        policies: &[],
         webhooks: &all,
-        world: &world,
+        cluster: &ClusterView::of(&data),
         answers: &Allowing,
         own: |object| object,
     };

@@ -6,9 +6,10 @@ use std::cell::RefCell;
 
 use ephor::api::admission::defaulted;
 use ephor::document::yaml_value;
-use ephor::engine::admission::{Chain, Denial, Review, World};
+use ephor::engine::admission::{ClusterView, Denial, Review};
 use ephor::ir::webhook::Webhook;
 use ephor::lower::admission::webhooks;
+use ephor::sources::objects::Objects;
 use ephor::value::Value;
 use ephor::webhooks::{Answers, Call, Event, Log, Reply, Server, in_order};
 
@@ -68,18 +69,16 @@ fn run(
     script: &[(&str, &str)],
     review: &Review,
 ) -> (Result<Value, Box<Denial>>, Log, Vec<String>) {
-    let (chain, mut log) = (Chain::default(), Log::default());
-    let world = World {
-        namespaces: [("shop".into(), yaml_value("{metadata: {labels: {env: prod}}}").unwrap())].into(),
-        ..World::default()
-    };
+    let mut log = Log::default();
+    let data = Objects::new(vec![
+        yaml_value("{kind: Namespace, metadata: {name: shop, labels: {env: prod}}}").unwrap(),
+    ]);
     let answers = Scripted { script, calls: RefCell::default() };
     let all = in_order(all);
     let server = Server {
-        mutating: &chain,
-        validating: &chain,
+        policies: &[],
         webhooks: &all,
-        world: &world,
+        cluster: &ClusterView::of(&data),
         answers: &answers,
         own: |object| object,
     };

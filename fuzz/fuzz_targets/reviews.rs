@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use ephor::admit::data::Data;
+use ephor::sources::objects::Objects;
 use ephor::admit::gate::{Deadline, Gate};
 use ephor::admit::incoming::decode;
 use ephor::admit::route::{Phase, Route};
@@ -29,7 +29,7 @@ static GATE: LazyLock<Gate> = LazyLock::new(|| {
     texts(concat!(env!("CARGO_MANIFEST_DIR"), "/../policies"), &mut all);
     let mut loaded = argument_for(&all, Reader::Server);
     loaded.bind(Vec::new());
-    let data = Data::new(Vec::new());
+    let data = Objects::new(Vec::new());
     Gate::new(loaded, Arc::new(data), &[])
 });
 

@@ -3,7 +3,7 @@
 //! Each policy sees what those before it left. A policy that fails refuses the request when it fails closed;
 //! else its changes are dropped. The patch is that of all policies, one after another.
 
-use crate::engine::admission::{Review, mutate};
+use crate::engine::admission::Review;
 use crate::engine::{RuleOutcome, Status, action};
 use crate::ir::facts::ActionModel;
 use crate::ir::rule::RuleKind;
@@ -61,9 +61,9 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         patch.extend(diff(current, object));
         current = object;
     }
-    if refusal.is_none() && route.asks_kubernetes() && !gate.changing().is_empty() {
+    if refusal.is_none() && route.asks_kubernetes() && gate.engine().native().any(|p| p.mutates()) {
         let review = Review::new(Value::Map(incoming.request.clone())).with_object(current.clone());
-        let changed = deadline.within(|| mutate(gate.changing(), &review, &gate.cluster().admission()));
+        let changed = deadline.within(|| gate.engine().mutate_as_server(&review));
         refusal = changed.denial.map(Refusal::from);
         patch.extend(diff(current, &changed.object));
     }

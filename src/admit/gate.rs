@@ -7,12 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::engine::admission::Chain;
 use crate::engine::{Profile, Request};
-use crate::functions::Context;
+use crate::external::ExternalData;
+use crate::ir::Policy;
 use crate::ir::facts::Stage;
-use crate::ir::rule::RuleKind;
-use crate::ir::{Policy, Rule};
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
@@ -21,7 +19,6 @@ use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Asking, Settings};
 
 use super::answer::{Answer, Refusal};
-use super::data::Cluster;
 use super::incoming::Incoming;
 use super::route::{Phase, Route};
 use super::{needs, subject};
@@ -30,11 +27,9 @@ use crate::value::{Str, Value, budget};
 /// Policies that are ready to decide.
 pub struct Gate {
     engine: Engine,
-    changing: Chain,
-    asking: Chain,
-    cluster: Arc<dyn Cluster>,
+    cluster: Arc<dyn ExternalData>,
     broken: Vec<Finding>,
-    /// The names of policies that can be evaluated, by kind.
+    /// The names of policies that can be evaluated, by the short name of their API.
     known: HashMap<Str, HashSet<Str>>,
     /// Kinds and names of policies that cannot be evaluated and say that their errors are ignored.
     ignored: HashSet<(String, String)>,
@@ -148,19 +143,9 @@ fn sorted(mut policies: Vec<Arc<Policy>>) -> Vec<Arc<Policy>> {
 impl Gate {
     /// Makes policies ready. Those that cannot be evaluated are told by [`Gate::broken`].
     /// `lost` are places whose policies nobody could read; all requests are refused because of them.
-    pub fn new(loaded: Policies, cluster: Arc<dyn Cluster>, lost: &[String]) -> Gate {
+    pub fn new(mut loaded: Policies, cluster: Arc<dyn ExternalData>, lost: &[String]) -> Gate {
+        loaded.bind_as_server();
         let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
-        let native = |mutating: bool| -> Vec<Arc<Rule>> {
-            let usable = loaded.policies.iter().filter(|p| p.refused.is_none());
-            let rules = usable.filter_map(|p| p.policy.as_ref()).flat_map(|p| p.rules.iter());
-            let bound = rules.filter(|rule| rule.bound.is_some());
-            bound.filter(|rule| (rule.kind == RuleKind::Mutation) == mutating).cloned().collect()
-        };
-        let chain = |mutating: bool| {
-            let bindings = loaded.bindings.iter().filter(|b| b.mutates == mutating).cloned();
-            Chain::new(native(mutating), bindings.collect())
-        };
-        let (changing, asking) = (chain(true), chain(false));
         let closed = broken.iter().any(|b| b.fail_closed);
         let of_problem = |p: &Problem| (!p.fail_closed).then(|| p.policy.clone()).flatten();
         let unread = loaded.problems.iter().filter_map(of_problem);
@@ -172,31 +157,14 @@ impl Gate {
         let policies = sorted(usable.filter_map(|p| p.policy.clone()).collect());
         let mut known: HashMap<Str, HashSet<Str>> = HashMap::new();
         for policy in &policies {
-            known.entry(policy.api.kind.clone()).or_default().insert(policy.name.clone());
+            known.entry(policy.short_name.clone()).or_default().insert(policy.name.clone());
         }
         let selecting = policies.iter().filter(|p| needs::selects_namespaces(p)).cloned().collect();
         let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
-        let functions = Context { world: Some(cluster.clone()), ..Context::default() };
-        let engine = Engine::new(set)
-            .with_profile(Profile::cluster())
-            .with_functions(functions)
-            .with_sources(cluster.clone());
+        let engine = Engine::new(set).with_profile(Profile::cluster()).with_external(cluster.clone());
         let lost = lost.first().cloned();
         let (usable, required) = (count, 0);
-        Gate {
-            engine,
-            changing,
-            asking,
-            cluster,
-            broken,
-            known,
-            selecting,
-            ignored,
-            lost,
-            usable,
-            required,
-            settings: None,
-        }
+        Gate { engine, cluster, broken, known, selecting, ignored, lost, usable, required, settings: None }
     }
 
     /// The same gate, refusing requests while fewer policies than this can be evaluated.
@@ -267,7 +235,7 @@ impl Gate {
             roles,
             cluster_roles,
         };
-        let kinds = self.cluster.kinds();
+        let kinds = self.cluster.known_kinds();
         settings.excludes(&who, &subject::filtered(incoming, &kinds))
     }
 
@@ -288,16 +256,8 @@ impl Gate {
     }
 
     /// The cluster.
-    pub fn cluster(&self) -> &dyn Cluster {
+    pub fn cluster(&self) -> &dyn ExternalData {
         &*self.cluster
-    }
-
-    pub(super) fn changing(&self) -> &Chain {
-        &self.changing
-    }
-
-    pub(super) fn asking(&self) -> &Chain {
-        &self.asking
     }
 
     /// Policies with rules that select the labels of namespaces.
@@ -321,8 +281,8 @@ impl Gate {
 
     /// Which policies that a path names are not known; their failure policy is not known either.
     pub fn unknown(&self, route: &Route) -> Option<String> {
-        let (kind, names) = route.named()?;
-        let known = self.known.get(kind);
+        let (api, names) = route.named()?;
+        let (kind, known) = (api.kind, self.known.get(api.short_name));
         let is_known = |name: &str| known.is_some_and(|names| names.contains(name));
         let is_ignored = |name: &str| self.ignored.iter().any(|(of, n)| of == kind && n == name);
         let unknown: Vec<&str> =
@@ -386,12 +346,9 @@ impl Gate {
         }
         let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
         let closed = asked.filter(|p| p.failure_policy.is_fail()).map(|p| &*p.name);
-        let chain = match route.phase {
-            Phase::Validate => &self.asking,
-            Phase::Mutate => &self.changing,
-        };
-        let native = chain.policies().iter().filter(|_| route.asks_kubernetes());
-        let native = native.filter(|h| h.failure_policy().is_fail()).map(|h| &**h.name());
+        let mutates = route.phase == Phase::Mutate;
+        let native = self.engine.native().filter(|p| route.asks_kubernetes() && p.mutates() == mutates);
+        let native = native.filter(|p| p.failure_policy().is_fail()).map(|p| &**p.name());
         let denial = out_of_time(closed.chain(native));
         Decision::of(Answer { denial, ..Answer::default() })
     }

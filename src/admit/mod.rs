@@ -5,7 +5,6 @@
 
 pub mod answer;
 mod changing;
-pub mod data;
 mod denial;
 pub mod gate;
 pub mod incoming;
@@ -15,7 +14,6 @@ mod subject;
 mod verdict;
 
 pub use answer::Answer;
-pub use data::{Data, Known};
 pub use gate::{Deadline, Decision, Finding, Gate};
 pub use incoming::{Incoming, Undecodable};
 pub use route::Route;

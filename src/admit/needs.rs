@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use crate::external::Offers;
 use crate::ir::matcher::{Filter, KindPattern};
 use crate::ir::reach::{self, Reach};
 use crate::ir::{Matcher, Policy, Rule};
@@ -15,37 +16,6 @@ use crate::matching::filter::kind_accepts;
 
 use super::gate::Gate;
 use super::route::Route;
-
-/// What a server knows of its cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Offers {
-    /// Namespaces with their labels.
-    pub namespaces: bool,
-    /// Role bindings.
-    pub roles: bool,
-    /// Objects that may be parameters.
-    pub params: bool,
-    /// ConfigMaps.
-    pub config_maps: bool,
-    /// Objects that rules may ask the API server for.
-    pub objects: bool,
-    /// Registries of images.
-    pub registry: bool,
-}
-
-impl Offers {
-    /// All that a cluster knows.
-    pub const fn all() -> Offers {
-        Offers {
-            namespaces: true,
-            roles: true,
-            params: true,
-            config_maps: true,
-            objects: true,
-            registry: true,
-        }
-    }
-}
 
 /// Whether it is met, what it is, which policies have it, and what to give.
 type Need = (bool, &'static str, fn(&Policy, &Reach) -> bool, &'static str);

@@ -24,8 +24,8 @@ enum Kinds {
     All,
     /// Policies with rules.
     Own,
-    /// Those of one kind with expressions.
-    Named(&'static str),
+    /// Those of one API with expressions.
+    Named(&'static Named),
 }
 
 /// A path.
@@ -42,18 +42,33 @@ pub struct Route {
     namespace: Option<String>,
 }
 
-/// Prefixes of paths that are followed by names: what is asked, and the kind.
-const NAMED: [(&str, Phase, &str); 10] = [
-    ("/vpol", Phase::Validate, "ValidatingPolicy"),
-    ("/nvpol", Phase::Validate, "NamespacedValidatingPolicy"),
-    ("/mpol", Phase::Mutate, "MutatingPolicy"),
-    ("/nmpol", Phase::Mutate, "NamespacedMutatingPolicy"),
-    ("/gpol", Phase::Validate, "GeneratingPolicy"),
-    ("/ngpol", Phase::Validate, "NamespacedGeneratingPolicy"),
-    ("/ivpol/validate", Phase::Validate, "ImageValidatingPolicy"),
-    ("/nivpol/validate", Phase::Validate, "NamespacedImageValidatingPolicy"),
-    ("/ivpol/mutate", Phase::Mutate, "ImageValidatingPolicy"),
-    ("/nivpol/mutate", Phase::Mutate, "NamespacedImageValidatingPolicy"),
+/// An API whose policies paths name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The prefix of paths that are followed by names.
+    prefix: &'static str,
+    phase: Phase,
+    /// The API's short name.
+    pub short_name: &'static str,
+    /// Its kind, for texts.
+    pub kind: &'static str,
+}
+
+const fn named(prefix: &'static str, phase: Phase, short_name: &'static str, kind: &'static str) -> Named {
+    Named { prefix, phase, short_name, kind }
+}
+
+static NAMED: [Named; 10] = [
+    named("/vpol", Phase::Validate, "vpol", "ValidatingPolicy"),
+    named("/nvpol", Phase::Validate, "nvpol", "NamespacedValidatingPolicy"),
+    named("/mpol", Phase::Mutate, "mpol", "MutatingPolicy"),
+    named("/nmpol", Phase::Mutate, "nmpol", "NamespacedMutatingPolicy"),
+    named("/gpol", Phase::Validate, "gpol", "GeneratingPolicy"),
+    named("/ngpol", Phase::Validate, "ngpol", "NamespacedGeneratingPolicy"),
+    named("/ivpol/validate", Phase::Validate, "ivpol", "ImageValidatingPolicy"),
+    named("/nivpol/validate", Phase::Validate, "nivpol", "NamespacedImageValidatingPolicy"),
+    named("/ivpol/mutate", Phase::Mutate, "ivpol", "ImageValidatingPolicy"),
+    named("/nivpol/mutate", Phase::Mutate, "nivpol", "NamespacedImageValidatingPolicy"),
 ];
 
 impl Route {
@@ -78,14 +93,14 @@ impl Route {
 
     /// Reads a path; `None` = there is nothing under it.
     pub fn parse(path: &str) -> Option<Route> {
-        for (prefix, phase, kind) in NAMED {
-            if let Some(rest) = path.strip_prefix(prefix).filter(|r| r.is_empty() || r.starts_with('/')) {
+        for api in &NAMED {
+            if let Some(rest) = path.strip_prefix(api.prefix).filter(|r| r.is_empty() || r.starts_with('/')) {
                 let mut names: Vec<String> =
                     rest.split('/').filter(|n| !n.is_empty()).map(String::from).collect();
                 // The same names are the same path.
                 names.sort();
                 names.dedup();
-                let kinds = Kinds::Named(kind);
+                let (phase, kinds) = (api.phase, Kinds::Named(api));
                 return Some(Route { phase, kinds, fails: None, names: Some(names), namespace: None });
             }
         }
@@ -134,10 +149,10 @@ impl Route {
         }
     }
 
-    /// The kind and names of policies with expressions that it names.
-    pub fn named(&self) -> Option<(&'static str, &[String])> {
+    /// The API and names of policies with expressions that it names.
+    pub fn named(&self) -> Option<(&'static Named, &[String])> {
         match (&self.kinds, self.names.as_deref()) {
-            (Kinds::Named(kind), Some(names)) => Some((kind, names)),
+            (Kinds::Named(api), Some(names)) => Some((api, names)),
             _ => None,
         }
     }
@@ -147,7 +162,7 @@ impl Route {
         let kind = match &self.kinds {
             Kinds::All => true,
             Kinds::Own => policy.stage == Stage::Rules,
-            Kinds::Named(kind) => *kind == &*policy.api.kind,
+            Kinds::Named(api) => *api.short_name == *policy.short_name,
         };
         kind && self.fails.is_none_or(|fails| fails == policy.failure_policy.is_fail())
             && self.names.as_ref().is_none_or(|names| names.iter().any(|n| **n == *policy.name))

@@ -5,13 +5,13 @@
 
 use crate::engine::request::{Parts, UserParts};
 use crate::engine::{Profile, Request};
+use crate::external::ExternalData;
 use crate::functions::Context;
 use crate::kubernetes::Kinds;
 use crate::matching::unknown::Unknown;
 use crate::settings::Subject;
 use crate::value::{Map, Str, Value};
 
-use super::data::Cluster;
 use super::incoming::Incoming;
 
 /// A review as filters look at it: the kind of the resource, also where a subresource has one of its own.
@@ -36,7 +36,7 @@ pub fn filtered<'r>(incoming: &'r Incoming, kinds: &'r Kinds) -> Subject<'r> {
 /// The data of rules cannot be built.
 pub fn request(
     incoming: &Incoming,
-    cluster: &dyn Cluster,
+    cluster: &dyn ExternalData,
     profile: Profile,
     functions: &Context,
 ) -> Result<Request, String> {
@@ -68,7 +68,7 @@ pub fn request(
         sent: Some(incoming.request.clone()),
     };
     let mut request = Request::new(parts, profile, functions)?;
-    let kinds = cluster.kinds();
+    let kinds = cluster.known_kinds();
     let part = |key: &str, part: &str| Str::from(incoming.text(&[key, part]));
     let (group, version) = (part("resource", "group"), part("resource", "version"));
     let target = &mut request.target;

@@ -4,7 +4,7 @@
 //! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
 
 use crate::engine::action;
-use crate::engine::admission::{Review, validate};
+use crate::engine::admission::Review;
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::{Policy, Rule};
 use crate::matching::Target;
@@ -70,9 +70,9 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let mut refusal =
         (!reasons.is_empty()).then(|| Refusal { message: reasons.join("\n"), ..Refusal::default() });
     refusal = refusal.or_else(|| deadline.refusal(&done.left));
-    if route.asks_kubernetes() && !gate.asking().is_empty() && refusal.is_none() {
+    if route.asks_kubernetes() && refusal.is_none() && gate.engine().native().any(|p| !p.mutates()) {
         let review = Review::new(Value::Map(incoming.request.clone()));
-        let told = deadline.within(|| validate(gate.asking(), &review, &gate.cluster().admission()));
+        let told = deadline.within(|| gate.engine().validate_as_server(&review));
         refusal = told.denial.map(Refusal::from);
         answer.warnings.extend(told.warnings);
         answer.annotations = told.annotations;

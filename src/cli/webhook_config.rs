@@ -3,15 +3,15 @@
 use crate::api::admission::{check, defaulted};
 use crate::cluster::Cluster;
 use crate::document::json::to_serde;
-use crate::engine::admission::{Chain, Rbac, World};
-use crate::functions::CelLevel;
-use crate::kubernetes::{Kinds, Types};
+use crate::engine::admission::ClusterView;
+use crate::kubernetes::Kinds;
 use crate::load::{self, Reader};
 use crate::lower::admission as lower;
 use crate::registration::{self, Address, Names, Needs, Options};
 use crate::report::yaml::{self, Style};
 use crate::settings::Settings;
 use crate::sources::files;
+use crate::sources::objects::{Known, Objects};
 use crate::value::{Map, Str, Value};
 use crate::webhooks::request::{generated, request};
 use crate::webhooks::{Allowing, Event, Log, Server, in_order};
@@ -331,21 +331,11 @@ fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result
     let webhooks = in_order(configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c))).collect());
     for document in documents(&[path.to_string()])? {
         let review = request(&document, &kinds).map_err(|why| format!("{path}: {why}"))?;
-        let world = World {
-            kinds: Some(kinds.clone()),
-            types: Some(Types::with(&objects)),
-            level: CelLevel::V26,
-            namespaces: namespaces(&objects, &review.attributes.namespace),
-            rbac: Some(std::sync::Arc::new(Rbac::new(&objects))),
-            objects: objects.clone(),
-            ..World::default()
-        };
-        let none = Chain::default();
+        let data = around(&objects, &review.attributes.namespace);
         let server = Server {
-            mutating: &none,
-            validating: &none,
+            policies: &[],
             webhooks: &webhooks,
-            world: &world,
+            cluster: &ClusterView::of(&data),
             answers: &Allowing,
             own: |object| object,
         };
@@ -370,29 +360,18 @@ fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result
     Ok(())
 }
 
-/// The namespaces by name. One that is not there has the label that all have.
-fn namespaces(objects: &[Value], own: &Str) -> std::collections::HashMap<Str, Value> {
-    let of_name = |name: &str, given: Option<&Value>| {
-        let mut labels = given
-            .and_then(|o| o.at(&["metadata", "labels"]))
-            .and_then(Value::as_map)
-            .cloned()
-            .unwrap_or_default();
-        labels.insert("kubernetes.io/metadata.name", name.into());
-        let mut metadata = Map::new();
-        metadata.insert("name", name.into());
-        metadata.insert("labels", Value::Map(labels));
-        let mut namespace = given.and_then(Value::as_map).cloned().unwrap_or_default();
-        namespace.insert("metadata", Value::Map(metadata));
-        (Str::from(name), Value::Map(namespace))
-    };
-    let known = objects.iter().filter(|o| o.text_at(&["kind"]) == "Namespace");
-    let mut all: std::collections::HashMap<Str, Value> =
-        known.map(|o| of_name(o.text_at(&["metadata", "name"]), Some(o))).collect();
-    if !own.is_empty() && !all.contains_key(own) {
-        all.extend([of_name(own, None)]);
+/// The cluster of the objects; the namespace of the request is there in any case.
+fn around(objects: &[Value], own: &Str) -> Objects {
+    let mut objects = objects.to_vec();
+    let is_own =
+        |o: &Value| o.text_at(&["kind"]) == "Namespace" && o.text_at(&["metadata", "name"]) == &**own;
+    if !own.is_empty() && !objects.iter().any(is_own) {
+        let metadata: Map = [(Str::from("name"), Value::Str(own.clone()))].into_iter().collect();
+        let fields = [("kind", "Namespace".into()), ("metadata", Value::Map(metadata))];
+        objects.push(Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect()));
     }
-    all
+    let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
+    Objects::with(objects, known)
 }
 
 fn tell(log: &Log) {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::functions::Authorizer;
+use crate::external::Authorizer;
 use crate::value::object::{About, Check, Decision};
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};

@@ -1,23 +1,21 @@
-//! The data of rules from a cluster.
+//! The external data of a cluster.
 //!
-//! In: what rules ask for. Out: what the API server answers; what is watched comes from the [`Cache`].
+//! In: what policies read. Out: what the API server answers; what is watched comes from the [`Cache`].
 
 use std::sync::Arc;
 
 use percent_encoding::utf8_percent_encode;
 
-use crate::functions::world::{HttpCall, Place, World};
-use crate::kubernetes::Types;
-use crate::sources::registry::Registry;
+use crate::external::{Address, ApiError, ApiRequest, ExternalData, Found, Offers, Place};
+use crate::kubernetes::{Kinds, Types};
 use crate::sources::registry::credentials::Secrets;
-use crate::sources::{Call, Sources};
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 
 use super::cache::Cache;
 use super::{Cluster, Failure, SEGMENT};
 
-/// A cluster that answers the questions of rules.
+/// The external data of a cluster.
 pub struct Live {
     /// The cluster.
     pub cluster: Arc<Cluster>,
@@ -25,10 +23,8 @@ pub struct Live {
     pub cache: Option<Arc<Cache>>,
     /// The objects that a run is about.
     pub objects: Vec<Value>,
-    /// Answers questions that are not about the cluster: images, services, global entries.
-    pub others: Arc<dyn Sources>,
-    /// The same for functions of expressions.
-    pub world: Arc<dyn World>,
+    /// What is not of the cluster: images, services, global entries.
+    pub others: Arc<dyn ExternalData>,
     /// The types of objects; `None` = those that every cluster has.
     pub types: Option<Arc<Types>>,
 }
@@ -47,36 +43,52 @@ impl Live {
     }
 }
 
-impl Sources for Live {
-    fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
-        Some(self.config(namespace, name).map_err(|e| e.text))
+impl ExternalData for Live {
+    fn inner(&self) -> Option<&dyn ExternalData> {
+        Some(&*self.others)
     }
 
-    fn call(&self, call: &Call) -> Option<Result<Value, String>> {
-        if call.url_path.is_empty() {
-            return self.others.call(call);
-        }
-        let method = if call.method.is_empty() { "GET" } else { &*call.method };
-        let body = (method == "POST").then_some(&call.body);
-        let answer = self.cluster.request(method, &call.url_path, "application/json", body);
-        let path = &call.url_path;
-        Some(answer.map_err(|e| format!("failed to {method} resource with raw url: {path}: {e}")))
-    }
-
-    fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
-        self.others.global(entry, projection)
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> {
+        Some(self.cluster.kinds().map_err(|e| e.text))
     }
 
     fn types(&self) -> Option<&Types> {
         self.types.as_deref().or_else(|| self.others.types())
     }
 
-    fn objects(&self) -> &[Value] {
-        &self.objects
+    fn offers(&self) -> Offers {
+        Offers { registry: self.registry().is_some(), ..Offers::all() }
     }
 
-    fn registry(&self) -> Option<&Arc<dyn Registry>> {
-        self.others.registry()
+    fn config_map(&self, namespace: &str, name: &str) -> Found {
+        Some(self.config(namespace, name).map_err(|e| e.text))
+    }
+
+    fn reaches_api(&self) -> bool {
+        true
+    }
+
+    fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
+        let method = if request.body.is_some() { "POST" } else { "GET" };
+        let ask = |path: &str| {
+            let answer = self.cluster.request(method, path, "application/json", request.body);
+            answer.map_err(|e| ApiError { not_found: e.is_not_found(), text: e.text })
+        };
+        Some(match request.at {
+            Address::Objects(at) => path(at).map_err(ApiError::from).and_then(|path| ask(&path)),
+            Address::Path { path, .. } => ask(path).map_err(|e| ApiError {
+                text: format!("failed to {method} resource with raw url: {path}: {}", e.text),
+                ..e
+            }),
+        })
+    }
+
+    fn selects_by_labels(&self) -> bool {
+        true
+    }
+
+    fn objects(&self) -> &[Value] {
+        &self.objects
     }
 }
 
@@ -116,58 +128,6 @@ fn checked(what: &str, text: &str) -> Result<(), String> {
         },
     };
     Err(format!("invalid {what} {}: [{why}]", quote(text)))
-}
-
-impl World for Live {
-    fn get(&self, at: &Place<'_>) -> Result<Value, String> {
-        match self.cluster.get(&path(at)?) {
-            Err(e) if e.is_not_found() => Ok(Value::Null),
-            answer => answer.map_err(|e| e.text),
-        }
-    }
-
-    fn list(&self, at: &Place<'_>) -> Result<Value, String> {
-        self.cluster.get(&path(at)?).map_err(|e| e.text)
-    }
-
-    fn selects_by_labels(&self) -> bool {
-        true
-    }
-
-    fn post(&self, at: &Place<'_>, body: &Value) -> Option<Result<Value, String>> {
-        let created = |path: String| self.cluster.request("POST", &path, "application/json", Some(body));
-        Some(path(at).and_then(|path| created(path).map_err(|e| e.text)))
-    }
-
-    fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let found = self.cluster.kinds().map(|kinds| kinds.kind(group, version, kind).cloned());
-        Some(match found {
-            Ok(Some(r)) => Ok([r.group.to_string(), r.version.to_string(), r.plural.to_string()]),
-            Ok(None) => Err(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")),
-            Err(e) => Err(e.text),
-        })
-    }
-
-    fn global(&self, name: &str, projection: &str) -> Result<Value, String> {
-        self.world.global(name, projection)
-    }
-
-    fn image(&self, reference: &str) -> Result<Value, String> {
-        self.world.image(reference)
-    }
-
-    fn http(&self, call: &HttpCall<'_>) -> Result<Value, String> {
-        self.world.http(call)
-    }
-
-    fn keys(&self, url: &str) -> Result<String, String> {
-        self.world.keys(url)
-    }
-
-    fn generate(&self, namespace: &str, objects: Vec<Value>) -> Result<(), String> {
-        self.world.generate(namespace, objects)
-    }
 }
 
 /// The labels of all namespaces, by name.

@@ -9,13 +9,15 @@ use base64::Engine;
 
 use crate::api::admission::{Refusal, check, check_update, defaulted};
 use crate::document::{Duplicates, yaml};
-use crate::engine::admission::{Cause, Chain, Denial, Rbac, Review, World};
-use crate::functions::CelLevel;
+use crate::engine::admission::{Cause, ClusterView, Denial, Review};
+use crate::ir::Policy;
+use crate::ir::admission::PolicyBinding;
 use crate::ir::webhook::Webhook;
+use crate::kubernetes::Types;
 use crate::kubernetes::decode::problems;
 use crate::kubernetes::defaults::completed;
-use crate::kubernetes::{Kinds, Types};
 use crate::lower::admission as lower;
+use crate::sources::objects::{Known, Objects};
 use crate::value::{Map, Str, Value};
 
 use crate::webhooks::{Log, Server, in_order};
@@ -237,40 +239,44 @@ pub(super) fn stored_objects(case: &Value) -> (Vec<Value>, Map) {
     (objects, namespaces)
 }
 
+/// Objects with the namespaces of a case, and no others.
+pub(super) fn with_namespaces(mut objects: Vec<Value>, namespaces: &Map) -> Vec<Value> {
+    objects.retain(|o| o.text_at(&["kind"]) != "Namespace");
+    objects.extend(namespaces.iter().map(|(_, namespace)| namespace.clone()));
+    objects
+}
+
 /// The objects of a case.
 struct Cluster {
     webhooks: Vec<Webhook>,
     replies: Replies,
-    mutating: Chain,
-    validating: Chain,
-    world: World,
+    policies: Vec<Arc<Policy>>,
+    data: Objects,
 }
 
 impl Cluster {
     fn new(case: &Value) -> Cluster {
         let (objects, namespaces) = stored_objects(case);
-        let of_kind =
-            |kind: &str| -> Vec<&Value> { objects.iter().filter(|o| o.text_at(&["kind"]) == kind).collect() };
-        let chain = |kind: &str| {
-            Chain::new(
-                of_kind(kind).into_iter().map(|o| Arc::new(lower::rule(o, lower::Place::Server))).collect(),
-                of_kind(&format!("{kind}Binding")).into_iter().map(lower::binding).collect(),
-            )
+        let is = |o: &&Value, end: &str| o.text_at(&["kind"]).ends_with(end);
+        let bindings: Vec<PolicyBinding> =
+            objects.iter().filter(|o| is(o, "AdmissionPolicyBinding")).map(lower::binding).collect();
+        let bound = |o: &Value| {
+            let mutates = o.text_at(&["kind"]).starts_with("Mutating");
+            let policy = lower::offline::policy(o, lower::Place::Server);
+            let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == policy.name);
+            Arc::new(lower::offline::bind_as_server(&policy, own.cloned().collect()))
         };
+        let mut policies: Vec<Arc<Policy>> =
+            objects.iter().filter(|o| is(o, "AdmissionPolicy")).map(bound).collect();
+        policies.sort_by(|a, b| a.name.cmp(&b.name));
+        let data = with_namespaces(objects.clone(), &namespaces);
+        let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
+        let data = Objects::with(data, known);
         Cluster {
             webhooks: in_order(objects.iter().flat_map(lower::webhooks).collect()),
             replies: Replies(case.get("webhooks").cloned().unwrap_or_default()),
-            mutating: chain("MutatingAdmissionPolicy"),
-            validating: chain("ValidatingAdmissionPolicy"),
-            world: World {
-                kinds: Some(Kinds::with(&objects)),
-                types: Some(Types::with(&objects)),
-                level: CelLevel::V26,
-                more_namespaces: false,
-                namespaces: namespaces.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
-                rbac: Some(Arc::new(Rbac::new(&objects))),
-                objects,
-            },
+            policies,
+            data,
         }
     }
 
@@ -280,11 +286,11 @@ impl Cluster {
         if let Some(sent) = sent {
             review = review.with_object(with_doubles(review.object(), sent));
         }
+        let cluster = ClusterView::of(&self.data);
         let server = Server {
-            mutating: &self.mutating,
-            validating: &self.validating,
+            policies: &self.policies,
             webhooks: &self.webhooks,
-            world: &self.world,
+            cluster: &cluster,
             answers: &self.replies,
             own: with_tolerations,
         };
@@ -308,8 +314,8 @@ impl Cluster {
         };
         let mut warnings = log.warnings();
         // The server itself tells of fields that it does not know.
-        if let (Some(sent), Some(def)) = (sent, self.world.types().of_kind(&review.attributes.kind)) {
-            let unknown = problems(sent, def, self.world.types()).unknown;
+        if let (Some(sent), Some(def)) = (sent, cluster.types().of_kind(&review.attributes.kind)) {
+            let unknown = problems(sent, def, cluster.types()).unknown;
             warnings.splice(0..0, unknown.iter().map(|path| format!("unknown field \"{path}\"")));
         }
         let mut got = shown(denial.as_deref(), &warnings, &log.annotations);

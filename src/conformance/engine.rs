@@ -8,11 +8,11 @@ use crate::api::autogen::{Selection, computed_rules};
 use crate::api::schema;
 use crate::engine::request::{Parts, UserParts, namespace_of_labels};
 use crate::engine::{Effect, Profile, Request, RuleOutcome, action};
+use crate::external::{ExternalData, Found};
 use crate::ir::rule::RuleKind;
 use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
-use crate::sources::Sources;
 use crate::value::{Map, Str, Value};
 
 use super::{Failure, Report, lines, object};
@@ -60,12 +60,12 @@ impl Known {
     }
 }
 
-impl Sources for Known {
+impl ExternalData for Known {
     fn clone_sources(&self) -> &[Value] {
         &self.clone_sources
     }
 
-    fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
+    fn config_map(&self, namespace: &str, name: &str) -> Found {
         let found = self.config_maps.iter().find(|m| {
             let ns = m.text_at(&["metadata", "namespace"]);
             m.text_at(&["metadata", "name"]) == name
@@ -250,7 +250,7 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
     let set = PolicySet::new(policies, exceptions);
     let mutates = set.mutating().next().is_some();
     let engine =
-        Engine::new(set).with_sources(Arc::new(Known::of(case))).with_values(Arc::new(OfCase(values)));
+        Engine::new(set).with_external(Arc::new(Known::of(case))).with_values(Arc::new(OfCase(values)));
     let outcome = engine.evaluate(&request);
     let several = engine.set().policies().len() > 1;
     let rules = outcome.results().map(|(p, r)| shown(r, several.then_some(&p.name)));

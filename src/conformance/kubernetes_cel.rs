@@ -13,10 +13,11 @@ use crate::engine::eval::{self, eval};
 use crate::engine::expressions::scope::PER_CALL;
 use crate::engine::strict::Meter;
 use crate::engine::view::admission::{self, Seen};
+use crate::external::Authorizer;
 use crate::functions::cel::kubernetes::url_text;
 use crate::functions::cel::messages::{misnamed, native};
 use crate::functions::cel::selectors;
-use crate::functions::{Authorizer, CelLevel, Context};
+use crate::functions::{CelLevel, Context};
 use crate::value::object::{Check, Decision};
 use crate::value::{Map, Object, Str, Value};
 

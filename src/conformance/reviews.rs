@@ -9,15 +9,18 @@ use std::sync::Arc;
 use base64::Engine;
 
 use crate::admit::incoming::decode;
-use crate::admit::{Data, Deadline, Decision, Gate, Incoming, Route};
+use crate::admit::{Deadline, Decision, Gate, Incoming, Route};
 use crate::document;
 use crate::load::{self, Reader};
 use crate::patch::apply::apply_in_order;
 use crate::sources::files::SourceText;
+use crate::sources::objects::Objects;
 use crate::value::print::json;
 use crate::value::{Map, Value};
 
-use super::admission::{list, merged, recorded, stored_objects, with_doubles, with_tolerations, yaml_files};
+use super::admission::{
+    list, merged, recorded, stored_objects, with_doubles, with_namespaces, with_tolerations, yaml_files,
+};
 use super::{Failure, Report, object};
 
 /// Topics that are about something else than one decision of policies, and why.
@@ -124,15 +127,12 @@ fn one(case: &Value) -> Result<(), Failure> {
     };
     let text: Vec<String> = objects.iter().filter(is_policy).map(json).collect();
     let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
-    let mut policies = load::argument_for(&[source], Reader::Server);
+    let policies = load::argument_for(&[source], Reader::Server);
     if let Some(problem) = policies.problems.first() {
         return Err(failed(Value::Null, Value::from(problem.to_string())));
     }
-    let mut data = objects.clone();
-    data.retain(|o| o.text_at(&["kind"]) != "Namespace");
-    data.extend(namespaces.iter().map(|(_, namespace)| namespace.clone()));
-    policies.bind(data.clone());
-    let gate = Gate::new(policies, Arc::new(Data::new(data)), &[]);
+    let data = with_namespaces(objects.clone(), &namespaces);
+    let gate = Gate::new(policies, Arc::new(Objects::new(data)), &[]);
     if let Some(broken) = gate.broken().first() {
         return Err(failed(Value::Null, Value::from(broken.to_string())));
     }

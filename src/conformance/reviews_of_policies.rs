@@ -13,24 +13,21 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::admit::Gate;
-use crate::admit::data::{Cluster, Roles};
 use crate::document::{self, ResourceOptions};
 use crate::engine::action::{effective, enforces};
-use crate::engine::admission::World as AdmissionWorld;
 use crate::engine::request::{Parts, UserParts};
 use crate::engine::{Profile, Request, RuleOutcome};
-use crate::functions::world::World;
+use crate::external::{ExternalData, Roles};
 use crate::inputs::values::Values;
 use crate::ir::Policy;
 use crate::ir::facts::{ActionModel, Stage};
 use crate::ir::rule::RuleKind;
-use crate::kubernetes::{Kinds, Types};
+use crate::kubernetes::Kinds;
 use crate::load;
 use crate::matching::Target;
 use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
 use crate::sources::files::SourceText;
 use crate::sources::offline::Offline;
-use crate::sources::{Call, Sources};
 use crate::testing::file;
 use crate::testing::find::find;
 use crate::testing::run::{Evaluated, evaluated};
@@ -42,14 +39,21 @@ use super::{Failure, Report, lines, object, verdicts};
 
 /// The data of a run, as a cluster's.
 struct Told {
-    sources: Arc<dyn Sources>,
-    world: Arc<dyn World>,
+    external: Arc<dyn ExternalData>,
     values: Arc<Values>,
     user: Option<UserParts>,
     kinds: Arc<Kinds>,
 }
 
-impl Cluster for Told {
+impl ExternalData for Told {
+    fn inner(&self) -> Option<&dyn ExternalData> {
+        Some(&*self.external)
+    }
+
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> {
+        Some(Ok(self.kinds.clone()))
+    }
+
     fn namespace(&self, name: &str) -> Option<Value> {
         self.values.namespaces.get(name).cloned()
     }
@@ -57,52 +61,7 @@ impl Cluster for Told {
     fn roles(&self, _: &Value, _: &str) -> Option<Roles> {
         Some(self.user.as_ref().map(|u| (u.roles.clone(), u.cluster_roles.clone())).unwrap_or_default())
     }
-
-    fn kinds(&self) -> Arc<Kinds> {
-        self.kinds.clone()
-    }
-
-    fn admission(&self) -> Arc<AdmissionWorld> {
-        Arc::new(AdmissionWorld { more_namespaces: true, ..AdmissionWorld::default() })
-    }
 }
-
-impl Sources for Told {
-    fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
-        self.sources.config_map(namespace, name)
-    }
-
-    fn reaches_api(&self) -> bool {
-        self.sources.reaches_api()
-    }
-
-    fn call(&self, call: &Call) -> Option<Result<Value, String>> {
-        self.sources.call(call)
-    }
-
-    fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
-        self.sources.global(entry, projection)
-    }
-
-    fn types(&self) -> Option<&Types> {
-        self.sources.types()
-    }
-
-    fn objects(&self) -> &[Value] {
-        self.sources.objects()
-    }
-}
-
-impl World for Told {
-    fn inner(&self) -> Option<&dyn World> {
-        Some(&*self.world)
-    }
-}
-
-/// Nobody answers.
-struct Silent;
-
-impl World for Silent {}
 
 /// (policy, rule) → status and message as reports show them.
 type Results = BTreeMap<(String, String), (String, String)>;
@@ -165,10 +124,9 @@ fn of_folder(dir: &Path, folder: &str) -> Vec<Result<(), Failure>> {
 
 fn of_test(test: Evaluated) -> Vec<Result<(), Failure>> {
     let values = test.requests.values.clone();
-    let kinds = Kinds::with(test.sources.objects());
+    let kinds = Kinds::with(test.external.objects());
     let cluster = Told {
-        sources: test.sources,
-        world: test.world,
+        external: test.external,
         values: values.clone(),
         user: test.requests.user.clone(),
         kinds: kinds.clone(),
@@ -197,8 +155,7 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> Vec<Result<(), Failur
     let sources = Offline { objects: pool.to_vec(), ..Offline::default() };
     let kinds = Kinds::with(pool);
     let cluster = Arc::new(Told {
-        sources: Arc::new(sources),
-        world: Arc::new(Silent),
+        external: Arc::new(sources),
         values: Arc::default(),
         user: None,
         kinds: kinds.clone(),

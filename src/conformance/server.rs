@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use crate::admit::incoming::decode;
 use crate::admit::route::Route;
-use crate::admit::{Data, Deadline, Gate};
+use crate::admit::{Deadline, Gate};
 use crate::document::json;
 use crate::load::{self, Reader};
 use crate::patch::apply::apply;
 use crate::sources::files::SourceText;
+use crate::sources::objects::Objects;
 use crate::value::print;
 use crate::value::{Map, Value};
 
@@ -47,7 +48,7 @@ fn gate(policies: &[Value], exceptions: &[Value], objects: &[Value]) -> Gate {
     let sources: Vec<SourceText> = texts
         .map(|(i, document)| SourceText { name: format!("{i:03}.json"), text: print::json(document) })
         .collect();
-    Gate::new(load::argument_for(&sources, Reader::Server), Arc::new(Data::new(objects.to_vec())), &[])
+    Gate::new(load::argument_for(&sources, Reader::Server), Arc::new(Objects::new(objects.to_vec())), &[])
 }
 
 /// What the paths say of a request, put together as the recorder does.

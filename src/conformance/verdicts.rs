@@ -116,7 +116,7 @@ fn verdicts(file: &str, text: String, pool: &[document::Document], sources: Arc<
         policies.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();
     let profile = Profile::kyverno_cli();
     let engine =
-        Engine::new(PolicySet::new(policies, loaded.exceptions)).with_profile(profile).with_sources(sources);
+        Engine::new(PolicySet::new(policies, loaded.exceptions)).with_profile(profile).with_external(sources);
     let mut all = Verdicts::new();
     for (i, d) in pool.iter().enumerate() {
         let parts = Parts { object: d.value.clone(), ..Parts::default() };

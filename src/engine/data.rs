@@ -8,12 +8,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::external::{Address, Answer, ApiRequest, ExternalData, Reader, ServiceCall};
 use crate::functions;
 use crate::ir::late::Late;
 use crate::ir::rule::{Binding, BindingSource, QuerySource};
 use crate::ir::template::Needs;
 use crate::ir::{Query, Template};
-use crate::sources::{Call, Sources, registry};
+use crate::sources::registry;
 use crate::value::print::{display_s, json};
 use crate::value::{Fault, Map, Str, Value, budget, stack};
 
@@ -46,7 +47,7 @@ pub struct World<'r> {
     /// What functions may know.
     pub functions: &'r functions::Context,
     /// Where data comes from.
-    pub sources: &'r dyn Sources,
+    pub sources: &'r dyn ExternalData,
     /// Lowers what is put together at run time.
     pub late: &'static dyn Late,
     /// The request deletes the object.
@@ -465,7 +466,8 @@ impl<'r> Data<'r> {
                 }
                 let mut parts = reference.split('.');
                 let (entry, projection) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-                let Some(found) = self.world.sources.global(entry, projection) else { return Ok(None) };
+                let found = self.world.sources.global(entry, projection, Reader::Entry(name));
+                let Some(found) = found else { return Ok(None) };
                 let found = found
                     .map_err(|e| format!("failed to marshal APICall data for context entry {name}: {e}"))?;
                 self.apply(query.as_ref(), found, name, |path, e| {
@@ -522,33 +524,39 @@ impl<'r> Data<'r> {
             .map(|d| (Str::from(d.text_at(&["key"])), d.get("value").cloned().unwrap_or_default()))
             .collect();
         let headers = filled.at(&["service", "headers"]).and_then(Value::as_list).unwrap_or_default();
-        let method = filled.text_at(&["method"]);
-        let request = Call {
-            entry: name.into(),
-            url_path: filled.text_at(&["urlPath"]).into(),
-            url: filled.text_at(&["service", "url"]).into(),
-            method: if method.is_empty() { "GET".into() } else { method.into() },
-            body: Value::Map(data),
-            headers: headers
-                .iter()
-                .map(|h| (h.text_at(&["key"]).into(), h.text_at(&["value"]).into()))
-                .collect(),
-            ca_bundle: filled.text_at(&["service", "caBundle"]).into(),
-        };
+        let path = filled.text_at(&["urlPath"]);
         if let Some(own) = self.world.policy_namespace {
-            check_namespace(&request.url_path, own)
-                .map_err(|e| format!("failed to fetch data for APICall: {e}"))?;
+            check_namespace(path, own).map_err(|e| format!("failed to fetch data for APICall: {e}"))?;
         }
-        if request.url_path.is_empty() && filled.get("service").is_none() {
+        if path.is_empty() && filled.get("service").is_none() {
             return Err(format!("failed to fetch data for APICall: missing service for APICall {name}"));
         }
-        if !matches!(&*request.method, "GET" | "POST") {
-            let method = &request.method;
-            return Err(format!(
-                "failed to fetch data for APICall: invalid request type {method} for APICall {name}"
-            ));
-        }
-        let Some(answer) = self.world.sources.call(&request) else { return Ok(None) };
+        let body = match filled.text_at(&["method"]) {
+            "" | "GET" => None,
+            "POST" => Some(Value::Map(data)),
+            method => {
+                return Err(format!(
+                    "failed to fetch data for APICall: invalid request type {method} for APICall {name}"
+                ));
+            }
+        };
+        let answer = match path {
+            "" => self.world.sources.service(&ServiceCall {
+                answer: Answer::Json(Reader::Entry(name)),
+                url: filled.text_at(&["service", "url"]),
+                body,
+                headers: headers
+                    .iter()
+                    .map(|h| (h.text_at(&["key"]).into(), h.text_at(&["value"]).into()))
+                    .collect(),
+                ca_bundle: filled.text_at(&["service", "caBundle"]),
+            }),
+            path => {
+                let request = ApiRequest { at: Address::Path { path, entry: name }, body: body.as_ref() };
+                self.world.sources.api(&request).map(|answer| answer.map_err(|e| e.text))
+            }
+        };
+        let Some(answer) = answer else { return Ok(None) };
         let default = raw.get("default").filter(|d| !d.is_null());
         let answer = match (answer, default) {
             (Ok(v), _) => v,

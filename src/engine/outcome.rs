@@ -61,6 +61,8 @@ pub enum Effect {
     Target(Value),
     /// New objects.
     Generated(Vec<Value>),
+    /// Nothing; this is what a native policy says for each of its bindings.
+    Bindings(Vec<super::admission::BindingResult>),
     /// Nothing; these images were looked at.
     Looked(super::expressions::images::Looked),
 }

@@ -5,12 +5,12 @@
 //! with eight kinds, none in namespaces, and no objects; [`look_up_offline`] gives the texts that come of it.
 //! Semantics: `docs/validate.md`, "cel".
 
+use crate::external::ExternalData;
 use crate::ir::expressions::Params;
 use crate::matching::filter::selects;
 use crate::value::{Map, Value};
 
 use super::Request;
-use super::admission::World;
 use super::admission::convert::with_kind;
 
 /// The kinds that are known, in lower case, and how their objects are called.
@@ -30,14 +30,16 @@ const KNOWN: [(&str, &str); 8] = [
 ///
 /// # Errors
 /// Why the rule fails.
-pub fn find(params: &Params, request: &Request, world: &World) -> Result<Vec<Value>, String> {
+pub fn find(params: &Params, request: &Request, external: &dyn ExternalData) -> Result<Vec<Value>, String> {
     let found = || {
+        const NO_CLUSTER: &str = "there is no cluster to look parameters up in";
+        let kinds = external.kinds().ok_or(NO_CLUSTER)??;
         let (group, version) = match params.api_version.matches('/').count() {
             0 => ("", &*params.api_version),
             1 => params.api_version.split_once('/').unwrap_or_default(),
             _ => return Err("can't parse the parameter resource group version".to_owned()),
         };
-        let Some(kind) = world.kinds().kind(group, version, &params.kind) else {
+        let Some(kind) = kinds.kind(group, version, &params.kind) else {
             let (version, kind) = (&params.api_version, &params.kind);
             return Err(format!(
                 "failed to check if resource is namespaced or not (no matches for kind \"{kind}\" in version \"{version}\")"
@@ -55,27 +57,19 @@ pub fn find(params: &Params, request: &Request, world: &World) -> Result<Vec<Val
                 return Err(text.to_owned());
             }
         };
-        let own_group = |o: &Value| match o.text_at(&["apiVersion"]).split_once('/') {
-            Some((own, _)) => own == group,
-            None => group.is_empty(),
-        };
         let name = |o: &Value| o.text_at(&["metadata", "name"]).to_owned();
         let none = Map::new();
         let labels = |o: &Value| -> Map {
             o.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none).clone()
         };
-        let wanted = |o: &&Value| {
-            own_group(o)
-                && o.text_at(&["kind"]) == &*kind.kind
-                && o.text_at(&["metadata", "namespace"]) == namespace
-                && match &params.selector {
-                    _ if !params.name.is_empty() => o.text_at(&["metadata", "name"]) == &*params.name,
-                    Some(selector) => selects(selector, &labels(o)),
-                    None => false,
-                }
+        let wanted = |o: &Value| match &params.selector {
+            _ if !params.name.is_empty() => o.text_at(&["metadata", "name"]) == &*params.name,
+            Some(selector) => selects(selector, &labels(o)),
+            None => false,
         };
-        let mut found: Vec<&Value> = world.objects.iter().filter(wanted).collect();
-        found.sort_by_key(|o| name(o));
+        let mut found = external.parameters(group, &kind.kind, namespace).ok_or(NO_CLUSTER)?;
+        found.retain(wanted);
+        found.sort_by_key(name);
         if found.is_empty() && !params.name.is_empty() {
             let group = if group.is_empty() { String::new() } else { format!(".{group}") };
             return Err(format!("{}{group} \"{}\" not found", kind.plural, params.name));
@@ -84,7 +78,7 @@ pub fn find(params: &Params, request: &Request, world: &World) -> Result<Vec<Val
             return Err("no params found".to_owned());
         }
         let kind = [group.into(), version.into(), kind.kind.clone()];
-        Ok(found.into_iter().map(|o| with_kind(o, &kind)).collect())
+        Ok(found.iter().map(|o| with_kind(o, &kind)).collect())
     };
     found().map_err(failed)
 }

@@ -1,5 +1,6 @@
 //! Evaluating a policy: its rules in order, for one request.
 
+use crate::external::ExternalData;
 use crate::ir::check::Check;
 use crate::ir::expressions::View;
 use crate::ir::facts::NamespaceScope;
@@ -8,7 +9,6 @@ use crate::ir::rule::{Body, RuleKind};
 use crate::ir::{Exception, Policy, Rule};
 use crate::matching::filter::{Mode, accepts};
 use crate::matching::unknown::{Missing, missing};
-use crate::sources::Sources;
 use crate::value::budget::{self, Excess};
 use crate::value::{Str, Value};
 
@@ -29,7 +29,7 @@ pub type Placed = (Vec<Str>, Value);
 #[derive(Clone, Copy)]
 pub struct Surroundings<'r> {
     /// Where data comes from.
-    pub sources: &'r dyn Sources,
+    pub sources: &'r dyn ExternalData,
     /// Lowers what is put together at run time.
     pub late: &'static dyn Late,
     /// Exceptions, in the order in which they count.

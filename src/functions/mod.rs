@@ -25,7 +25,6 @@ mod timefn;
 pub use timefn::now;
 pub mod unforeseen;
 pub mod url;
-pub mod world;
 mod x509;
 
 pub use x509::der;
@@ -35,6 +34,7 @@ pub use x509::{
 
 use std::borrow::Cow;
 
+use crate::external::{Authorizer, ExternalData};
 use crate::value::{Fault, Value, budget, print};
 
 pub use json::{decode_first_json, decode_json};
@@ -62,12 +62,6 @@ impl CelLevel {
     }
 }
 
-/// Who answers the questions of expressions to the authorizer.
-pub trait Authorizer: Send + Sync {
-    /// The answer to a question about a verb.
-    fn decide(&self, check: &crate::value::object::Check, verb: &str) -> crate::value::object::Decision;
-}
-
 /// What the functions may know of the world.
 #[derive(Clone)]
 pub struct Context {
@@ -79,10 +73,10 @@ pub struct Context {
     pub mutate_registry: bool,
     /// The level of CEL's runtime.
     pub cel_level: CelLevel,
-    /// Who answers questions to the authorizer; without one nothing is allowed.
+    /// The rights of the user; without them nothing is allowed.
     pub authorizer: Option<std::sync::Arc<dyn Authorizer>>,
-    /// Who answers questions about objects, services and images.
-    pub world: Option<std::sync::Arc<dyn world::World>>,
+    /// Objects, services, images and the like.
+    pub external: Option<std::sync::Arc<dyn ExternalData>>,
 }
 
 impl std::fmt::Debug for Context {
@@ -99,7 +93,7 @@ impl Default for Context {
             mutate_registry: true,
             cel_level: CelLevel::default(),
             authorizer: None,
-            world: None,
+            external: None,
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct Bound {
     pub constraints: Option<Constraints>,
     /// Group, version and kind of its parameters.
     pub param_kind: Option<[Str; 3]>,
-    /// Its bindings outside of a cluster; none at all lets it run by itself.
+    /// Its bindings. Without any it runs by itself outside of a cluster, and not at all in an API server.
     pub bindings: Box<[PolicyBinding]>,
     /// Objects that may be parameters there.
     pub params: Arc<[Value]>,

@@ -15,6 +15,8 @@ use crate::value::wildcard::Wildcard;
 pub struct Policy {
     /// The API that it was written for, for reports.
     pub api: Api,
+    /// The short name of its API (`vpol`), by which paths of webhooks ask for it.
+    pub short_name: Str,
     /// Its name.
     pub name: Str,
     /// Its namespace; `None` for cluster-wide policies.

@@ -42,6 +42,7 @@ pub fn policy(doc: &Value) -> Policy {
     };
     Policy {
         api: api(doc),
+        short_name: if is_cluster { "cpol" } else { "pol" }.into(),
         name: text(&["metadata", "name"]),
         namespace: namespace.clone(),
         annotations: annotations(doc),
@@ -134,11 +135,13 @@ pub fn cleanup(doc: &Value) -> Cleanup {
     });
     let exclude = part("exclude");
     let says = |v: &Value| v.get("any").is_some() || v.get("all").is_some();
+    let is_namespaced = doc.text_at(&["kind"]) == "CleanupPolicy";
     Cleanup {
         policy: Arc::new(Policy {
             api: api(doc),
+            short_name: if is_namespaced { "cleanpol" } else { "ccleanpol" }.into(),
             name: text(&["metadata", "name"]),
-            namespace: (doc.text_at(&["kind"]) == "CleanupPolicy").then(|| text(&["metadata", "namespace"])),
+            namespace: is_namespaced.then(|| text(&["metadata", "namespace"])),
             annotations: annotations(doc),
             reported: is_reported(doc),
             apply_one: false,

@@ -130,6 +130,23 @@ pub fn accepts_target(c: &Constraints, target: &Target) -> bool {
     }
 }
 
+/// The resource that constraints look for in a target.
+pub fn resource_of(target: &Target) -> &Str {
+    &target.seen.of(target).0.resource
+}
+
+/// The resources that constraints name; `None` where they accept others.
+pub fn resources_of(c: &Constraints) -> Option<Vec<Str>> {
+    if c.rules.is_empty() {
+        return None;
+    }
+    let paths = c.rules.iter().flat_map(|rule| &rule.resources);
+    let mut all = paths.map(|path| path.resource.clone()).collect::<Option<Vec<Str>>>()?;
+    all.sort_unstable();
+    all.dedup();
+    Some(all)
+}
+
 /// The names of the kinds whose requests the constraints can accept; `None` when they cannot be told.
 pub fn kinds_of(c: &Constraints, kinds: &Kinds) -> Option<Vec<Str>> {
     if c.rules.is_empty() {

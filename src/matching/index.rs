@@ -2,14 +2,14 @@
 //!
 //! Rules are filed under the literal kinds of their filters, and below a kind under a literal
 //! namespace or name when every filter for the kind asks for one. What cannot be filed that way
-//! (wildcards, no kinds) is asked every time. Looking up costs what the rules found cost, however
+//! (wildcards, no kinds) is asked every time. Rules with constraints are filed under the resources that these name. Looking up costs what the rules found cost, however
 //! many are loaded.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::ir::matcher::{Filter, KindPattern};
 use crate::ir::{Matcher, Policy, Rule};
-use crate::kubernetes::Kinds;
 use crate::value::Str;
 use crate::value::wildcard::Wildcard;
 
@@ -22,7 +22,10 @@ pub type Slot = (u32, u32);
 #[derive(Debug, Default)]
 pub struct Index {
     kinds: HashMap<Str, Bucket>,
-    /// Rules whose kinds hold wildcards, or that have none.
+    /// Rules with constraints that name resources, by resource. What a request reaches under another group or version
+    /// has the same resource name ([`crate::kubernetes::Kinds::equivalents`]).
+    resources: HashMap<Str, Vec<Slot>>,
+    /// Rules whose kinds or resources hold wildcards, or that have none.
     wild: Vec<Slot>,
     /// Policies with rules of their own for a kind: their `wild` rules do not count there.
     own: HashMap<Str, Vec<u32>>,
@@ -68,8 +71,10 @@ impl Index {
 
     fn base(&mut self, policy: &Policy, slot: Slot, rule: &Rule) {
         if let Matcher::Constraints(c) = &rule.when {
-            match constraints::kinds_of(c, Kinds::built_in()) {
-                Some(kinds) => kinds.iter().for_each(|kind| self.file(kind, slot, &rule.when)),
+            match constraints::resources_of(c) {
+                Some(resources) => {
+                    resources.into_iter().for_each(|r| self.resources.entry(r).or_default().push(slot));
+                }
                 None => self.wild.push(slot),
             }
             return;
@@ -116,10 +121,28 @@ impl Index {
             found.extend(bucket.names.get(&target.name).into_iter().flatten());
             found.extend(bucket.namespaces.get(target.namespace_or_own_name()).into_iter().flatten());
         }
+        if !self.resources.is_empty() {
+            found.extend(self.resources.get(constraints::resource_of(target)).into_iter().flatten());
+        }
         let own = self.own.get(&target.kind);
         found.extend(self.wild.iter().filter(|(p, _)| own.is_none_or(|own| own.binary_search(p).is_err())));
         found.sort_unstable();
         found.dedup();
+        found
+    }
+}
+
+impl Index {
+    /// The rules of a range of policies that can match requests for a resource, in order; all of these policies' rules
+    /// have constraints.
+    pub fn of_resource(&self, resource: &str, policies: &Range<u32>) -> Vec<Slot> {
+        let within = |all: &[Slot]| -> Vec<Slot> {
+            let at = |policy: u32| all.partition_point(|(p, _)| *p < policy);
+            all.get(at(policies.start)..at(policies.end)).unwrap_or_default().to_vec()
+        };
+        let mut found = within(&self.wild);
+        found.extend(within(self.resources.get(resource).map_or(&[], Vec::as_slice)));
+        found.sort_unstable();
         found
     }
 }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use crate::engine::RuleOutcome;
+use crate::engine::outcome::Effect;
 use crate::ir::Policy;
 
 use super::{Outcome, PolicyOutcome};
@@ -33,7 +34,11 @@ impl Part {
                 r.properties.iter().map(|(k, v)| k.len() + v.len() + 2 * ALLOCATION).sum();
             // What Pod Security found repeats the message in parts.
             let found = if r.pod_security.is_some() { 8 * r.message.len() } else { 0 };
-            size_of::<RuleOutcome>() + r.message.len() + ALLOCATION + properties + found
+            let bindings = match r.effect.as_deref() {
+                Some(Effect::Bindings(all)) => all.iter().map(|b| size_of_val(b) + b.bytes()).sum::<usize>(),
+                _ => 0,
+            };
+            size_of::<RuleOutcome>() + r.message.len() + ALLOCATION + properties + found + bindings
         };
         let of_policy = |(_, p): &(u32, PolicyOutcome)| {
             size_of::<(u32, PolicyOutcome)>() + ALLOCATION + p.rules.iter().map(of_result).sum::<usize>()

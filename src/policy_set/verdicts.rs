@@ -9,8 +9,7 @@ use crate::matching::index::Slot;
 use crate::value::budget;
 
 use super::outcomes::{Bundle, Outcomes, Part};
-use super::phases::{Class, class};
-use super::recall::{Digests, Member, Plan, Recall};
+use super::recall::{Digests, Member, Plan, Recall, Subject};
 use super::{Engine, PolicyOutcome};
 
 /// What a run over a request is limited to.
@@ -47,10 +46,22 @@ pub struct Asked {
     rules: Rules,
 }
 
+/// How rules are asked.
 #[derive(Debug)]
-enum Rules {
+pub(super) enum Rules {
     All(Vec<Slot>),
     Planned { plan: Arc<Plan>, digests: Digests },
+}
+
+/// Evaluates rules; policies that there was no time for are left.
+type Evaluate<'e> = dyn Fn(&[Slot], &mut Vec<Arc<Policy>>) -> Part + 'e;
+
+/// What rules are evaluated on, and how.
+pub(super) struct Evaluation<'e> {
+    pub subject: &'e dyn Subject,
+    /// See [`Limits::name`].
+    pub name: Option<&'e str>,
+    pub part: &'e Evaluate<'e>,
 }
 
 impl From<Request> for Asked {
@@ -77,40 +88,52 @@ impl Engine {
         })
     }
 
-    /// Finds the rules that may match a request, to be asked within one or several limits.
+    /// Finds the rules that may match a request, to be asked within one or several limits. Native policies are found by
+    /// [`Engine::validate_as_server`].
     pub fn asked(&self, request: Request) -> Asked {
-        let slots = self.set.index.candidates(&request.target);
+        let mut slots = self.set.index.candidates(&request.target);
+        slots.retain(|(policy, _)| !self.set.native.contains(policy));
         // Of what no server has sent less is known than results can depend on.
-        let Some(recall) = self.recall.as_ref().filter(|_| request.sent.is_some() && !request.is_dry_run())
-        else {
-            return Asked { request, rules: Rules::All(slots) };
-        };
-        let plan = recall.plan(self, slots, &request);
-        let digests = recall.digests(&plan, &request);
-        Asked { request, rules: Rules::Planned { plan, digests } }
+        let is_known = request.sent.is_some() && !request.is_dry_run();
+        let rules = self.planned(slots, &request, is_known);
+        Asked { request, rules }
+    }
+
+    /// How rules are asked; `is_known` = all that their results can depend on is known of the subject.
+    pub(super) fn planned(&self, slots: Vec<Slot>, subject: &dyn Subject, is_known: bool) -> Rules {
+        let Some(recall) = self.recall.as_ref().filter(|_| is_known) else { return Rules::All(slots) };
+        let plan = recall.plan(self, slots, subject);
+        let digests = recall.digests(&plan, subject);
+        Rules::Planned { plan, digests }
     }
 
     /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not asked.
     pub fn verdicts(&self, asked: &Asked, limits: &Limits<'_>) -> Verdicts {
+        let Asked { request, rules } = asked;
+        let part = |slots: &[Slot], left: &mut Vec<Arc<Policy>>| self.part(slots, request, limits, left);
+        self.evaluated(rules, &Evaluation { subject: request, name: limits.name, part: &part })
+    }
+
+    /// The results of rules, remembered or made.
+    pub(super) fn evaluated(&self, rules: &Rules, evaluation: &Evaluation<'_>) -> Verdicts {
         let mut out = Verdicts::default();
-        let request = &asked.request;
-        let (plan, digests) = match &asked.rules {
+        let (plan, digests) = match rules {
             Rules::Planned { plan, digests } => (plan, digests),
             Rules::All(slots) => {
-                let part = self.part(slots, request, limits, &mut out.left);
+                let part = (evaluation.part)(slots, &mut out.left);
                 out.push(Arc::new(Bundle::of(part)), false);
                 return out;
             }
         };
         for (group, digest) in plan.groups.iter().zip(&digests.groups) {
-            let place = self.place(*digest, limits);
+            let place = self.place(*digest, evaluation.name);
             if let Some(known) = place.and_then(|(recall, place)| recall.bundle(place)) {
                 group.needs.found();
                 out.push(known, true);
                 continue;
             }
             let left = out.left.len();
-            let make = || Arc::new(self.bundle(&group.members, digests, request, limits, &mut out.left));
+            let make = || Arc::new(self.bundle(&group.members, digests, evaluation, &mut out.left));
             let (bundle, is_unforeseen) = unforeseen::during(make);
             if let Some((recall, place)) = place {
                 let kept = !is_unforeseen && out.left.len() == left;
@@ -122,15 +145,15 @@ impl Engine {
             out.push(bundle, false);
         }
         if !plan.rest.is_empty() {
-            let part = self.part(&plan.rest, request, limits, &mut out.left);
+            let part = (evaluation.part)(&plan.rest, &mut out.left);
             out.push(Arc::new(Bundle::of(part)), false);
         }
         out
     }
 
     /// Where results are that depend on this.
-    fn place(&self, digest: Option<u128>, limits: &Limits<'_>) -> Option<(&Recall, u128)> {
-        let (recall, digest, name) = (self.recall.as_ref()?, digest?, limits.name?);
+    fn place(&self, digest: Option<u128>, name: Option<&str>) -> Option<(&Recall, u128)> {
+        let (recall, digest, name) = (self.recall.as_ref()?, digest?, name?);
         Some((recall, recall.place(digest, name)?))
     }
 
@@ -139,15 +162,14 @@ impl Engine {
         &self,
         members: &[Member],
         digests: &Digests,
-        request: &Request,
-        limits: &Limits<'_>,
+        evaluation: &Evaluation<'_>,
         left: &mut Vec<Arc<Policy>>,
     ) -> Bundle {
         let mut out = Bundle::default();
         for member in members {
             let recall = self.recall.as_ref().filter(|_| members.len() > 1);
-            let digest = recall.and_then(|recall| recall.digest(digests, &member.needs, request));
-            let place = self.place(digest, limits);
+            let digest = recall.and_then(|recall| recall.digest(digests, &member.needs, evaluation.subject));
+            let place = self.place(digest, evaluation.name);
             if let Some(known) = place.and_then(|(recall, place)| recall.part(place)) {
                 member.needs.found();
                 out.remembered += known.results();
@@ -155,7 +177,7 @@ impl Engine {
                 continue;
             }
             let before = left.len();
-            let make = || Arc::new(self.part(&member.slots, request, limits, left));
+            let make = || Arc::new((evaluation.part)(&member.slots, left));
             let (part, is_unforeseen) = unforeseen::during(make);
             if let Some((recall, place)) = place {
                 let kept = !is_unforeseen && left.len() == before;
@@ -182,7 +204,7 @@ impl Engine {
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
             let Some((at, _)) = group.first() else { continue };
             let Some((_, policy)) = self.policy(*at) else { continue };
-            if class(policy) == Class::Kubernetes || !(limits.policies)(policy) {
+            if !(limits.policies)(policy) {
                 continue;
             }
             let all = policy.rules_for(&request.target.kind);

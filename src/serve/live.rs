@@ -12,18 +12,17 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 
-use crate::admit::data::{Cluster as Asked, Data, Known, Roles};
 use crate::cluster::access::Access;
 use crate::cluster::cache::Cache;
 use crate::cluster::live::Live;
 use crate::cluster::{Choice, Cluster, connect};
-use crate::engine::admission::{Authority, World as AdmissionWorld};
-use crate::functions::Authorizer;
-use crate::functions::world::{HttpCall, Place, World};
+use crate::external::{
+    Address, Answer, ApiError, ApiRequest, Authorizer, ExternalData, Found, Reader, Roles, ServiceCall,
+};
 use crate::kubernetes::{Kinds, Resource, Types};
+use crate::sources::objects::{Known, Objects};
 use crate::sources::offline::projected;
 use crate::sources::registry::Registry;
-use crate::sources::{Call, Sources};
 use crate::value::{Str, Value, duration};
 
 /// How long a kind may take to be listed.
@@ -166,20 +165,10 @@ impl Link {
     }
 }
 
-/// What users may do, as the cluster says.
-#[derive(Debug)]
-struct AccessOf(Arc<Cluster>);
-
-impl Authority for AccessOf {
-    fn asked_by(self: Arc<Self>, user: &Value) -> Arc<dyn Authorizer> {
-        Arc::new(Access::of(self.0.clone(), user))
-    }
-}
-
 /// What is derived from watched objects, and how often these had changed then.
 struct Derived {
     changes: u64,
-    data: Arc<Data>,
+    data: Arc<Objects>,
 }
 
 /// An answer of an `apiCall` of a global entry, and when it was asked for.
@@ -190,7 +179,7 @@ pub struct FromCluster {
     link: Arc<Link>,
     live: Live,
     /// Objects of files.
-    files: Arc<Data>,
+    files: Arc<Objects>,
     objects: Vec<Value>,
     identities: HashSet<[String; 4]>,
     known: Known,
@@ -236,16 +225,14 @@ impl FromCluster {
                 }
             }
         }
-        let authority: Arc<dyn Authority> = Arc::new(AccessOf(link.cluster.clone()));
         let all_bindings = BINDINGS.iter().all(|(group, kind)| link.cache.has(group, kind));
-        let known = Known { kinds, types: types.clone(), authority: Some(authority), registry, all_bindings };
-        let files = Arc::new(Data::with(objects.clone(), known.clone()));
+        let known = Known { kinds, types: types.clone(), registry, all_bindings, all_namespaces: false };
+        let files = Arc::new(Objects::with(objects.clone(), known.clone()));
         let live = Live {
             cluster: link.cluster.clone(),
             cache: Some(link.cache.clone()),
             objects: Vec::new(),
             others: files.clone(),
-            world: files.clone(),
             types: Some(types),
         };
         let nothing = Derived { changes: u64::MAX, data: files.clone() };
@@ -278,7 +265,7 @@ impl FromCluster {
     }
 
     /// What is derived from the watched objects as they are now.
-    fn derived(&self) -> Arc<Data> {
+    fn derived(&self) -> Arc<Objects> {
         let cache = &self.link.cache;
         let now = || self.sources().fold(0u64, |n, (group, kind)| n.wrapping_add(cache.changes(group, kind)));
         let changes = now();
@@ -294,7 +281,7 @@ impl FromCluster {
             objects.extend(own.into_iter().filter(|o| !self.identities.contains(&identity(o))));
         }
         objects.extend(self.objects.iter().cloned());
-        let data = Arc::new(Data::with(objects, self.known.clone()));
+        let data = Arc::new(Objects::with(objects, self.known.clone()));
         self.derived.store(Arc::new(Derived { changes, data: data.clone() }));
         data
     }
@@ -358,20 +345,22 @@ impl FromCluster {
             return answer;
         }
         let service = call.get("service");
-        let text = |path: &[&str]| service.map_or("", |s| s.text_at(path)).to_string();
-        let asked = Call {
-            entry: name.clone(),
-            url_path: call.text_at(&["urlPath"]).into(),
-            url: text(&["url"]),
-            method: match call.text_at(&["method"]) {
-                "" => "GET".into(),
-                method => method.into(),
-            },
-            body: body_of(call),
-            headers: Vec::new(),
-            ca_bundle: text(&["caBundle"]),
+        let text = |path: &[&str]| service.map_or("", |s| s.text_at(path));
+        let body = (call.text_at(&["method"]) == "POST").then(|| body_of(call));
+        let answer = match call.text_at(&["urlPath"]) {
+            "" => self.live.service(&ServiceCall {
+                answer: Answer::Json(Reader::Entry(&name)),
+                url: text(&["url"]),
+                body,
+                headers: Vec::new(),
+                ca_bundle: text(&["caBundle"]),
+            }),
+            path => {
+                let request = ApiRequest { at: Address::Path { path, entry: &name }, body: body.as_ref() };
+                self.live.api(&request).map(|answer| answer.map_err(|e| e.text))
+            }
         };
-        let answer = self.live.call(&asked).unwrap_or_else(|| Err("no data available".into()));
+        let answer = answer.unwrap_or_else(|| Err("no data available".into()));
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(name, (Instant::now(), answer.clone()));
         answer
@@ -392,10 +381,18 @@ fn body_of(call: &Value) -> Value {
     Value::Map(entries.map(|(k, v)| (k, v.unwrap_or_default())).collect())
 }
 
-impl Asked for FromCluster {
+impl ExternalData for FromCluster {
+    fn inner(&self) -> Option<&dyn ExternalData> {
+        Some(&self.live)
+    }
+
+    fn kinds(&self) -> Option<Result<Arc<Kinds>, String>> {
+        Some(Ok(self.known.kinds.clone()))
+    }
+
     fn namespace(&self, name: &str) -> Option<Value> {
         let known = self.derived().namespace(name);
-        // One that has just been made may not have been told of yet.
+        // The watch may not have reported one that was just created.
         known.or_else(|| self.link.cluster.get(&format!("/api/v1/namespaces/{name}")).ok())
     }
 
@@ -407,99 +404,53 @@ impl Asked for FromCluster {
         self.derived().roles(user, namespace)
     }
 
-    fn kinds(&self) -> Arc<Kinds> {
-        self.known.kinds.clone()
+    fn authorizer(&self, user: &Value) -> Option<Arc<dyn Authorizer>> {
+        Some(Arc::new(Access::of(self.link.cluster.clone(), user)))
     }
 
-    fn admission(&self) -> Arc<AdmissionWorld> {
-        self.derived().admission()
+    fn parameters(&self, group: &str, kind: &str, namespace: &str) -> Option<Vec<Value>> {
+        self.derived().parameters(group, kind, namespace)
     }
-}
 
-impl Sources for FromCluster {
-    fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
+    fn config_map(&self, namespace: &str, name: &str) -> Found {
         match self.files.config_map(namespace, name) {
             Some(Ok(found)) => Some(Ok(found)),
             _ => self.live.config_map(namespace, name),
         }
     }
 
-    fn call(&self, call: &Call) -> Option<Result<Value, String>> {
-        let is_object = |v: &Value| v.get("items").is_none();
-        if !call.url_path.is_empty() && !self.objects.is_empty() && matches!(&*call.method, "" | "GET") {
-            // One object of a file; lists are the cluster's.
-            if let Some(Ok(found)) = self.files.call(call).filter(|a| a.as_ref().is_ok_and(is_object)) {
-                return Some(Ok(found));
+    fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
+        // One object of a file; lists are the cluster's.
+        let is_object = |v: &Value| match request.at {
+            Address::Path { .. } => v.get("items").is_none(),
+            Address::Objects(at) => !at.name.is_empty() && !v.is_null(),
+        };
+        if request.body.is_none()
+            && !self.objects.is_empty()
+            && let Some(Ok(found)) = self.files.api(request)
+            && is_object(&found)
+        {
+            return Some(Ok(found));
+        }
+        match request.at {
+            Address::Objects(at) if request.body.is_none() && !at.name.is_empty() => {
+                let kind = match (at.api_version, at.resource) {
+                    ("v1", "configmaps") => "ConfigMap",
+                    ("v1", "namespaces") => "Namespace",
+                    _ => return self.live.api(request),
+                };
+                let watched = self.link.cache.get("", kind, at.namespace, at.name);
+                watched.map(Ok).or_else(|| self.live.api(request))
             }
-        }
-        self.live.call(call)
-    }
-
-    fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
-        let Some(found) = self.entry(entry) else {
-            return Some(Err(format!("failed to fetch entry key={entry}")));
-        };
-        Some(self.of_entry(&found, projection))
-    }
-
-    fn types(&self) -> Option<&Types> {
-        Some(&self.known.types)
-    }
-
-    fn admission_world(&self) -> Option<Arc<AdmissionWorld>> {
-        Some(self.derived().admission())
-    }
-
-    fn registry(&self) -> Option<&Arc<dyn Registry>> {
-        self.known.registry.as_ref()
-    }
-}
-
-impl World for FromCluster {
-    fn get(&self, at: &Place<'_>) -> Result<Value, String> {
-        if let Some(own) = self.files.get(at).ok().filter(|own| !own.is_null()) {
-            return Ok(own);
-        }
-        let kind = match (at.api_version, at.resource) {
-            ("v1", "configmaps") => "ConfigMap",
-            ("v1", "namespaces") => "Namespace",
-            _ => return self.live.get(at),
-        };
-        match self.link.cache.get("", kind, at.namespace, at.name) {
-            Some(found) => Ok(found),
-            None => self.live.get(at),
+            _ => self.live.api(request),
         }
     }
 
-    fn list(&self, at: &Place<'_>) -> Result<Value, String> {
-        self.live.list(at)
-    }
-
-    fn selects_by_labels(&self) -> bool {
-        true
-    }
-
-    fn post(&self, at: &Place<'_>, body: &Value) -> Option<Result<Value, String>> {
-        self.live.post(at, body)
-    }
-
-    fn resource_of(&self, api_version: &str, kind: &str) -> Option<Result<[String; 3], String>> {
-        self.live.resource_of(api_version, kind)
-    }
-
-    fn global(&self, name: &str, projection: &str) -> Result<Value, String> {
-        self.entry(name).map_or(Ok(Value::Null), |entry| self.of_entry(&entry, projection))
-    }
-
-    fn asks_registries(&self) -> bool {
-        self.files.asks_registries()
-    }
-
-    fn image(&self, reference: &str) -> Result<Value, String> {
-        self.files.image(reference)
-    }
-
-    fn http(&self, call: &HttpCall<'_>) -> Result<Value, String> {
-        self.files.http(call)
+    fn global(&self, entry: &str, projection: &str, by: Reader<'_>) -> Found {
+        match (self.entry(entry), by) {
+            (Some(found), _) => Some(self.of_entry(&found, projection)),
+            (None, Reader::Expression) => None,
+            (None, Reader::Entry(_)) => Some(Err(format!("failed to fetch entry key={entry}"))),
+        }
     }
 }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
-use crate::admit::data::Cluster;
-use crate::admit::{Data, Gate, Known};
+use crate::admit::Gate;
 use crate::document::{self, ResourceOptions};
+use crate::external::ExternalData;
 use crate::ir::admission::PolicyBinding;
 use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
@@ -21,6 +21,7 @@ use crate::load::{self, Policies, Reader};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
 use crate::sources::files::{self, SourceText};
+use crate::sources::objects::{Known, Objects};
 use crate::sources::registry::Registry;
 use crate::value::Value;
 
@@ -147,7 +148,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
     let objects = round.objects(&places.data, &mut files.data, parse_objects);
     let registry = around.registry.clone();
-    let cluster: Arc<dyn Cluster> = match &around.link {
+    let cluster: Arc<dyn ExternalData> = match &around.link {
         Some(link) => {
             let documents = all.policies.iter().map(|p| &p.document);
             let data = FromCluster::new(link.clone(), objects, documents, registry);
@@ -156,7 +157,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         }
         None => {
             let known = Known::of(&objects, registry);
-            Arc::new(Data::with(objects, known))
+            Arc::new(Objects::with(objects, known))
         }
     };
     let notices = notices(&all);

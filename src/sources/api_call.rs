@@ -1,39 +1,26 @@
 //! Calls of services by context entries (`apiCall.service`).
 //!
-//! In: a [`Call`]. Out: the JSON value that the service answers, or the reference's words for what went wrong. The URL, every address and
+//! In: a call. Out: the JSON value that the service answers, or the reference's words for what went wrong. The URL, every address and
 //! every redirect go through the guard; a bundle of certificates replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
 
-use std::time::Duration;
-
-use super::Call;
-use super::http::{Caller, Client, Failed, Failure, Request, Unread};
+use super::http::{Client, Failed, Failure, Unread};
+use super::service;
 use crate::document::json;
+use crate::external::ServiceCall;
 use crate::functions::encode::lossy;
 use crate::functions::url::split;
+use crate::value::Value;
 use crate::value::quote::quote;
-use crate::value::{Value, print};
-
-/// How long a call may take, redirects included.
-const LONGEST: Duration = Duration::from_secs(30);
 
 /// Calls a service; its answer must be JSON.
 ///
 /// # Errors
 /// The reference's text; also for every status but those of success.
-pub fn call(call: &Call, client: &Client) -> Result<Value, String> {
-    let entry = &call.entry;
+pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
     let invalid = |e: String| format!("failed to validate URL for APICall {entry}: {e}");
-    split(&call.url).map_err(|e| invalid(format!("invalid URL: parse {}: {e}", quote(&call.url))))?;
-    client.settings().guard.check_url(&call.url).map_err(|refusal| invalid(refusal.text(false)))?;
-    let is_post = call.method == "POST";
-    let request = Request {
-        method: if is_post { "POST" } else { "GET" },
-        headers: call.headers.clone(),
-        body: is_post.then(|| format!("{}\n", print::json(&call.body)).into_bytes()),
-        ca_bundle: &call.ca_bundle,
-        caller: Caller::Policy,
-        ..Request::get(&call.url, LONGEST)
-    };
+    split(call.url).map_err(|e| invalid(format!("invalid URL: parse {}: {e}", quote(call.url))))?;
+    client.settings().guard.check_url(call.url).map_err(|refusal| invalid(refusal.text(false)))?;
+    let request = service::request(call);
     let answer = client.send(request).map_err(|failed| told(entry, &failed))?;
     let status = answer.status;
     let most = client.settings().largest_answer;
@@ -63,20 +50,13 @@ fn told(entry: &str, failed: &Failed) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::external::{Answer, Reader};
     use crate::sources::http::Settings;
-    use crate::value::Map;
 
     fn error(url: &str, ca_bundle: &str) -> String {
-        let wanted = Call {
-            entry: "x".into(),
-            url_path: String::new(),
-            url: url.into(),
-            method: "GET".into(),
-            body: Value::Map(Map::new()),
-            headers: Vec::new(),
-            ca_bundle: ca_bundle.into(),
-        };
-        call(&wanted, &Client::new(Settings::default())).expect_err("refused")
+        let answer = Answer::Json(Reader::Entry("x"));
+        let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle };
+        call("x", &wanted, &Client::new(Settings::default())).expect_err("refused")
     }
 
     /// Texts of Kyverno 1.19.1, recorded.

@@ -1,17 +1,19 @@
-//! An in-memory cluster of loaded objects, and services that are really called.
+//! The external data of a command without a cluster: objects, a context file, and services that are really called.
 //!
-//! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed from
-//! its name, as the reference's offline client does. Semantics: `docs/cli.md`, "Context data".
+//! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed from its name, as Kyverno's
+//! offline client does. Expressions read the context file instead. Semantics: `docs/cli.md`, "Context data".
 
 use std::sync::Arc;
 
+use crate::external::{Address, Answer, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall};
 use crate::kubernetes::Types;
 use crate::kubernetes::kinds::guessed_plural as plural;
 use crate::value::{Map, Str, Value};
 
+use super::context::Context;
 use super::http::client;
-use super::registry::Registry;
-use super::{Call, Sources, api_call};
+use super::registry::{Registry, facts};
+use super::service;
 
 /// See the module page.
 #[derive(Default)]
@@ -20,6 +22,8 @@ pub struct Offline {
     pub objects: Vec<Value>,
     /// Global context entries.
     pub globals: Vec<Value>,
+    /// What expressions read; `None` = they have no external data.
+    pub context: Option<Context>,
     /// The types of objects; `None` = those that every cluster has.
     pub types: Option<Arc<Types>>,
     /// Who answers for registries of images; `None` = nobody may be asked.
@@ -166,7 +170,7 @@ impl Offline {
     }
 }
 
-impl Sources for Offline {
+impl ExternalData for Offline {
     fn types(&self) -> Option<&Types> {
         self.types.as_deref()
     }
@@ -179,15 +183,29 @@ impl Sources for Offline {
         self.registry.as_ref()
     }
 
-    fn call(&self, call: &Call) -> Option<Result<Value, String>> {
-        if !call.url_path.is_empty() {
-            return Some(self.answer(&call.url_path));
+    fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
+        match request.at {
+            Address::Path { path, .. } => Some(self.answer(path).map_err(ApiError::from)),
+            Address::Objects(_) if request.body.is_some() => None,
+            Address::Objects(at) => self.context.as_ref()?.find(at).map(Ok),
         }
-        Some(api_call::call(call, client()))
     }
 
-    fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
-        if self.globals.is_empty() {
+    fn service(&self, call: &ServiceCall<'_>) -> Found {
+        let is_entry = matches!(call.answer, Answer::Json(Reader::Entry(_)));
+        (is_entry || self.context.is_some()).then(|| service::answer(call, client()))
+    }
+
+    fn image(&self, reference: &str) -> Found {
+        let known = self.context.as_ref()?.image(reference);
+        known.map(Ok).or_else(|| {
+            let registry = self.registry.as_deref()?;
+            Some(facts::for_expressions(registry, reference).map_err(|f| f.text))
+        })
+    }
+
+    fn global(&self, entry: &str, projection: &str, by: Reader<'_>) -> Found {
+        if self.globals.is_empty() || by == Reader::Expression {
             return None;
         }
         let found = self.globals.iter().find(|g| g.text_at(&["metadata", "name"]) == entry);

@@ -1,4 +1,4 @@
-//! Calls of services by expressions: `http.*` and `jwks.Fetch`.
+//! Calls of services: by expressions (`http.*`, `jwks.Fetch`), and by context entries ([`super::api_call`]).
 //!
 //! In: a call. Out: the answer as a value, a set of keys as text, or the reference's words for what went wrong. Size and time are
 //! limited: of an endless answer only the first JSON value is read, and no more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
@@ -6,10 +6,11 @@
 use std::io::Read;
 use std::time::Duration;
 
+use super::api_call;
 use super::http::{Caller, Client, Failure, LATE_BODY, Request, Unread, is_timeout};
+use crate::external::{Answer, Reader, ServiceCall};
 use crate::functions::encode::lossy;
 use crate::functions::url::split;
-use crate::functions::world::HttpCall;
 use crate::functions::{decode_first_json, decode_json};
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value, print};
@@ -21,23 +22,39 @@ const LARGEST_KEYS: u64 = 10 * 1024 * 1024;
 /// How long a call may take, redirects included.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Calls a service. An answer that is a JSON object gets the key `statusCode`; any other is put under
-/// `body`, or null there when it is no JSON. What follows the first JSON value is not read.
+/// Calls a service.
 ///
 /// # Errors
-/// The reference's text; no status is an error.
-pub fn call(call: &HttpCall<'_>, client: &Client) -> Result<Value, String> {
-    split(call.url).map_err(|e| format!("invalid URL: parse {}: {e}", quote(call.url)))?;
-    client.settings().guard.check_url(call.url).map_err(|refusal| refusal.to_string())?;
-    let request = Request {
-        method: call.method,
+/// The text of Kyverno 1.19.1 for who reads the answer.
+pub fn answer(call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
+    match call.answer {
+        Answer::Json(Reader::Entry(entry)) => api_call::call(entry, call, client),
+        Answer::Json(Reader::Expression) => first_json(call, client),
+        Answer::KeySet => key_set(call.url, client).map(Value::from),
+    }
+}
+
+/// The request that a call is sent as.
+pub fn request<'c>(call: &'c ServiceCall<'c>) -> Request<'c> {
+    Request {
+        method: call.method(),
         headers: call.headers.clone(),
         body: call.body.as_ref().map(|body| format!("{}\n", print::json(body)).into_bytes()),
         ca_bundle: call.ca_bundle,
         caller: Caller::Policy,
         ..Request::get(call.url, LONGEST)
-    };
-    let answer = client.send(request).map_err(|failed| match failed.failure {
+    }
+}
+
+/// Calls a service for an expression. An answer that is a JSON object gets the key `statusCode`; any other is put under
+/// `body`, or null there when it is no JSON. What follows the first JSON value is not read.
+///
+/// # Errors
+/// The reference's text; no status is an error.
+fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
+    split(call.url).map_err(|e| format!("invalid URL: parse {}: {e}", quote(call.url)))?;
+    client.settings().guard.check_url(call.url).map_err(|refusal| refusal.to_string())?;
+    let answer = client.send(request(call)).map_err(|failed| match failed.failure {
         Failure::Bundle => "failed to parse PEM CA bundle for APICall".to_string(),
         _ => format!("request failed: {failed}"),
     })?;
@@ -54,7 +71,7 @@ pub fn call(call: &HttpCall<'_>, client: &Client) -> Result<Value, String> {
 ///
 /// # Errors
 /// The reference's text.
-pub fn key_set(url: &str, client: &Client) -> Result<String, String> {
+fn key_set(url: &str, client: &Client) -> Result<String, String> {
     split(url).map_err(|e| format!("failed to create new request: parse {}: {e}", quote(url)))?;
     let request = Request {
         requests: (5, "jwk.Fetch: stopped after 5 redirects"),
@@ -124,8 +141,9 @@ mod tests {
     #[test]
     fn guarded_calls_fail_with_the_words_of_the_reference() {
         let get = |url| {
-            let wanted = HttpCall { method: "GET", url, body: None, headers: Vec::new(), ca_bundle: "" };
-            call(&wanted, &Client::new(Settings::default())).expect_err("guarded")
+            let answer = Answer::Json(Reader::Expression);
+            let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle: "" };
+            first_json(&wanted, &Client::new(Settings::default())).expect_err("guarded")
         };
         assert_eq!(
             get("http://127.0.0.1:1/"),
@@ -171,8 +189,9 @@ mod tests {
     }
 
     fn body_of(url: &str) -> Result<String, String> {
-        let wanted = HttpCall { method: "GET", url, body: None, headers: Vec::new(), ca_bundle: "" };
-        call(&wanted, &open()).map(|v| print::json(&v))
+        let answer = Answer::Json(Reader::Expression);
+        let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle: "" };
+        first_json(&wanted, &open()).map(|v| print::json(&v))
     }
 
     #[test]

@@ -133,12 +133,11 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     }
     let registry = registry(strictness.registry);
     let world = World {
-        offline: Offline { objects: exist, globals: Vec::new(), types, registry, strict: false },
+        offline: Offline { objects: exist, context: Some(context), types, registry, ..Offline::default() },
         cluster: !test.cluster.is_empty(),
         clone_sources: Vec::new(),
         answers: mocks::answers(&test.api_calls)?,
         globals: mocks::globals(&test.globals, &test.folder)?,
-        context,
     };
     let requests = Requests { values: Arc::new(values), user, profile, details: false, operation: None };
     Ok(Loaded { policies, resources: kept, targets, exceptions: all, payloads, requests, world, lost })

@@ -7,28 +7,22 @@ use std::collections::HashMap;
 use std::path::{Component, Path};
 
 use crate::document::{self, ResourceOptions};
+use crate::external::Reader;
 use crate::search;
-use crate::sources::context;
 use crate::value::{Map, Str, Value};
 
 /// The answer to a call.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    method: String,
-    place: String,
     status: i64,
     body: Value,
 }
 
 impl Answer {
-    /// The answer as expressions get it.
-    pub fn for_expressions(&self) -> context::Answer {
-        context::Answer {
-            method: self.method.clone(),
-            url: self.place.clone(),
-            status: self.status,
-            body: self.body.clone(),
-        }
+    /// What an expression reads.
+    pub fn for_expression(&self) -> Value {
+        let entries = [("body", self.body.clone()), ("statusCode", Value::Int(self.status))];
+        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
     }
 
     /// What a context entry reads.
@@ -84,8 +78,7 @@ pub fn answers(entries: &[Value]) -> Result<HashMap<String, Answer>, String> {
             return Err(format!("{named}: statusCode {status} must be between 100 and 599"));
         }
         let key = if method.is_empty() { place.to_owned() } else { format!("{method}:{place}") };
-        let answer = Answer { method, place: place.to_owned(), status, body };
-        if all.insert(key.clone(), answer).is_some() {
+        if all.insert(key.clone(), Answer { status, body }).is_some() {
             return Err(format!(
                 "apiCallResponses: duplicate entry for \"{place}\" (key \"{key}\") — each method+url combination must be unique"
             ));
@@ -114,28 +107,25 @@ pub struct Global {
 }
 
 impl Global {
-    /// Its name and what it holds.
-    pub fn entry(&self) -> (Str, Value) {
-        (Str::from(&*self.name), self.value.clone())
-    }
-
     /// The whole entry, or one of its projections.
     ///
     /// # Errors
     /// There is no such projection.
-    pub fn projection(&self, name: &str) -> Result<Value, String> {
+    pub fn projection(&self, name: &str, by: Reader<'_>) -> Result<Value, String> {
         if name.is_empty() {
             return Ok(self.value.clone());
         }
-        match &self.value {
-            Value::Map(fields) => fields
-                .get(name)
-                .cloned()
-                .ok_or_else(|| format!("global context mock: projection \"{name}\" not found")),
-            _ => Err(format!(
-                "global context mock: projection \"{name}\" requested but value is not an object"
-            )),
-        }
+        self.value.get(name).cloned().ok_or_else(|| match (by, &self.value) {
+            (Reader::Expression, _) => {
+                format!("projection \"{name}\" not found in global context entry \"{}\"", self.name)
+            }
+            (Reader::Entry(_), Value::Map(_)) => {
+                format!("global context mock: projection \"{name}\" not found")
+            }
+            (Reader::Entry(_), _) => {
+                format!("global context mock: projection \"{name}\" requested but value is not an object")
+            }
+        })
     }
 }
 

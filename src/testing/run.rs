@@ -10,8 +10,7 @@ use crate::document::{self, ResourceOptions};
 use crate::engine::expressions::deletion::Subject as Looked;
 use crate::engine::trace::{self, Hits};
 use crate::engine::{Effect, Request, RuleOutcome, Status};
-use crate::functions;
-use crate::functions::world::World;
+use crate::external::ExternalData;
 use crate::inputs::requests::Requests;
 use crate::ir::Policy;
 use crate::ir::expressions::Proxy;
@@ -19,7 +18,6 @@ use crate::ir::facts::Stage;
 use crate::load::{Asked, LoadedPolicy, Policies};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
-use crate::sources::Sources;
 use crate::value::Value;
 
 use super::coverage::Coverage;
@@ -68,10 +66,8 @@ pub struct Evaluated {
     pub policies: Policies,
     /// How requests are made of objects.
     pub requests: Requests,
-    /// The data of rules.
-    pub sources: Arc<dyn Sources>,
-    /// The same for functions of expressions.
-    pub world: Arc<dyn World>,
+    /// The external data.
+    pub external: Arc<dyn ExternalData>,
     /// Each request with what the policies said.
     pub outcomes: Vec<(Request, Outcome)>,
 }
@@ -88,13 +84,10 @@ pub fn evaluated(test: &Test) -> Result<Evaluated, String> {
     (policies.exceptions, policies.exemptions) =
         (exceptions.exceptions.clone(), exceptions.exemptions.clone());
     let lowered = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
-    let expressions: Arc<dyn World> = Arc::new(world.for_expressions());
-    let sources: Arc<dyn Sources> = Arc::new(world);
-    let functions = functions::Context { world: Some(expressions.clone()), ..Default::default() };
+    let external: Arc<dyn ExternalData> = Arc::new(world);
     let engine = Engine::new(exceptions.with(lowered))
-        .with_functions(functions)
         .with_profile(requests.profile)
-        .with_sources(sources.clone())
+        .with_external(external.clone())
         .with_values(requests.values.clone());
     let mut outcomes = Vec::new();
     let named = load::operations(&test.results)?.into_iter().map(|o| Some(o.into()));
@@ -112,7 +105,7 @@ pub fn evaluated(test: &Test) -> Result<Evaluated, String> {
             outcomes.push((request, outcome));
         }
     }
-    Ok(Evaluated { policies, requests, sources, world: expressions, outcomes })
+    Ok(Evaluated { policies, requests, external, outcomes })
 }
 
 fn count(n: usize, one: &str, many: &str) -> String {
@@ -149,12 +142,9 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));
     }
-    let functions =
-        functions::Context { world: Some(Arc::new(world.for_expressions())), ..Default::default() };
     let engine = Engine::new(exceptions.with(lowered))
-        .with_functions(functions)
         .with_profile(requests.profile)
-        .with_sources(Arc::new(world))
+        .with_external(Arc::new(world))
         .with_values(requests.values.clone());
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
     for proxy in [Proxy::Http, Proxy::Envoy] {

@@ -1,16 +1,15 @@
-//! The world of a test: objects of a cluster, answers to calls, global context entries.
+//! The external data of a test: objects of a cluster, answers to calls, global context entries.
 //!
-//! In: what the test file says. Out: a source of data for rules. Only a test with objects of a cluster
+//! In: what the test file says. Out: external data. Only a test with objects of a cluster
 //! answers questions to the Kubernetes API; calls of services that no answer is given for are made.
 //! Semantics: `docs/test.md`, "Data of rules".
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::kubernetes::Types;
+use crate::external::{
+    Address, Answer as Form, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall,
+};
 use crate::sources::offline::Offline;
-use crate::sources::registry::Registry;
-use crate::sources::{Call, Sources, context};
 use crate::value::Value;
 
 use super::mocks::{Answer, Global};
@@ -28,16 +27,21 @@ pub struct World {
     pub answers: HashMap<String, Answer>,
     /// Global context entries.
     pub globals: Vec<Global>,
-    /// The context file.
-    pub context: context::Context,
 }
 
-impl Sources for World {
-    fn types(&self) -> Option<&Types> {
-        self.offline.types()
+impl World {
+    /// The answer to a call of a URL or a path.
+    fn answer(&self, method: &str, place: &str) -> Option<&Answer> {
+        self.answers.get(&format!("{method}:{place}")).or_else(|| self.answers.get(place))
+    }
+}
+
+impl ExternalData for World {
+    fn inner(&self) -> Option<&dyn ExternalData> {
+        Some(&self.offline)
     }
 
-    fn config_map(&self, namespace: &str, name: &str) -> Option<Result<Value, String>> {
+    fn config_map(&self, namespace: &str, name: &str) -> Found {
         if !self.cluster {
             return None;
         }
@@ -53,48 +57,32 @@ impl Sources for World {
         self.cluster || !self.answers.is_empty()
     }
 
-    fn call(&self, call: &Call) -> Option<Result<Value, String>> {
-        let place = if call.url_path.is_empty() { &call.url } else { &call.url_path };
-        let answer = self
-            .answers
-            .get(&format!("{}:{place}", call.method.to_uppercase()))
-            .or_else(|| self.answers.get(place));
-        if let Some(answer) = answer {
-            return Some(answer.for_entry(&call.entry));
+    fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
+        let Address::Path { path, entry } = request.at else { return self.offline.api(request) };
+        let method = if request.body.is_some() { "POST" } else { "GET" };
+        match self.answer(method, path) {
+            Some(answer) => Some(answer.for_entry(entry).map_err(ApiError::from)),
+            None if self.cluster => self.offline.api(request),
+            None => None,
         }
-        if !call.url_path.is_empty() && !self.cluster {
-            return None;
-        }
-        self.offline.call(call)
     }
 
-    fn global(&self, entry: &str, projection: &str) -> Option<Result<Value, String>> {
+    fn service(&self, call: &ServiceCall<'_>) -> Found {
+        let known = || self.answer(call.method(), call.url);
+        match call.answer {
+            Form::Json(Reader::Entry(entry)) => known().map(|answer| answer.for_entry(entry)),
+            Form::Json(Reader::Expression) => known().map(|answer| Ok(answer.for_expression())),
+            Form::KeySet => None,
+        }
+        .or_else(|| self.offline.service(call))
+    }
+
+    fn global(&self, entry: &str, projection: &str, by: Reader<'_>) -> Found {
         let found = self.globals.iter().find(|g| g.name == entry)?;
-        Some(found.projection(projection))
-    }
-
-    fn objects(&self) -> &[Value] {
-        &self.offline.objects
-    }
-
-    fn registry(&self) -> Option<&Arc<dyn Registry>> {
-        self.offline.registry.as_ref()
+        Some(found.projection(projection, by))
     }
 
     fn clone_sources(&self) -> &[Value] {
         &self.clone_sources
-    }
-}
-
-impl World {
-    /// What expressions may ask: the objects and images of the context file, the answers and entries of
-    /// the test.
-    pub fn for_expressions(&self) -> context::Context {
-        context::Context {
-            globals: self.globals.iter().map(Global::entry).collect(),
-            answers: self.answers.values().map(Answer::for_expressions).collect(),
-            registry: self.offline.registry.clone(),
-            ..self.context.clone()
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! Whether a webhook is called for a request, and why not.
 
+use std::cell::OnceCell;
 use std::fmt;
 
-use crate::engine::admission::{Denial, Review, World, conditions};
+use crate::engine::admission::{ClusterView, Denial, Review, conditions};
 use crate::functions::Context;
 use crate::ir::expressions::Source;
 use crate::ir::webhook::Webhook;
@@ -59,7 +60,7 @@ impl fmt::Display for Why {
 }
 
 /// Whether a webhook is called for a request.
-pub fn decide(webhook: &Webhook, review: &Review, world: &World, cx: &Context) -> Decision {
+pub fn decide(webhook: &Webhook, review: &Review, cluster: &ClusterView<'_>, cx: &Context) -> Decision {
     if is_exempt(review) {
         return Decision::Skip(Why::Exempt);
     }
@@ -68,11 +69,12 @@ pub fn decide(webhook: &Webhook, review: &Review, world: &World, cx: &Context) -
     }
     let a = &review.attributes;
     let none = Map::new();
-    let labels = || match world.namespaces.get(&a.namespace) {
+    let namespace = OnceCell::new();
+    let labels = || match namespace.get_or_init(|| cluster.namespace(&a.namespace)) {
         Some(namespace) => Ok(namespace.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none)),
         None => Err(()),
     };
-    let accepted = match accepts(&webhook.when, a, world.kinds(), labels) {
+    let accepted = match accepts(&webhook.when, a, cluster.kinds(), labels) {
         Ok(Some(accepted)) => accepted,
         Ok(None) => {
             let labels = labels().unwrap_or(&none);

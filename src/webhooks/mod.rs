@@ -1,7 +1,7 @@
 //! Dynamic admission control: what an API server does with a request because of webhooks.
 //!
 //! In: webhooks (`lower::admission::webhooks`), policies of the API server, the `request` of an
-//! AdmissionReview, the [`World`] around it, and somebody who [`Answers`] in the webhooks' place. Out: the
+//! AdmissionReview, the [`ClusterView`] around it, and somebody who [`Answers`] in the webhooks' place. Out: the
 //! object as it was changed, whether the request passes, and a [`Log`]: which webhooks were called in which
 //! order with what, why others were not, and what the client and the audit log are told. Semantics:
 //! `docs/webhooks.md`.
@@ -15,8 +15,11 @@ mod response;
 mod settle;
 mod validating;
 
+use std::sync::Arc;
+
 use crate::engine::admission::warnings::Warnings;
-use crate::engine::admission::{Chain, Denial, Passes, Review, World, validate};
+use crate::engine::admission::{BoundPolicy, ClusterView, Denial, Passes, Review, validate};
+use crate::ir::Policy;
 use crate::ir::webhook::Webhook;
 use crate::value::names::key_problems_of_server;
 use crate::value::{Map, Str, Value};
@@ -162,14 +165,12 @@ impl Log {
 
 /// An API server with its policies and webhooks.
 pub struct Server<'s> {
-    /// Policies that change objects.
-    pub mutating: &'s Chain,
-    /// Policies that ask.
-    pub validating: &'s Chain,
+    /// Native policies with their bindings, by name.
+    pub policies: &'s [Arc<Policy>],
     /// Webhooks, see [`in_order`].
     pub webhooks: &'s [Webhook],
-    /// What is around the request.
-    pub world: &'s World,
+    /// The cluster around the request.
+    pub cluster: &'s ClusterView<'s>,
     /// Who answers.
     pub answers: &'s dyn Answers,
     /// What the server itself does to an object each time that the chain begins.
@@ -188,18 +189,20 @@ impl Server<'_> {
     /// # Errors
     /// The request does not pass.
     pub fn mutate(&self, review: &Review, log: &mut Log) -> Result<Value, Box<Denial>> {
-        let mut passes = Passes::new(review, self.world);
+        let policies: Vec<BoundPolicy<'_>> =
+            self.policies.iter().filter_map(|p| BoundPolicy::of(p)).collect();
+        let mut passes = Passes::new(review, self.cluster);
         let mut hooks = mutating::Hooks::new(review, self);
-        passes.run(self.mutating, review, false)?;
+        passes.run(&policies, review, false)?;
         let object = hooks.run(passes.object.clone(), false, log)?;
         passes.take_over(object);
         if passes.changed || hooks.changed {
             passes.take_over((self.own)(passes.object.clone()));
-            passes.run(self.mutating, review, true)?;
+            passes.run(&policies, review, true)?;
             let object = hooks.run(passes.object.clone(), true, log)?;
             passes.take_over(object);
         }
-        settle::namespace(passes.object, review, self.world)
+        settle::namespace(passes.object, review, self.cluster)
     }
 
     /// The validating phase, on the object as it will be stored: policies, then webhooks.
@@ -209,7 +212,7 @@ impl Server<'_> {
     pub fn validate(&self, review: &Review, log: &mut Log) -> Result<(), Box<Denial>> {
         let named = settle::named(review);
         let review = named.as_ref().unwrap_or(review);
-        let answer = validate(self.validating, review, self.world);
+        let answer = validate(self.policies.iter().map(AsRef::as_ref), review, self.cluster);
         answer.warnings.into_iter().for_each(|text| log.warnings.add(text));
         for (key, value) in answer.annotations.iter() {
             log.annotate(key, value.clone());

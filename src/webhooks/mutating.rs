@@ -41,7 +41,7 @@ pub(super) struct Hooks<'s> {
 impl<'s> Hooks<'s> {
     pub(super) fn new(review: &'s Review, server: &'s Server<'s>) -> Hooks<'s> {
         let a = &review.attributes;
-        let custom = server.world.types().of_kind(&a.kind).is_none_or(|def| def.custom);
+        let custom = server.cluster.types().of_kind(&a.kind).is_none_or(|def| def.custom);
         let written = match &*a.operation {
             "CREATE" => true,
             "UPDATE" => !review.object().json_eq(&review.part("oldObject")),
@@ -50,7 +50,7 @@ impl<'s> Hooks<'s> {
         Hooks {
             server,
             review,
-            cx: server.world.functions(review),
+            cx: server.cluster.functions(review),
             changed: false,
             ran: Vec::new(),
             marked: Vec::new(),
@@ -82,7 +82,7 @@ impl<'s> Hooks<'s> {
         let hooks = server.webhooks.iter().filter(|w| w.mutating);
         for (i, webhook) in hooks.enumerate() {
             let review = self.review.with_object(object.clone());
-            let accepted = match decide(webhook, &review, server.world, &self.cx) {
+            let accepted = match decide(webhook, &review, server.cluster, &self.cx) {
                 Decision::Deny(denial) => return Err(denial),
                 Decision::Call(accepted) if !again || self.marked.contains(&i) => accepted,
                 Decision::Call(_) => {
@@ -154,7 +154,7 @@ impl<'s> Hooks<'s> {
 
     /// A patched object as the server reads it.
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Failure> {
-        let types = self.server.world.types();
+        let types = self.server.cluster.types();
         let kind = &changed_kind(object, kind, types).map_err(|text| Failure::internal(&text))?;
         let Some(def) = types.of_kind(kind).filter(|def| !def.custom) else { return Ok(object.clone()) };
         match problems(object, def, types).wrong {
@@ -164,7 +164,7 @@ impl<'s> Hooks<'s> {
     }
 
     fn defaulted(&self, object: &Value, kind: &[Str; 3]) -> Value {
-        let types = self.server.world.types();
+        let types = self.server.cluster.types();
         match types.of_kind(kind) {
             Some(def) => completed(object, def, types),
             None => object.clone(),

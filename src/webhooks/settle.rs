@@ -3,17 +3,21 @@
 //! In: the object as policies and webhooks left it, or the request for the validating phase. Out: both as the server stores or
 //! sends them. Source: answers of kube-apiserver 1.36.3, recorded in `conformance/admission/identity` and `names`.
 
-use crate::engine::admission::{Denial, Review, World};
+use crate::engine::admission::{ClusterView, Denial, Review};
 use crate::value::Value;
 
 /// The object in the namespace of the request: filled in where it is empty; objects without namespaces lose theirs.
 ///
 /// # Errors
 /// The object was moved to another namespace.
-pub(super) fn namespace(object: Value, review: &Review, world: &World) -> Result<Value, Box<Denial>> {
+pub(super) fn namespace(
+    object: Value,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+) -> Result<Value, Box<Denial>> {
     let a = &review.attributes;
     let [group, version, kind] = &a.kind;
-    let known = world.kinds().kind(group, version, kind);
+    let known = cluster.kinds().kind(group, version, kind);
     let is_stored = matches!(&*a.operation, "CREATE" | "UPDATE") && a.subresource.is_empty();
     let (true, Some(known), Value::Map(mut m)) = (is_stored, known, object.clone()) else {
         return Ok(object);
@@ -56,6 +60,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::external::NoData;
 
     fn review(text: &str) -> Review {
         Review::new(crate::document::yaml_value(text).unwrap())
@@ -67,7 +72,8 @@ mod tests {
         ));
         let object = format!("{{metadata: {{name: a, namespace: '{namespace}'}}}}");
         let object = crate::document::yaml_value(&object).unwrap();
-        let settled = super::namespace(object, &review, &World::default()).map_err(|denial| denial.code)?;
+        let settled =
+            super::namespace(object, &review, &ClusterView::of(&NoData)).map_err(|denial| denial.code)?;
         Ok(settled.text_at(&["metadata", "namespace"]).to_string())
     }
 

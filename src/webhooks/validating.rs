@@ -12,10 +12,10 @@ const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round
 
 /// Calls the webhooks.
 pub(super) fn run(server: &Server<'_>, review: &Review, log: &mut Log) -> Result<(), Box<Denial>> {
-    let cx = server.world.functions(review);
+    let cx = server.cluster.functions(review);
     let mut calls = Vec::new();
     for webhook in server.webhooks.iter().filter(|w| !w.mutating) {
-        match decide(webhook, review, server.world, &cx) {
+        match decide(webhook, review, server.cluster, &cx) {
             Decision::Deny(denial) => return Err(denial),
             Decision::Call(accepted) => calls.push((webhook, accepted)),
             Decision::Skip(why) => log.step(webhook, 0, Event::Skipped(why)),

@@ -14,12 +14,12 @@ mod variables;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ephor::admit::data::Data;
 use ephor::admit::gate::{Deadline, Decision, Gate};
 use ephor::admit::incoming::{Incoming, decode};
 use ephor::admit::route::Route;
 use ephor::load::{self, Reader};
 use ephor::sources::files::SourceText;
+use ephor::sources::objects::Objects;
 use ephor::value::Value;
 
 /// A gate with policies that can all be evaluated.
@@ -37,7 +37,7 @@ fn any_gate(policies: &str) -> Gate {
     loaded.bind(Vec::new());
     let namespace =
         ephor::document::yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: default}}");
-    Gate::new(loaded, Arc::new(Data::new(vec![namespace.unwrap()])), &[]).with_recall(64 << 20)
+    Gate::new(loaded, Arc::new(Objects::new(vec![namespace.unwrap()])), &[]).with_recall(64 << 20)
 }
 
 /// A review of an object that is created.

@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corpus::Corpus;
-use ephor::admit::data::Data;
 use ephor::admit::gate::{Deadline, Gate};
 use ephor::admit::incoming::decode;
 use ephor::admit::route::{Phase, Route};
@@ -31,6 +30,7 @@ use ephor::engine::request::Parts;
 use ephor::functions::Context;
 use ephor::load::{Policies, Reader, argument_for};
 use ephor::sources::files::SourceText;
+use ephor::sources::objects::Objects;
 use ephor::value::Value;
 use ephor::value::cron::Cron;
 use ephor::value::print::json;
@@ -99,7 +99,7 @@ fn gate(policy: &[Value]) -> Gate {
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: limits, namespace: default, labels: {a: b}}, data: {max: '2', pull: Always}}",
     ];
     let known = known.iter().map(|text| document::yaml_value(text).unwrap()).collect();
-    Gate::new(loaded(policy), Arc::new(Data::new(known)), &[]).with_recall(1 << 20)
+    Gate::new(loaded(policy), Arc::new(Objects::new(known)), &[]).with_recall(1 << 20)
 }
 
 /// What deleting policies say of an object.

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ephor::admit::incoming::decode;
-use ephor::admit::{Data, Deadline, Gate, Route};
+use ephor::admit::{Deadline, Gate, Route};
 use ephor::load::{Reader, argument_for};
 use ephor::sources::files;
+use ephor::sources::objects::Objects;
 use serde_json::{Value, json};
 
 use crate::server::{Client, start};
@@ -69,7 +70,7 @@ fn the_server_answers_recorded_objects_as_the_gate_does() {
         let path = folder.path().join("policy.yaml");
         std::fs::write(&path, text.replace("Action: Audit", "Action: Enforce")).unwrap();
         let sources = files::policies(&[path.display().to_string()]).sources;
-        let gate = Gate::new(argument_for(&sources, Reader::Server), Arc::new(Data::default()), &[]);
+        let gate = Gate::new(argument_for(&sources, Reader::Server), Arc::new(Objects::default()), &[]);
         assert!(gate.broken().is_empty());
         let server = start(&path, &[]);
         let mut client = Client::new(&server.reviews);

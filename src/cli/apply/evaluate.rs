@@ -11,8 +11,7 @@ use crate::cluster::Cluster;
 use crate::cluster::live::Live;
 use crate::document::Document;
 use crate::engine::{Request, Status};
-use crate::functions;
-use crate::functions::world::World;
+use crate::external::ExternalData;
 use crate::inputs::exceptions::Exceptions;
 use crate::inputs::requests::Requests;
 use crate::ir::expressions::Proxy;
@@ -21,7 +20,6 @@ use crate::load::{Asked, Policies};
 use crate::policy_set::{Engine, Outcome};
 use crate::report::policy_report::PolicyFacts;
 use crate::scan::scan;
-use crate::sources::Sources;
 use crate::sources::context;
 use crate::sources::offline::Offline;
 use crate::value::Value;
@@ -55,35 +53,23 @@ impl Run<'_> {
         let facts: HashMap<String, PolicyFacts> =
             lowered.iter().map(|p| (p.id(), PolicyFacts::of(p))).collect();
         let first = self.resources.first().map(|d| &d.value).or(self.payloads.first());
-        let world = match (first, self.world()) {
+        let context = match (first, self.context()) {
             (Some(first), Err(text)) => {
                 let name = first.text_at(&["metadata", "name"]);
                 return Err(format!("failed to apply policies on resource {name} ({text})"));
             }
-            (_, world) => world.unwrap_or_default(),
+            (_, context) => context.unwrap_or_default(),
         };
-        let world = context::Context { registry: sources.registry.clone(), ..world };
         let set = self.exceptions.clone().with(lowered);
-        let mut sources: Arc<dyn Sources> = Arc::new(sources);
-        let mut world: Arc<dyn World> = Arc::new(world);
+        let mut external: Arc<dyn ExternalData> = Arc::new(Offline { context: Some(context), ..sources });
         if let Some(cluster) = &self.live {
-            let objects = sources.objects().to_vec();
-            let live = Arc::new(Live {
-                cluster: cluster.clone(),
-                cache: None,
-                objects,
-                others: sources,
-                world: world.clone(),
-                types: None,
-            });
-            sources = live.clone();
-            world = live;
+            let objects = external.objects().to_vec();
+            let cluster = cluster.clone();
+            external = Arc::new(Live { cluster, cache: None, objects, others: external, types: None });
         }
-        let functions = functions::Context { world: Some(world), ..Default::default() };
         let engine = Engine::new(set)
-            .with_functions(functions)
             .with_profile(self.requests.profile)
-            .with_sources(sources)
+            .with_external(external)
             .with_values(self.requests.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         // What deleting policies say may yet end the run, and then nothing is told.
@@ -181,13 +167,13 @@ impl Run<'_> {
         Ok(code)
     }
 
-    /// What expressions may ask of the world, if the policies can be used at all.
-    fn world(&self) -> Result<context::Context, String> {
-        let world = match self.parsed.text("context-file") {
+    /// What expressions read, if the policies can be used at all.
+    fn context(&self) -> Result<context::Context, String> {
+        let context = match self.parsed.text("context-file") {
             "" => context::Context::default(),
             path => context::read(path)?,
         };
-        self.policies.uncompiled(Asked::Request).map_or(Ok(world), Err)
+        self.policies.uncompiled(Asked::Request).map_or(Ok(context), Err)
     }
 
     /// What policies answer to check requests of proxies.

@@ -114,6 +114,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let sources = Offline {
         objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
         globals,
+        context: None,
         types: crds(&parsed, profile)?,
         registry: registry(parsed.on("registry")),
         strict: false,

@@ -14,6 +14,8 @@ pub fn converted(object: &Value, to: &[Str; 3]) -> Value {
     if from == api_version(to) {
         return object.clone();
     }
+    // Expressions read fields under other names than those that the request has.
+    crate::functions::unforeseen::note();
     let changed = match (from, &**group, &**version, &**kind) {
         ("v1", "events.k8s.io", _, "Event") => renamed(m, &EVENT_FIELDS, false),
         ("events.k8s.io/v1", "", _, "Event") => renamed(m, &EVENT_FIELDS, true),

@@ -1,75 +1,100 @@
 //! Admission: what an API server does with a request because of its policies.
 //!
-//! In: policies with their bindings, the `request` of an AdmissionReview, and the [`World`] around it. Out:
+//! In: policies with their bindings, the `request` of an AdmissionReview, and the [`ClusterView`] around it. Out:
 //! the object as it was changed, and an [`Answer`]: whether the request passes, what the client and the
 //! audit log are told. Policies run in the order of their names, bindings of a policy in the order of
 //! theirs. Semantics: `docs/admission.md`.
 
+pub mod bound;
 pub mod cause;
 pub mod change;
 pub mod convert;
-pub mod hooks;
 pub mod literal;
 mod mutate;
 pub mod offline;
 mod params;
-pub mod rbac;
 pub mod review;
 mod validate;
 pub mod warnings;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::engine::request::namespace_of_labels;
+use crate::external::ExternalData;
 use crate::functions::{CelLevel, Context};
 use crate::kubernetes::{Kinds, Types};
 use crate::value::{Map, Str, Value};
 
+pub use bound::BoundPolicy;
 pub use cause::Cause;
-pub use hooks::{BoundPolicy, Chain};
 pub use mutate::{Mutated, Passes, mutate};
-pub use rbac::{Authority, Rbac};
 pub use review::Review;
-pub use validate::{conditions, seen_request, validate};
+pub use validate::{BindingResult, answer, conditions, seen_request, validate, verdict};
 
-/// What is known beside the request.
-#[derive(Clone, Debug, Default)]
-pub struct World {
-    /// The kinds of the cluster; `None` = those that every cluster has.
-    pub kinds: Option<Arc<Kinds>>,
-    /// The fields of its kinds; `None` = of those that every cluster has.
-    pub types: Option<Arc<Types>>,
-    /// The level of CEL's runtime.
-    pub level: CelLevel,
-    /// Namespaces by name.
-    pub namespaces: HashMap<Str, Value>,
-    /// Whether there are namespaces that are not among them, of which only the name is known.
-    pub more_namespaces: bool,
-    /// Objects that may be parameters.
-    pub objects: Vec<Value>,
-    /// Who knows what users may do; without it nothing is allowed.
-    pub rbac: Option<Arc<dyn Authority>>,
+/// The cluster around a request.
+#[derive(Clone)]
+pub struct ClusterView<'e> {
+    external: &'e dyn ExternalData,
+    kinds: Arc<Kinds>,
+    /// The namespace of a request, looked up once.
+    namespace: Option<(Str, Option<Value>)>,
 }
 
-impl World {
-    /// The kinds of the cluster.
-    pub fn kinds(&self) -> &Kinds {
-        self.kinds.as_ref().unwrap_or_else(|| Kinds::built_in())
+impl<'e> ClusterView<'e> {
+    /// The cluster that external data is of.
+    pub fn of(external: &'e dyn ExternalData) -> ClusterView<'e> {
+        ClusterView { external, kinds: external.known_kinds(), namespace: None }
     }
 
-    /// The fields of the kinds.
-    pub fn types(&self) -> &Types {
-        self.types.as_ref().unwrap_or_else(|| Types::built_in())
+    /// The cluster around a request, whose namespace is the same as long as it is evaluated.
+    pub fn of_request(external: &'e dyn ExternalData, review: &Review) -> ClusterView<'e> {
+        let name = &review.attributes.namespace;
+        let known = if name.is_empty() { None } else { external.namespace(name) };
+        ClusterView { namespace: Some((name.clone(), known)), ..ClusterView::of(external) }
+    }
+
+    /// Its kinds; those that every cluster has where nothing is known of them.
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// The fields of the kinds, likewise.
+    pub fn types(&self) -> &'e Types {
+        self.external.types().unwrap_or_else(|| Types::built_in())
     }
 
     /// What functions may know, for a request.
     pub fn functions(&self, review: &Review) -> Context {
         let user = review.request.get("userInfo").cloned().unwrap_or_default();
-        Context {
-            authorizer: self.rbac.as_ref().map(|r| r.clone().asked_by(&user)),
-            cel_level: self.level,
-            ..Context::default()
+        let authorizer = self.external.authorizer(&user);
+        Context { authorizer, cel_level: CelLevel::V26, ..Context::default() }
+    }
+
+    /// The kinds, for others to share.
+    pub fn shared_kinds(&self) -> &Arc<Kinds> {
+        &self.kinds
+    }
+
+    /// A namespace, if it is known.
+    pub fn namespace(&self, name: &str) -> Option<Value> {
+        match &self.namespace {
+            Some((own, known)) if **own == *name => known.clone(),
+            _ => self.external.namespace(name),
         }
+    }
+
+    /// A namespace; of one that may exist without being known the name and its label.
+    fn assumed_namespace(&self, name: &Str) -> Option<Value> {
+        self.namespace(name).or_else(|| {
+            let label = [(Str::from("kubernetes.io/metadata.name"), Value::Str(name.clone()))];
+            let assumed = || namespace_of_labels(name, label.into_iter().collect());
+            (!self.external.knows_all_namespaces()).then(assumed)
+        })
+    }
+
+    /// The objects of a kind that may be parameters, in a namespace.
+    fn parameters(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value> {
+        self.external.parameters(group, kind, namespace).unwrap_or_default()
     }
 }
 

@@ -4,7 +4,6 @@
 //! Policies that ask for it run a second time when others have changed the object after them.
 
 use crate::functions::Context;
-use crate::ir::admission::PolicyBinding;
 use crate::ir::expressions::{ExpressionPatch, PatchType};
 use crate::ir::facts::FailurePolicy;
 use crate::kubernetes::decode::{problems, unknown_text};
@@ -13,12 +12,12 @@ use crate::value::{Str, Value, budget};
 
 use crate::patch::structured::Atomic;
 
+use super::bound::{BoundPolicy, Run, Step, steps};
 use super::change::{apply_literals, merge_literal};
 use super::convert::{changed_kind, converted, with_kind};
-use super::hooks::{BoundPolicy, Chain, Run, Step, steps};
 use super::literal::check_names;
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
-use super::{Denial, Review, World};
+use super::{ClusterView, Denial, Review};
 use crate::engine::expressions::Scope;
 use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET};
 use crate::engine::view::admission::{self, Seen};
@@ -35,11 +34,11 @@ pub struct Mutated {
     pub denial: Option<Denial>,
 }
 
-/// Runs all policies on a request.
-pub fn mutate(chain: &Chain, review: &Review, world: &World) -> Mutated {
-    let mut passes = Passes::new(review, world);
-    let denial = match passes.run(chain, review, false) {
-        Ok(()) if !passes.marked.is_empty() => passes.run(chain, review, true).err(),
+/// Runs policies on a request, in their order.
+pub fn mutate(policies: &[BoundPolicy<'_>], review: &Review, cluster: &ClusterView<'_>) -> Mutated {
+    let mut passes = Passes::new(review, cluster);
+    let denial = match passes.run(policies, review, false) {
+        Ok(()) if !passes.marked.is_empty() => passes.run(policies, review, true).err(),
         Ok(()) => None,
         Err(denial) => Some(denial),
     };
@@ -51,7 +50,7 @@ type RunKey = [Str; 4];
 
 /// The passes of all policies over one request.
 pub struct Passes<'w> {
-    world: &'w World,
+    cluster: &'w ClusterView<'w>,
     cx: Context,
     /// The object as it is now.
     pub object: Value,
@@ -78,10 +77,10 @@ enum Trouble {
 
 impl<'w> Passes<'w> {
     /// Begins with the object of a request.
-    pub fn new(review: &Review, world: &'w World) -> Passes<'w> {
+    pub fn new(review: &Review, cluster: &'w ClusterView<'w>) -> Passes<'w> {
         Passes {
-            world,
-            cx: world.functions(review),
+            cluster,
+            cx: cluster.functions(review),
             object: review.object().clone(),
             changed: false,
             ran: Vec::new(),
@@ -101,22 +100,28 @@ impl<'w> Passes<'w> {
     ///
     /// # Errors
     /// The request does not pass.
-    pub fn run(&mut self, chain: &Chain, review: &Review, again: bool) -> Result<(), Box<Denial>> {
+    pub fn run(
+        &mut self,
+        policies: &[BoundPolicy<'_>],
+        review: &Review,
+        again: bool,
+    ) -> Result<(), Box<Denial>> {
         if review.is_exempt() || &*review.attributes.operation == "DELETE" {
             return Ok(());
         }
         let review = review.with_object(self.object.clone());
-        let candidates = chain.candidates(&review.attributes.resource);
-        let all: Vec<(&BoundPolicy, Vec<Step<'_>>)> =
-            candidates.map(|policy| (policy, steps(policy, &review, self.world))).collect();
+        let mutating = policies.iter().filter(|policy| policy.mutates());
+        let all: Vec<(BoundPolicy<'_>, Vec<Step>)> =
+            mutating.map(|policy| (*policy, steps(*policy, &review, self.cluster))).collect();
         let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
-            true => seen_namespace(&review, self.world).map_err(Box::new)?,
+            true => seen_namespace(&review, self.cluster).map_err(Box::new)?,
             false => Value::Null,
         };
         let marked = std::mem::take(&mut self.marked);
         let mut failed: Option<Failed> = None;
         let mut dirty = false;
         for (policy, steps) in &all {
+            let policy = *policy;
             for step in steps {
                 let run = match step {
                     Step::Broken { binding, text } => {
@@ -172,8 +177,8 @@ impl<'w> Passes<'w> {
     /// As [`Passes::evaluate`]; a policy that exceeds a bound fails, and changes nothing.
     fn bounded(
         &mut self,
-        policy: &BoundPolicy,
-        run: &Run<'_>,
+        policy: BoundPolicy<'_>,
+        run: &Run,
         review: &Review,
         namespace: &Value,
     ) -> (bool, Vec<Trouble>) {
@@ -190,8 +195,8 @@ impl<'w> Passes<'w> {
     /// Runs the changes of a policy. Whether one succeeded, and what went wrong.
     fn evaluate(
         &mut self,
-        policy: &BoundPolicy,
-        run: &Run<'_>,
+        policy: BoundPolicy<'_>,
+        run: &Run,
         review: &Review,
         namespace: &Value,
     ) -> (bool, Vec<Trouble>) {
@@ -205,7 +210,7 @@ impl<'w> Passes<'w> {
         if !policy.expressions.conditions.is_empty() {
             let request = admission::request(&conditions_request(&run.accepted, review));
             let root = admission::root(&request, seen(&self.object, Value::Null), &review.request);
-            let scope = Scope::of_rule(&root, &policy.expressions, &self.cx).with_budget(CONDITIONS);
+            let scope = Scope::of_rule(&root, policy.expressions, &self.cx).with_budget(CONDITIONS);
             match scope.admits(&policy.expressions.conditions) {
                 Ok(true) => {}
                 Ok(false) => return (false, Vec::new()),
@@ -216,7 +221,7 @@ impl<'w> Passes<'w> {
             return (false, Vec::new());
         }
         let own = &review.attributes.kind;
-        let built_in = |kind: &[Str; 3]| self.world.types().of_kind(kind).is_some_and(|d| !d.custom);
+        let built_in = |kind: &[Str; 3]| self.cluster.types().of_kind(kind).is_some_and(|d| !d.custom);
         let foreign = run.accepted.kind != *own && built_in(own);
         let (mut changed, mut troubles) = (false, Vec::new());
         for patch in policy.patches() {
@@ -244,13 +249,13 @@ impl<'w> Passes<'w> {
     /// The object after one change; `None` when it is left alone.
     fn changed(
         &self,
-        policy: &BoundPolicy,
+        policy: BoundPolicy<'_>,
         patch: &ExpressionPatch,
         root: &Value,
         object: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, Trouble> {
-        let scope = Scope::of_rule(root, &policy.expressions, &self.cx).with_budget(BUDGET);
+        let scope = Scope::of_rule(root, policy.expressions, &self.cx).with_budget(BUDGET);
         let value = scope.value(&patch.source.program).map_err(|failure| {
             Trouble::Policy(match failure {
                 Failure::OutOfBudget => OUT_OF_BUDGET.into(),
@@ -269,8 +274,8 @@ impl<'w> Passes<'w> {
     fn applied(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
         check_names(value).map_err(Trouble::Policy)?;
         let [group, version, name] = kind;
-        let types = self.world.types();
-        let served = self.world.kinds().kind(group, version, name).is_some();
+        let types = self.cluster.types();
+        let served = self.cluster.kinds().kind(group, version, name).is_some();
         let Some(def) = types.of_kind(kind).filter(|_| served) else {
             let api_version =
                 if group.is_empty() { format!("/{version}") } else { format!("{group}/{version}") };
@@ -293,7 +298,7 @@ impl<'w> Passes<'w> {
 
     /// A patched object, if it still is one of its kind.
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
-        let types = self.world.types();
+        let types = self.cluster.types();
         let kind = changed_kind(object, kind, types)
             .map_err(|text| Trouble::Request(Box::new(Denial::internal(&text))))?;
         let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
@@ -312,13 +317,14 @@ impl<'w> Passes<'w> {
     }
 }
 
-fn run_key(policy: &BoundPolicy, run: &Run<'_>) -> RunKey {
+fn run_key(policy: BoundPolicy<'_>, run: &Run) -> RunKey {
     let param = |key: &str| Str::from(run.param.as_ref().map_or("", |p| p.text_at(&["metadata", key])));
-    [policy.name().clone(), run.binding.name.clone(), param("name"), param("namespace")]
+    let binding = policy.bindings().get(run.binding).map(|binding| binding.name.clone());
+    [policy.name().clone(), binding.unwrap_or_default(), param("name"), param("namespace")]
 }
 
-fn told(policy: &BoundPolicy, binding: Option<&PolicyBinding>, text: &str) -> String {
-    match binding {
+fn told(policy: BoundPolicy<'_>, binding: Option<usize>, text: &str) -> String {
+    match binding.and_then(|at| policy.bindings().get(at)) {
         Some(b) => format!("policy '{}' with binding '{}' denied request: {text}", policy.name(), b.name),
         None => format!("policy \"{}\" denied request: {text}", policy.name()),
     }

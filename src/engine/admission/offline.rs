@@ -16,8 +16,8 @@ use crate::matching::filter::selects;
 use crate::patch::structured::merge_freely;
 use crate::value::{Map, Value};
 
+use super::bound::{patches, validations};
 use super::change::apply_literals;
-use super::hooks::{patches, validations};
 use super::literal::{check_names, part};
 use super::validate::{BUDGET, CONDITIONS, Decision, decided};
 use crate::engine::expressions::scope::OUT_OF_BUDGET;
@@ -89,14 +89,11 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutc
     let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
         return told(Status::Error, OUT_OF_BUDGET);
     };
-    for decision in decisions {
-        match decision {
-            Decision::Admit => {}
-            Decision::Fail(text) => return told(Status::Error, &text),
-            Decision::Deny(text, _) => return told(Status::Fail, &text),
-        }
+    match decisions.into_iter().next() {
+        Some((_, Decision::Fail(text))) => told(Status::Error, &text),
+        Some((_, Decision::Deny(text, _))) => told(Status::Fail, &text),
+        None => told(Status::Pass, ""),
     }
-    told(Status::Pass, "")
 }
 
 /// The result of a policy that changes the object, and the object; each binding sees what the one before

@@ -5,22 +5,24 @@ use crate::matching::filter::selects;
 use crate::value::{Map, Value};
 
 use super::convert::with_kind;
-use super::{BoundPolicy, Review, World};
+use super::{BoundPolicy, ClusterView, Review};
 
 /// The parameters of an evaluation each; none at all means none takes place.
 ///
 /// # Errors
 /// What is wrong with the binding.
 pub fn params(
-    policy: &BoundPolicy,
+    policy: BoundPolicy<'_>,
     binding: &PolicyBinding,
     review: &Review,
-    world: &World,
+    cluster: &ClusterView<'_>,
 ) -> Result<Vec<Option<Value>>, String> {
     let Some(kind) = policy.param_kind() else { return Ok(vec![None]) };
     let Some(wanted) = &binding.params else { return Ok(vec![Some(Value::Null)]) };
+    // Parameters change without a request that tells.
+    crate::functions::unforeseen::note();
     let [group, version, name] = kind;
-    let known = world.kinds().kind(group, version, name);
+    let known = cluster.kinds().kind(group, version, name);
     let namespaced = known.is_none_or(|r| r.namespaced);
     let mut namespace = "";
     if namespaced {
@@ -40,21 +42,13 @@ pub fn params(
         (true, false) => return Err("one of name or selector must be provided".into()),
         _ => {}
     }
-    let is_kind = |o: &Value| {
-        let api_version = o.text_at(&["apiVersion"]);
-        let own_group = api_version.split_once('/').map_or("", |(group, _)| group);
-        own_group == &**group && o.text_at(&["kind"]) == &**name
-    };
-    let mut found: Vec<&Value> = world
-        .objects
-        .iter()
-        .filter(|o| is_kind(o) && o.text_at(&["metadata", "namespace"]) == namespace && is_wanted(wanted, o))
-        .collect();
-    found.sort_by_key(|o| o.text_at(&["metadata", "name"]));
+    let mut found = cluster.parameters(group, name, namespace);
+    found.retain(|o| is_wanted(wanted, o));
+    found.sort_by(|a, b| a.text_at(&["metadata", "name"]).cmp(b.text_at(&["metadata", "name"])));
     if found.is_empty() && wanted.must_exist {
         return Err("no params found for policy binding with `Deny` parameterNotFoundAction".into());
     }
-    Ok(found.into_iter().map(|o| Some(with_kind(o, kind))).collect())
+    Ok(found.iter().map(|o| Some(with_kind(o, kind))).collect())
 }
 
 fn is_wanted(wanted: &ParamRef, object: &Value) -> bool {

@@ -56,6 +56,17 @@ impl Review {
         self.request.get("object").unwrap_or(NULL)
     }
 
+    /// The former object.
+    pub fn old_object(&self) -> &Value {
+        const NULL: &Value = &Value::Null;
+        self.request.get("oldObject").unwrap_or(NULL)
+    }
+
+    /// Whether nothing is stored (`dryRun`).
+    pub fn is_dry_run(&self) -> bool {
+        self.request.get("dryRun").and_then(Value::as_bool) == Some(true)
+    }
+
     /// Whether no policy ever sees it: policies themselves, and questions about users and rights.
     pub fn is_exempt(&self) -> bool {
         let a = &self.attributes;

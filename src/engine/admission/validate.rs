@@ -1,6 +1,9 @@
-//! Policies that ask.
+//! Policies that validate.
+//!
+//! In: a policy with its bindings and a request. Out: a result that says what came of each binding ([`verdict`]), and what follows
+//! from the results of all policies ([`answer`]). Results name nothing of the request but what expressions made of it, so that they
+//! may be kept in the result cache. Semantics: `docs/admission.md`.
 
-use crate::engine::request::namespace_of_labels;
 use crate::functions::Context;
 use crate::ir::admission::PolicyBinding;
 use crate::ir::expressions::Expressions;
@@ -10,12 +13,15 @@ use crate::matching::constraints::Accepted;
 use crate::value::print::write_json_string;
 use crate::value::{Map, Str, Value, budget};
 
+use super::bound::{BoundPolicy, Run, Step, steps};
 use super::convert::converted;
-use super::hooks::{BoundPolicy, Chain, Run, Step, steps};
-use super::{Answer, Denial, Review, World};
+use super::{Answer, ClusterView, Denial, Review};
 use crate::engine::expressions::Scope;
 use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET, fallen_back};
+use crate::engine::outcome::{Effect, RuleOutcome, Status};
 use crate::engine::view::admission::{self, Seen};
+use crate::ir::Policy;
+use crate::ir::rule::RuleKind;
 
 /// What the demands of an evaluation with their messages may cost, and its annotations.
 pub const BUDGET: u64 = 10_000_000;
@@ -26,67 +32,170 @@ const MAX_ANNOTATION: usize = 10 << 10;
 /// The key under which the audit log gets failures.
 const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
 
-/// Asks all policies about a request.
-pub fn validate(chain: &Chain, review: &Review, world: &World) -> Answer {
-    let mut state = State { review, first: None, warnings: Vec::new(), annotations: Map::new() };
+/// What a policy says about a request for one of its bindings.
+#[derive(Clone, Debug)]
+pub enum BindingResult {
+    /// The policy or binding, by its position, is misconfigured.
+    Misconfigured(Option<usize>, String),
+    /// The binding, by its position, was evaluated.
+    Evaluated(usize, Evaluated),
+    /// The request is denied, whatever the policy says.
+    Denied(Box<Denial>),
+}
+
+/// What came of an evaluation.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluated {
+    /// The validations that do not admit the request, by position.
+    decisions: Vec<(usize, Decision)>,
+    annotations: Vec<(Str, String)>,
+    /// Annotations that failed, and count.
+    broken_annotations: Vec<String>,
+}
+
+impl BindingResult {
+    /// How many bytes it needs besides itself, roughly.
+    pub fn bytes(&self) -> usize {
+        match self {
+            BindingResult::Misconfigured(_, text) => text.len(),
+            BindingResult::Denied(denial) => size_of::<Denial>() + 2 * denial.message.len(),
+            BindingResult::Evaluated(_, of) => {
+                let texts = of.annotations.iter().map(|(_, text)| text).chain(&of.broken_annotations);
+                let decisions = of.decisions.iter().map(|(_, decision)| match decision {
+                    Decision::Fail(text) | Decision::Deny(text, _) => size_of::<Decision>() + text.len(),
+                });
+                texts.map(|text| text.len() + 2 * size_of::<Str>()).sum::<usize>() + decisions.sum::<usize>()
+            }
+        }
+    }
+}
+
+/// The result of a policy that validates; `None` when it has nothing to say.
+pub fn verdict(
+    policy: &Policy,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+    cx: &Context,
+) -> Option<RuleOutcome> {
+    let bound = BoundPolicy::of(policy).filter(|bound| !bound.mutates())?;
+    let mut results = Vec::new();
+    let mut status = Status::Pass;
+    // Of a binding expressions see its parameter only: without one all give the same.
+    let mut without_parameter: Option<Result<Evaluated, Denial>> = None;
+    for step in steps(bound, review, cluster) {
+        let result = match step {
+            Step::Broken { binding, text } => BindingResult::Misconfigured(binding, text),
+            Step::Run(run) => {
+                let evaluate = || bounded(bound, &run, review, cluster, cx);
+                let evaluated = match &run.param {
+                    None => without_parameter.get_or_insert_with(evaluate).clone(),
+                    Some(_) => evaluate(),
+                };
+                match evaluated {
+                    Ok(evaluated) if evaluated.is_silent() => continue,
+                    Ok(evaluated) => BindingResult::Evaluated(run.binding, evaluated),
+                    Err(denial) => BindingResult::Denied(Box::new(denial)),
+                }
+            }
+        };
+        status = match &result {
+            BindingResult::Evaluated(_, of) if of.decisions.is_empty() => status,
+            BindingResult::Evaluated(_, of) if of.denies() => Status::Fail,
+            _ if status == Status::Pass => Status::Error,
+            _ => status,
+        };
+        results.push(result);
+    }
+    if results.is_empty() {
+        return None;
+    }
+    let mut outcome = RuleOutcome::new(bound.name(), RuleKind::Validation, status, "");
+    outcome.effect = Some(Box::new(Effect::Bindings(results)));
+    Some(outcome)
+}
+
+/// Validates a request by policies in their order.
+pub fn validate<'p>(
+    policies: impl Iterator<Item = &'p Policy>,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+) -> Answer {
     if review.is_exempt() {
         return Answer::default();
     }
-    let cx = world.functions(review);
-    for policy in chain.candidates(&review.attributes.resource) {
-        let mut told: Vec<(Str, Vec<String>)> = Vec::new();
-        for step in steps(policy, review, world) {
-            match step {
-                Step::Broken { binding, text } => state.deny(policy, binding, &text, ""),
-                Step::Run(run) => match bounded(policy, &run, review, world, &cx) {
-                    Ok(outcome) => {
-                        state.decide(policy, run.binding, &outcome.decisions);
-                        for text in &outcome.broken_annotations {
-                            state.deny(policy, Some(run.binding), text, "");
-                        }
-                        for (key, value) in outcome.annotations {
-                            note(&mut told, key, value);
-                        }
+    let cx = cluster.functions(review);
+    let results: Vec<(&Policy, RuleOutcome)> =
+        policies.filter_map(|policy| Some((policy, verdict(policy, review, cluster, &cx)?))).collect();
+    answer(review, results.iter().map(|(policy, outcome)| (*policy, outcome)))
+}
+
+/// What follows for a request from the results of policies in their order.
+pub fn answer<'r>(review: &Review, results: impl Iterator<Item = (&'r Policy, &'r RuleOutcome)>) -> Answer {
+    let mut state = State { review, first: None, warnings: Vec::new(), annotations: Map::new() };
+    for (policy, outcome) in results {
+        let (Some(policy), Some(Effect::Bindings(results))) =
+            (BoundPolicy::of(policy), outcome.effect.as_deref())
+        else {
+            continue;
+        };
+        let mut values: Vec<(&Str, Vec<&String>)> = Vec::new();
+        for result in results {
+            match result {
+                BindingResult::Misconfigured(at, text) => {
+                    state.deny(policy, at.and_then(|at| policy.bindings().get(at)), text, "");
+                }
+                BindingResult::Denied(denial) => {
+                    return Answer { denial: Some((**denial).clone()), ..state.answer() };
+                }
+                BindingResult::Evaluated(at, evaluated) => {
+                    let Some(binding) = policy.bindings().get(*at) else { continue };
+                    state.decide(policy, binding, &evaluated.decisions);
+                    for text in &evaluated.broken_annotations {
+                        state.deny(policy, Some(binding), text, "");
                     }
-                    Err(denial) => return Answer { denial: Some(denial), ..state.answer() },
-                },
+                    for (key, value) in &evaluated.annotations {
+                        note(&mut values, key, value);
+                    }
+                }
             }
         }
-        for (key, values) in told {
+        for (key, values) in values {
+            let values: Vec<&str> = values.into_iter().map(|value| &**value).collect();
             state.annotate(&format!("{}/{key}", policy.name()), values.join(", "));
         }
     }
     state.answer()
 }
 
-fn note(told: &mut Vec<(Str, Vec<String>)>, key: Str, value: String) {
-    match told.iter_mut().find(|(k, _)| *k == key) {
+fn note<'r>(values: &mut Vec<(&'r Str, Vec<&'r String>)>, key: &'r Str, value: &'r String) {
+    match values.iter_mut().find(|(k, _)| *k == key) {
         Some((_, values)) if values.contains(&value) => {}
         Some((_, values)) => values.push(value),
-        None => told.push((key, vec![value])),
+        None => values.push((key, vec![value])),
     }
 }
 
-/// What a demand came to.
+/// What a validation that does not admit the request came to.
+#[derive(Clone, Debug)]
 pub(super) enum Decision {
-    /// It is met.
-    Admit,
     /// It failed, which the policy may ignore.
     Fail(String),
     /// It is not met: message and reason.
     Deny(String, Str),
 }
 
-struct Outcome {
-    decisions: Vec<Decision>,
-    annotations: Vec<(Str, String)>,
-    /// Annotations that failed, and count.
-    broken_annotations: Vec<String>,
-}
+impl Evaluated {
+    /// A failure that belongs to no validation.
+    fn failed(text: impl Into<String>) -> Evaluated {
+        Evaluated { decisions: vec![(0, Decision::Fail(text.into()))], ..Evaluated::default() }
+    }
 
-impl Outcome {
-    fn of(decisions: Vec<Decision>) -> Outcome {
-        Outcome { decisions, annotations: Vec::new(), broken_annotations: Vec::new() }
+    fn is_silent(&self) -> bool {
+        self.decisions.is_empty() && self.annotations.is_empty() && self.broken_annotations.is_empty()
+    }
+
+    fn denies(&self) -> bool {
+        self.decisions.iter().any(|(_, d)| matches!(d, Decision::Deny(..)))
     }
 }
 
@@ -98,7 +207,7 @@ struct State<'r> {
 }
 
 impl State<'_> {
-    fn deny(&mut self, policy: &BoundPolicy, binding: Option<&PolicyBinding>, text: &str, reason: &str) {
+    fn deny(&mut self, policy: BoundPolicy<'_>, binding: Option<&PolicyBinding>, text: &str, reason: &str) {
         if self.first.is_some() {
             return;
         }
@@ -122,10 +231,9 @@ impl State<'_> {
         });
     }
 
-    fn decide(&mut self, policy: &BoundPolicy, binding: &PolicyBinding, decisions: &[Decision]) {
-        for (i, decision) in decisions.iter().enumerate() {
+    fn decide(&mut self, policy: BoundPolicy<'_>, binding: &PolicyBinding, decisions: &[(usize, Decision)]) {
+        for (i, decision) in decisions {
             let (text, reason) = match decision {
-                Decision::Admit => continue,
                 Decision::Fail(_) if *policy.failure_policy() == FailurePolicy::Ignore => continue,
                 Decision::Fail(text) => (text, ""),
                 Decision::Deny(text, reason) => (text, &**reason),
@@ -138,7 +246,7 @@ impl State<'_> {
                         policy.name(),
                         binding.name
                     )),
-                    "Audit" => self.annotate(FAILURE_KEY, failure(policy, binding, text, i)),
+                    "Audit" => self.annotate(FAILURE_KEY, failure(policy, binding, text, *i)),
                     _ => {}
                 }
             }
@@ -158,7 +266,7 @@ impl State<'_> {
 }
 
 /// A failure as the audit log shows it.
-fn failure(policy: &BoundPolicy, binding: &PolicyBinding, text: &str, index: usize) -> String {
+fn failure(policy: BoundPolicy<'_>, binding: &PolicyBinding, text: &str, index: usize) -> String {
     let text_json = |text: &str| {
         let mut out = String::new();
         write_json_string(&mut out, text);
@@ -231,45 +339,41 @@ pub fn conditions(
 ///
 /// # Errors
 /// There is none of that name.
-pub fn seen_namespace(review: &Review, world: &World) -> Result<Value, Denial> {
+pub fn seen_namespace(review: &Review, cluster: &ClusterView<'_>) -> Result<Value, Denial> {
     let Some(name) = review.namespace() else { return Ok(Value::Null) };
-    match world.namespaces.get(name) {
-        Some(namespace) => Ok(admission::namespace(namespace)),
-        None if world.more_namespaces => {
-            let label = [(Str::from("kubernetes.io/metadata.name"), Value::Str(name.clone()))];
-            Ok(admission::namespace(&namespace_of_labels(name, label.into_iter().collect())))
-        }
-        None => Err(Denial::no_namespace(name)),
-    }
+    let namespace = cluster.assumed_namespace(name).ok_or_else(|| Denial::no_namespace(name))?;
+    Ok(admission::namespace(&namespace))
 }
 
 /// Evaluates a policy; one that exceeds a bound fails, unless it denies all the same.
 fn bounded(
-    policy: &BoundPolicy,
-    run: &Run<'_>,
+    policy: BoundPolicy<'_>,
+    run: &Run,
     review: &Review,
-    world: &World,
+    cluster: &ClusterView<'_>,
     cx: &Context,
-) -> Result<Outcome, Denial> {
-    let (outcome, excess) = budget::spend(|| evaluate(policy, run, review, world, cx));
+) -> Result<Evaluated, Denial> {
+    let (outcome, excess) = budget::spend(|| evaluate(policy, run, review, cluster, cx));
     let text = match excess {
         None => return outcome,
         Some(excess) => excess.text().to_string(),
     };
     let mut decisions = outcome?.decisions;
-    decisions.retain(|d| matches!(d, Decision::Deny(..)));
-    decisions.push(Decision::Fail(text));
-    Ok(Outcome::of(decisions))
+    decisions.retain(|(_, d)| matches!(d, Decision::Deny(..)));
+    // Validations are counted without those that the bound has cut off.
+    let mut decisions: Vec<_> = decisions.into_iter().enumerate().map(|(i, (_, d))| (i, d)).collect();
+    decisions.push((decisions.len(), Decision::Fail(text)));
+    Ok(Evaluated { decisions, ..Evaluated::default() })
 }
 
 fn evaluate(
-    policy: &BoundPolicy,
-    run: &Run<'_>,
+    policy: BoundPolicy<'_>,
+    run: &Run,
     review: &Review,
-    world: &World,
+    cluster: &ClusterView<'_>,
     cx: &Context,
-) -> Result<Outcome, Denial> {
-    let namespace = seen_namespace(review, world)?;
+) -> Result<Evaluated, Denial> {
+    let namespace = seen_namespace(review, cluster)?;
     let seen = Seen {
         object: converted(review.object(), &run.accepted.kind),
         old_object: converted(&review.part("oldObject"), &run.accepted.kind),
@@ -280,20 +384,22 @@ fn evaluate(
     if !policy.expressions.conditions.is_empty() {
         let request = admission::request(&conditions_request(&run.accepted, review));
         let root = admission::root(&request, seen.clone(), &review.request);
-        let scope = Scope::of_rule(&root, &policy.expressions, cx).with_budget(CONDITIONS);
+        let scope = Scope::of_rule(&root, policy.expressions, cx).with_budget(CONDITIONS);
         match scope.admits(&policy.expressions.conditions) {
             Ok(true) => {}
-            Ok(false) => return Ok(Outcome::of(Vec::new())),
-            Err(text) => return Ok(Outcome::of(vec![Decision::Fail(text)])),
+            Ok(false) => return Ok(Evaluated::default()),
+            Err(text) => return Ok(Evaluated::failed(text)),
         }
     }
     let request = admission::request(&seen_request(&run.accepted, review));
     let seen = Seen { namespace, ..seen };
     let root = admission::root(&request, seen.clone(), &review.request);
     let silent = admission::root(&request, Seen { authorizer: false, ..seen }, &review.request);
-    let decisions = decided(&policy.expressions, policy.validations(), &root, &silent, cx)
-        .unwrap_or_else(|| vec![Decision::Fail(OUT_OF_BUDGET.into())]);
-    Ok(annotated(policy, &silent, cx, decisions))
+    let evaluated = match decided(policy.expressions, policy.validations(), &root, &silent, cx) {
+        Some(decisions) => Evaluated { decisions, ..Evaluated::default() },
+        None => Evaluated::failed(OUT_OF_BUDGET),
+    };
+    Ok(annotated(policy, &silent, cx, evaluated))
 }
 
 /// Evaluates all validations, then their messages; `None` when the budget is exhausted.
@@ -303,7 +409,7 @@ pub(super) fn decided(
     root: &Value,
     silent: &Value,
     cx: &Context,
-) -> Option<Vec<Decision>> {
+) -> Option<Vec<(usize, Decision)>> {
     let scope = Scope::of_rule(root, expressions, cx).with_budget(BUDGET);
     let mut results = Vec::with_capacity(validations.len());
     for validation in validations {
@@ -328,36 +434,36 @@ pub(super) fn decided(
         });
     }
     let decision = |((validation, result), made): ((&Validation, _), Option<Value>)| match result {
-        Err(failure) => Decision::Fail(scope.text(&validation.check, &failure)),
+        Err(failure) => Some(Decision::Fail(scope.text(&validation.check, &failure))),
         // Also for validations that pass.
-        Ok(_) if exhausted => Decision::Fail(format!("failed messageExpression: {OUT_OF_BUDGET}")),
-        Ok(Value::Bool(true)) => Decision::Admit,
+        Ok(_) if exhausted => Some(Decision::Fail(format!("failed messageExpression: {OUT_OF_BUDGET}"))),
+        Ok(Value::Bool(true)) => None,
         Ok(_) => {
             let message = fallen_back(validation, made.as_ref());
-            Decision::Deny(message.to_string(), validation.reason.clone())
+            Some(Decision::Deny(message.to_string(), validation.reason.clone()))
         }
     };
-    Some(validations.iter().zip(results).zip(messages).map(decision).collect())
+    let all = validations.iter().zip(results).zip(messages).map(decision).enumerate();
+    Some(all.filter_map(|(i, decision)| Some((i, decision?))).collect())
 }
 
-fn annotated(policy: &BoundPolicy, root: &Value, cx: &Context, decisions: Vec<Decision>) -> Outcome {
-    let mut outcome = Outcome::of(decisions);
-    let scope = Scope::of_rule(root, &policy.expressions, cx).with_budget(BUDGET);
+fn annotated(policy: BoundPolicy<'_>, root: &Value, cx: &Context, mut evaluated: Evaluated) -> Evaluated {
+    let scope = Scope::of_rule(root, policy.expressions, cx).with_budget(BUDGET);
     for annotation in &policy.expressions.annotations {
         match scope.value(&annotation.value.program) {
-            Err(Failure::OutOfBudget) => return Outcome::of(vec![Decision::Fail(OUT_OF_BUDGET.into())]),
+            Err(Failure::OutOfBudget) => return Evaluated::failed(OUT_OF_BUDGET),
             Ok(Value::Str(text)) => {
                 let text = text.trim();
                 if !text.is_empty() {
-                    outcome.annotations.push((annotation.key.clone(), cut(text)));
+                    evaluated.annotations.push((annotation.key.clone(), cut(text)));
                 }
             }
             Ok(_) => {}
             Err(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
-            Err(failure) => outcome.broken_annotations.push(scope.text(&annotation.value, &failure)),
+            Err(failure) => evaluated.broken_annotations.push(scope.text(&annotation.value, &failure)),
         }
     }
-    outcome
+    evaluated
 }
 
 /// The first bytes of a text; half a character becomes the replacement character.

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::functions::world::World;
+use crate::external::ExternalData;
 use crate::functions::{Context, cel::data};
 use crate::ir::expressions::Expressions;
 use crate::ir::generate::{Draft, Generator, Place, TextPart};
@@ -29,8 +29,8 @@ pub fn run(
     request: &Request,
     exemptions: Exemptions<'_>,
 ) -> Option<RuleOutcome> {
-    let collector = Arc::new(Collector { inner: request.functions.world.clone(), made: Mutex::default() });
-    let functions = Context { world: Some(collector.clone()), ..request.functions.clone() };
+    let collector = Arc::new(Collector { inner: request.functions.external.clone(), made: Mutex::default() });
+    let functions = Context { external: Some(collector.clone()), ..request.functions.clone() };
     let root = view::request::root(request, Absent::Null);
     let failed = |text: String| {
         let text = format!("failed to evaluate policy: {text}");
@@ -73,14 +73,14 @@ pub fn run(
     Some(result)
 }
 
-/// The world with a place for what is handed over.
+/// The external data of the request, and the objects that expressions generate.
 struct Collector {
-    inner: Option<Arc<dyn World>>,
+    inner: Option<Arc<dyn ExternalData>>,
     made: Mutex<Vec<Value>>,
 }
 
-impl World for Collector {
-    fn inner(&self) -> Option<&dyn World> {
+impl ExternalData for Collector {
+    fn inner(&self) -> Option<&dyn ExternalData> {
         self.inner.as_deref()
     }
 
@@ -117,7 +117,7 @@ fn filled(
     documents: &[Draft],
     scope: &Scope<'_>,
     own: Option<&str>,
-    world: &dyn World,
+    external: &dyn ExternalData,
 ) -> Result<(), String> {
     for (i, draft) in documents.iter().enumerate() {
         let at = i + 1;
@@ -142,7 +142,7 @@ fn filled(
                 ));
             }
         };
-        world.generate(&namespace, vec![value])?;
+        external.generate(&namespace, vec![value])?;
     }
     Ok(())
 }

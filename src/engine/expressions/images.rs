@@ -124,7 +124,7 @@ pub fn run(
         .collect();
     let registry = around.sources.registry().map(|r| for_policy(r, &parts.credentials));
     let inquiry =
-        Arc::new(Inquiry::new(request.functions.world.clone(), registry, checks.clone(), attestors));
+        Arc::new(Inquiry::new(request.functions.external.clone(), registry, checks.clone(), attestors));
     for image in &all {
         if let Err(text) = inquiry.fetch(image) {
             return failed(&text);
@@ -138,7 +138,7 @@ pub fn run(
     let stated = |name: &Str| (name.clone(), Value::Str(name.clone()));
     root.insert("attestations", object(parts.attestations.iter().map(|a| stated(&a.name)).collect()));
     let whole = Value::Map(root);
-    let functions = Context { world: Some(inquiry.clone()), ..functions.clone() };
+    let functions = Context { external: Some(inquiry.clone()), ..functions.clone() };
     let scope = Scope::of_rule(&whole, expressions, &functions);
     let mut outcome = result(Status::Pass, "success".into());
     for (i, validation) in parts.validations.iter().enumerate() {

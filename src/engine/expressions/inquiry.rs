@@ -11,9 +11,9 @@ use crate::engine::verify::OFFLINE;
 use crate::engine::verify::cosign::{Refused, Subject};
 use crate::engine::verify::notary::{Artifact, Store};
 use crate::engine::verify::trust::{self, Trust};
+use crate::external::{Evidence, ExternalData};
 use crate::functions::Context;
 use crate::functions::cel::evidence::name_of;
-use crate::functions::world::{Evidence, World};
 use crate::functions::{CelLevel, decode_json};
 use crate::ir::expressions::POLICIES;
 use crate::ir::image_validation::{Attestation, ImageValidation, Reference};
@@ -32,7 +32,7 @@ pub type Known = Result<Value, String>;
 
 /// See the module page.
 pub struct Inquiry {
-    inner: Option<Arc<dyn World>>,
+    inner: Option<Arc<dyn ExternalData>>,
     registry: Option<Arc<dyn Registry>>,
     checks: Arc<Result<ImageValidation, Str>>,
     attestors: BTreeMap<String, Known>,
@@ -45,7 +45,7 @@ pub struct Inquiry {
 impl Inquiry {
     /// Nothing is asked yet.
     pub fn new(
-        inner: Option<Arc<dyn World>>,
+        inner: Option<Arc<dyn ExternalData>>,
         registry: Option<Arc<dyn Registry>>,
         checks: Arc<Result<ImageValidation, Str>>,
         attestors: BTreeMap<String, Known>,
@@ -235,8 +235,8 @@ impl Evidence for Inquiry {
     }
 }
 
-impl World for Inquiry {
-    fn inner(&self) -> Option<&dyn World> {
+impl ExternalData for Inquiry {
+    fn inner(&self) -> Option<&dyn ExternalData> {
         self.inner.as_deref()
     }
 

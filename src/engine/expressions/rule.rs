@@ -42,11 +42,7 @@ pub fn run(
     }
     // Parameters change without a request that says so.
     crate::functions::unforeseen::note();
-    let Some(world) = around.sources.admission_world() else {
-        let text = "error in parameterized resource: there is no cluster to look parameters up in";
-        return (Status::Error, text.into());
-    };
-    let found = match rule_params::find(params, request, &world) {
+    let found = match rule_params::find(params, request, around.sources) {
         Ok(found) => found,
         Err(text) => return (Status::Error, text.into()),
     };

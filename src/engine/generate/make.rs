@@ -7,12 +7,12 @@ use crate::engine::condition;
 use crate::engine::data::Data;
 use crate::engine::request::{Request, resource_name};
 use crate::engine::validate::{bind_element, elements};
+use crate::external::ExternalData;
 use crate::ir::generate::{Described, Generation, GenerationLoop};
 use crate::ir::late::Late;
 use crate::ir::{Policy, Rule};
 use crate::matching::Target;
 use crate::matching::filter::selects;
-use crate::sources::Sources;
 use crate::value::{Str, Value};
 
 const LABEL: &str = "generate.kyverno.io/";
@@ -46,7 +46,7 @@ fn key(object: &Value) -> Key<'_> {
 
 impl<'s> Store<'s> {
     /// What exists when a request comes in.
-    pub fn new(policy: &'s Policy, request: &'s Request, sources: &'s dyn Sources) -> Store<'s> {
+    pub fn new(policy: &'s Policy, request: &'s Request, sources: &'s dyn ExternalData) -> Store<'s> {
         Store { policy, trigger: &request.object, sources: sources.clone_sources(), made: Vec::new() }
     }
 

@@ -5,7 +5,7 @@
 
 use super::outside::fields;
 use super::{Call, Given, fault, given, native_type};
-use crate::functions::world::Evidence;
+use crate::external::Evidence;
 use crate::value::{Map, Object, Str, Value};
 
 /// Type name of attestors.
@@ -24,7 +24,7 @@ pub fn name_of(attestor: &Value) -> &str {
 
 fn evidence<'c>(call: &Call<'c>) -> Option<&'c dyn Evidence> {
     crate::functions::unforeseen::note();
-    call.cx.world.as_deref()?.evidence()
+    call.cx.external.as_deref()?.evidence()
 }
 
 fn attestors<'v>(call: &Call<'v>, at: usize) -> Option<Result<&'v [Value], String>> {

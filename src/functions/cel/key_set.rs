@@ -16,6 +16,7 @@ use ring::signature::{
 use sha2::{Sha256, Sha384, Sha512};
 
 use super::{Call, Given, fault, given};
+use crate::external::{Answer, ServiceCall};
 use crate::functions::decode_first_json;
 use crate::value::quote::quote;
 use crate::value::{Map, Object, Str, Value};
@@ -40,11 +41,15 @@ const OTHER: &[&str] = &[
 
 /// `jwks.Fetch`
 pub fn fetch(call: &Call<'_>) -> Given {
-    let text = match super::outside::world(call).keys(call.text(0)?) {
-        Ok(text) => text,
-        Err(e) => return fault(format!("jwk.Fetch: {e}")),
+    let url = call.text(0)?;
+    let (answer, headers) = (Answer::KeySet, Vec::new());
+    let wanted = ServiceCall { answer, url, body: None, headers, ca_bundle: "" };
+    let text = match super::outside::external(call).service(&wanted) {
+        Some(Ok(text)) => text,
+        Some(Err(e)) => return fault(format!("jwk.Fetch: {e}")),
+        None => return fault("jwk.Fetch: no network"),
     };
-    match read(&text) {
+    match read(text.as_str().unwrap_or_default()) {
         Ok(keys) => {
             let fields = [(Str::from("keys"), Value::list(keys))].into_iter().collect();
             given(Value::object(Object::Struct(KEY_SET.into(), fields)))

@@ -1,10 +1,12 @@
-//! Kyverno's functions that ask the world: objects of the cluster, services, global data, image facts.
+//! Kyverno's functions that read external data: objects of the cluster, services, global data, image data.
 //!
 //! The receivers are messages that say for which policy they speak: a `namespace` that is set limits the
 //! questions to it. Semantics: `docs/cel.md`, "Kyverno's functions".
 
 use super::{Call, Given, fault};
-use crate::functions::world::{HttpCall, Nobody, Place, World};
+use crate::external::{
+    Address, Answer, ApiError, ApiRequest, ExternalData, Found, NoData, Place, Reader, ServiceCall,
+};
 use crate::functions::x509_decode_certificate;
 use crate::value::{Map, Object, Str, Value};
 
@@ -45,10 +47,18 @@ fn text<'v>(fields: &'v Map, key: &str) -> &'v str {
     fields.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Who answers a call's questions.
-pub(super) fn world<'c>(call: &Call<'c>) -> &'c dyn World {
+/// The external data that a call reads, which static analysis does not see.
+pub(super) fn external<'c>(call: &Call<'c>) -> &'c dyn ExternalData {
     crate::functions::unforeseen::note();
-    call.cx.world.as_deref().unwrap_or(&Nobody)
+    call.cx.external.as_deref().unwrap_or(&NoData)
+}
+
+/// What the Kubernetes API gives; the group and version of a place have one slash between them at most.
+fn api(call: &Call<'_>, at: &Place<'_>, body: Option<&Value>) -> Found<ApiError> {
+    if at.api_version.matches('/').count() > 1 {
+        return Some(Err(format!("unexpected GroupVersion string: {}", at.api_version).into()));
+    }
+    external(call).api(&ApiRequest { at: Address::Objects(at), body })
 }
 
 fn type_of_receiver<'v>(call: &Call<'v>) -> Option<(&'v str, &'v Map)> {
@@ -108,21 +118,6 @@ fn namespace<'v>(call: &Call<'v>, limits: &'v Map, next: &mut usize) -> Option<&
     call.text(*next - 1)
 }
 
-/// A group and a version have one slash between them at most.
-fn checked(at: &Place<'_>) -> Result<(), String> {
-    match at.api_version.matches('/').count() > 1 {
-        true => Err(format!("unexpected GroupVersion string: {}", at.api_version)),
-        false => Ok(()),
-    }
-}
-
-fn answered(answer: Result<Value, String>, what: &str) -> Given {
-    match answer {
-        Ok(v) => Some(Ok(v)),
-        Err(e) => fault(format!("failed to {what}: {e}")),
-    }
-}
-
 fn object(call: &Call<'_>, limits: &Map) -> Given {
     let Named { api_version, resource, mut next } = named(call)?;
     let namespace = namespace(call, limits, &mut next)?;
@@ -131,7 +126,12 @@ fn object(call: &Call<'_>, limits: &Map) -> Given {
         return fault("failed to get resource: name is required");
     }
     let at = Place { api_version: &api_version, resource, namespace, name };
-    answered(checked(&at).and_then(|()| world(call).get(&at)), "get resource")
+    match api(call, &at, None) {
+        None => Some(Ok(Value::Null)),
+        Some(Ok(v)) => Some(Ok(v)),
+        Some(Err(e)) if e.not_found => Some(Ok(Value::Null)),
+        Some(Err(e)) => fault(format!("failed to get resource: {}", e.text)),
+    }
 }
 
 /// `resource.list`; labels select in a cluster, and are not looked at by the reference's stand-in for one.
@@ -143,14 +143,24 @@ pub fn list(call: &Call<'_>) -> Given {
         return None;
     }
     let at = Place { api_version: &api_version, resource, namespace, name: "" };
-    let world = world(call);
-    let found = checked(&at).and_then(|()| world.list(&at));
-    if call.args.len() <= next || !world.selects_by_labels() {
-        return answered(found, "list resource");
+    let answer = api(call, &at, None);
+    let labels = match call.args.get(next) {
+        Some(labels) if external(call).selects_by_labels() => Some(super::data::plain(labels).ok()?),
+        _ => None,
+    };
+    let found = match answer {
+        Some(Ok(found)) => found,
+        Some(Err(e)) => return fault(format!("failed to list resource: {}", e.text)),
+        None => {
+            let group = api_version.split_once('/').map(|(group, _)| format!(".{group}"));
+            let group = group.unwrap_or_default();
+            return fault(format!("failed to list resource: {resource}{group} resource not found"));
+        }
+    };
+    match &labels {
+        None => Some(Ok(found)),
+        Some(labels) => Some(Ok(with_labels(&found, labels.as_map()?))),
     }
-    let wanted = super::data::plain(call.arg(next)).ok()?;
-    let wanted = wanted.as_map()?;
-    answered(found.map(|list| with_labels(&list, wanted)), "list resource")
 }
 
 /// A list with those items that have all labels.
@@ -188,8 +198,9 @@ fn create(call: &Call<'_>, limits: &Map) -> Given {
         return None;
     }
     let at = Place { api_version: &api_version, resource, namespace, name: "" };
-    match world(call).post(&at, call.arg(next)) {
-        Some(answer) => answered(answer, "create resource"),
+    match api(call, &at, Some(call.arg(next))) {
+        Some(Ok(v)) => Some(Ok(v)),
+        Some(Err(e)) => fault(format!("failed to create resource: {}", e.text)),
         None => fault(NOT_THERE),
     }
 }
@@ -197,15 +208,20 @@ fn create(call: &Call<'_>, limits: &Map) -> Given {
 /// `resource.toGVR`
 pub fn resource_name(call: &Call<'_>) -> Given {
     fields(call.arg(0), RESOURCE)?;
-    match world(call).resource_of(call.text(1)?, call.text(2)?) {
-        None => fault(NOT_THERE),
-        Some(Ok([group, version, resource])) => {
-            let entries = [("group", group), ("version", version), ("resource", resource)];
-            let fields = entries.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect();
-            Some(Ok(message(RESOURCE_NAME, fields)))
-        }
-        Some(Err(e)) => fault(format!("failed to map kind to resource: {e}")),
-    }
+    let (api_version, kind) = (call.text(1)?, call.text(2)?);
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let failed = |text: String| fault(format!("failed to map kind to resource: {text}"));
+    let kinds = match external(call).kinds() {
+        None => return fault(NOT_THERE),
+        Some(Err(text)) => return failed(text),
+        Some(Ok(kinds)) => kinds,
+    };
+    let Some(found) = kinds.kind(group, version, kind) else {
+        return failed(format!("no matches for kind \"{kind}\" in version \"{api_version}\""));
+    };
+    let entries = [("group", &found.group), ("version", &found.version), ("resource", &found.plural)];
+    let fields = entries.into_iter().map(|(k, v)| (Str::from(k), Value::Str(v.clone()))).collect();
+    Some(Ok(message(RESOURCE_NAME, fields)))
 }
 
 fn global(call: &Call<'_>, limits: &Map) -> Given {
@@ -215,7 +231,11 @@ fn global(call: &Call<'_>, limits: &Map) -> Given {
         );
     }
     let projection = if call.args.len() > 2 { call.text(2)? } else { "" };
-    answered(world(call).global(call.text(1)?, projection), "get global reference")
+    match external(call).global(call.text(1)?, projection, Reader::Expression) {
+        None => Some(Ok(Value::Null)),
+        Some(Ok(v)) => Some(Ok(v)),
+        Some(Err(e)) => fault(format!("failed to get global reference: {e}")),
+    }
 }
 
 fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> Given {
@@ -257,10 +277,11 @@ fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> Given {
         Some(Ok(v)) => Some(v),
         None => None,
     };
-    let wanted = HttpCall { method, url, body, headers, ca_bundle: text(limits, "ca") };
-    match world(call).http(&wanted) {
-        Ok(v) => Some(Ok(v)),
-        Err(e) => fault(format!("request failed: {e}")),
+    let answer = Answer::Json(Reader::Expression);
+    match external(call).service(&ServiceCall { answer, url, body, headers, ca_bundle: text(limits, "ca") }) {
+        Some(Ok(v)) => Some(Ok(v)),
+        Some(Err(e)) => fault(format!("request failed: {e}")),
+        None => fault("request failed: no network"),
     }
 }
 
@@ -282,13 +303,18 @@ pub fn client(call: &Call<'_>) -> Given {
 /// `image.getMetadata`
 pub fn image_data(call: &Call<'_>) -> Given {
     fields(call.arg(0), IMAGE_DATA)?;
-    let world = call.cx.world.as_deref().unwrap_or(&Nobody);
-    if world.asks_registries() {
+    let external = call.cx.external.as_deref().unwrap_or(&NoData);
+    // What a registry says may change.
+    if external.registry().is_some() {
         crate::functions::unforeseen::note();
     }
-    match world.image(call.text(1)?) {
-        Ok(v) => Some(Ok(v)),
-        Err(e) => fault(format!("failed to get image data: {e}")),
+    let reference = call.text(1)?;
+    match external.image(reference) {
+        Some(Ok(v)) => Some(Ok(v)),
+        Some(Err(e)) => fault(format!("failed to get image data: {e}")),
+        None => {
+            fault(format!("failed to get image data: image data for {reference} not found in the context"))
+        }
     }
 }
 
@@ -306,7 +332,7 @@ pub fn apply(call: &Call<'_>) -> Given {
             _ => objects.push(item),
         }
     }
-    match world(call).generate(namespace, objects) {
+    match external(call).generate(namespace, objects) {
         Ok(()) => Some(Ok(Value::Bool(true))),
         Err(e) => fault(format!("failed to generate resources: {e}")),
     }

@@ -51,7 +51,7 @@ impl Reader {
         }
     }
 
-    fn constraints(&mut self, c: &Constraints) {
+    pub fn constraints(&mut self, c: &Constraints) {
         self.reads.name |= c.rules.iter().chain(&c.exclude).any(|rule| !rule.names.is_empty());
         if let Some(selector) = &c.object_selector {
             self.selector(selector);

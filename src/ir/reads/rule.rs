@@ -97,6 +97,11 @@ impl Reader {
     fn rule<'e>(&mut self, rule: &Rule, exceptions: impl Iterator<Item = &'e Exception>) -> Done {
         self.matcher(&rule.when);
         self.matcher(&rule.unless);
+        if let Some(bound) = &rule.bound {
+            // Parameters are looked up.
+            self.reads.asks |= bound.param_kind.is_some();
+            bound.bindings.iter().filter_map(|b| b.when.as_ref()).for_each(|when| self.constraints(when));
+        }
         if rule.broken.is_some() {
             return Ok(());
         }
@@ -209,7 +214,7 @@ impl Reader {
 
     /// What conditions and audit annotations read.
     fn expressions(&mut self, e: &Expressions) -> Done {
-        if !matches!(e.view, View::Rule | View::Request | View::PodTemplates) {
+        if !matches!(e.view, View::Rule | View::Request | View::PodTemplates | View::AdmissionRequest) {
             return Err(Unforeseen);
         }
         self.sources(&e.conditions, &e.variables)?;

@@ -8,7 +8,7 @@ use crate::ir::admission::{Bound, PolicyBinding};
 use crate::ir::constraints::{AnyOf, Constraints};
 use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
 use crate::ir::rule::RuleKind;
-use crate::ir::{Matcher, Policy};
+use crate::ir::{Matcher, Policy, Rule};
 use crate::value::Value;
 
 use super::Place;
@@ -22,6 +22,7 @@ pub fn policy(document: &Value, place: Place) -> Policy {
     let (name, mutating) = (rule.name.clone(), rule.kind == RuleKind::Mutation);
     Policy {
         api: crate::lower::policy::api(document),
+        short_name: "".into(),
         name: name.clone(),
         namespace: None,
         annotations: crate::lower::policy::annotations(document),
@@ -57,18 +58,35 @@ pub fn binding(document: &Value) -> PolicyBinding {
 /// The policy with its bindings and what parameters there are. A policy that has bindings is matched by
 /// theirs alone (the reference's behaviour).
 pub fn bind(policy: &Policy, bindings: &[PolicyBinding], params: &Arc<[Value]>) -> Policy {
+    with_bound(policy, |rule, bound| {
+        let mutates = rule.kind == RuleKind::Mutation;
+        let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == rule.name);
+        bound.bindings = own.cloned().collect();
+        bound.params = params.clone();
+        if !bound.bindings.is_empty() {
+            rule.when = matcher(Constraints::default());
+        }
+    })
+}
+
+/// The policy with its bindings, as an API server runs it: by the names of bindings, for what it is about itself.
+pub fn bind_as_server(policy: &Policy, mut bindings: Vec<PolicyBinding>) -> Policy {
+    bindings.sort_by(|a, b| a.name.cmp(&b.name));
+    with_bound(policy, |rule, bound| {
+        bound.bindings = bindings.into();
+        rule.when = matcher(bound.constraints.clone().unwrap_or_default());
+    })
+}
+
+/// The policy with another rule and what binds it.
+fn with_bound(policy: &Policy, change: impl FnOnce(&mut Rule, &mut Bound)) -> Policy {
     let mut policy = policy.clone();
     let Some((rule, bound)) = policy.rules.first().and_then(|r| Some((r, r.bound.as_ref()?))) else {
         return policy;
     };
-    let mutates = rule.kind == RuleKind::Mutation;
-    let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == policy.name);
-    let mut rule = (**rule).clone();
-    let bindings: Box<[PolicyBinding]> = own.cloned().collect();
-    if !bindings.is_empty() {
-        rule.when = matcher(Constraints::default());
-    }
-    rule.bound = Some(Arc::new(Bound { bindings, params: params.clone(), ..(**bound).clone() }));
+    let (mut rule, mut bound) = ((**rule).clone(), (**bound).clone());
+    change(&mut rule, &mut bound);
+    rule.bound = Some(Arc::new(bound));
     policy.rules = Arc::new([Arc::new(rule)]);
     policy
 }

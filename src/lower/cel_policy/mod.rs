@@ -56,6 +56,18 @@ pub fn kind_of(kind: &str) -> Option<(KyvernoKind, bool)> {
     Some((kind, namespaced))
 }
 
+/// The short name of a kind's API.
+fn short_name(kind: KyvernoKind, namespaced: bool) -> &'static str {
+    let [own, of_namespace] = match kind {
+        KyvernoKind::Validating => ["vpol", "nvpol"],
+        KyvernoKind::Mutating => ["mpol", "nmpol"],
+        KyvernoKind::Generating => ["gpol", "ngpol"],
+        KyvernoKind::Deleting => ["dpol", "ndpol"],
+        KyvernoKind::Images => ["ivpol", "nivpol"],
+    };
+    if namespaced { of_namespace } else { own }
+}
+
 /// Lowers a policy of one of the kinds of [`kind_of`].
 pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     let text = |path: &[&str]| Str::from(doc.text_at(path));
@@ -78,6 +90,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     };
     let policy = Policy {
         api: super::policy::api(doc),
+        short_name: short_name(kind, namespaced).into(),
         namespace: namespace.clone(),
         annotations: super::policy::annotations(doc),
         reported: super::policy::is_reported(doc),

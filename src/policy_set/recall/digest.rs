@@ -1,17 +1,38 @@
 //! The parts of a request that results depend on, as bytes: equal bytes, equal parts.
 
+use std::sync::Arc;
+
 use highway::{HighwayHash, HighwayHasher, Key};
 
 use crate::engine::Request;
 use crate::ir::reads::{Reads, Tree};
+use crate::kubernetes::Kinds;
 use crate::matching::Target;
-use crate::value::{Map, Value};
+use crate::value::{Map, Str, Value};
 
 /// Requests of which more than this is read are not remembered.
 const MOST: usize = 1 << 20;
 
 /// Deeper objects are not remembered.
 const DEEPEST: usize = 256;
+
+/// What is asked about: how its parts are told.
+pub trait Subject {
+    /// The kind of its object.
+    fn kind(&self) -> &Str;
+
+    /// The kinds of the cluster.
+    fn kinds(&self) -> Option<&Arc<Kinds>>;
+
+    /// Whether there is a new object.
+    fn has_object(&self) -> bool;
+
+    /// What all results can depend on.
+    fn circumstances(&self, out: &mut Bytes);
+
+    /// What some results can depend on.
+    fn reads(&self, reads: &Reads, out: &mut Bytes);
+}
 
 /// The bytes of parts.
 #[derive(Default)]
@@ -62,57 +83,13 @@ impl Bytes {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// What all results can depend on.
-    pub fn circumstances(&mut self, request: &Request) {
-        let t = &request.target;
-        for text in [&t.group, &t.version, &t.kind, &t.subresource, &t.namespace, &t.operation] {
-            self.text(text);
-        }
-        if &*t.kind == "Namespace" {
-            self.text(&t.name);
-        }
-        let known = [t.exists, t.namespace_known, t.user.is_some(), t.old_labels.is_some()];
-        let how = [request.details, request.unchanged, request.doubles, request.later_root.is_some()];
-        self.out.extend(known.map(u8::from));
-        self.out.extend(how.map(u8::from));
-        self.map(&t.namespace_labels, 0);
-        self.text(request.shown().text_at(&["metadata", "namespace"]));
-        let sent = request.sent.iter().flat_map(Map::iter).filter(|(k, _)| !APART.contains(&&***k));
+    /// A request as it was sent, without what is told of on its own.
+    pub fn sent(&mut self, sent: Option<&Map>) {
+        let sent = sent.into_iter().flat_map(Map::iter).filter(|(k, _)| !APART.contains(&&***k));
         self.number(sent.clone().count() as u64);
         for (key, value) in sent {
             self.text(key);
             self.value(value, 0);
-        }
-    }
-
-    /// What some results can depend on.
-    pub fn reads(&mut self, reads: &Reads, request: &Request) {
-        let Target { name, user, .. } = &request.target;
-        if reads.name {
-            self.text(name);
-            let sent = request.sent.as_ref().and_then(|sent| sent.get("name"));
-            self.value(sent.unwrap_or(&Value::Null), 0);
-            for key in ["name", "generateName"] {
-                self.text(request.shown().text_at(&["metadata", key]));
-            }
-        }
-        if let Some(user) = user.as_deref().filter(|_| reads.user) {
-            self.text(&user.name);
-            for list in [&user.groups, &user.roles, &user.cluster_roles] {
-                self.number(list.len() as u64);
-                list.iter().for_each(|text| self.text(text));
-            }
-            let sent = request.sent.as_ref().and_then(|sent| sent.get("userInfo"));
-            self.value(sent.unwrap_or(&Value::Null), 0);
-        }
-        for (tree, value) in [
-            (&reads.object, &request.object),
-            (&reads.old, &request.old_object),
-            (&reads.shown, request.shown()),
-            (&reads.namespace, &request.namespace),
-        ] {
-            // An object that nothing is read of is there or not all the same.
-            self.tree(tree, value, 0);
         }
     }
 
@@ -196,6 +173,67 @@ impl Bytes {
             Value::Map(m) => self.map(m, depth + 1),
             // No document holds these.
             Value::Bytes(_) | Value::Duration(_) | Value::Timestamp(_) | Value::Object(_) => self.lost = true,
+        }
+    }
+}
+
+impl Subject for Request {
+    fn kind(&self) -> &Str {
+        &self.target.kind
+    }
+
+    fn kinds(&self) -> Option<&Arc<Kinds>> {
+        self.target.kinds.as_ref()
+    }
+
+    fn has_object(&self) -> bool {
+        !self.object.is_null()
+    }
+
+    fn circumstances(&self, out: &mut Bytes) {
+        let t = &self.target;
+        for text in [&t.group, &t.version, &t.kind, &t.subresource, &t.namespace, &t.operation] {
+            out.text(text);
+        }
+        if &*t.kind == "Namespace" {
+            out.text(&t.name);
+        }
+        let known = [t.exists, t.namespace_known, t.user.is_some(), t.old_labels.is_some()];
+        let how = [self.details, self.unchanged, self.doubles, self.later_root.is_some()];
+        out.out.extend(known.map(u8::from));
+        out.out.extend(how.map(u8::from));
+        out.map(&t.namespace_labels, 0);
+        out.text(self.shown().text_at(&["metadata", "namespace"]));
+        out.sent(self.sent.as_ref());
+    }
+
+    fn reads(&self, reads: &Reads, out: &mut Bytes) {
+        let Target { name, user, .. } = &self.target;
+        if reads.name {
+            out.text(name);
+            let sent = self.sent.as_ref().and_then(|sent| sent.get("name"));
+            out.value(sent.unwrap_or(&Value::Null), 0);
+            for key in ["name", "generateName"] {
+                out.text(self.shown().text_at(&["metadata", key]));
+            }
+        }
+        if let Some(user) = user.as_deref().filter(|_| reads.user) {
+            out.text(&user.name);
+            for list in [&user.groups, &user.roles, &user.cluster_roles] {
+                out.number(list.len() as u64);
+                list.iter().for_each(|text| out.text(text));
+            }
+            let sent = self.sent.as_ref().and_then(|sent| sent.get("userInfo"));
+            out.value(sent.unwrap_or(&Value::Null), 0);
+        }
+        for (tree, value) in [
+            (&reads.object, &self.object),
+            (&reads.old, &self.old_object),
+            (&reads.shown, self.shown()),
+            (&reads.namespace, &self.namespace),
+        ] {
+            // An object that nothing is read of is there or not all the same.
+            out.tree(tree, value, 0);
         }
     }
 }

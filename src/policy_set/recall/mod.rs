@@ -23,14 +23,13 @@ use highway::Key;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
-use crate::engine::Request;
 use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
 use crate::value::Str;
 
 use super::Engine;
 use super::outcomes::{Bundle, Part};
-use digest::Bytes;
+pub use digest::{Bytes, Subject};
 pub use plan::{Member, Needs, Plan};
 
 /// How many lists of rules are prepared at a time.
@@ -129,8 +128,8 @@ impl Recall {
     }
 
     /// How the rules that may match a request are asked.
-    pub(super) fn plan(&self, engine: &Engine, slots: Vec<Slot>, request: &Request) -> Arc<Plan> {
-        let place = (request.target.kind.clone(), slots);
+    pub(super) fn plan(&self, engine: &Engine, slots: Vec<Slot>, subject: &dyn Subject) -> Arc<Plan> {
+        let place = (subject.kind().clone(), slots);
         if let Some(plan) = self.plans.get(&place) {
             return plan;
         }
@@ -141,31 +140,31 @@ impl Recall {
     }
 
     /// What the results of a plan's groups depend on.
-    pub(super) fn digests(&self, plan: &Plan, request: &Request) -> Digests {
+    pub(super) fn digests(&self, plan: &Plan, subject: &dyn Subject) -> Digests {
         let common = SCRATCH.with_borrow_mut(|bytes| {
             bytes.clear();
-            bytes.number(self.era(request.target.kinds.as_ref()));
+            bytes.number(self.era(subject.kinds()));
             bytes.number(plan.id);
-            bytes.circumstances(request);
+            subject.circumstances(bytes);
             bytes.hash(self.key)
         });
         let of_group =
-            |needs: &Needs| if needs.is_promising() { self.of(common?, needs, request) } else { None };
+            |needs: &Needs| if needs.is_promising() { self.of(common?, needs, subject) } else { None };
         let groups = plan.groups.iter().map(|group| of_group(&group.needs)).collect();
         Digests { common, groups }
     }
 
     /// What the results of a policy depend on; `None` = they are not looked for.
-    pub(super) fn digest(&self, digests: &Digests, needs: &Needs, request: &Request) -> Option<u128> {
-        if needs.is_promising() { self.of(digests.common?, needs, request) } else { None }
+    pub(super) fn digest(&self, digests: &Digests, needs: &Needs, subject: &dyn Subject) -> Option<u128> {
+        if needs.is_promising() { self.of(digests.common?, needs, subject) } else { None }
     }
 
-    fn of(&self, common: u128, needs: &Needs, request: &Request) -> Option<u128> {
+    fn of(&self, common: u128, needs: &Needs, subject: &dyn Subject) -> Option<u128> {
         SCRATCH.with_borrow_mut(|bytes| {
             bytes.clear();
             bytes.digest(common);
             bytes.number(needs.number);
-            bytes.reads(needs.reads(!request.object.is_null()), request);
+            subject.reads(needs.reads(subject.has_object()), bytes);
             bytes.hash(self.key)
         })
     }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::Profile;
 use crate::engine::request::Parts;
+use crate::engine::{Profile, Request};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::ir::generated::{metered, object, recorded, strict};
@@ -183,7 +183,7 @@ fn different_values_have_different_bytes() {
         let parts = Parts { object, old_object: Some(Value::Null), ..Parts::default() };
         let request = Request::new(parts, Profile::cluster(), &Context::default()).unwrap();
         let mut bytes = Bytes::default();
-        bytes.reads(reads, &request);
+        request.reads(reads, &mut bytes);
         bytes.hash(Key([1, 2, 3, 4])).unwrap()
     };
     let mut reads = Reads::default();

@@ -109,10 +109,14 @@ impl Registry for Clients {
         self.current().referrers(at, digest)
     }
 
-    fn with(&self, wanted: &Wanted) -> Option<Arc<dyn Registry>> {
+    fn with(&self, credentials: &Value) -> Option<Arc<dyn Registry>> {
+        let wanted = Wanted::of(credentials);
+        if wanted == Wanted::default() {
+            return None;
+        }
         let Clients { every, keys, current, .. } = self;
         let (keys, current) = (keys.clone(), current.clone());
-        Some(Arc::new(Clients { every: *every, keys, current, wanted: wanted.clone() }))
+        Some(Arc::new(Clients { every: *every, keys, current, wanted }))
     }
 }
 

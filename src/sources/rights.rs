@@ -1,19 +1,14 @@
 //! Who may do what, by the roles and bindings of a cluster.
 //!
-//! In: Role, ClusterRole, RoleBinding and ClusterRoleBinding objects. Out: answers to the questions of
-//! expressions. Grants know no field or label selectors, so a grant covers questions with them.
+//! In: Role, ClusterRole, RoleBinding and ClusterRoleBinding objects. Out: the roles of a user, and whether they allow what
+//! expressions ask the authorizer. Grants know no field or label selectors, so a grant covers questions with them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::functions::Authorizer;
+use crate::external::{Authorizer, Roles};
 use crate::value::object::{About, Check, Decision};
 use crate::value::{Str, Value};
-
-/// Who knows what users may do.
-pub trait Authority: Send + Sync + std::fmt::Debug {
-    /// The answers to a user, as `userInfo` describes one.
-    fn asked_by(self: Arc<Self>, user: &Value) -> Arc<dyn Authorizer>;
-}
 
 /// The roles and bindings of a cluster.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +21,8 @@ struct Binding {
     name: String,
     /// The namespace that it is limited to.
     namespace: Option<Str>,
-    role: String,
+    /// Kind and name of its role.
+    role: [Str; 2],
     subjects: Vec<Value>,
     rules: Vec<Value>,
 }
@@ -49,31 +45,55 @@ impl Rbac {
                 "RoleBinding" => Some(text(o, &["metadata", "namespace"])),
                 _ => return None,
             };
-            let (kind, name) = (o.text_at(&["roleRef", "kind"]), o.text_at(&["roleRef", "name"]));
+            let [kind, name] = ["kind", "name"].map(|key| text(o, &["roleRef", key]));
             let own = text(o, &["metadata", "name"]);
             Some(Binding {
                 name: match &namespace {
                     Some(ns) => format!("RoleBinding \"{own}/{ns}\""),
                     None => format!("ClusterRoleBinding \"{own}\""),
                 },
-                role: format!("{kind} \"{name}\""),
                 subjects: list(o, "subjects"),
-                rules: role(kind, namespace.as_deref().unwrap_or_default(), name)
+                rules: role(&kind, namespace.as_deref().unwrap_or_default(), &name)
                     .map(|r| list(r, "rules"))
                     .unwrap_or_default(),
                 namespace,
+                role: [kind, name],
             })
         };
         Rbac { bindings: objects.iter().filter_map(binding).collect() }
     }
+
+    /// Whether there is no binding.
+    pub fn is_empty(&self) -> bool {
+        self.bindings.is_empty()
+    }
+
+    /// The roles that a user has in a namespace.
+    pub fn roles(&self, user: &Value, namespace: &str) -> Roles {
+        let (mut roles, mut cluster_roles) = (BTreeSet::new(), BTreeSet::new());
+        let (name, groups) = (user.text_at(&["username"]), groups_of(user));
+        let names = |b: &&Binding| b.subjects.iter().any(|s| is_subject(s, b, name, &groups));
+        for binding in self.bindings.iter().filter(names) {
+            let [kind, role] = &binding.role;
+            match &binding.namespace {
+                Some(own) if &**kind == "Role" => drop(roles.insert(format!("{own}:{role}"))),
+                // A RoleBinding grants a ClusterRole in its namespace only.
+                Some(own) if **own != *namespace => {}
+                _ => drop(cluster_roles.insert(role.to_string())),
+            }
+        }
+        (roles.into_iter().collect(), cluster_roles.into_iter().collect())
+    }
+
+    /// The rights of a user, as `userInfo` describes one.
+    pub fn of(self: Arc<Rbac>, user: &Value) -> Arc<dyn Authorizer> {
+        Arc::new(Asked { rbac: self, user: user.text_at(&["username"]).into(), groups: groups_of(user) })
+    }
 }
 
-impl Authority for Rbac {
-    fn asked_by(self: Arc<Rbac>, user: &Value) -> Arc<dyn Authorizer> {
-        let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
-        let groups = groups.iter().filter_map(Value::as_str).map(Str::from).collect();
-        Arc::new(Asked { rbac: self, user: user.text_at(&["username"]).into(), groups })
-    }
+fn groups_of(user: &Value) -> Vec<Str> {
+    let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
+    groups.iter().filter_map(Value::as_str).map(Str::from).collect()
 }
 
 struct Asked {
@@ -112,7 +132,8 @@ impl Authorizer for Asked {
             };
             if in_scope && binding.rules.iter().any(|r| grants(r, check, verb)) {
                 let whom = told(subject);
-                let reason = format!("RBAC: allowed by {} of {} to {whom}", binding.name, binding.role);
+                let (name, [kind, role]) = (&binding.name, &binding.role);
+                let reason = format!("RBAC: allowed by {name} of {kind} \"{role}\" to {whom}");
                 return Decision { allowed: true, reason: reason.into(), ..Decision::default() };
             }
         }
@@ -136,7 +157,7 @@ fn is_subject(subject: &Value, binding: &Binding, user: &str, groups: &[Str]) ->
         "ServiceAccount" => {
             let own = subject.text_at(&["namespace"]);
             let ns = if own.is_empty() { binding.namespace.as_deref().unwrap_or_default() } else { own };
-            user == format!("system:serviceaccount:{ns}:{name}")
+            !ns.is_empty() && user == format!("system:serviceaccount:{ns}:{name}")
         }
         _ => false,
     }

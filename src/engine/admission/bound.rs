@@ -1,0 +1,186 @@
+//! From a policy with its bindings to evaluations.
+//!
+//! An evaluation is a policy with a binding and a parameter. Which there are is settled before the first
+//! one runs; what is wrong with a policy or binding shows here.
+
+use std::cell::OnceCell;
+
+use crate::ir::admission::{Bound, PolicyBinding};
+use crate::ir::check::Check;
+use crate::ir::constraints::Constraints;
+use crate::ir::expressions::{ExpressionPatch, Expressions, Validation};
+use crate::ir::facts::FailurePolicy;
+use crate::ir::mutate::Change;
+use crate::ir::rule::Body;
+use crate::ir::{Policy, Rule};
+use crate::matching::constraints::{Accepted, accepts};
+use crate::value::{Map, Str, Value};
+
+use super::params::params;
+use super::{ClusterView, Review};
+
+/// A native policy that has bindings.
+#[derive(Clone, Copy, Debug)]
+pub struct BoundPolicy<'p> {
+    rule: &'p Rule,
+    /// What its expressions share.
+    pub expressions: &'p Expressions,
+    bound: &'p Bound,
+}
+
+impl<'p> BoundPolicy<'p> {
+    /// A policy as an API server runs it; `None` for one without bindings, which does nothing, and for policies of
+    /// Kyverno.
+    pub fn of(policy: &'p Policy) -> Option<BoundPolicy<'p>> {
+        let rule = policy.rules.first()?;
+        let (expressions, bound) = (rule.expressions.as_deref()?, rule.bound.as_deref()?);
+        (!bound.bindings.is_empty()).then_some(BoundPolicy { rule, expressions, bound })
+    }
+
+    /// The name of the policy.
+    pub fn name(&self) -> &'p Str {
+        &self.rule.name
+    }
+
+    /// Its bindings by name.
+    pub fn bindings(&self) -> &'p [PolicyBinding] {
+        &self.bound.bindings
+    }
+
+    /// What follows when it cannot be evaluated.
+    pub fn failure_policy(&self) -> &'p FailurePolicy {
+        &self.expressions.failure_policy
+    }
+
+    /// Whether it changes objects; else it validates them.
+    pub fn mutates(&self) -> bool {
+        matches!(self.rule.body, Body::Mutate(_))
+    }
+
+    /// What it validates.
+    pub fn validations(&self) -> &'p [Validation] {
+        validations(self.rule)
+    }
+
+    /// How it changes the object.
+    pub fn patches(&self) -> &'p [ExpressionPatch] {
+        patches(self.rule)
+    }
+
+    /// Whether it runs again after others have changed the object.
+    pub fn is_reinvoked(&self) -> bool {
+        let Body::Mutate(mutation) = &self.rule.body else { return false };
+        matches!(mutation.change, Change::Expressions { reinvoked: true, .. })
+    }
+
+    /// Group, version and kind of its parameters.
+    pub fn param_kind(&self) -> Option<&'p [Str; 3]> {
+        self.bound.param_kind.as_ref()
+    }
+}
+
+/// What a rule validates.
+pub(super) fn validations(rule: &Rule) -> &[Validation] {
+    match &rule.body {
+        Body::Validate { check: Check::Assert(validations), .. } => validations,
+        _ => &[],
+    }
+}
+
+/// How a rule changes the object.
+pub(super) fn patches(rule: &Rule) -> &[ExpressionPatch] {
+    let Body::Mutate(mutation) = &rule.body else { return &[] };
+    match &mutation.change {
+        Change::Expressions { patches, .. } => patches,
+        _ => &[],
+    }
+}
+
+/// A step of a policy.
+#[derive(Debug)]
+pub enum Step {
+    /// To be run.
+    Run(Run),
+    /// A mistake in the policy or in the binding that counts as a denial.
+    Broken {
+        /// The binding by its position, when it is the one.
+        binding: Option<usize>,
+        /// What is wrong.
+        text: String,
+    },
+}
+
+/// An evaluation.
+#[derive(Debug)]
+pub struct Run {
+    /// The binding by its position.
+    pub binding: usize,
+    /// The resource and kind as the policy knows them.
+    pub accepted: Accepted,
+    /// The parameter; `None` for a policy that has none.
+    pub param: Option<Value>,
+}
+
+/// The steps of a policy on a request, none when it is not concerned.
+pub fn steps(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>) -> Vec<Step> {
+    let broken = |binding: Option<usize>, text: String| match policy.failure_policy() {
+        FailurePolicy::Ignore => None,
+        FailurePolicy::Fail => {
+            let what = if binding.is_some() { "binding" } else { "policy" };
+            Some(Step::Broken { binding, text: format!("failed to configure {what}: {text}") })
+        }
+        FailurePolicy::Unrecognised(word) => {
+            Some(Step::Broken { binding, text: format!("unrecognized failure policy: '{word}'") })
+        }
+    };
+    let found = match &policy.bound.constraints {
+        None => Err("policy contained no match constraints, a required field".to_string()),
+        Some(when) => matched(when, review, cluster),
+    };
+    let accepted = match found {
+        Ok(Some(accepted)) => accepted,
+        Ok(None) => return Vec::new(),
+        Err(text) => return broken(None, text).into_iter().collect(),
+    };
+    if let Some([group, version, kind]) = policy.param_kind()
+        && cluster.kinds().kind(group, version, kind).is_none()
+    {
+        let text =
+            format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'");
+        return broken(None, text).into_iter().collect();
+    }
+    let mut steps = Vec::new();
+    for (at, binding) in policy.bindings().iter().enumerate() {
+        match binding.when.as_ref().map(|when| matched(when, review, cluster)) {
+            Some(Ok(None)) => continue,
+            Some(Err(text)) => {
+                steps.extend(broken(Some(at), text));
+                continue;
+            }
+            None | Some(Ok(Some(_))) => {}
+        }
+        match params(policy, binding, review, cluster) {
+            Err(text) => steps.extend(broken(Some(at), text)),
+            Ok(found) => steps.extend(
+                found
+                    .into_iter()
+                    .map(|param| Step::Run(Run { binding: at, accepted: accepted.clone(), param })),
+            ),
+        }
+    }
+    steps
+}
+
+fn matched(
+    when: &Constraints,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+) -> Result<Option<Accepted>, String> {
+    let none = Map::new();
+    let a = &review.attributes;
+    let namespace = OnceCell::new();
+    accepts(when, a, cluster.kinds(), || match namespace.get_or_init(|| cluster.namespace(&a.namespace)) {
+        Some(namespace) => Ok(namespace.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none)),
+        None => Err(format!("namespaces \"{}\" not found", a.namespace)),
+    })
+}

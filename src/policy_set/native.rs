@@ -1,0 +1,133 @@
+//! Native policies of a set, as an API server evaluates them.
+//!
+//! In: the request of a review. Out: the API server's answer, or the changed object. The index finds the policies by the
+//! resource of the request; results of those that validate are kept in the result cache. Bindings belong to the set; what depends
+//! on parameters or rights, which may change without a request that tells, is not kept.
+
+use std::sync::Arc;
+
+use crate::engine::admission::{self, Answer, BoundPolicy, ClusterView, Mutated, Review, answer, verdict};
+use crate::functions::Context;
+use crate::ir::Policy;
+use crate::ir::reads::Reads;
+use crate::kubernetes::Kinds;
+use crate::matching::index::Slot;
+use crate::value::{Str, Value, budget};
+
+use super::outcomes::{Outcomes, Part};
+use super::recall::{Bytes, Subject};
+use super::verdicts::Evaluation;
+use super::{Engine, PolicyOutcome};
+
+/// The name under which results are kept.
+const NAME: &str = "native";
+
+/// A request that native policies validate.
+struct Reviewed<'r> {
+    review: &'r Review,
+    kinds: &'r Arc<Kinds>,
+    /// The namespace that the request is in, as it is known.
+    namespace: Value,
+}
+
+impl Engine {
+    /// The native policies with bindings.
+    pub fn native(&self) -> impl Iterator<Item = BoundPolicy<'_>> {
+        let all = self.set.native.clone().filter_map(|at| self.policy(at));
+        all.filter_map(|(_, policy)| BoundPolicy::of(policy))
+    }
+
+    /// What an API server answers because of native policies that validate.
+    pub fn validate_as_server(&self, review: &Review) -> Answer {
+        answer(review, self.native_verdicts(review).results())
+    }
+
+    /// The results of native policies that validate, of those that have something to say.
+    pub fn native_verdicts(&self, review: &Review) -> Outcomes {
+        let slots = self.native_slots(review);
+        if slots.is_empty() || review.is_exempt() {
+            return Outcomes::default();
+        }
+        let cluster = ClusterView::of_request(&*self.external, review);
+        let cx = cluster.functions(review);
+        let subject = Reviewed {
+            review,
+            kinds: cluster.shared_kinds(),
+            namespace: cluster.namespace(&review.attributes.namespace).unwrap_or_default(),
+        };
+        let rules = self.planned(slots, &subject, !review.is_dry_run());
+        let part =
+            |slots: &[Slot], left: &mut Vec<Arc<Policy>>| self.validated(slots, review, &cluster, &cx, left);
+        self.evaluated(&rules, &Evaluation { subject: &subject, name: Some(NAME), part: &part }).outcomes
+    }
+
+    /// The object after the native policies that change it.
+    pub fn mutate_as_server(&self, review: &Review) -> Mutated {
+        let slots = self.native_slots(review);
+        let policies = slots.iter().filter_map(|(at, _)| BoundPolicy::of(self.policy(*at)?.1));
+        let policies: Vec<BoundPolicy<'_>> = policies.collect();
+        admission::mutate(&policies, review, &ClusterView::of_request(&*self.external, review))
+    }
+
+    /// The native policies that can match a request.
+    fn native_slots(&self, review: &Review) -> Vec<Slot> {
+        self.set.index.of_resource(&review.attributes.resource, &self.set.native)
+    }
+
+    fn validated(
+        &self,
+        slots: &[Slot],
+        review: &Review,
+        cluster: &ClusterView<'_>,
+        cx: &Context,
+        left: &mut Vec<Arc<Policy>>,
+    ) -> Part {
+        let mut out = Part::default();
+        for (at, policy) in slots.iter().filter_map(|(at, _)| Some((*at, self.policy(*at)?.1))) {
+            let result = verdict(policy, review, cluster, cx);
+            out.policies.extend(result.map(|result| (at, PolicyOutcome::of(policy, vec![result]))));
+            // What was interrupted is a failure of the policy, and is not kept.
+            if budget::is_interrupted() {
+                left.push(policy.clone());
+            }
+        }
+        out
+    }
+}
+
+impl Subject for Reviewed<'_> {
+    fn kind(&self) -> &Str {
+        &self.review.attributes.resource
+    }
+
+    fn kinds(&self) -> Option<&Arc<Kinds>> {
+        Some(self.kinds)
+    }
+
+    /// Labels of both objects are told in any case.
+    fn has_object(&self) -> bool {
+        true
+    }
+
+    fn circumstances(&self, out: &mut Bytes) {
+        out.sent(self.review.request.as_map());
+        // What becomes of an object under another version depends on its own.
+        for object in [self.review.object(), self.review.old_object()] {
+            out.text(object.text_at(&["apiVersion"]));
+        }
+        out.value(self.namespace.at(&["metadata", "labels"]).unwrap_or(&Value::Null), 0);
+        out.value(&Value::Bool(self.namespace.is_null()), 0);
+    }
+
+    fn reads(&self, reads: &Reads, out: &mut Bytes) {
+        for (key, _) in [("name", reads.name), ("userInfo", reads.user)].into_iter().filter(|(_, is)| *is) {
+            out.value(self.review.request.get(key).unwrap_or(&Value::Null), 0);
+        }
+        out.tree(&reads.object, self.review.object(), 0);
+        out.tree(&reads.old, self.review.old_object(), 0);
+        out.tree(&reads.namespace, &self.namespace, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests;
