@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admit;
+pub mod analysis;
 pub mod api;
 pub mod cel;
 pub mod cli;

@@ -7,9 +7,9 @@
 
 use std::borrow::Cow;
 
+use crate::analysis::reach::{self, Reach};
 use crate::external::Offers;
 use crate::ir::matcher::{Filter, KindPattern};
-use crate::ir::reach::{self, Reach};
 use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
 use crate::matching::filter::kind_accepts;

@@ -22,7 +22,6 @@ pub mod mutate;
 pub mod outcome;
 pub mod pod_security;
 pub mod profile;
-mod public_key;
 pub mod request;
 mod rule_params;
 pub mod run;

@@ -33,8 +33,6 @@ pub mod pattern;
 pub mod pod_security;
 pub mod policy;
 pub mod print;
-pub mod reach;
-pub mod reads;
 pub mod rule;
 mod same;
 pub mod shape;

@@ -3,12 +3,13 @@
 //! In: the section and the rule's preconditions in CEL. Out: compiled expressions, each compiled with the
 //! variables before it. Semantics: `docs/validate.md`, "cel".
 
+use crate::analysis::reads;
 use crate::cel::library::Admission;
 use crate::cel::types::Type;
 use crate::functions::CelLevel;
+use crate::ir::Origin;
 use crate::ir::expressions::{Expressions, Params, RULES, Validation, Variable, View};
 use crate::ir::facts::FailurePolicy;
-use crate::ir::{Origin, reads};
 use crate::value::Value;
 
 use super::compiler::Compiler;

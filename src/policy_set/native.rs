@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use crate::analysis::reads::Reads;
 use crate::engine::admission::{self, Answer, BoundPolicy, ClusterView, Mutated, Review, answer, verdict};
 use crate::functions::Context;
 use crate::ir::Policy;
-use crate::ir::reads::Reads;
 use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
 use crate::value::{Str, Value, budget};

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 
 use crate::admit::Gate;
+use crate::analysis::reach;
 use crate::document::{self, ResourceOptions};
 use crate::external::ExternalData;
+use crate::ir::Policy;
 use crate::ir::admission::PolicyBinding;
 use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
-use crate::ir::{Policy, reach};
 use crate::load::{self, Policies, Reader};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;

@@ -14,7 +14,7 @@ use crate::value::{Map, Value};
 
 use super::Request;
 use super::outcome::Status;
-use super::public_key::PublicKey;
+use super::verify::public_key::PublicKey;
 use difference::Fields;
 
 /// What cannot be done here.

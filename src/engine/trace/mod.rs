@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_document_is_found_by_its_address() {
-        let document = crate::value::json::parse(r#"{"a": [{"b": 1}, {"b": 1}]}"#).unwrap_or_default();
+        let document = crate::document::yaml_value("a: [{b: 1}, {b: 1}]").unwrap_or_default();
         let second = document.at(&["a"]).and_then(Value::as_list).and_then(|items| items.get(1)?.get("b"));
         let path = second.and_then(|v| path_of(&document, address(v))).unwrap_or_default();
         assert_eq!(crate::value::place::dotted(&path), "a[1].b");

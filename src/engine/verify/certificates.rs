@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::engine::public_key::PublicKey;
+use crate::engine::verify::public_key::PublicKey;
 use crate::functions::der::Reader;
 use crate::functions::{check_certificate, pem_blocks};
 use crate::value::time::Time;

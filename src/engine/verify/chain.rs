@@ -10,7 +10,7 @@ use rustls_pki_types::UnixTime;
 use x509_parser::prelude::{FromDer, KeyUsage, ParsedExtension, X509Certificate};
 use x509_parser::public_key::PublicKey as Parsed;
 
-use crate::engine::public_key::{Hash, PublicKey, UNKNOWN_KEY};
+use crate::engine::verify::public_key::{Hash, PublicKey, UNKNOWN_KEY};
 use crate::functions::check_certificate;
 use crate::value::quote::quote;
 use crate::value::time::Time;

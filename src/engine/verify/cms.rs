@@ -4,7 +4,7 @@
 //! says whether a certificate's key signed the content. The reading is strict: DER only, every element in its place and
 //! nothing behind it; revocation lists are refused, unsigned attributes are not looked at.
 
-use crate::engine::public_key::{Hash, PublicKey};
+use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::functions::der::{Element, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET};
 
 use super::chain::Link;

@@ -111,7 +111,7 @@ fn object(payload: &[u8]) -> Result<(), String> {
 }
 
 /// The algorithm of a signature, which must be one that the key can have made.
-fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, crate::engine::public_key::Hash), String> {
+fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, crate::engine::verify::public_key::Hash), String> {
     let Some(name) = header.get("alg").and_then(Value::as_str) else {
         return Err("signing method (alg) is unspecified.".into());
     };
@@ -122,8 +122,8 @@ fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, crate::engine::public_k
             false => "signing method (alg) is unavailable.".into(),
         });
     };
-    let rsa = matches!(leaf.key, Ok(crate::engine::public_key::PublicKey::Rsa(_)));
-    let edwards = matches!(leaf.key, Ok(crate::engine::public_key::PublicKey::Ed25519(_)));
+    let rsa = matches!(leaf.key, Ok(crate::engine::verify::public_key::PublicKey::Rsa(_)));
+    let edwards = matches!(leaf.key, Ok(crate::engine::verify::public_key::PublicKey::Ed25519(_)));
     match edwards || rsa != name.starts_with('P') {
         true => Err("key is of invalid type".into()),
         false => Ok(found),

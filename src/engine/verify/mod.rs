@@ -23,6 +23,7 @@ pub mod notary;
 pub mod options;
 mod path;
 mod print;
+pub(in crate::engine) mod public_key;
 mod records;
 mod sct;
 mod timestamp;

@@ -1,7 +1,7 @@
 //! What an attestor demands: keys, certificates, logs and repositories are read in the order in
 //! which the reference reads them; the first that cannot be read ends the asking.
 
-use crate::engine::public_key::{Hash, PublicKey};
+use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::functions::encode::decode_base64;
 use crate::functions::{pem_block, pem_holds};
 use crate::sources::registry::place;

@@ -19,7 +19,7 @@ use webpki::{
     anchor_from_trusted_cert,
 };
 
-use crate::engine::public_key::{Hash, PublicKey};
+use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::value::time::Time;
 
 use super::chain::Link;

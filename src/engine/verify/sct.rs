@@ -6,7 +6,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::engine::public_key::{Hash, PublicKey};
+use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::functions::der::{BOOLEAN, OCTET_STRING, OID, Reader, SEQUENCE};
 
 use super::chain::Link;

@@ -8,7 +8,7 @@
 
 use sha1::Digest;
 
-use crate::engine::public_key::Hash;
+use crate::engine::verify::public_key::Hash;
 use crate::functions::der::{BOOLEAN, INTEGER, OCTET_STRING, Reader, SEQUENCE, small};
 use crate::functions::pem_all;
 use crate::value::time::Time;

@@ -4,7 +4,7 @@
 //! reference would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
 //! verifies nothing.
 
-use crate::engine::public_key::{Hash, PublicKey};
+use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::functions::pem_block;
 use crate::sources::registry::place;
 use crate::value::{Map, Value};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use highway::{HighwayHash, HighwayHasher, Key};
 
+use crate::analysis::reads::{Reads, Tree};
 use crate::engine::Request;
-use crate::ir::reads::{Reads, Tree};
 use crate::kubernetes::Kinds;
 use crate::matching::Target;
 use crate::value::{Map, Str, Value};

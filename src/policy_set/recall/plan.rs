@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::ir::reads::{Reads, of_policy};
+use crate::analysis::reads::{Reads, of_policy};
 use crate::lower::LATE;
 use crate::matching::index::Slot;
 use crate::policy_set::Engine;

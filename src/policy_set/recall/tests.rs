@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::analysis::reads::{Reads, Tree, of_expression};
 use crate::engine::request::Parts;
 use crate::engine::{Profile, Request};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::ir::generated::{metered, object, recorded, strict};
 use crate::ir::optimise::tests::{Tape, generate, outcome, text, value};
-use crate::ir::reads::{Reads, Tree, of_expression};
 use crate::ir::walk::holds;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
@@ -187,14 +187,14 @@ fn different_values_have_different_bytes() {
         bytes.hash(Key([1, 2, 3, 4])).unwrap()
     };
     let mut reads = Reads::default();
-    reads.object.add(&[crate::ir::reads::Step::Key("spec".into())], true);
+    reads.object.add(&[crate::analysis::reads::Step::Key("spec".into())], true);
     let mut hashes: Vec<u128> = texts.iter().map(|text| bytes(&reads, text)).collect();
     hashes.sort_unstable();
     hashes.dedup();
     assert_eq!(hashes.len(), texts.len());
     // In outline lists of the same length, and objects that are not empty, are the same.
     let mut outline = Reads::default();
-    outline.object.add(&[crate::ir::reads::Step::Key("spec".into())], false);
+    outline.object.add(&[crate::analysis::reads::Step::Key("spec".into())], false);
     assert_eq!(bytes(&outline, "[a]"), bytes(&outline, "[b]"));
     assert_ne!(bytes(&outline, "[a]"), bytes(&outline, "[a, b]"));
     assert_eq!(bytes(&outline, "{a: b}"), bytes(&outline, "{c: d, e: f}"));

@@ -4,7 +4,7 @@
 //! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not verify it, in the words of
 //! the reference for `verifyImages`.
 
-use crate::engine::public_key::{Hash, PublicKey};
+use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::sources::registry::{Cause, Failure, Manifest, Registry, Repository, place};
 use crate::value::{Str, Value};
 

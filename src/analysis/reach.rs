@@ -3,18 +3,18 @@
 //! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule is looked at; words in messages mean
 //! nothing. A call whose receiver is computed may be one to anybody. Semantics: `docs/serve.md`, "Time".
 
-use super::check::{Check, ForEach, Overlay, Overlays};
-use super::expressions::{Program, Source, Validation, Variable};
-use super::generate::{Described, Draft, Generation, Generator, TextPart};
-use super::image_validation::{ImageValidation, Reference};
-use super::images::ImageChecks;
-use super::mutate::{Change, Json, Merge, Patch};
-use super::rule::{Binding, BindingSource, Body, QuerySource};
-use super::template::Part;
 use crate::functions::registry::Asked;
 use crate::functions::{self, Function};
+use crate::ir::check::{Check, ForEach, Overlay, Overlays};
+use crate::ir::expressions::{Program, Source, Validation, Variable};
+use crate::ir::generate::{Described, Draft, Generation, Generator, TextPart};
+use crate::ir::image_validation::{ImageValidation, Reference};
+use crate::ir::images::ImageChecks;
+use crate::ir::mutate::{Change, Json, Merge, Patch};
+use crate::ir::rule::{Binding, BindingSource, Body, QuerySource};
+use crate::ir::template::Part;
 
-use super::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
+use crate::ir::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
 
 /// Who may be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
