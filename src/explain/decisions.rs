@@ -78,7 +78,14 @@ pub fn decide(
     let results: Vec<&RuleOutcome> = outcome.policies.iter().flat_map(|p| &p.rules).collect();
     let teller = Teller { loaded, request, resource };
     let rules = policy.rules_for(&request.target.kind);
-    rules.iter().filter_map(|rule| teller.rule(policy, rule, &results, &seen.events)).collect()
+    let mut told: Vec<(bool, Decided)> =
+        rules.iter().filter_map(|rule| teller.rule(policy, rule, &results, &seen.events)).collect();
+    // Rules without names are one rule for several kinds.
+    if policy.stage != Stage::Rules {
+        let best = told.iter().position(|(matches, _)| *matches).unwrap_or(0);
+        told = told.into_iter().skip(best).take(1).collect();
+    }
+    told.into_iter().map(|(_, decided)| decided).collect()
 }
 
 struct Teller<'t> {
@@ -88,14 +95,14 @@ struct Teller<'t> {
 }
 
 impl Teller<'_> {
-    /// What a rule decides; nothing of one that was generated for other kinds.
+    /// Whether a rule matches, and what it decides; nothing of one that was generated for other kinds.
     fn rule(
         &self,
         policy: &Arc<Policy>,
         rule: &Rule,
         results: &[&RuleOutcome],
         events: &[Event],
-    ) -> Option<Decided> {
+    ) -> Option<(bool, Decided)> {
         let (matches, mut lines) = self.matched(rule);
         if !matches && rule.generated.is_some() {
             return None;
@@ -110,7 +117,8 @@ impl Teller<'_> {
         // Of a loop the last element decided; those before it are details.
         let last = own.iter().rposition(|e| e.depth == 0 && matches!(e.what, What::Element(..))).unwrap_or(0);
         for (at, event) in own.iter().enumerate().filter(|_| matches) {
-            let early = event.depth > 0 && at < last;
+            let of_loop = event.depth > 0 || matches!(event.what, What::Element(..));
+            let early = of_loop && at < last;
             let before = lines.len();
             self.event(event, &mut lines);
             lines.iter_mut().skip(before).for_each(|line| line.detail |= early);
@@ -126,7 +134,7 @@ impl Teller<'_> {
             lines.push(self.line(&rule.origin, text, tone));
         }
         let place = super::place(self.loaded, &parse(&rule.origin.path));
-        Some(Decided { policy: policy.key(), rule: rule.name.to_string(), place, status, lines })
+        Some((matches, Decided { policy: policy.key(), rule: rule.name.to_string(), place, status, lines }))
     }
 
     fn line(&self, origin: &Origin, text: String, tone: Tone) -> Line {
@@ -361,3 +369,6 @@ impl Decided {
 fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::Map(entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
 }
+
+#[cfg(test)]
+mod tests;
