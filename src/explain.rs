@@ -13,8 +13,8 @@ use crate::load::LoadedPolicy;
 use crate::lower::LATE;
 use crate::lower::policy::rules_as_lowered;
 use crate::matching::constraints;
-use crate::value::Value;
 use crate::value::place::{PathPart, dotted, parse};
+use crate::value::{Str, Value};
 
 /// A rule, explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Explained {
     /// The path of that rule in the policy document.
     pub path: String,
     /// For what it was generated, if it is not written.
-    pub generated: Option<&'static str>,
+    pub generated: Option<Str>,
     /// The rule as lowered.
     pub before: String,
     /// The rule as the engine runs it; `None` = the same.
@@ -57,7 +57,7 @@ fn concerns(when: &Matcher, kind: &str) -> bool {
 fn one(loaded: &LoadedPolicy, rule: Rule) -> Explained {
     let show = |path: &[PathPart]| format!("{} ({})", place(loaded, path), dotted(path));
     let before = print::rule(&rule).text(&show);
-    let (name, origin, generated) = (rule.name.to_string(), rule.origin.path.to_string(), rule.generated);
+    let (name, origin, generated) = (rule.name.to_string(), rule.origin.path.to_string(), rule.generated.clone());
     let after = print::rule(&optimise::rule(rule, LATE)).text(&show);
     Explained {
         policy: loaded.name.clone(),
@@ -82,7 +82,7 @@ pub fn place(loaded: &LoadedPolicy, path: &[PathPart]) -> String {
 impl Explained {
     /// The rule under a headline: `before:` and `after:`, or `unchanged:`.
     pub fn text(&self) -> String {
-        let generated = self.generated.map(|what| format!(", generated for {what}")).unwrap_or_default();
+        let generated = self.generated.as_ref().map(|what| format!(", generated for {what}")).unwrap_or_default();
         // Rules of some kinds have no name of their own.
         let slash = if self.rule.is_empty() { "" } else { "/" };
         let mut out = format!("{}{slash}{} at {}{generated}\n", self.policy, self.rule, self.place);
@@ -111,7 +111,7 @@ impl Explained {
             ("rule", text(&self.rule)),
             ("place", text(&self.place)),
             ("path", text(&self.path)),
-            ("generatedFor", optional(self.generated)),
+            ("generatedFor", optional(self.generated.as_deref())),
             ("before", text(&self.before)),
             ("after", text(self.after.as_deref().unwrap_or(&self.before))),
             ("changed", Value::Bool(self.after.is_some())),

@@ -11,7 +11,7 @@ use super::constraints::Constraints;
 use super::matcher::Selector;
 
 /// What binds a rule of Kubernetes' own policies.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
     /// `matchConstraints`; `None` is a mistake in the policy. Outside of a cluster the rule's matcher differs from it.
     pub constraints: Option<Constraints>,
@@ -24,7 +24,7 @@ pub struct Bound {
 }
 
 /// A binding.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PolicyBinding {
     /// Whether it binds a policy that changes objects, else one that validates them.
     pub mutates: bool,
@@ -41,7 +41,7 @@ pub struct PolicyBinding {
 }
 
 /// Where parameters are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParamRef {
     /// The name of the one.
     pub name: Str,

@@ -11,7 +11,7 @@ use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
 
 /// The check of a rule or of a loop.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Check {
     /// Fails when the conditions hold.
     Deny(Conditions),
@@ -30,7 +30,7 @@ pub enum Check {
 }
 
 /// A pattern, ready or still to be filled in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Overlay {
     /// Without variables.
     Ready(Arc<Pattern>),
@@ -54,7 +54,7 @@ impl Overlay {
 }
 
 /// A list of patterns, ready or still to be filled in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Overlays {
     /// Without variables.
     Ready(Arc<[Pattern]>),
@@ -96,7 +96,7 @@ pub fn is_open(filled: &Value) -> bool {
 }
 
 /// A loop over the elements of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ForEach {
     /// Where it is written.
     pub origin: Origin,
@@ -113,7 +113,7 @@ pub struct ForEach {
 }
 
 /// Pod Security Standards.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodSecurity {
     /// Level as written.
     pub level: Str,

@@ -4,6 +4,7 @@
 //! compiled, plain texts hashed.
 
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 
 use crate::value::duration;
 use crate::value::number::parse_float;
@@ -17,7 +18,7 @@ use crate::value::{Str, Value};
 use super::{Origin, Template};
 
 /// Comparison operators of conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `Equal`, `Equals`
     Equals,
@@ -44,7 +45,7 @@ pub enum Operator {
 }
 
 /// Ordering operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
     /// Greater.
     Gt,
@@ -109,7 +110,7 @@ impl Operator {
 }
 
 /// Conditions of a rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Conditions {
     /// Where they are written.
     pub origin: Origin,
@@ -122,7 +123,7 @@ pub struct Conditions {
 }
 
 /// One condition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Condition {
     /// Where it is written.
     pub origin: Origin,
@@ -181,6 +182,21 @@ pub struct TextForms {
     pub range: Option<Range>,
     /// Whether it is a JSON document at all.
     pub json: bool,
+}
+
+/// What was prepared follows from the value and the operator of the condition.
+impl PartialEq for Prepared {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Eq for Prepared {}
+
+impl Hash for Prepared {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.value.hash(state);
+    }
 }
 
 /// Lists longer than this are hashed.

@@ -8,7 +8,7 @@ use crate::value::Str;
 use super::matcher::Selector;
 
 /// Which requests are accepted: some rule accepts, no exclusion does, and both selectors do.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Constraints {
     /// Rules, one of which must accept; none at all accepts every request.
     pub rules: Box<[ResourceRule]>,
@@ -32,7 +32,7 @@ impl Constraints {
 }
 
 /// Attributes that must all hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResourceRule {
     /// Operations.
     pub operations: AnyOf,
@@ -49,7 +49,7 @@ pub struct ResourceRule {
 }
 
 /// Some texts, or all.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AnyOf {
     /// Every text.
     All,
@@ -68,7 +68,7 @@ impl AnyOf {
 }
 
 /// A resource, or all; without subresource, with one, or with all.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResourcePath {
     /// The resource; `None` is every one.
     pub resource: Option<Str>,
@@ -77,7 +77,7 @@ pub struct ResourcePath {
 }
 
 /// Where objects live.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Anywhere.
     All,

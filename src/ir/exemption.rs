@@ -9,7 +9,7 @@ use super::Policy;
 use super::expressions::Source;
 
 /// A PolicyException of `policies.kyverno.io`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Exemption {
     /// `namespace/name`, or the name alone.
     pub key: Str,

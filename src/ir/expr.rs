@@ -55,7 +55,7 @@ pub enum Over {
 }
 
 /// An expression node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
     /// A constant.
     Const(Value),

@@ -14,7 +14,7 @@ use super::{Expr, Origin};
 pub type Program = Result<Expr, Str>;
 
 /// A composed variable, computed when it is first read; it sees the earlier ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Variable {
     /// Where it is written.
     pub origin: Origin,
@@ -25,7 +25,7 @@ pub struct Variable {
 }
 
 /// An expression with its text, as faults show it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// Where it is written.
     pub origin: Origin,
@@ -49,7 +49,7 @@ impl Source {
 }
 
 /// A validation: an expression that must be true.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Validation {
     /// True admits.
     pub check: Source,
@@ -62,7 +62,7 @@ pub struct Validation {
 }
 
 /// A value for the audit log, or for a property of a result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AuditAnnotation {
     /// Its key.
     pub key: Str,
@@ -71,7 +71,7 @@ pub struct AuditAnnotation {
 }
 
 /// A mutation of the object by the value of an expression.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ExpressionPatch {
     /// How the value is applied.
     pub patch_type: PatchType,
@@ -91,7 +91,7 @@ pub enum PatchType {
 }
 
 /// What the expressions of one rule share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Expressions {
     /// What they see.
     pub view: View,
@@ -112,7 +112,7 @@ pub struct Expressions {
 }
 
 /// Which objects are the parameters of a rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Params {
     /// API version, as written.
     pub api_version: Str,
@@ -173,7 +173,7 @@ impl Proxy {
 }
 
 /// How an API words what its expressions came to. What differs between APIs is a row here.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Wording {
     /// The name of the row.
     pub name: &'static str,

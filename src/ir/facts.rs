@@ -122,7 +122,7 @@ pub enum NamespaceScope {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Report {
     /// `source` of the results.
-    pub source: &'static str,
+    pub source: Str,
     /// Results name the rule; else the policy has rules without names of their own.
     pub names_rules: bool,
 }

@@ -8,7 +8,7 @@ use super::{Conditions, Origin, Query, Template};
 use crate::value::{Str, Value};
 
 /// The body of a rule that makes objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Generation {
     /// Objects of one description.
     One(Described),
@@ -20,7 +20,7 @@ pub enum Generation {
 
 /// A description of objects: where they are to be, and what they hold or which objects they are copies
 /// of. It is filled in as a whole.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Described {
     /// Where it is written.
     pub origin: Origin,
@@ -31,7 +31,7 @@ pub struct Described {
 }
 
 /// Objects for the elements of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GenerationLoop {
     /// Where it is written.
     pub origin: Origin,
@@ -46,7 +46,7 @@ pub struct GenerationLoop {
 }
 
 /// How expressions generate objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Generator {
     /// An expression that hands them over.
     Expression(Program),
@@ -55,7 +55,7 @@ pub enum Generator {
 }
 
 /// A document, or a part of it, with places to fill in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Draft {
     /// Nothing to fill in.
     Ready(Value),
@@ -70,7 +70,7 @@ pub enum Draft {
 }
 
 /// A place to fill in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The expression as written.
     pub text: Str,
@@ -79,7 +79,7 @@ pub struct Place {
 }
 
 /// A part of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TextPart {
     /// As it is.
     Literal(Str),

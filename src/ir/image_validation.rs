@@ -2,6 +2,8 @@
 //!
 //! In: ImageValidatingPolicies. Out: run by `engine::expressions::images`. Semantics: `docs/cel-policies.md`, "Images".
 
+use std::hash::{Hash, Hasher};
+
 use regex::Regex;
 
 use crate::value::{Str, Value};
@@ -9,7 +11,7 @@ use crate::value::{Str, Value};
 use super::expressions::{Program, Validation};
 
 /// Validations of images, with what they may look up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ImageValidation {
     /// With which credentials registries are asked.
     pub credentials: Value,
@@ -30,16 +32,34 @@ pub struct ImageValidation {
 }
 
 /// Images that a policy is about.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
     /// Those that a pattern matches.
-    Pattern(Regex),
+    Pattern(ImagePattern),
     /// Those for which an expression is true.
     Expression(Program),
 }
 
-/// Who may have signed.
+/// A regular expression that images match; the text is all there is to it.
 #[derive(Clone, Debug)]
+pub struct ImagePattern(pub Regex);
+
+impl PartialEq for ImagePattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for ImagePattern {}
+
+impl Hash for ImagePattern {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_str().hash(state);
+    }
+}
+
+/// Who may have signed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attestor {
     /// Under this name.
     pub name: Str,
@@ -50,7 +70,7 @@ pub struct Attestor {
 }
 
 /// What may be stated about images.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attestation {
     /// Under this name.
     pub name: Str,

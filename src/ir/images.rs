@@ -6,7 +6,7 @@ use crate::value::{Str, Value};
 use super::{Conditions, Template};
 
 /// The images that a rule checks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ImageChecks {
     /// Checks, each of the images that its patterns name.
     pub entries: Box<[ImageCheck]>,
@@ -19,7 +19,7 @@ pub struct ImageChecks {
 }
 
 /// A check of images.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ImageCheck {
     /// The images, as written in full.
     pub references: Box<[Wildcard]>,
@@ -40,7 +40,7 @@ pub struct ImageCheck {
 }
 
 /// What statements must say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// Under which name conditions find the first of them; empty = none.
     pub name: Str,

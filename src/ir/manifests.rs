@@ -4,7 +4,7 @@ use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str};
 
 /// Who must have signed the manifest that an object was made of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Manifests {
     /// All of these must be content.
     pub attestors: Box<[AttestorSet]>,
@@ -17,7 +17,7 @@ pub struct Manifests {
 }
 
 /// Attestors of which some must have signed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AttestorSet {
     /// How many.
     pub required: usize,
@@ -26,7 +26,7 @@ pub struct AttestorSet {
 }
 
 /// An attestor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attestor {
     /// What vouches.
     pub proof: Proof,
@@ -37,7 +37,7 @@ pub struct Attestor {
 }
 
 /// What an attestor vouches with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
     /// A public key, or what names one.
     Key(Str),
@@ -57,7 +57,7 @@ pub enum Proof {
 }
 
 /// Fields of some objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ignored {
     /// The objects; none = all.
     pub objects: Box<[Objects]>,
@@ -66,7 +66,7 @@ pub struct Ignored {
 }
 
 /// Objects by what they are. What is not said is not looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Objects {
     /// The group; empty for the core group.
     pub group: Option<Wildcard>,

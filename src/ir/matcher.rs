@@ -7,7 +7,7 @@ use crate::value::Str;
 use crate::value::wildcard::{Wildcard, has_wildcard};
 
 /// Which requests are accepted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Matcher {
     /// At least one filter accepts.
     Any(Box<[Filter]>),
@@ -34,7 +34,7 @@ impl Matcher {
 
 /// Attributes that must all hold; empty ones are not looked at. A filter without any attribute
 /// accepts nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// Where it is written.
     pub origin: super::Origin,
@@ -67,7 +67,7 @@ pub struct Filter {
 }
 
 /// A compiled kind selector.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KindPattern {
     /// API group.
     pub group: Wildcard,
@@ -80,7 +80,7 @@ pub struct KindPattern {
 }
 
 /// A user, group or service account.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Subject {
     /// `User`, `Group` or `ServiceAccount`.
     pub kind: Str,
@@ -89,7 +89,7 @@ pub struct Subject {
 }
 
 /// A label selector.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// Label equalities.
     pub labels: Box<[(Str, Str)]>,
@@ -102,7 +102,7 @@ pub struct Selector {
 }
 
 /// A requirement on one label.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Requirement {
     /// The label.
     pub key: Str,
@@ -113,7 +113,7 @@ pub struct Requirement {
 }
 
 /// Operators of label requirements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SetOperator {
     /// The label has one of the values.
     In,

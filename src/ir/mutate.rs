@@ -15,7 +15,7 @@ use super::shape::{Anchor, Pattern};
 use super::{Conditions, Origin, Query, Rule, Template};
 
 /// The body of a rule that changes objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mutation {
     /// The change.
     pub change: Change,
@@ -28,7 +28,7 @@ pub struct Mutation {
 }
 
 /// A patch, or loops of patches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
     /// One patch.
     Patch(Patch, Origin),
@@ -46,7 +46,7 @@ pub enum Change {
 }
 
 /// How an object is changed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Patch {
     /// A document is laid over it.
     Merge(Merge),
@@ -57,7 +57,7 @@ pub enum Patch {
 }
 
 /// A document to be laid over an object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Merge {
     /// Without variables.
     Ready(Arc<Layer>),
@@ -66,7 +66,7 @@ pub enum Merge {
 }
 
 /// A JSON patch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Json {
     /// Without variables: decoded, or why it cannot be.
     Ready(Result<Arc<JsonPatch>, Str>),
@@ -75,7 +75,7 @@ pub enum Json {
 }
 
 /// A document that is laid over objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// Without anchors: merged as it is.
     Plain(Value),
@@ -84,7 +84,7 @@ pub enum Layer {
 }
 
 /// A document with anchors.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
     /// A scalar.
     Scalar(Value),
@@ -95,7 +95,7 @@ pub enum Node {
 }
 
 /// A member of an object with anchors.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     /// The key without its anchor.
     pub key: Str,
@@ -147,7 +147,7 @@ impl Member {
 }
 
 /// Patches for the elements of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PatchLoop {
     /// Where it is written.
     pub origin: Origin,
@@ -164,7 +164,7 @@ pub struct PatchLoop {
 }
 
 /// Objects to be changed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MutationTarget {
     /// Where it is written.
     pub origin: Origin,

@@ -8,7 +8,7 @@ use crate::value::Str;
 use crate::value::place::{Path, PathPart, parse};
 
 /// The place of a piece in its policy document.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The path, for example `spec.rules[0].validate.pattern`.
     pub path: Str,

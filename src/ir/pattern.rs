@@ -1,5 +1,7 @@
 //! Leaves of patterns: scalars and the little operator language of pattern strings.
 
+use std::hash::{Hash, Hasher};
+
 use crate::value::duration;
 use crate::value::quantity::Quantity;
 use crate::value::range::Range;
@@ -13,6 +15,21 @@ pub struct Leaf {
     pub source: Value,
     /// The alternatives of a string pattern, compiled; empty for other kinds.
     pub any: Box<[Box<[Term]>]>,
+}
+
+/// The alternatives follow from the source.
+impl PartialEq for Leaf {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Eq for Leaf {}
+
+impl Hash for Leaf {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.source.hash(state);
+    }
 }
 
 /// One comparison of a string pattern.
@@ -32,7 +49,7 @@ pub enum Term {
 }
 
 /// Operators of pattern strings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TermOp {
     /// No operator: equal, with wildcards.
     Equal,

@@ -11,7 +11,7 @@ use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
 
 /// A policy, lowered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// The API that it was written for, for reports.
     pub api: Api,
@@ -47,8 +47,8 @@ pub struct Policy {
     pub admit: Box<[Source]>,
     /// Rules for kinds that have none of their own in `by_kind`.
     pub rules: Arc<[Arc<Rule>]>,
-    /// Rules for pod controllers, generated ones included.
-    pub by_kind: Vec<(Str, Arc<[Arc<Rule>]>)>,
+    /// Rules for pod controllers, generated ones included: the kinds that share some, and these.
+    pub by_kind: Vec<(Box<[Str]>, Arc<[Arc<Rule>]>)>,
     /// How many rules there are, generated ones included.
     pub rule_count: usize,
     /// Names of all rules, generated ones included.
@@ -86,12 +86,12 @@ impl Policy {
 
     /// The rules that only objects of a kind have.
     pub fn own_rules_for(&self, kind: &str) -> Option<&[Arc<Rule>]> {
-        self.by_kind.iter().find(|(k, _)| **k == *kind).map(|(_, rules)| &**rules)
+        self.by_kind.iter().find(|(kinds, _)| kinds.iter().any(|k| **k == *kind)).map(|(_, rules)| &**rules)
     }
 }
 
 /// A cleanup policy, lowered: which objects its runs delete.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cleanup {
     /// What reports say about it; it has no rules.
     pub policy: Arc<Policy>,
@@ -114,7 +114,7 @@ pub struct Cleanup {
 }
 
 /// An exception from rules.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Exception {
     /// Its name.
     pub name: Str,

@@ -12,12 +12,12 @@ use super::mutate::Mutation;
 use super::{Conditions, Matcher, Origin, Query, Template};
 
 /// A rule of any policy, lowered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// Where it is written, or the rule from which it was generated.
     pub origin: Origin,
     /// For what it was generated, if it is not written.
-    pub generated: Option<&'static str>,
+    pub generated: Option<Str>,
     /// Its name, as results report it.
     pub name: Str,
     /// What kind of result it gives.
@@ -45,7 +45,7 @@ pub struct Rule {
 }
 
 /// Properties that a rule adds to its results.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Properties {
     /// The properties as written, which count where they cannot be filled in.
     pub written: Value,
@@ -54,7 +54,7 @@ pub struct Properties {
 }
 
 /// The kind of result a rule gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuleKind {
     /// A verdict.
     Validation,
@@ -79,7 +79,7 @@ impl RuleKind {
 }
 
 /// What a rule does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
     /// Checks the object.
     Validate {
@@ -106,7 +106,7 @@ pub enum Body {
 }
 
 /// A message with variables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     /// Where it is written.
     pub origin: Origin,
@@ -121,7 +121,7 @@ pub struct Message {
 }
 
 /// What a rule's failure means for the request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Action {
     /// The rule's own action, as written.
     pub rule: Option<Str>,
@@ -132,7 +132,7 @@ pub struct Action {
 }
 
 /// Another action for some namespaces.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ActionOverride {
     /// The action, as written.
     pub action: Str,
@@ -143,7 +143,7 @@ pub struct ActionOverride {
 }
 
 /// Data that a rule may read under a name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Binding {
     /// Where it is written.
     pub origin: Origin,
@@ -154,7 +154,7 @@ pub struct Binding {
 }
 
 /// Where a binding's data comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum BindingSource {
     /// A value, a query, or a query on a value.
     Variable {
@@ -202,7 +202,7 @@ pub enum BindingSource {
 }
 
 /// A query whose text may hold variables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QuerySource {
     /// The text is constant.
     Ready(Query),

@@ -9,7 +9,7 @@ use crate::value::{Str, Value};
 use super::pattern::Leaf;
 
 /// A whole pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// Its root.
     pub root: Shape,
@@ -18,7 +18,7 @@ pub struct Pattern {
 }
 
 /// What a value must look like.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// A scalar.
     Leaf(Box<Leaf>),
@@ -29,7 +29,7 @@ pub enum Shape {
 }
 
 /// What an object must look like.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MapShape {
     /// The keys; first those with anchors that are checked first, then the others, each group in
     /// the order in which it is checked.
@@ -44,7 +44,7 @@ pub struct MapShape {
 }
 
 /// A key of an object pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// The key without its anchor.
     pub key: Str,
@@ -60,7 +60,7 @@ pub struct Entry {
 }
 
 /// Anchors of keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Anchor {
     /// No anchor.
     None,
@@ -79,7 +79,7 @@ pub enum Anchor {
 }
 
 /// What a list must look like; the first element of the pattern decides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ListShape {
     /// An empty pattern list, which nothing satisfies.
     Empty(Value),

@@ -9,7 +9,7 @@ use crate::value::{Map, Object, Str, Value};
 use super::Expr;
 
 /// Reads steps from a value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Walk {
     /// Where to start.
     pub base: Expr,
@@ -20,7 +20,7 @@ pub struct Walk {
 }
 
 /// A step of a walk.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// A key or position that is known.
     Key {
@@ -41,7 +41,7 @@ pub enum Step {
 }
 
 /// Asks whether the last step of a walk finds something.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Test {
     /// The walk up to the last step; it is not charged itself.
     pub walk: Walk,
@@ -50,7 +50,7 @@ pub struct Test {
 }
 
 /// A call with strict arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Invoke {
     /// The function.
     pub function: &'static Function,
@@ -115,7 +115,7 @@ pub struct Known {
 }
 
 /// A constant that was computed beforehand and costs what computing it would.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Charged {
     /// What is charged, one after the other.
     pub charges: Box<[u64]>,
@@ -124,7 +124,7 @@ pub struct Charged {
 }
 
 /// A literal with computed parts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Make {
     /// A list; positions of optional items.
     List(Box<[Expr]>, Box<[usize]>),
@@ -152,7 +152,7 @@ pub enum LoopKind {
 }
 
 /// A loop over the items of a list or the keys of a map.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Loop {
     /// What it makes.
     pub kind: LoopKind,

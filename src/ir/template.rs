@@ -10,7 +10,7 @@ use crate::value::{Str, Value};
 use super::Expr;
 
 /// An expression of a template or of the policy's data section.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Query {
     /// Whether the expression sorts lists, which others may see.
     pub sorts: bool,
@@ -25,7 +25,7 @@ pub struct Query {
 }
 
 /// Lazily loaded data that an expression mentions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Needs {
     /// Positions of the rule's bindings, ascending.
     pub bindings: Box<[u32]>,
@@ -41,7 +41,7 @@ impl Needs {
 }
 
 /// A document to be filled in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Template {
     /// Nothing to fill in.
     Const(Value),
@@ -60,7 +60,7 @@ pub enum Template {
 }
 
 /// A variable and where it stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hole {
     /// The expression.
     pub query: Query,
@@ -69,7 +69,7 @@ pub struct Hole {
 }
 
 /// Literal pieces with variables between them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Text {
     /// The pieces.
     pub parts: Box<[Part]>,
@@ -78,7 +78,7 @@ pub struct Text {
 }
 
 /// A piece of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// Literal text.
     Literal(Str),
@@ -87,7 +87,7 @@ pub enum Part {
 }
 
 /// A text to be resolved in rounds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rounds {
     /// The text as written.
     pub source: Str,

@@ -61,7 +61,7 @@ pub fn policy(doc: &Value) -> Policy {
             Some(none) if none.is_empty() => NamespaceScope::Objects("default".into()),
             Some(namespace) => NamespaceScope::Objects(namespace),
         },
-        report: Report { source: "kyverno", names_rules: true },
+        report: Report { source: "kyverno".into(), names_rules: true },
         admit: conditions_of_requests(doc),
         rules: base.into(),
         by_kind,
@@ -89,7 +89,7 @@ fn by_kind(
     base: &[Arc<Rule>],
     all: &[Computed],
     finished: &dyn Fn(&Computed) -> Arc<Rule>,
-) -> Vec<(Str, Arc<[Arc<Rule>]>)> {
+) -> Vec<(Box<[Str]>, Arc<[Arc<Rule>]>)> {
     let kinds = controllers(doc, written_rules(doc));
     let mut by_kind = Vec::new();
     let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
@@ -106,9 +106,7 @@ fn by_kind(
                 _ => finished(shared(c, all)),
             })
             .collect();
-        for kind in group {
-            by_kind.push((Str::from(kind), rules.clone()));
-        }
+        by_kind.push((group.into_iter().map(Str::from).collect(), rules));
     }
     by_kind
 }
@@ -150,7 +148,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
             actions: ActionModel::FailureActions { warn: false },
             stage: Stage::Schedule,
             scope: NamespaceScope::All,
-            report: Report { source: "kyverno", names_rules: false },
+            report: Report { source: "kyverno".into(), names_rules: false },
             admit: Box::default(),
             rules: Arc::from([]),
             by_kind: Vec::new(),

@@ -9,7 +9,7 @@ use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
 /// A list of operations.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct JsonPatch {
     /// The operations in order.
     pub operations: Box<[Operation]>,
@@ -21,7 +21,7 @@ pub struct JsonPatch {
 }
 
 /// One operation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operation {
     /// Where, as a JSON pointer.
     pub path: Str,
@@ -30,7 +30,7 @@ pub struct Operation {
 }
 
 /// What an operation does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Sets a member or inserts an item.
     Add(Value),

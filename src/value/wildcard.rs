@@ -10,13 +10,13 @@
 use super::{Str, budget};
 
 /// A compiled wildcard pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wildcard {
     pattern: Str,
     shape: Shape,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     Literal,
     Any,

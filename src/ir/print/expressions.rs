@@ -105,7 +105,7 @@ pub fn image_validation(images: &Result<ImageValidation, Str>) -> Node {
         Err(text) => node.below.push(Node::new(format!("broken {}", quoted(text)))),
         Ok(images) => {
             node.below.extend(images.references.iter().map(|r| match r {
-                Reference::Pattern(p) => Node::new(format!("images {}", quoted(p.as_str()))),
+                Reference::Pattern(p) => Node::new(format!("images {}", quoted(p.0.as_str()))),
                 Reference::Expression(p) => program(p).labelled("images"),
             }));
             let lists = images.extractors.iter();

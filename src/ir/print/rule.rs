@@ -15,7 +15,7 @@ use crate::value::place::parse;
 pub fn rule(r: &Rule) -> Node {
     let mut node =
         Node::new(format!("rule {} ({})", quoted(&r.name), r.kind.name())).at(parse(&r.origin.path));
-    node.below.extend(r.generated.map(|what| Node::new(format!("generated for {what}"))));
+    node.below.extend(r.generated.as_ref().map(|what| Node::new(format!("generated for {what}"))));
     node.below.extend(r.broken.iter().map(|why| Node::new(format!("broken {}", quoted(why)))));
     node.below.push(matcher("when", &r.when));
     if !r.unless.filters().is_empty() {
