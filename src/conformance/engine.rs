@@ -8,6 +8,7 @@ use crate::api::autogen::{Selection, computed_rules};
 use crate::api::schema;
 use crate::engine::request::{Parts, UserParts, namespace_of_labels};
 use crate::engine::{Effect, Profile, Request, RuleOutcome, action};
+use crate::ir::json::Bundle;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Exception, Policy};
 use crate::lower;
@@ -15,7 +16,7 @@ use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
 use crate::sources::Sources;
 use crate::value::{Map, Str, Value};
 
-use super::{Failure, Report, lines, object};
+use super::{Failure, Report, lines, object, round_trip};
 
 /// The files of cases in a folder, by name; none where there is no folder.
 ///
@@ -247,6 +248,8 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
             return Ok(Value::Map(out));
         }
     };
+    let Bundle { policies, exceptions, .. } = 
+        round_trip::bundle(Bundle { policies, exceptions, ..Bundle::default() });
     let set = PolicySet::new(policies, exceptions);
     let mutates = set.mutating().next().is_some();
     let engine =

@@ -21,6 +21,7 @@ pub(crate) mod generated;
 pub mod guard;
 pub mod image_validation;
 pub mod images;
+pub mod json;
 pub mod late;
 pub mod manifests;
 pub mod matcher;
@@ -41,6 +42,11 @@ pub mod strict;
 pub mod template;
 pub mod walk;
 pub mod webhook;
+
+/// Whether a field has the value that a missing one has, so that it need not be written.
+fn unset<T: Default + PartialEq>(v: &T) -> bool {
+    *v == T::default()
+}
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::duration;
 use crate::value::quantity::Quantity;
 use crate::value::range::Range;
@@ -9,12 +11,25 @@ use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
 /// A scalar pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Value", into = "Value")]
 pub struct Leaf {
     /// As written.
     pub source: Value,
     /// The alternatives of a string pattern, compiled; empty for other kinds.
     pub any: Box<[Box<[Term]>]>,
+}
+
+impl From<Value> for Leaf {
+    fn from(source: Value) -> Leaf {
+        Leaf::new(source)
+    }
+}
+
+impl From<Leaf> for Value {
+    fn from(leaf: Leaf) -> Value {
+        leaf.source
+    }
 }
 
 /// The alternatives follow from the source.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::{Str, Value};
 
 use super::expressions::Source;
@@ -11,27 +13,34 @@ use super::{Conditions, Matcher, Rule};
 use crate::value::wildcard::Wildcard;
 
 /// A policy, lowered.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
     /// The API that it was written for, for reports.
     pub api: Api,
     /// Its name.
     pub name: Str,
     /// Its namespace; `None` for cluster-wide policies.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub namespace: Option<Str>,
     /// Its annotations.
     pub annotations: crate::value::Map,
     /// Whether its results go into reports of a cluster.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub reported: bool,
     /// Stop after the first rule that passes or fails.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub apply_one: bool,
     /// Whether it is evaluated in background scans.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub background: bool,
     /// Whether it is evaluated at admission.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admission: bool,
     /// Failure action of rules that have none, as written.
     pub action: Str,
     /// Overrides of that action by namespace.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub overrides: Box<[ActionOverride]>,
     /// What follows when it cannot be evaluated.
     pub failure_policy: FailurePolicy,
@@ -44,14 +53,18 @@ pub struct Policy {
     /// How reports name its results.
     pub report: Report,
     /// What must be true of a request, else no rule is asked.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Box<[Source]>,
     /// Rules for kinds that have none of their own in `by_kind`.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub rules: Arc<[Arc<Rule>]>,
     /// Rules for pod controllers, generated ones included: the kinds that share some, and these.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub by_kind: Vec<(Box<[Str]>, Arc<[Arc<Rule>]>)>,
     /// How many rules there are, generated ones included.
     pub rule_count: usize,
     /// Names of all rules, generated ones included.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub rule_names: Box<[Str]>,
 }
 
@@ -91,19 +104,24 @@ impl Policy {
 }
 
 /// A cleanup policy, lowered: which objects its runs delete.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cleanup {
     /// What reports say about it; it has no rules.
     pub policy: Arc<Policy>,
     /// Objects it selects.
     pub when: Matcher,
     /// Objects it spares.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub unless: Option<Matcher>,
     /// It has an exclusion that says nothing, which spares every object.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub spares_all: bool,
     /// Data that the conditions may read.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[Arc<Binding>]>,
     /// Conditions that must hold, in the order in which they are asked.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Box<[Conditions]>,
     /// When it runs, as written.
     pub schedule: Str,
@@ -114,17 +132,20 @@ pub struct Cleanup {
 }
 
 /// An exception from rules.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Exception {
     /// Its name.
     pub name: Str,
     /// `namespace/name`, or the name alone.
     pub key: Str,
     /// What it covers: policy keys with wildcards for rule names.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub covers: Box<[(Str, Box<[Wildcard]>)]>,
     /// Objects it applies to.
     pub when: Matcher,
     /// Conditions that must hold.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Option<Conditions>,
     /// Pod Security controls it excludes; null = the whole rule.
     pub pod_security: Value,

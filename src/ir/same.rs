@@ -1,16 +1,20 @@
-//! Whether two nodes of the IR are the same.
+//! Rows of the function registries in nodes of the IR: when they are the same, and how they are written.
 //!
-//! Every node is compared and hashed by derive. Constants are equal when nothing can tell them apart
+//! Every node is compared, hashed, written and read by derive. Constants are equal when nothing can tell them apart
 //! (`value::identity`), functions when they are the same row: here, because a registry knows nothing of nodes.
 //! Nodes that are equal give equal results at equal cost; those that differ may do so as well.
 
 use std::hash::{Hash, Hasher};
 
-use crate::functions::{Function, cel};
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::ser::Serializer;
 
-/// Rows of a registry are the same when their names are.
+use crate::functions::{self, BOUNDED, Function, cel};
+use crate::value::Str;
+
+/// Rows of a registry are the same when their names are; they are written by name and looked up when they are read.
 macro_rules! row {
-    ($row:ty) => {
+    ($row:ty, $module:ident, $language:literal, $find:expr) => {
         impl PartialEq for $row {
             fn eq(&self, other: &Self) -> bool {
                 self.name == other.name
@@ -24,11 +28,29 @@ macro_rules! row {
                 self.name.hash(state);
             }
         }
+
+        pub(super) mod $module {
+            use super::*;
+
+            pub fn serialize<S: Serializer>(row: &&'static $row, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(row.name)
+            }
+
+            pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'static $row, D::Error> {
+                let name = Str::deserialize(from)?;
+                let unknown = || D::Error::custom(format!("no function of {} is called `{name}`", $language));
+                $find(&name).ok_or_else(unknown)
+            }
+        }
     };
 }
 
-row!(Function);
-row!(cel::Function);
+row!(Function, jmespath_row, "JMESPath", |name: &str| match name {
+    // The check of sizes that `ir::guard` puts in is no function that policies may call.
+    _ if name == BOUNDED.name => Some(&BOUNDED),
+    name => functions::find(name),
+});
+row!(cel::Function, cel_row, "CEL", cel::find);
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 
 use super::list::Order;
-use super::quantity::Quantity;
+use super::quantity::{Parted, Quantity};
 use super::semver::Version;
 use super::time::Time;
 use super::{List, Map, Object, Str, Value, stack};
@@ -63,7 +63,7 @@ fn object<S: Serializer>(o: &Object, to: S) -> Result<S::Ok, S::Error> {
             match (same(Quantity::parse(&text)), same(Quantity::written(&text))) {
                 (true, _) => tagged(to, "$quantity", &text),
                 (false, true) => tagged(to, "$quantityText", &text),
-                _ => Err(S::Error::custom(format!("the quantity `{text}`, which was computed, cannot be written"))),
+                _ => tagged(to, "$quantityParts", &q.parts()),
             }
         }
         Object::Url(url) => tagged(to, "$url", url),
@@ -199,6 +199,11 @@ fn read_tagged<'de, A: MapAccess<'de>>(tag: &str, from: &mut A) -> Result<Value,
         "$quantityText" => {
             let text: Str = from.next_value()?;
             object(Quantity::written(&text).map(Object::Quantity), &text)?
+        }
+        "$quantityParts" => {
+            let parts = from.next_value::<Parted>()?;
+            let text = parts.0.clone();
+            object(Quantity::of_parts(parts).map(Object::Quantity), &text)?
         }
         "$url" => Value::object(Object::Url(from.next_value()?)),
         "$ip" => Value::object(Object::Ip(from.next_value()?)),
