@@ -12,6 +12,7 @@ use std::thread::LocalKey;
 
 use serde::{Deserialize, Serialize};
 
+use super::admission::PolicyBinding;
 use super::exemption::Exemption;
 use super::policy::Cleanup;
 use super::{Exception, Policy};
@@ -41,6 +42,9 @@ pub struct Bundle {
     /// Exceptions of `policies.kyverno.io`.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub exemptions: Vec<Exemption>,
+    /// Bindings of Kubernetes' own policies, in order.
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub bindings: Vec<PolicyBinding>,
     /// Cleanup policies.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub cleanups: Vec<Cleanup>,
@@ -207,3 +211,114 @@ macro_rules! node {
     };
 }
 pub(super) use node;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::ir::condition::Prepared;
+    use crate::ir::expr::Missing;
+    use crate::ir::shape::Pattern;
+    use crate::ir::{Condition, Expr, Operator};
+    use crate::value::Value;
+
+    fn error<T: for<'de> Deserialize<'de> + std::fmt::Debug>(text: &str) -> String {
+        read::<T>(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn other_versions_are_refused_with_a_hint() {
+        assert_eq!(
+            error::<Bundle>(r#"{"apiVersion":"ephor.dev/ir/v2","policies":[]}"#),
+            "apiVersion `ephor.dev/ir/v2` cannot be read, only `ephor.dev/ir/v1`; \
+             write the policies anew with `ephor explain --output json` at line 1 column 31"
+        );
+        assert_eq!(error::<Bundle>("{}"), "missing field `apiVersion` at line 1 column 2");
+    }
+
+    #[test]
+    fn a_text_is_the_ir_when_its_first_key_is_the_version() {
+        assert!(is_written(" {\n \"apiVersion\" : \"ephor.dev/ir/v7\""));
+        assert!(!is_written(r#"{"kind":"A","apiVersion":"ephor.dev/ir/v1"}"#));
+        assert!(!is_written(r#"{"apiVersion":"kyverno.io/v1"}"#));
+        assert!(!is_written(""));
+    }
+
+    #[test]
+    fn unknown_nodes_fields_and_functions_are_refused_by_name() {
+        for (text, part) in [
+            (r#"{"nothing":1}"#, "unknown variant `nothing`"),
+            (r#"{"path":{"base":"root","keys":["a"],"scalar":"null","more":1}}"#, "unknown field `more`"),
+            (r#"{"path":{"base":"root","keys":["a"]}}"#, "missing field `scalar`"),
+            (r#"{"call":{"function":"lenght","args":[]}}"#, "no function of JMESPath is called `lenght`"),
+            (r#"{"invoke":{"function":"length","known":{}}}"#, "no function of CEL is called `length`"),
+            (r#"{"const":{"$quantity":"1Zi"}}"#, "`1Zi` is not a `$quantity`"),
+            (r#""root" "root""#, "trailing characters"),
+        ] {
+            let error = error::<Expr>(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    fn nested(levels: usize) -> String {
+        format!("{}\"root\"{}", r#"{"not":"#.repeat(levels), "}".repeat(levels))
+    }
+
+    #[test]
+    fn expressions_are_read_as_deep_as_lowering_makes_them_and_no_deeper() {
+        let deepest: Expr = read(&nested(1023)).unwrap();
+        assert_eq!(serde_json::to_string(&deepest).unwrap(), nested(1023));
+        assert!(error::<Expr>(&nested(1024)).starts_with("nodes nest more than 1024 levels"));
+        // What was refused leaves nothing behind.
+        assert!(read::<Expr>(&nested(1023)).is_ok());
+    }
+
+    #[test]
+    fn constants_are_read_as_deep_as_values_may_nest() {
+        let list = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(read::<Value>(&list(10_000)).is_ok());
+        assert_eq!(read::<Value>(&list(MAX_LEVELS + 1)).unwrap_err(), JsonError::TooDeep);
+        assert_eq!(read::<Value>(&format!("[{:?}]", list(MAX_LEVELS + 1))).map(|_| ()), Ok(()));
+    }
+
+    #[test]
+    fn right_sides_of_conditions_are_prepared_when_they_are_read() {
+        let text = r#"{"origin":{"path":"a","inserted":0},"key":{"const":1},"operator":"equals","value":{"const":"1Gi"},"message":""}"#;
+        let read: Condition = read(text).unwrap();
+        let prepared = Prepared::new(Operator::Equals, Value::from("1Gi"));
+        assert_eq!(format!("{:?}", read.prepared), format!("{:?}", Some(prepared)));
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    }
+
+    #[test]
+    fn patterns_must_have_the_source_that_they_were_lowered_from() {
+        let good = r#"{"source":{"(a)":["x",{"b":1}]},"root":{"map":{"entries":[{"key":"a","raw":"(a)","anchor":"condition","counted":0,
+            "shape":{"list":{"scalars":["x",[{"entries":[{"key":"b","raw":"b","anchor":"none","shape":{"leaf":1}}],"first":0}]]}}}],
+            "first":1}},"anchors":1}"#;
+        let read: Pattern = read(good).unwrap();
+        let source = serde_json::from_str(r#"{"(a)":["x",{"b":1}]}"#).unwrap();
+        assert_eq!(Some(read), crate::pattern::lower(&source));
+        for (part, other) in [
+            (r#""b":1}]}"#, r#""b":2}]}"#),
+            (r#""b":1}]}"#, r#""c":1}]}"#),
+            (r#""counted":0"#, r#""counted":1"#),
+            (r#""anchors":1"#, r#""anchors":4000000000"#),
+            (r#""first":1"#, r#""first":2"#),
+            (r#"["x",{"b":1}]}"#, r#"["x",{"b":1},2]}"#),
+        ] {
+            let bad = good.replacen(part, other, 1);
+            assert_ne!(bad, good);
+            assert!(error::<Pattern>(&bad).starts_with("a pattern has the source of another one"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn constants_of_a_run_cannot_be_written() {
+        let check = crate::value::object::Check::default();
+        let expr = Expr::Const(Value::object(crate::value::Object::Check(check)));
+        let expr = Expr::get(expr, "a".into(), Missing::Null);
+        let error = serde_json::to_string(&expr).unwrap_err().to_string();
+        assert_eq!(error, "a value of type `kubernetes.authorization.Authorizer` cannot be written");
+    }
+}

@@ -8,6 +8,7 @@
 //! printed by `explain`.
 
 pub mod admission;
+pub mod assumptions;
 pub mod check;
 pub mod condition;
 pub mod constraints;
@@ -40,6 +41,7 @@ mod same;
 pub mod shape;
 pub mod strict;
 pub mod template;
+pub mod tree;
 pub mod walk;
 pub mod webhook;
 

@@ -92,6 +92,11 @@ impl Policy {
         matches!(self.rules.first().map(|r| &r.body), Some(Body::ValidateImages(_)))
     }
 
+    /// All rules, also those that several lists have.
+    pub fn all_rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.rules.iter().chain(self.by_kind.iter().flat_map(|(_, rules)| rules.iter()))
+    }
+
     /// The rules for objects of a kind.
     pub fn rules_for(&self, kind: &str) -> &[Arc<Rule>] {
         self.own_rules_for(kind).unwrap_or(&self.rules)

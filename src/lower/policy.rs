@@ -26,8 +26,17 @@ pub fn rules_as_lowered(doc: &Value, selection: Selection<'_>) -> Vec<Rule> {
 
 /// Lowers a ClusterPolicy or Policy whose defaults are filled in; its rules are optimised.
 pub fn policy(doc: &Value) -> Policy {
+    with_rules(doc, &|rule| optimise::rule(rule, super::LATE))
+}
+
+/// As [`policy`], with the rules as they are before optimisation.
+pub fn policy_as_lowered(doc: &Value) -> Policy {
+    with_rules(doc, &|rule| rule)
+}
+
+fn with_rules(doc: &Value, finish: &dyn Fn(Rule) -> Rule) -> Policy {
     let written = written_rules(doc);
-    let finished = |c: &Computed| Arc::new(optimise::rule(rule(c), super::LATE));
+    let finished = |c: &Computed| Arc::new(finish(rule(c)));
     let as_written = |(written, r): (usize, &Value)| Computed { rule: r.clone(), written, generated: None };
     let base: Vec<Arc<Rule>> = written.iter().enumerate().map(as_written).map(|c| finished(&c)).collect();
     let all = computed(doc, Selection::All);
