@@ -8,10 +8,11 @@ use std::sync::Arc;
 use ephor::api::autogen::Selection;
 use ephor::conformance::{Report, round_trip, run_all};
 use ephor::ir::json::Bundle;
-use ephor::ir::{Policy, Rule};
+use ephor::ir::{Policy, Rule, print};
 use ephor::load::{self, Policies};
 use ephor::lower::policy::rules_as_lowered;
 use ephor::sources::files::SourceText;
+use serde_json::Value as Json;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -80,6 +81,83 @@ fn every_policy_of_the_libraries_is_read_back_as_it_was_written() {
     for kind in ["ClusterPolicy", "ValidatingPolicy", "ValidatingAdmissionPolicy"] {
         assert!(seen.get(kind).is_some_and(|n| *n > 10), "{kind}: {seen:?}");
     }
+}
+
+/// Paths of all scalars of a JSON document.
+fn leaves(json: &Json, at: &mut Vec<String>, out: &mut Vec<Vec<String>>) {
+    let mut below = |key: String, v: &Json| {
+        at.push(key);
+        leaves(v, at, out);
+        at.pop();
+    };
+    match json {
+        Json::Array(items) => items.iter().enumerate().for_each(|(i, v)| below(i.to_string(), v)),
+        Json::Object(entries) => entries.iter().for_each(|(k, v)| below(k.clone(), v)),
+        Json::Null => {}
+        _ => out.push(at.clone()),
+    }
+}
+
+fn leaf_at<'j>(json: &'j mut Json, path: &[String]) -> &'j mut Json {
+    path.iter().fold(json, |json, key| match json {
+        Json::Array(items) => items.get_mut(key.parse::<usize>().unwrap()).unwrap(),
+        other => other.get_mut(key).unwrap(),
+    })
+}
+
+/// What a leaf is: the end of its path, without positions.
+fn sort_of(path: &[String]) -> String {
+    let keys: Vec<&str> =
+        path.iter().map(|k| if k.parse::<usize>().is_ok() { "*" } else { k.as_str() }).collect();
+    keys[keys.len().saturating_sub(5)..].join("/")
+}
+
+/// Of leaves of one sort, how many are changed.
+const OF_A_SORT: usize = 2;
+
+#[test]
+fn rules_that_differ_in_any_leaf_are_printed_differently() {
+    let mut tried: BTreeMap<String, (usize, Vec<Json>)> = BTreeMap::new();
+    let (mut changed, mut same) = (0, Vec::new());
+    for loaded in libraries() {
+        for rule in loaded.policies.iter().filter_map(|p| p.policy.as_ref()).flat_map(|p| p.all_rules()) {
+            let json = serde_json::to_value(&**rule).unwrap();
+            let mut paths = Vec::new();
+            leaves(&json, &mut Vec::new(), &mut paths);
+            let printed = print::rule(rule).to_string();
+            for path in paths {
+                let (count, others) = tried.entry(sort_of(&path)).or_default();
+                let mut json = json.clone();
+                let leaf = leaf_at(&mut json, &path);
+                if !others.contains(leaf) && others.len() < 4 {
+                    others.push(leaf.clone());
+                    *count = count.saturating_sub(1);
+                }
+                if *count >= OF_A_SORT {
+                    continue;
+                }
+                *count += 1;
+                let before = leaf.clone();
+                let new = match &before {
+                    Json::Bool(b) => Json::Bool(!b),
+                    Json::Number(n) => n.as_i64().map_or(Json::from(0.25), |n| Json::from(n + 1)),
+                    text => Json::from(format!("{}x", text.as_str().unwrap())),
+                };
+                for new in others.iter().filter(|v| **v != before).cloned().chain([new]) {
+                    *leaf_at(&mut json, &path) = new;
+                    let Ok(other) = serde_json::from_value::<Rule>(json.clone()) else { continue };
+                    if other != **rule {
+                        changed += 1;
+                        if print::rule(&other).to_string() == printed {
+                            same.push(format!("{}: {}", rule.name, path.join("/")));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(changed > 1_000, "{changed}");
+    assert!(same.is_empty(), "{} of {changed} changes are not printed:\n{}", same.len(), same.join("\n"));
 }
 
 /// How many cases each suite of a section passes at least.

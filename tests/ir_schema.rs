@@ -8,10 +8,32 @@ use regex::Regex;
 
 /// The files with types that are written, in the order of the page.
 const FILES: [&str; 26] = [
-    "ir/json", "ir/policy", "ir/facts", "ir/rule", "ir/origin", "ir/matcher", "ir/constraints", "ir/admission",
-    "ir/condition", "ir/template", "ir/check", "ir/shape", "ir/mutate", "patch/operation", "ir/generate",
-    "ir/images", "ir/manifests", "ir/image_validation", "ir/expressions", "ir/exemption", "ir/expr", "ir/strict",
-    "functions/mod", "ir/pattern", "value/wildcard", "value/quantity/mod",
+    "ir/json",
+    "ir/policy",
+    "ir/facts",
+    "ir/rule",
+    "ir/origin",
+    "ir/matcher",
+    "ir/constraints",
+    "ir/admission",
+    "ir/condition",
+    "ir/template",
+    "ir/check",
+    "ir/shape",
+    "ir/mutate",
+    "patch/operation",
+    "ir/generate",
+    "ir/images",
+    "ir/manifests",
+    "ir/image_validation",
+    "ir/expressions",
+    "ir/exemption",
+    "ir/expr",
+    "ir/strict",
+    "functions/mod",
+    "ir/pattern",
+    "value/wildcard",
+    "value/quantity/mod",
 ];
 
 fn read(path: &str) -> String {
@@ -57,7 +79,13 @@ fn shown(rust: &str) -> String {
             break;
         }
     }
-    for (from, to) in [("Str", "text"), ("String", "text"), ("Wildcard", "wildcard"), ("Wording", "text"), ("Function", "text")] {
+    for (from, to) in [
+        ("Str", "text"),
+        ("String", "text"),
+        ("Wildcard", "wildcard"),
+        ("Wording", "text"),
+        ("Function", "text"),
+    ] {
         text = Regex::new(&format!(r"\b{from}\b")).unwrap().replace_all(&text, to).into_owned();
     }
     for whole in ["usize", "u32", "i64", "u64", "i128", "i32"] {
@@ -85,24 +113,37 @@ fn tables() -> String {
                 continue;
             }
             let about = |doc: &str| {
-                let lines: Vec<&str> = doc.lines().map(|l| l.trim().trim_start_matches("///").trim()).collect();
+                let lines: Vec<&str> =
+                    doc.lines().map(|l| l.trim().trim_start_matches("///").trim()).collect();
                 lines.join(" ").trim().replace('|', "\\|")
             };
             writeln!(out, "### {type_name}\n\n{}\n", about(&c[1])).unwrap();
             if attributes.contains("into = ") {
-                let into = Regex::new(r#"into = "([^"]*)""#).unwrap().captures(attributes).unwrap()[1].to_string();
+                let into =
+                    Regex::new(r#"into = "([^"]*)""#).unwrap().captures(attributes).unwrap()[1].to_string();
                 writeln!(out, "Written as {}.\n", shown(&into)).unwrap();
                 continue;
             }
-            writeln!(out, "| {} | holds | meaning |\n|---|---|---|", if kind == "enum" { "variant" } else { "field" })
-                .unwrap();
+            writeln!(
+                out,
+                "| {} | holds | meaning |\n|---|---|---|",
+                if kind == "enum" { "variant" } else { "field" }
+            )
+            .unwrap();
             for m in member.captures_iter(body) {
                 if m[3].contains("serde(skip)") {
                     continue;
                 }
                 let indent = if kind == "enum" && m[1].len() == 8 { "· " } else { "" };
                 let holds = m.get(5).or(m.get(6)).map(|t| shown(t.as_str())).unwrap_or_default();
-                writeln!(out, "| {indent}`{}` | {} | {} |", name(&m[4]), holds.replace('|', "\\|"), about(&m[2])).unwrap();
+                writeln!(
+                    out,
+                    "| {indent}`{}` | {} | {} |",
+                    name(&m[4]),
+                    holds.replace('|', "\\|"),
+                    about(&m[2])
+                )
+                .unwrap();
             }
             out.push('\n');
         }
@@ -127,7 +168,10 @@ fn the_page_has_every_node_and_field_of_the_types() {
         return;
     }
     let differs = written.trim().lines().zip(tables.lines()).find(|(a, b)| a != b);
-    assert!(written.trim() == tables, "docs/ir-json.md is not as the types are (EPHOR_WRITE_DOCS=1 writes it): {differs:?}");
+    assert!(
+        written.trim() == tables,
+        "docs/ir-json.md is not as the types are (EPHOR_WRITE_DOCS=1 writes it): {differs:?}"
+    );
 }
 
 #[test]
@@ -139,7 +183,10 @@ fn every_type_that_is_written_is_in_a_file_of_the_page() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if std::fs::read_to_string(&path).unwrap_or_default().contains(", Serialize, Deserialize)]") {
+            } else if std::fs::read_to_string(&path)
+                .unwrap_or_default()
+                .contains(", Serialize, Deserialize)]")
+            {
                 found.push(path.display().to_string().split("/src/").last().unwrap().replace(".rs", ""));
             }
         }

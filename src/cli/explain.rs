@@ -10,7 +10,9 @@ use super::flags::{self, Flag, Takes, flag};
 const FLAGS: &[Flag] = &[
     flag("rule", Takes::Text, "show only the rule of this name, written or generated"),
     flag("kind", Takes::Text, "show only rules for objects of this kind, as they are for it"),
-    flag("output", Takes::Text, "text, or json: the IR, as docs/ir-json.md describes it").short('o').default("text"),
+    flag("output", Takes::Text, "text, or json: the IR, as docs/ir-json.md describes it")
+        .short('o')
+        .default("text"),
     flag("as-lowered", Takes::Switch, "with --output json: rules as they are before optimisation"),
 ];
 

@@ -248,7 +248,7 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
             return Ok(Value::Map(out));
         }
     };
-    let Bundle { policies, exceptions, .. } = 
+    let Bundle { policies, exceptions, .. } =
         round_trip::bundle(Bundle { policies, exceptions, ..Bundle::default() });
     let set = PolicySet::new(policies, exceptions);
     let mutates = set.mutating().next().is_some();

@@ -47,7 +47,11 @@ fn gate(policies: &[Value], exceptions: &[Value], objects: &[Value]) -> Gate {
     let sources: Vec<SourceText> = texts
         .map(|(i, document)| SourceText { name: format!("{i:03}.json"), text: print::json(document) })
         .collect();
-    Gate::new(round_trip::loaded(load::argument_for(&sources, Reader::Server)), Arc::new(Data::new(objects.to_vec())), &[])
+    Gate::new(
+        round_trip::loaded(load::argument_for(&sources, Reader::Server)),
+        Arc::new(Data::new(objects.to_vec())),
+        &[],
+    )
 }
 
 /// What the paths say of a request, put together as the recorder does.

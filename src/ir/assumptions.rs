@@ -3,8 +3,8 @@
 //! In: a rule. Out: its nodes whose meaning depends on data, with the path where each is written: whoever proves something of a
 //! rule does so under the assumption that these stay as they are. How they are lowered at run time is [`super::late::Late`].
 
-use super::tree::{Node, Tree};
 use super::Rule;
+use super::tree::{Node, Tree};
 
 /// Why a node has no meaning before a request is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,4 +82,62 @@ fn source(node: &Node) -> String {
     let inner = node.get("").and_then(Tree::as_node);
     let rounds = inner.and_then(|n| n.get("rounds")).and_then(Tree::as_node).or(inner);
     rounds.and_then(|n| n.text("source")).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::api::autogen::Selection;
+    use crate::document::yaml_value;
+    use crate::lower::policy::rules_as_lowered;
+
+    const RULES: &str = r#"
+spec:
+  rules:
+  - name: a
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    context:
+    - name: v
+      variable: {jmesPath: "request.object.{{ request.name }}"}
+    preconditions:
+      all: [{key: "{{ v }}", operator: Equals, value: "a-{{ v }}"}, {key: "{{ {{ v }} }}", operator: Equals, value: "{{ plain"}]
+    validate: {message: m, pattern: {metadata: {labels: {"a*": "?*"}}, data: {"(x)": "{{ v }}"}}}
+  - name: b
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {data: {a: "{{ request.name }}"}}}
+  - name: c
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchesJson6902: "[{op: add, path: /data/a, value: '{{ request.name }}'}]"}
+  - name: d
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: m, pattern: {metadata: {labels: {"a*": "?*"}}}}
+"#;
+
+    #[test]
+    fn names_every_node_that_is_known_only_at_run_time() {
+        let rules = rules_as_lowered(&yaml_value(RULES).unwrap(), Selection::All);
+        let found: Vec<(String, Open, String, String)> = rules
+            .iter()
+            .flat_map(|r| of_rule(r).into_iter().map(|a| (r.name.to_string(), a.open, a.origin, a.text)))
+            .collect();
+        let expect = [
+            ("a", Open::Query, "spec.rules[0].context[0]", ""),
+            ("a", Open::Text, "spec.rules[0].context[0]", "request.object.{{ request.name }}"),
+            ("a", Open::Result, "spec.rules[0].preconditions.all[0]", "{{ v }}"),
+            ("a", Open::Text, "spec.rules[0].preconditions.all[0]", "a-{{ v }}"),
+            ("a", Open::Rounds, "spec.rules[0].preconditions.all[1]", "{{ {{ v }} }}"),
+            ("a", Open::Pattern, "spec.rules[0].validate.pattern", ""),
+            ("a", Open::Result, "spec.rules[0].validate.pattern", "{{ v }}"),
+            ("b", Open::Merge, "spec.rules[1].mutate.patchStrategicMerge", ""),
+            ("b", Open::Result, "spec.rules[1].mutate.patchStrategicMerge", "{{ request.name }}"),
+            ("c", Open::JsonPatch, "spec.rules[2].mutate.patchesJson6902", ""),
+        ];
+        for (rule, open, origin, text) in expect {
+            let wanted = (rule.to_string(), open, origin.to_string(), text.to_string());
+            assert!(found.contains(&wanted), "{wanted:?} in {found:#?}");
+        }
+        assert!(found.iter().any(|(rule, open, ..)| rule == "d" && *open == Open::Keys), "{found:#?}");
+    }
 }

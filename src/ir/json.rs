@@ -52,7 +52,7 @@ pub struct Bundle {
 
 /// [`API_VERSION`], the only one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Str", into = "&'static str")]
+#[serde(try_from = "Str", into = "String")]
 pub struct Version;
 
 impl TryFrom<Str> for Version {
@@ -68,9 +68,9 @@ impl TryFrom<Str> for Version {
     }
 }
 
-impl From<Version> for &'static str {
-    fn from(Version: Version) -> &'static str {
-        API_VERSION
+impl From<Version> for String {
+    fn from(Version: Version) -> String {
+        API_VERSION.into()
     }
 }
 
@@ -91,7 +91,9 @@ impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JsonError::Unwritable(text) => write!(f, "the IR cannot be written: {text}"),
-            JsonError::TooLarge(bytes) => write!(f, "{bytes} bytes are more than the {MAX_BYTES} that are read"),
+            JsonError::TooLarge(bytes) => {
+                write!(f, "{bytes} bytes are more than the {MAX_BYTES} that are read")
+            }
             JsonError::TooDeep => write!(f, "lists and objects nest more than {MAX_LEVELS} levels"),
             JsonError::Malformed(text) => f.write_str(text),
         }

@@ -4,8 +4,8 @@
 //! which missing things are faults and every step costs something. No node names the policy kind it came
 //! from. `docs/ir.md` lists every node with its meaning and says how the constructs of CEL map onto them.
 //!
-//! In: built by `lower` (and by the language front ends for expressions). Out: run by `engine`,
-//! printed by `explain`.
+//! In: built by `lower` (and by the language front ends for expressions), or read from JSON. Out: run by `engine`,
+//! printed by `explain` as text or JSON.
 
 pub mod admission;
 pub mod assumptions;

@@ -32,7 +32,11 @@ impl Pattern {
     fn with_sources(mut self) -> Result<Pattern, String> {
         let mut counted = 0;
         let fits = self.root.take_source(&self.source, self.anchors, &mut counted);
-        if fits && self.anchors <= counted { Ok(self) } else { Err("a pattern has the source of another one".into()) }
+        if fits && self.anchors <= counted {
+            Ok(self)
+        } else {
+            Err("a pattern has the source of another one".into())
+        }
     }
 }
 
@@ -108,7 +112,9 @@ impl MapShape {
             let numbered = e.counted.is_none_or(|n| n < anchors);
             numbered && map.get(&e.raw).is_some_and(|v| e.shape.take_source(v, anchors, counted))
         };
-        self.first <= self.entries.len() && map.len() == self.entries.len() && self.entries.iter_mut().all(&mut fits)
+        self.first <= self.entries.len()
+            && map.len() == self.entries.len()
+            && self.entries.iter_mut().all(&mut fits)
     }
 }
 
@@ -123,7 +129,9 @@ impl ListShape {
         };
         match (self, items) {
             (ListShape::Empty(_), items) => items.is_empty(),
-            (ListShape::Each(map, rest), [first, ..]) => fits(rest) && map.take_source(first, anchors, counted),
+            (ListShape::Each(map, rest), [first, ..]) => {
+                fits(rest) && map.take_source(first, anchors, counted)
+            }
             (ListShape::Scalars(leaf, rest), [first, ..]) => fits(rest) && leaf.source == *first,
             (ListShape::Positions(shapes), items) => {
                 shapes.len() == items.len()

@@ -120,13 +120,30 @@ fn the_deepest_expressions_that_are_lowered_can_be_read() {
         text
     };
     let read_back = |expr: &Expr| json::read::<Expr>(&serde_json::to_string(expr).unwrap());
-    for form in ["!{}", "({} || a)", "[{}]", "a[?{}]", "map(&{}, a)", "(a && {})", "({} == a)", "a.{b: {}}", "{}.b[*]"] {
+    for form in [
+        "!{}",
+        "({} || a)",
+        "[{}]",
+        "a[?{}]",
+        "map(&{}, a)",
+        "(a && {})",
+        "({} == a)",
+        "a.{b: {}}",
+        "{}.b[*]",
+    ] {
         let expr = jmespath(&deepest(form, &|text| crate::jmespath::parse(text).is_ok()));
         assert!(read_back(&expr).unwrap() == expr, "{form}");
     }
     let cx = Context::default();
     let env = cel::library::admission(cel::library::Admission::default());
-    for form in ["!({})", "({} ? 1 : 2) == 1", "[{}] == []", "[1].all(i, {})", "{'a': [{}]} == dyn(1)", "object.a[{}] == 1"] {
+    for form in [
+        "!({})",
+        "({} ? 1 : 2) == 1",
+        "[{}] == []",
+        "[1].all(i, {})",
+        "{'a': [{}]} == dyn(1)",
+        "object.a[{}] == 1",
+    ] {
         let text = deepest(form, &|text| cel::compile(&text.replace('x', "true"), &env, &cx).is_ok());
         let expr = of_cel(&text.replace('x', "true"));
         assert!(read_back(&expr).unwrap() == expr, "{form}");

@@ -6,8 +6,8 @@
 use std::fmt::Display;
 
 use serde::ser::{
-    Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
-    SerializeTupleVariant, Serializer,
+    Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant,
+    SerializeTuple, SerializeTupleVariant, Serializer,
 };
 
 /// A node, or a part of one.
@@ -177,11 +177,20 @@ impl Serializer for Builder {
         node(kind, "")?.node()
     }
 
-    fn serialize_unit_variant(self, kind: &'static str, _: u32, variant: &'static str) -> Result<Tree, Unwritable> {
+    fn serialize_unit_variant(
+        self,
+        kind: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<Tree, Unwritable> {
         node(kind, variant)?.node()
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, v: &T) -> Result<Tree, Unwritable> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        v: &T,
+    ) -> Result<Tree, Unwritable> {
         v.serialize(self)
     }
 
@@ -205,7 +214,11 @@ impl Serializer for Builder {
         Ok(Parts::default())
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Unwritable> {
+    fn serialize_tuple_struct(
+        self,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeTupleStruct, Unwritable> {
         Err(Unwritable::custom("a tuple struct"))
     }
 

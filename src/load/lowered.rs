@@ -51,7 +51,14 @@ pub(super) fn item(source: Arc<str>, text: &str, reader: Reader) -> Item {
         policy: Some(policy),
     };
     let policies = policies.into_iter().map(loaded).collect();
-    Item::Lowered(Box::new(Policies { policies, exceptions, exemptions, bindings, cleanups, ..Policies::default() }))
+    Item::Lowered(Box::new(Policies {
+        policies,
+        exceptions,
+        exemptions,
+        bindings,
+        cleanups,
+        ..Policies::default()
+    }))
 }
 
 /// What is known of a policy's document: what names it, and for which proxies it is.

@@ -106,7 +106,8 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_u64<E: serde::de::Error>(self, u: u64) -> Result<Value, E> {
-        let large = || E::custom(format!("`{u}` is larger than any signed integer; write {{\"$uint\": {u}}}"));
+        let large =
+            || E::custom(format!("`{u}` is larger than any signed integer; write {{\"$uint\": {u}}}"));
         i64::try_from(u).map(Value::Int).map_err(|_| large())
     }
 
@@ -138,7 +139,9 @@ impl<'de> Visitor<'de> for Reader {
         let mut map = Map::new();
         while let Some(k) = key {
             if k.starts_with('$') {
-                return Err(A::Error::custom(format!("`{k}` beside other keys; write {{\"$map\": [[key, value]]}}")));
+                return Err(A::Error::custom(format!(
+                    "`{k}` beside other keys; write {{\"$map\": [[key, value]]}}"
+                )));
             }
             insert(&mut map, k, entries.next_value()?)?;
             key = entries.next_key()?;
@@ -252,9 +255,8 @@ mod tests {
     #[test]
     fn values_of_every_kind_are_read_back_as_they_were() {
         let text = |s: &str| Value::from(s);
-        let map = |keys: &[&str]| {
-            Value::Map(keys.iter().map(|k| ((*k).into(), Value::Null)).collect::<Map>())
-        };
+        let map =
+            |keys: &[&str]| Value::Map(keys.iter().map(|k| ((*k).into(), Value::Null)).collect::<Map>());
         let objects = [
             Object::Optional(None),
             Object::Optional(Some(Value::Null)),
