@@ -107,8 +107,8 @@ fn chosen(loaded: &LoadedPolicy, wanted: Wanted<'_>) -> Option<Arc<Policy>> {
     };
     let keep = |rules: &[Arc<Rule>]| rules.iter().filter(|r| is_wanted(r)).cloned().collect::<Arc<[_]>>();
     policy.rules = keep(&policy.rules);
-    for (_, rules) in &mut policy.by_kind {
-        *rules = keep(rules);
+    for own in &mut policy.by_kind {
+        own.rules = keep(&own.rules);
     }
     policy.rule_names =
         policy.all_rules().map(|r| r.name.clone()).collect::<BTreeSet<_>>().into_iter().collect();

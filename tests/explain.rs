@@ -74,7 +74,7 @@ fn picks_rules_by_name_and_kind_and_prints_json() {
         .as_array()
         .unwrap()
         .iter()
-        .flat_map(|group| group[1].as_array().unwrap());
+        .flat_map(|group| group["rules"].as_array().unwrap());
     assert!(all.into_iter().all(|rule| rule["name"] == "pinned"), "{of_name}");
     let (code, _, err) = explain(dir.path(), &["tags.yaml", "--output", "yaml"]);
     assert_eq!((code, &*err), (Some(1), "Error: unknown output `yaml`; use `text` or `json`\n"));
@@ -122,7 +122,7 @@ fn the_printed_json_is_a_policy_file() {
     // The text shows the same rules; lines are known of policies only.
     let rules = |policy: &str| {
         let (_, out, _) = explain(dir.path(), &[policy]);
-        out.lines().filter(|l| l.starts_with("tags/")).map(|l| l.replace(policy, "")).count()
+        out.lines().filter(|l| l.starts_with("tags/")).count()
     };
     assert_eq!((rules("tags.json"), rules("tags.yaml")), (3, 3));
     std::fs::write(dir.path().join("tags.json"), json.replace("ir/v1", "ir/v2")).unwrap();

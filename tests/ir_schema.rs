@@ -64,10 +64,11 @@ fn shown(rust: &str) -> String {
     text = Regex::new(r"\w+::").unwrap().replace_all(&text, "").into_owned();
     text = text.replace("&'static ", "").replace("dyn ", "");
     let boxed = Regex::new(r"\b(?:Box|Arc|Vec)<(\[[^<>]*\]|[^<>\[\]]*)>").unwrap();
+    let list = Regex::new(r"\bVec<([^<>]*)>").unwrap();
     let plain = Regex::new(r"\b(Option|Result)<([^<>]*)>").unwrap();
     loop {
         let before = text.clone();
-        text = Regex::new(r"\bVec<([^<>]*)>").unwrap().replace_all(&text, "[$1]").into_owned();
+        text = list.replace_all(&text, "[$1]").into_owned();
         text = boxed.replace_all(&text, "$1").into_owned();
         text = plain
             .replace_all(&text, |c: &regex::Captures<'_>| match &c[1] {
@@ -104,6 +105,7 @@ fn tables() -> String {
         r"(?m)^(    |        )((?:/// [^\n]*\n *)+)((?:#\[[^\n]*\n *)*)(?:pub )?(\w+)(?:: ([^\n]*),|(\([^\n]*\)),|,| \{)$",
     )
     .unwrap();
+    let into = Regex::new(r#"into = "([^"]*)""#).unwrap();
     let mut out = String::new();
     for file in FILES {
         let text = read(&format!("src/{file}.rs"));
@@ -119,9 +121,8 @@ fn tables() -> String {
             };
             writeln!(out, "### {type_name}\n\n{}\n", about(&c[1])).unwrap();
             if attributes.contains("into = ") {
-                let into =
-                    Regex::new(r#"into = "([^"]*)""#).unwrap().captures(attributes).unwrap()[1].to_string();
-                writeln!(out, "Written as {}.\n", shown(&into)).unwrap();
+                let shown_as = into.captures(attributes).unwrap()[1].to_string();
+                writeln!(out, "Written as {}.\n", shown(&shown_as)).unwrap();
                 continue;
             }
             writeln!(

@@ -180,8 +180,12 @@ mod tests {
             1,
             "the constant alone"
         );
-        assert_eq!(shown("'a' + 'b'"), "invoke[_+_](\"a\", \"b\")\n", "texts count towards bounds of memory");
-        assert_eq!(shown("1 / 0"), "invoke[_/_](1, 0)\n", "what fails stays");
+        assert_eq!(
+            shown("'a' + 'b'"),
+            "invoke[_+_, one-form, walked](\"a\", \"b\")\n",
+            "texts count towards bounds of memory"
+        );
+        assert_eq!(shown("1 / 0"), "invoke[_/_, one-form](1, 0)\n", "what fails stays");
         assert_eq!(shown("true ? 1 : 2"), "1\n");
         assert_eq!(shown("1 == 2 && object.a"), "charged[1: false]\n");
     }

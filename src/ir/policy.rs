@@ -58,14 +58,24 @@ pub struct Policy {
     /// Rules for kinds that have none of their own in `by_kind`.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub rules: Arc<[Arc<Rule>]>,
-    /// Rules for pod controllers, generated ones included: the kinds that share some, and these.
+    /// Rules for pod controllers, generated ones included.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub by_kind: Vec<(Box<[Str]>, Arc<[Arc<Rule>]>)>,
+    pub by_kind: Vec<KindRules>,
     /// How many rules there are, generated ones included.
     pub rule_count: usize,
     /// Names of all rules, generated ones included.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub rule_names: Box<[Str]>,
+}
+
+/// Rules that objects of some kinds have instead of those of all others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KindRules {
+    /// The kinds.
+    pub kinds: Box<[Str]>,
+    /// Their rules.
+    pub rules: Arc<[Arc<Rule>]>,
 }
 
 impl Policy {
@@ -94,7 +104,7 @@ impl Policy {
 
     /// All rules, also those that several lists have.
     pub fn all_rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
-        self.rules.iter().chain(self.by_kind.iter().flat_map(|(_, rules)| rules.iter()))
+        self.rules.iter().chain(self.by_kind.iter().flat_map(|own| own.rules.iter()))
     }
 
     /// The rules for objects of a kind.
@@ -104,7 +114,7 @@ impl Policy {
 
     /// The rules that only objects of a kind have.
     pub fn own_rules_for(&self, kind: &str) -> Option<&[Arc<Rule>]> {
-        self.by_kind.iter().find(|(kinds, _)| kinds.iter().any(|k| **k == *kind)).map(|(_, rules)| &**rules)
+        self.by_kind.iter().find(|own| own.kinds.iter().any(|k| **k == *kind)).map(|own| &*own.rules)
     }
 }
 

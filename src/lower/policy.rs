@@ -7,7 +7,7 @@ use crate::cel::library::Admission;
 use crate::cel::types::Type;
 use crate::ir::expressions::Source;
 use crate::ir::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
-use crate::ir::policy::Cleanup;
+use crate::ir::policy::{Cleanup, KindRules};
 use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str, Value};
@@ -98,7 +98,7 @@ fn by_kind(
     base: &[Arc<Rule>],
     all: &[Computed],
     finished: &dyn Fn(&Computed) -> Arc<Rule>,
-) -> Vec<(Box<[Str]>, Arc<[Arc<Rule>]>)> {
+) -> Vec<KindRules> {
     let kinds = controllers(doc, written_rules(doc));
     let mut by_kind = Vec::new();
     let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
@@ -115,7 +115,7 @@ fn by_kind(
                 _ => finished(shared(c, all)),
             })
             .collect();
-        by_kind.push((group.into_iter().map(Str::from).collect(), rules));
+        by_kind.push(KindRules { kinds: group.into_iter().map(Str::from).collect(), rules });
     }
     by_kind
 }

@@ -49,7 +49,7 @@ impl Index {
         let mut index = Index::default();
         for (p, policy) in policies.enumerate() {
             let p = u32::try_from(p).unwrap_or(u32::MAX);
-            let own = policy.by_kind.iter().flat_map(|(kinds, rules)| kinds.iter().map(move |k| (k, rules)));
+            let own = policy.by_kind.iter().flat_map(|own| own.kinds.iter().map(|k| (k, &own.rules)));
             for (kind, rules) in own {
                 index.own.entry(kind.clone()).or_default().push(p);
                 for (r, rule) in rules.iter().enumerate() {

@@ -133,7 +133,8 @@ impl<'e> Form<'e> {
             Tree::Scalar(on) if on == "true" && !matches!(field, "" | "set") => {
                 self.parameters.push(words(field))
             }
-            Tree::Text(name) if matches!(field, "function" | "") && node.variant != "lambda" => {
+            Tree::Text(name) if field == "function" => self.parameters.push(name.clone()),
+            Tree::Text(name) if field.is_empty() && node.variant != "lambda" => {
                 self.parameters.push(key(name));
             }
             other => self.parameters.push(constant(other)),
