@@ -20,7 +20,7 @@ use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::rule::RuleKind;
-use crate::ir::{Exception, Policy};
+use crate::ir::{Exception, Policy, json};
 use crate::kubernetes::Kinds;
 use crate::lower;
 use crate::lower::admission::{Judge, Place};
@@ -28,6 +28,7 @@ use crate::sources::files::SourceText;
 use crate::value::place::PathPart;
 use crate::value::{Str, Value};
 
+mod lowered;
 mod served;
 
 /// A policy with what is known about it.
@@ -196,6 +197,7 @@ enum Item {
     Exemption(Box<Exemption>),
     Binding(Box<PolicyBinding>),
     Cleanup(Box<Cleanup>, String),
+    Lowered(Box<Policies>),
     Left(Problem),
 }
 
@@ -239,6 +241,7 @@ pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
                 out.deprecations.push(deprecation);
                 out.cleanups.push(*c);
             }
+            Item::Lowered(all) => out.extend(*all),
         }
     }
     out
@@ -319,6 +322,9 @@ impl Policies {
 
 fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
     let name: Arc<str> = name.into();
+    if json::is_written(text) {
+        return vec![lowered::item(name, text, reader)];
+    }
     match document::parse_stream(&name, text, Duplicates::Error) {
         Err(e) => vec![Item::Left(Problem {
             source: name,

@@ -54,12 +54,81 @@ fn shows_written_and_generated_rules_with_file_and_line() {
 #[test]
 fn picks_rules_by_name_and_kind_and_prints_json() {
     let dir = folder();
-    let (_, out, _) = explain(dir.path(), &["tags.yaml", "--kind", "CronJob", "--json"]);
-    let list: serde_json::Value = serde_json::from_str(&out).unwrap();
-    let rule = &list[0];
-    assert_eq!(list.as_array().unwrap().len(), 1);
-    assert_eq!((&rule["rule"], &rule["path"]), (&"autogen-cronjob-pinned".into(), &"spec.rules[0]".into()));
-    assert_eq!((&rule["generatedFor"], &rule["changed"]), (&"cron jobs".into(), &false.into()));
+    let json = |args: &[&str]| -> serde_json::Value {
+        let (code, out, err) = explain(dir.path(), &[&["tags.yaml", "--output", "json"], args].concat());
+        assert_eq!((code, &*err), (Some(0), ""));
+        serde_json::from_str(&out).unwrap()
+    };
+    let of_kind = json(&["--kind", "CronJob"]);
+    assert_eq!(of_kind["apiVersion"], "ephor.dev/ir/v1");
+    let rules = of_kind["policies"][0]["rules"].as_array().unwrap();
+    let [rule] = &rules[..] else { panic!("{rules:?}") };
+    assert_eq!(
+        (&rule["name"], &rule["origin"]["path"]),
+        (&"autogen-cronjob-pinned".into(), &"spec.rules[0]".into())
+    );
+    assert_eq!(rule["generated"], "cron jobs");
+    let of_name = json(&["--rule", "pinned"]);
+    assert_eq!(of_name["policies"][0]["ruleNames"], serde_json::json!(["pinned"]));
+    let all = of_name["policies"][0]["byKind"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|group| group["rules"].as_array().unwrap());
+    assert!(all.into_iter().all(|rule| rule["name"] == "pinned"), "{of_name}");
+    let (code, _, err) = explain(dir.path(), &["tags.yaml", "--output", "yaml"]);
+    assert_eq!((code, &*err), (Some(1), "Error: unknown output `yaml`; use `text` or `json`\n"));
+}
+
+#[test]
+fn rules_are_printed_as_lowered_and_as_optimised() {
+    let dir = folder();
+    let policy = POLICY.replace("pin it", "pin {{ to_upper('it') }}");
+    std::fs::write(dir.path().join("tags.yaml"), policy).unwrap();
+    let message = |args: &[&str]| {
+        let (_, out, _) = explain(dir.path(), &[&["tags.yaml", "--output", "json"], args].concat());
+        let bundle: serde_json::Value = serde_json::from_str(&out).unwrap();
+        bundle["policies"][0]["rules"][0]["body"]["validate"]["message"]["template"].clone()
+    };
+    assert_eq!(message(&[]), serde_json::json!({"const": "pin IT"}));
+    assert_eq!(message(&["--as-lowered"])["text"]["parts"][0], serde_json::json!({"literal": "pin "}));
+}
+
+const POD: &str =
+    "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: 'x:latest'}]}}";
+
+#[test]
+fn the_printed_json_is_a_policy_file() {
+    let dir = folder();
+    std::fs::write(dir.path().join("pod.yaml"), POD).unwrap();
+    let (_, json, _) = explain(dir.path(), &["tags.yaml", "-o", "json"]);
+    std::fs::write(dir.path().join("tags.json"), &json).unwrap();
+    let apply = |policy: &str| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_ephor"));
+        let ran = program
+            .args(["apply", policy, "--resource", "pod.yaml"])
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let out = String::from_utf8(ran.stdout).unwrap();
+        // Which API is deprecated is known of policies only.
+        let out = out.lines().filter(|l| !l.contains("is deprecated")).collect::<Vec<_>>().join("\n");
+        (ran.status.code(), out.trim().to_string())
+    };
+    let (code, out) = apply("tags.yaml");
+    assert!(out.contains("pin it"), "{out}");
+    assert_eq!(apply("tags.json"), (code, out));
+    assert_eq!(explain(dir.path(), &["tags.json", "-o", "json"]).1, json);
+    // The text shows the same rules; lines are known of policies only.
+    let rules = |policy: &str| {
+        let (_, out, _) = explain(dir.path(), &[policy]);
+        out.lines().filter(|l| l.starts_with("tags/")).count()
+    };
+    assert_eq!((rules("tags.json"), rules("tags.yaml")), (3, 3));
+    std::fs::write(dir.path().join("tags.json"), json.replace("ir/v1", "ir/v2")).unwrap();
+    let (code, _, err) = explain(dir.path(), &["tags.json"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("apiVersion `ephor.dev/ir/v2` cannot be read, only `ephor.dev/ir/v1`"), "{err}");
 }
 
 #[test]
@@ -111,10 +180,10 @@ fn shows_rules_of_every_kind_with_the_line_of_each_expression() {
     let (code, out, err) = explain(dir.path(), &["team.yaml", "native.yaml"]);
     assert_eq!((code, &*err), (Some(0), ""));
     for (piece, place) in [
-        ("condition", "team.yaml:9 (spec.matchConditions[0].expression)"),
+        ("source", "team.yaml:9 (spec.matchConditions[0].expression)"),
         ("variable \"labels\"", "team.yaml:12 (spec.variables[0].expression)"),
-        ("assert", "team.yaml:15 (spec.validations[0].expression)"),
-        ("assert", "native.yaml:8 (spec.validations[0].expression)"),
+        ("check", "team.yaml:15 (spec.validations[0].expression)"),
+        ("check", "native.yaml:8 (spec.validations[0].expression)"),
     ] {
         let line = out.lines().find(|line| line.ends_with(place));
         let line = line.unwrap_or_else(|| panic!("no piece is of {place}:\n{out}"));

@@ -60,8 +60,7 @@ pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy>, offers: Offers) -> 
 
 /// All rules of a policy, generated ones included.
 fn rules(policy: &Policy) -> impl Iterator<Item = &Rule> {
-    let by_kind = policy.by_kind.iter().flat_map(|(_, rules)| rules.iter());
-    policy.rules.iter().chain(by_kind).map(AsRef::as_ref)
+    policy.all_rules().map(AsRef::as_ref)
 }
 
 fn any_filter(rule: &Rule, test: fn(&Filter) -> bool) -> bool {

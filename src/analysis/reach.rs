@@ -35,8 +35,7 @@ pub struct Reach {
 pub fn of_policy(policy: &Policy) -> Reach {
     let mut reach = Reach::default();
     reach.sources(&policy.admit);
-    let by_kind = policy.by_kind.iter().flat_map(|(_, rules)| rules.iter());
-    policy.rules.iter().chain(by_kind).for_each(|rule| reach.rule(rule));
+    policy.all_rules().for_each(|rule| reach.rule(rule));
     reach
 }
 

@@ -1,18 +1,19 @@
 //! `ephor explain`: the rules of policies as the engine sees them.
 
-use crate::explain::{self, Explained};
+use crate::explain::{self, Explained, Wanted};
 use crate::load::{self, Policies};
 use crate::report::diagnostic::did_you_mean;
 use crate::sources::files;
-use crate::value::Value;
-use crate::value::print::json;
 
 use super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
     flag("rule", Takes::Text, "show only the rule of this name, written or generated"),
     flag("kind", Takes::Text, "show only rules for objects of this kind, as they are for it"),
-    flag("json", Takes::Switch, "print a JSON list, one object a rule"),
+    flag("output", Takes::Text, "text, or json: the IR, as docs/ir-json.md describes it")
+        .short('o')
+        .default("text"),
+    flag("as-lowered", Takes::Switch, "with --output json: rules as they are before optimisation"),
     flag("resource", Takes::List, "explain what the policies decide about these resources, and why")
         .short('r'),
     flag(
@@ -28,7 +29,7 @@ const FLAGS: &[Flag] = &[
 
 const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, generated rules included, with file and\nline of what every piece was made from. docs/ir.md describes the nodes. With -r: what the rules decide about\nresources, with the place of every decision in the policy and of every value in the resource.";
 
-const EXAMPLES: &str = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n\n  # why a resource passes, fails or is not matched\n  ephor explain policy.yaml -r pod.yaml\n";
+const EXAMPLES: &str = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n\n  # the IR, which can be applied as a policy file\n  ephor explain policy.yaml --output json > policy.json\n  ephor apply policy.json --resource pod.yaml\n\n  # why a resource passes, fails or is not matched\n  ephor explain policy.yaml -r pod.yaml\n";
 
 pub(super) const PAGE: super::Page =
     super::Page { name: "explain", arguments: "POLICY...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
@@ -48,6 +49,11 @@ pub fn run(args: &[String]) -> Result<i32, String> {
             "requires at least one policy: a file, a folder, an address, or - for standard input".into()
         );
     }
+    let is_json = match parsed.text("output") {
+        "text" => false,
+        "json" => true,
+        other => return Err(format!("unknown output `{other}`; use `text` or `json`")),
+    };
     let policies = policies(&parsed.arguments)?;
     if !parsed.list("resource").is_empty() {
         return super::explain_decisions::run(&parsed, &policies);
@@ -64,9 +70,11 @@ pub fn run(args: &[String]) -> Result<i32, String> {
             eprintln!("warning: {}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name);
         }
     }
-    if parsed.on("json") {
-        let list = Value::list(chosen.iter().map(|r| r.to_value()).collect());
-        super::print(&format!("{}\n", json(&list)));
+    if is_json {
+        let rule = Some(name).filter(|n| !n.is_empty());
+        let wanted = Wanted { rule, kind, as_lowered: parsed.on("as-lowered") };
+        let bundle = explain::bundle(&policies, wanted);
+        super::print(&format!("{}\n", bundle.write().map_err(|e| e.to_string())?));
     } else {
         super::print(&chosen.iter().map(|r| r.text()).collect::<Vec<_>>().join("\n"));
     }

@@ -35,7 +35,7 @@ pub(super) fn run(parsed: &Parsed, policies: &Policies) -> Result<i32, String> {
     let (mut texts, mut list) = (Vec::new(), Vec::new());
     for resource in &loaded.documents {
         let decided = about(policies, resource, &requests, parsed.text("rule"))?;
-        if parsed.on("json") {
+        if parsed.text("output") == "json" {
             let name = Value::from(&*headline(resource));
             let rules = Value::list(decided.iter().map(Decided::to_value).collect());
             list.push(Value::Map([("resource".into(), name), ("rules".into(), rules)].into_iter().collect()));
@@ -44,7 +44,7 @@ pub(super) fn run(parsed: &Parsed, policies: &Policies) -> Result<i32, String> {
         let rules: Vec<String> = decided.iter().map(|d| d.text(colour, verbose)).collect();
         texts.push(format!("{}\n\n{}", headline(resource), rules.join("\n")));
     }
-    match parsed.on("json") {
+    match parsed.text("output") == "json" {
         true => print(&format!("{}\n", json(&Value::list(list)))),
         false => print(&texts.join("\n")),
     }

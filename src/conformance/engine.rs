@@ -9,13 +9,14 @@ use crate::api::schema;
 use crate::engine::request::{Parts, UserParts, namespace_of_labels};
 use crate::engine::{Effect, Profile, Request, RuleOutcome, action};
 use crate::external::{ExternalData, Found};
+use crate::ir::json::Bundle;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Exception, Policy};
 use crate::lower;
 use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
 use crate::value::{Map, Str, Value};
 
-use super::{Failure, Report, lines, object};
+use super::{Failure, Report, lines, object, round_trip};
 
 /// The files of cases in a folder, by name; none where there is no folder.
 ///
@@ -247,6 +248,8 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
             return Ok(Value::Map(out));
         }
     };
+    let Bundle { policies, exceptions, .. } =
+        round_trip::bundle(Bundle { policies, exceptions, ..Bundle::default() });
     let set = PolicySet::new(policies, exceptions);
     let mutates = set.mutating().next().is_some();
     let engine =

@@ -420,7 +420,7 @@ fn opaque(o: &Object) -> Value {
         Object::Ip(ip) => ip.to_string(),
         Object::Cidr(ip, bits) => format!("{ip}/{bits}"),
         Object::Semver(v) => v.to_string(),
-        Object::Format(name) => (*name).into(),
+        Object::Format(name) => name.to_string(),
         Object::Check(_) | Object::Decision(_) => String::new(),
     };
     object([("opaque", Value::from(o.type_name())), ("string", Value::from(text))])

@@ -12,6 +12,7 @@ pub mod jmespath;
 pub mod kubernetes_cel;
 pub mod reviews;
 pub mod reviews_of_policies;
+pub mod round_trip;
 pub mod server;
 pub mod test_folders;
 pub mod verdicts;

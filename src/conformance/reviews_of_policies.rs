@@ -35,7 +35,7 @@ use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
 use super::reviews::{Said, ask};
-use super::{Failure, Report, lines, object, verdicts};
+use super::{Failure, Report, lines, object, round_trip, verdicts};
 
 /// The data of a run, as a cluster's.
 struct Told {
@@ -161,7 +161,7 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> Vec<Result<(), Failur
         kinds: kinds.clone(),
     });
     let gate_of = |text: String| {
-        let policies = load::argument(&[SourceText { name: file.to_string(), text }]);
+        let policies = round_trip::loaded(load::argument(&[SourceText { name: file.to_string(), text }]));
         // The objects of the pool are asked about one after the other.
         Gate::new(policies, cluster.clone(), &[]).with_profile(Profile::as_cluster()).with_recall(64 << 20)
     };

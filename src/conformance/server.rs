@@ -18,7 +18,7 @@ use crate::sources::objects::Objects;
 use crate::value::print;
 use crate::value::{Map, Value};
 
-use super::{Failure, Report, lines, object};
+use super::{Failure, Report, lines, object, round_trip};
 
 /// Runs a file.
 ///
@@ -48,7 +48,8 @@ fn gate(policies: &[Value], exceptions: &[Value], objects: &[Value]) -> Gate {
     let sources: Vec<SourceText> = texts
         .map(|(i, document)| SourceText { name: format!("{i:03}.json"), text: print::json(document) })
         .collect();
-    Gate::new(load::argument_for(&sources, Reader::Server), Arc::new(Objects::new(objects.to_vec())), &[])
+    let policies = round_trip::loaded(load::argument_for(&sources, Reader::Server));
+    Gate::new(policies, Arc::new(Objects::new(objects.to_vec())), &[])
 }
 
 /// What the paths say of a request, put together as the recorder does.

@@ -20,7 +20,7 @@ use crate::sources::files::SourceText;
 use crate::sources::offline::Offline;
 use crate::value::Value;
 
-use super::{Failure, Report, lines, object};
+use super::{Failure, Report, lines, object, round_trip};
 
 /// (policy, rule, resource) → status and message.
 pub(super) type Verdicts = BTreeMap<(String, String, usize), (String, String)>;
@@ -110,7 +110,7 @@ pub(super) fn expected(line: &Value) -> Verdicts {
 }
 
 fn verdicts(file: &str, text: String, pool: &[document::Document], sources: Arc<Offline>) -> Verdicts {
-    let loaded = load::argument(&[SourceText { name: file.to_string(), text }]);
+    let loaded = round_trip::loaded(load::argument(&[SourceText { name: file.to_string(), text }]));
     let policies: Vec<_> = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
     let facts: BTreeMap<String, PolicyFacts> =
         policies.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();

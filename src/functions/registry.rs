@@ -240,7 +240,8 @@ pub enum Run {
 }
 
 /// Functions that take an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Higher {
     /// `map(&e, array)`
     Map,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::{Str, Value};
 
 use super::expressions::Validation;
@@ -12,7 +14,8 @@ use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
 
 /// The check of a rule or of a loop.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub enum Check {
     /// Fails when the conditions hold.
     Deny(Conditions),
@@ -31,7 +34,8 @@ pub enum Check {
 }
 
 /// A pattern, ready or still to be filled in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Overlay {
     /// Without variables.
     Ready(Arc<Pattern>),
@@ -40,6 +44,8 @@ pub enum Overlay {
     /// A pattern that cannot be run.
     Broken(Str),
 }
+
+super::json::node!(Check, 64);
 
 impl Overlay {
     /// The pattern that a template becomes, ready if nothing is left to fill in.
@@ -55,7 +61,8 @@ impl Overlay {
 }
 
 /// A list of patterns, ready or still to be filled in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Overlays {
     /// Without variables.
     Ready(Arc<[Pattern]>),
@@ -97,24 +104,29 @@ pub fn is_open(filled: &Value) -> bool {
 }
 
 /// A loop over the elements of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ForEach {
     /// Where it is written.
     pub origin: Origin,
     /// The list.
     pub list: Query,
     /// Whether patterns see the element instead of the object; `None` = when it is an object.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub element_scope: Option<bool>,
     /// Data of the loop, loaded anew for each element.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[Arc<Binding>]>,
     /// Which elements are checked.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Option<Conditions>,
     /// What is checked.
     pub check: Check,
 }
 
 /// Pod Security Standards.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodSecurity {
     /// Level as written.
     pub level: Str,

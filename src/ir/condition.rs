@@ -4,6 +4,9 @@
 //! compiled, plain texts hashed.
 
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
 
 use crate::value::duration;
 use crate::value::number::parse_float;
@@ -17,7 +20,8 @@ use crate::value::{Str, Value};
 use super::{Origin, Template};
 
 /// Comparison operators of conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Operator {
     /// `Equal`, `Equals`
     Equals,
@@ -44,7 +48,8 @@ pub enum Operator {
 }
 
 /// Ordering operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Ordering {
     /// Greater.
     Gt,
@@ -118,34 +123,52 @@ impl Operator {
 }
 
 /// Conditions of a rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Conditions {
     /// Where they are written.
     pub origin: Origin,
     /// At least one must hold; `None` = not given, an empty list never holds.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub any: Option<Box<[Condition]>>,
     /// All must hold.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub all: Box<[Condition]>,
     /// The old form, a flat list: its messages are joined differently.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub flat: bool,
 }
 
 /// One condition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, remote = "Self")]
 pub struct Condition {
     /// Where it is written.
     pub origin: Origin,
     /// The left side.
     pub key: Template,
     /// The operator; `None` = no operator of that name.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub operator: Option<Operator>,
     /// The right side.
     pub value: Template,
     /// The right side prepared, when it is constant.
+    #[serde(skip)]
     pub prepared: Option<Prepared>,
     /// Told when the condition decides.
     pub message: Str,
 }
+
+impl Condition {
+    /// With the right side prepared, when it is constant.
+    #[must_use]
+    pub fn with_prepared(self) -> Condition {
+        let prepared = self.operator.zip(self.value.as_const()).map(|(op, v)| Prepared::new(op, v.clone()));
+        Condition { prepared, ..self }
+    }
+}
+
+super::json::node!(Condition, 64, |c: Condition| Ok::<_, String>(c.with_prepared()));
 
 /// A right side in every form that operators ask for.
 #[derive(Clone, Debug)]
@@ -190,6 +213,21 @@ pub struct TextForms {
     pub range: Option<Range>,
     /// Whether it is a JSON document at all.
     pub json: bool,
+}
+
+/// What was prepared follows from the value and the operator of the condition.
+impl PartialEq for Prepared {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Eq for Prepared {}
+
+impl Hash for Prepared {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.value.hash(state);
+    }
 }
 
 /// Lists longer than this are hashed.

@@ -3,22 +3,30 @@
 //! They name resources as paths of the API do (`pods`, `deployments/scale`), where a [`super::matcher::Filter`]
 //! names kinds.
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::Str;
 
 use super::matcher::Selector;
 
 /// Which requests are accepted: some rule accepts, no exclusion does, and both selectors do.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Constraints {
     /// Rules, one of which must accept; none at all accepts every request.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub rules: Box<[ResourceRule]>,
     /// Requests that are not accepted.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub exclude: Box<[ResourceRule]>,
     /// Labels of the namespace.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub namespace_selector: Option<Selector>,
     /// Labels of the object or of the former one.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub object_selector: Option<Selector>,
     /// Whether a rule also accepts a request that reaches the same objects under another group or version.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub equivalent: bool,
 }
 
@@ -32,7 +40,8 @@ impl Constraints {
 }
 
 /// Attributes that must all hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResourceRule {
     /// Operations.
     pub operations: AnyOf,
@@ -41,15 +50,18 @@ pub struct ResourceRule {
     /// API versions.
     pub versions: AnyOf,
     /// Resources with their subresources.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub resources: Box<[ResourcePath]>,
     /// Where the objects live.
     pub scope: Scope,
     /// Names of objects; none accepts all.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub names: Box<[Str]>,
 }
 
 /// Some texts, or all.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum AnyOf {
     /// Every text.
     All,
@@ -68,16 +80,20 @@ impl AnyOf {
 }
 
 /// A resource, or all; without subresource, with one, or with all.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResourcePath {
     /// The resource; `None` is every one.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub resource: Option<Str>,
     /// The subresource, empty for the resource itself; `None` is both and all.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub subresource: Option<Str>,
 }
 
 /// Where objects live.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Scope {
     /// Anywhere.
     All,

@@ -3,31 +3,40 @@
 //! In: `lower::exemption`. Out: asked before the conditions of the policies that they name. Semantics:
 //! `docs/cel-policies.md`, "Exceptions".
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::{Map, Str, Value};
 
 use super::Policy;
 use super::expressions::Source;
 
 /// A PolicyException of `policies.kyverno.io`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Exemption {
     /// `namespace/name`, or the name alone.
     pub key: Str,
     /// Its name.
     pub name: Str,
     /// The policies: name and kind.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub policies: Box<[(Str, Str)]>,
     /// Conditions that must all be true.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Box<[Source]>,
     /// Images that the policy shall let pass.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub images: Box<[Value]>,
     /// Values that the policy shall let pass.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub values: Box<[Value]>,
     /// The result is a pass instead of a skip.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub passes: bool,
     /// Of several, the highest decides; 0 = none given.
     pub priority: u64,
     /// When it expires, in nanoseconds since 1970; `None` = never.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub expires: Option<i128>,
 }
 

@@ -4,13 +4,16 @@
 //! yields a value or a fault. What a fault means is never decided here: nodes absorb or forward it,
 //! the rule has the last word.
 
+use serde::{Deserialize, Serialize};
+
 use crate::functions::{Function, Higher};
 use crate::value::{Str, Value};
 
 pub use super::strict::{Charged, Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
 
 /// What reading a key does when the base is no object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Missing {
     /// The result is null.
     Null,
@@ -19,7 +22,8 @@ pub enum Missing {
 }
 
 /// Which faults of an operand a node absorbs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Faults {
     /// A missing key counts as null.
     MissingAsNull,
@@ -28,7 +32,8 @@ pub enum Faults {
 }
 
 /// Comparison operators of expressions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Cmp {
     /// Equal.
     Eq,
@@ -45,7 +50,8 @@ pub enum Cmp {
 }
 
 /// What a projection walks over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Over {
     /// The items of a list; anything else gives null.
     Items,
@@ -55,7 +61,8 @@ pub enum Over {
 }
 
 /// An expression node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields, remote = "Self")]
 pub enum Expr {
     /// A constant.
     Const(Value),
@@ -68,6 +75,7 @@ pub enum Expr {
         /// Where to start.
         base: Box<Expr>,
         /// The keys, at least one.
+        #[serde(default, skip_serializing_if = "super::unset")]
         keys: Box<[Str]>,
         /// What reading from anything but an object gives.
         scalar: Missing,
@@ -120,8 +128,10 @@ pub enum Expr {
         /// Where the items come from.
         source: Box<Expr>,
         /// Keep only items for which this is true.
+        #[serde(default, skip_serializing_if = "super::unset")]
         keep: Option<Box<Expr>>,
         /// What is made of an item, which it sees as `Local(0)`; `None` keeps the item.
+        #[serde(default, skip_serializing_if = "super::unset")]
         body: Option<Box<Expr>>,
     },
     /// Takes lists inside a list apart, one level; null when there is no list.
@@ -135,8 +145,10 @@ pub enum Expr {
     /// A function of evaluated arguments.
     Call {
         /// The function.
+        #[serde(with = "super::same::jmespath_row")]
         function: &'static Function,
         /// The arguments.
+        #[serde(default, skip_serializing_if = "super::unset")]
         args: Box<[Expr]>,
     },
     /// A function that runs an expression for each item of a list.
@@ -144,8 +156,10 @@ pub enum Expr {
         /// Which.
         kind: Higher,
         /// The function, for its argument check.
+        #[serde(with = "super::same::jmespath_row")]
         function: &'static Function,
         /// The arguments; the expression is an [`Expr::Lambda`].
+        #[serde(default, skip_serializing_if = "super::unset")]
         args: Box<[Expr]>,
     },
     /// An expression as an argument.
@@ -165,6 +179,7 @@ pub enum Expr {
     /// the other side decides.
     Decide {
         /// Both, or one of them.
+        #[serde(default, skip_serializing_if = "super::unset")]
         all: bool,
         /// Both sides.
         sides: Box<[Expr; 2]>,
@@ -180,6 +195,7 @@ pub enum Expr {
         /// The value.
         value: Box<Expr>,
         /// The scalars.
+        #[serde(default, skip_serializing_if = "super::unset")]
         set: Box<[Value]>,
     },
     /// Strict: a literal.
@@ -193,18 +209,23 @@ pub enum Expr {
         /// Both.
         sides: Box<[Expr; 2]>,
         /// Whether the content of the first is wanted.
+        #[serde(default, skip_serializing_if = "super::unset")]
         unwrap: bool,
         /// Whether it is a call: both sides are evaluated, and a value that is not optional stands for itself.
+        #[serde(default, skip_serializing_if = "super::unset")]
         eager: bool,
     },
     /// Evaluates the arguments, then fails with the text.
     Fail {
         /// Evaluated first, for the faults they may give.
+        #[serde(default, skip_serializing_if = "super::unset")]
         args: Box<[Expr]>,
         /// Why it fails.
         text: Str,
     },
 }
+
+super::json::node!(Expr, 1024);
 
 impl Expr {
     /// A fault with this text.

@@ -4,6 +4,8 @@
 //! bodies of rules hold the expressions that validate, mutate or generate. Semantics: `docs/ir.md`, "Expressions of a
 //! rule".
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::Str;
 
 use super::facts::FailurePolicy;
@@ -14,7 +16,8 @@ use super::{Expr, Origin};
 pub type Program = Result<Expr, Str>;
 
 /// A composed variable, computed when it is first read; it sees the earlier ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Variable {
     /// Where it is written.
     pub origin: Origin,
@@ -25,7 +28,8 @@ pub struct Variable {
 }
 
 /// An expression with its text, as faults show it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Source {
     /// Where it is written.
     pub origin: Origin,
@@ -49,20 +53,23 @@ impl Source {
 }
 
 /// A validation: an expression that must be true.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Validation {
     /// True admits.
     pub check: Source,
     /// The message as written; empty when there is none.
     pub message: Str,
     /// `messageExpression`.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub message_program: Option<Program>,
     /// The reason in the answer; empty is the usual one.
     pub reason: Str,
 }
 
 /// A value for the audit log, or for a property of a result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AuditAnnotation {
     /// Its key.
     pub key: Str,
@@ -71,7 +78,8 @@ pub struct AuditAnnotation {
 }
 
 /// A mutation of the object by the value of an expression.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExpressionPatch {
     /// How the value is applied.
     pub patch_type: PatchType,
@@ -80,7 +88,8 @@ pub struct ExpressionPatch {
 }
 
 /// How the value of an expression changes an object (`patchType`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum PatchType {
     /// The value is merged into the object by the schema of the kind.
     ApplyConfiguration,
@@ -91,28 +100,36 @@ pub enum PatchType {
 }
 
 /// What the expressions of one rule share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expressions {
     /// What they see.
     pub view: View,
     /// Which objects are the parameters, for rules that have some.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub params: Option<Params>,
     /// `matchConditions`, `celPreconditions`: all must be true, else the rule does not apply.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub conditions: Box<[Source]>,
     /// Composed variables.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub variables: Box<[Variable]>,
     /// Audit annotations.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub annotations: Box<[AuditAnnotation]>,
     /// Whether an error of a condition is an error, or means that the rule does not apply.
     pub failure_policy: FailurePolicy,
     /// How results are worded.
+    #[serde(with = "wording")]
     pub wording: &'static Wording,
     /// Whether the rule cannot be evaluated while the namespace of the object is not known.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub reads_namespace: bool,
 }
 
 /// Which objects are the parameters of a rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
     /// API version, as written.
     pub api_version: Str,
@@ -121,15 +138,18 @@ pub struct Params {
     /// The object's name; empty when objects are chosen by labels.
     pub name: Str,
     /// Labels of all objects that count.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub selector: Option<Selector>,
     /// Where they are; empty = where the request is.
     pub namespace: Str,
     /// Whether it is an error when labels choose none.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub must_exist: bool,
 }
 
 /// What expressions see; `engine::view` builds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum View {
     /// The request, as rules with `validate.cel` see it.
     Rule,
@@ -146,7 +166,8 @@ pub enum View {
 }
 
 /// Whose check requests expressions are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Proxy {
     /// An HTTP server's.
     Http,
@@ -173,7 +194,7 @@ impl Proxy {
 }
 
 /// How an API words what its expressions came to. What differs between APIs is a row here.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Wording {
     /// The name of the row.
     pub name: &'static str,
@@ -225,6 +246,24 @@ pub static POLICIES: Wording =
 /// Kubernetes' own policies.
 pub static API_SERVER: Wording =
     Wording { name: "API server", unmet: "match conditions aren't met", error: Some(""), ..copied(&RULES) };
+
+/// Wordings are written by the names of their rows.
+mod wording {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    use super::{API_SERVER, POLICIES, RULES, VALIDATING, Wording};
+
+    pub fn serialize<S: Serializer>(wording: &&'static Wording, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(wording.name)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Wording, D::Error> {
+        let name = crate::value::Str::deserialize(from)?;
+        let found = [&RULES, &VALIDATING, &POLICIES, &API_SERVER].into_iter().find(|w| *w.name == *name);
+        found.ok_or_else(|| D::Error::custom(format!("no wording is called `{name}`")))
+    }
+}
 
 const fn copied(of: &Wording) -> Wording {
     Wording { ..*of }

@@ -3,10 +3,13 @@
 //! `lower` sets them from the document. Everything after it reads these fields and never the kind of a policy, which
 //! only names it in reports. Semantics: `docs/ir.md`, "Facts of policies".
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::Str;
 
 /// The API that a policy was written for. It names the policy in reports, events and messages; nothing depends on it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Api {
     /// The API group.
     pub group: Str,
@@ -15,7 +18,8 @@ pub struct Api {
 }
 
 /// On what a policy is evaluated, and when. A set holds its policies in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Stage {
     /// On admission requests, first: mutation, then validation, rule by rule.
     Rules,
@@ -42,18 +46,22 @@ impl Stage {
 }
 
 /// What decides whether a violation denies the request, warns its client, or is only reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum ActionModel {
     /// `failureAction` of each rule, else of the policy, with overrides by namespace.
     FailureActions {
         /// A violation that does not deny the request warns its client (`emitWarning`).
+        #[serde(default, skip_serializing_if = "super::unset")]
         warn: bool,
     },
     /// `validationActions` of the policy.
     ValidationActions {
         /// A violation denies the request.
+        #[serde(default, skip_serializing_if = "super::unset")]
         deny: bool,
         /// A violation warns the client.
+        #[serde(default, skip_serializing_if = "super::unset")]
         warn: bool,
     },
     /// `validationActions` of the bindings.
@@ -81,7 +89,8 @@ impl ActionModel {
 }
 
 /// What follows when a policy cannot be evaluated (`failurePolicy`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum FailurePolicy {
     /// The request is denied.
     Fail,
@@ -108,7 +117,8 @@ impl FailurePolicy {
 }
 
 /// Which namespaces a policy applies to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum NamespaceScope {
     /// All, and cluster-scoped objects.
     All,
@@ -119,10 +129,12 @@ pub enum NamespaceScope {
 }
 
 /// How reports name the results of a policy.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Report {
     /// `source` of the results.
-    pub source: &'static str,
+    pub source: Str,
     /// Results name the rule; else the policy has rules without names of their own.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub names_rules: bool,
 }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::expressions::Program;
 use super::rule::Binding;
 use super::{Conditions, Origin, Query, Template};
 use crate::value::{Str, Value};
 
 /// The body of a rule that makes objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Generation {
     /// Objects of one description.
     One(Described),
@@ -20,33 +23,39 @@ pub enum Generation {
 
 /// A description of objects: where they are to be, and what they hold or which objects they are copies
 /// of. It is filled in as a whole.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Described {
     /// Where it is written.
     pub origin: Origin,
     /// API version, kind, namespace and name of the object; `data`, `clone` or `cloneList`.
     pub template: Template,
     /// Whether an object that exists is kept in step.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub synchronize: bool,
 }
 
 /// Objects for the elements of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GenerationLoop {
     /// Where it is written.
     pub origin: Origin,
     /// The list.
     pub list: Query,
     /// Data of the loop, loaded anew for each element.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[Arc<Binding>]>,
     /// Which elements count.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Option<Conditions>,
     /// What is made for each element.
     pub described: Described,
 }
 
 /// How expressions generate objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Generator {
     /// An expression that hands them over.
     Expression(Program),
@@ -55,7 +64,8 @@ pub enum Generator {
 }
 
 /// A document, or a part of it, with places to fill in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub enum Draft {
     /// Nothing to fill in.
     Ready(Value),
@@ -69,8 +79,11 @@ pub enum Draft {
     Map(Box<[(Str, Draft)]>),
 }
 
+super::json::node!(Draft, 260);
+
 /// A place to fill in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Place {
     /// The expression as written.
     pub text: Str,
@@ -79,7 +92,8 @@ pub struct Place {
 }
 
 /// A part of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum TextPart {
     /// As it is.
     Literal(Str),

@@ -16,7 +16,6 @@ use crate::conformance::kubernetes_cel;
 use crate::engine::eval::{Env, eval};
 use crate::engine::strict::Meter;
 use crate::functions::{CelLevel, Context, Run, cel};
-use crate::value::identity::Identity;
 use crate::value::{Fault, Str, Value};
 
 /// What an expression gives: nothing can tell equal ones apart.
@@ -30,7 +29,7 @@ impl Outcome {
     /// Whether the same value or fault is given, whatever it cost.
     pub(crate) fn gives_as(&self, other: &Outcome) -> bool {
         match (&self.result, &other.result) {
-            (Ok(a), Ok(b)) => Identity(a) == Identity(b),
+            (Ok(a), Ok(b)) => a == b,
             (Err(a), Err(b)) => a == b,
             (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
         }

@@ -1,32 +1,40 @@
 //! What rules want of the signature of an object's manifest.
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str};
 
 /// Who must have signed the manifest that an object was made of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifests {
     /// All of these must be content.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub attestors: Box<[AttestorSet]>,
     /// What the names of the annotations with manifest and signatures start with.
     pub domain: Str,
     /// Fields in which object and manifest may differ.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub ignored: Box<[Ignored]>,
     /// An image that has the manifest, instead of the object's annotations.
     pub repository: Str,
 }
 
 /// Attestors of which some must have signed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AttestorSet {
     /// How many.
     pub required: usize,
     /// The attestors.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub entries: Box<[Attestor]>,
 }
 
 /// An attestor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attestor {
     /// What vouches.
     pub proof: Proof,
@@ -37,7 +45,8 @@ pub struct Attestor {
 }
 
 /// What an attestor vouches with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields, remote = "Self")]
 pub enum Proof {
     /// A public key, or what names one.
     Key(Str),
@@ -46,6 +55,7 @@ pub enum Proof {
     /// A certificate; whether the attestor's own is given, beside those that signed it.
     Certificate {
         /// See above.
+        #[serde(default, skip_serializing_if = "super::unset")]
         own: bool,
     },
     /// A certificate that a transparency log has.
@@ -56,27 +66,38 @@ pub enum Proof {
     Unreadable(Str),
 }
 
+super::json::node!(Proof, 64);
+
 /// Fields of some objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ignored {
     /// The objects; none = all.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub objects: Box<[Objects]>,
     /// Regular expressions with `*` for any text, searched for in the fields' paths.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub fields: Box<[Str]>,
 }
 
 /// Objects by what they are. What is not said is not looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Objects {
     /// The group; empty for the core group.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub group: Option<Wildcard>,
     /// The version.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub version: Option<Wildcard>,
     /// The kind.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub kind: Option<Wildcard>,
     /// The name.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub name: Option<Wildcard>,
     /// The namespace.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub namespace: Option<Wildcard>,
 }
 

@@ -3,11 +3,14 @@
 //! A matcher is a list of filters of which any or all must accept the request. Kinds are compiled
 //! to patterns of group, version, kind and subresource, names and namespaces to wildcards.
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::Str;
 use crate::value::wildcard::{Wildcard, has_wildcard};
 
 /// Which requests are accepted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Matcher {
     /// At least one filter accepts.
     Any(Box<[Filter]>),
@@ -34,40 +37,55 @@ impl Matcher {
 
 /// Attributes that must all hold; empty ones are not looked at. A filter without any attribute
 /// accepts nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Filter {
     /// Where it is written.
     pub origin: super::Origin,
     /// Operations of the request.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub operations: Box<[Str]>,
     /// Kinds, one of which must match.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub kinds: Box<[KindPattern]>,
     /// The name.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub name: Option<Wildcard>,
     /// Names, one of which must match.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub names: Box<[Wildcard]>,
     /// Namespaces, one of which must match.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub namespaces: Box<[Wildcard]>,
     /// Annotations by key and value.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub annotations: Box<[(Wildcard, Wildcard)]>,
     /// Labels of the object.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub selector: Option<Selector>,
     /// Labels of its namespace.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub namespace_selector: Option<Selector>,
     /// Roles of the user, `namespace:name`.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub roles: Box<[Str]>,
     /// Cluster roles of the user.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub cluster_roles: Box<[Str]>,
     /// Users, groups and service accounts.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub subjects: Box<[Subject]>,
     /// Some attribute but those of users is written, be it an empty list.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub has_resource: bool,
     /// Some attribute of users is written, be it an empty list.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub has_user: bool,
 }
 
 /// A compiled kind selector.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KindPattern {
     /// API group.
     pub group: Wildcard,
@@ -80,7 +98,8 @@ pub struct KindPattern {
 }
 
 /// A user, group or service account.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Subject {
     /// `User`, `Group` or `ServiceAccount`.
     pub kind: Str,
@@ -89,31 +108,39 @@ pub struct Subject {
 }
 
 /// A label selector.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Selector {
     /// Label equalities.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub labels: Box<[(Str, Str)]>,
     /// Set requirements.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub expressions: Box<[Requirement]>,
     /// Whether a key or value of `labels` holds wildcards.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub wild: bool,
     /// Whether it is well-formed; a selector that is not accepts nothing.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub valid: bool,
 }
 
 /// A requirement on one label.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Requirement {
     /// The label.
     pub key: Str,
     /// What is required of it.
     pub operator: SetOperator,
     /// The values.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub values: Box<[Str]>,
 }
 
 /// Operators of label requirements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum SetOperator {
     /// The label has one of the values.
     In,

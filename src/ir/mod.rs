@@ -4,10 +4,11 @@
 //! which missing things are faults and every step costs something. No node names the policy kind it came
 //! from. `docs/ir.md` lists every node with its meaning and says how the constructs of CEL map onto them.
 //!
-//! In: built by `lower` (and by the language front ends for expressions). Out: run by `engine`,
-//! printed by `explain`.
+//! In: built by `lower` (and by the language front ends for expressions), or read from JSON. Out: run by `engine`,
+//! printed by `explain` as text or JSON.
 
 pub mod admission;
+pub mod assumptions;
 pub mod check;
 pub mod condition;
 pub mod constraints;
@@ -21,6 +22,7 @@ pub(crate) mod generated;
 pub mod guard;
 pub mod image_validation;
 pub mod images;
+pub mod json;
 pub mod late;
 pub mod manifests;
 pub mod matcher;
@@ -38,8 +40,14 @@ mod same;
 pub mod shape;
 pub mod strict;
 pub mod template;
+pub mod tree;
 pub mod walk;
 pub mod webhook;
+
+/// Whether a field has the value that a missing one has, so that it need not be written.
+fn unset<T: Default + PartialEq>(v: &T) -> bool {
+    *v == T::default()
+}
 
 #[cfg(test)]
 mod tests;

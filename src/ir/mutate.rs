@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::patch::JsonPatch;
 use crate::value::{Map, Str, Value};
 
@@ -15,20 +17,25 @@ use super::shape::{Anchor, Pattern};
 use super::{Conditions, Origin, Query, Rule, Template};
 
 /// The body of a rule that changes objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Mutation {
     /// The change.
     pub change: Change,
     /// Other parts of the rule that hold variables: they are filled in with the patch and can fail.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub beside: Box<[Template]>,
     /// The objects that are changed instead of that of the request.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub targets: Option<Box<[MutationTarget]>>,
     /// The rule that changes objects that exist already, beside that of the request.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub existing: Option<Arc<Rule>>,
 }
 
 /// A patch, or loops of patches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Change {
     /// One patch.
     Patch(Patch, Origin),
@@ -37,16 +44,20 @@ pub enum Change {
     /// Patches that expressions give, in order; each sees what the one before it left.
     Expressions {
         /// The patches.
+        #[serde(default, skip_serializing_if = "super::unset")]
         patches: Box<[ExpressionPatch]>,
         /// Values that have no parts to merge are replaced as a whole.
+        #[serde(default, skip_serializing_if = "super::unset")]
         replaces_atomic: bool,
         /// They run again after others have changed the object (`reinvocationPolicy: IfNeeded`).
+        #[serde(default, skip_serializing_if = "super::unset")]
         reinvoked: bool,
     },
 }
 
 /// How an object is changed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Patch {
     /// A document is laid over it.
     Merge(Merge),
@@ -57,7 +68,8 @@ pub enum Patch {
 }
 
 /// A document to be laid over an object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Merge {
     /// Without variables.
     Ready(Arc<Layer>),
@@ -66,7 +78,8 @@ pub enum Merge {
 }
 
 /// A JSON patch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Json {
     /// Without variables: decoded, or why it cannot be.
     Ready(Result<Arc<JsonPatch>, Str>),
@@ -75,7 +88,8 @@ pub enum Json {
 }
 
 /// A document that is laid over objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Layer {
     /// Without anchors: merged as it is.
     Plain(Value),
@@ -84,7 +98,8 @@ pub enum Layer {
 }
 
 /// A document with anchors.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub enum Node {
     /// A scalar.
     Scalar(Value),
@@ -94,8 +109,11 @@ pub enum Node {
     Map(Vec<Member>),
 }
 
+super::json::node!(Node, 260);
+
 /// A member of an object with anchors.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Member {
     /// The key without its anchor.
     pub key: Str,
@@ -104,6 +122,7 @@ pub struct Member {
     /// The anchor: none, a condition, a global condition, or add-if-absent. Others mean nothing here.
     pub anchor: Anchor,
     /// What the object must look like there, for conditions.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub test: Option<Arc<Pattern>>,
     /// The value.
     pub value: Node,
@@ -147,31 +166,38 @@ impl Member {
 }
 
 /// Patches for the elements of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PatchLoop {
     /// Where it is written.
     pub origin: Origin,
     /// The list.
     pub list: Query,
     /// Whether the last element comes first.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub descending: bool,
     /// Data of the loop, loaded anew for each element.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[Arc<Binding>]>,
     /// Which elements count.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Option<Conditions>,
     /// What is done for each element.
     pub change: Change,
 }
 
 /// Objects to be changed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MutationTarget {
     /// Where it is written.
     pub origin: Origin,
     /// API version, kind, namespace, name, selector.
     pub wanted: Template,
     /// Data, loaded for each object.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[Arc<Binding>]>,
     /// Which objects are changed.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Option<Conditions>,
 }

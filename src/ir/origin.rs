@@ -4,11 +4,14 @@
 //! who wants file and line looks the path up in the text (`document::locate`). Paths of what lies
 //! inside of a template or a pattern follow from its structure.
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::Str;
 use crate::value::place::{Path, PathPart, parse};
 
 /// The place of a piece in its policy document.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Origin {
     /// The path, for example `spec.rules[0].validate.pattern`.
     pub path: Str,

@@ -1,5 +1,9 @@
 //! Leaves of patterns: scalars and the little operator language of pattern strings.
 
+use std::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
 use crate::value::duration;
 use crate::value::quantity::Quantity;
 use crate::value::range::Range;
@@ -7,12 +11,40 @@ use crate::value::wildcard::Wildcard;
 use crate::value::{Str, Value};
 
 /// A scalar pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Value", into = "Value")]
 pub struct Leaf {
     /// As written.
     pub source: Value,
     /// The alternatives of a string pattern, compiled; empty for other kinds.
     pub any: Box<[Box<[Term]>]>,
+}
+
+impl From<Value> for Leaf {
+    fn from(source: Value) -> Leaf {
+        Leaf::new(source)
+    }
+}
+
+impl From<Leaf> for Value {
+    fn from(leaf: Leaf) -> Value {
+        leaf.source
+    }
+}
+
+/// The alternatives follow from the source.
+impl PartialEq for Leaf {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Eq for Leaf {}
+
+impl Hash for Leaf {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.source.hash(state);
+    }
 }
 
 /// One comparison of a string pattern.
@@ -32,7 +64,7 @@ pub enum Term {
 }
 
 /// Operators of pattern strings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TermOp {
     /// No operator: equal, with wildcards.
     Equal,

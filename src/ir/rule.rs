@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::{Str, Value};
 
 use super::check::Check;
@@ -12,12 +14,14 @@ use super::mutate::Mutation;
 use super::{Conditions, Matcher, Origin, Query, Template};
 
 /// A rule of any policy, lowered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, remote = "Self")]
 pub struct Rule {
     /// Where it is written, or the rule from which it was generated.
     pub origin: Origin,
     /// For what it was generated, if it is not written.
-    pub generated: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub generated: Option<Str>,
     /// Its name, as results report it.
     pub name: Str,
     /// What kind of result it gives.
@@ -27,25 +31,34 @@ pub struct Rule {
     /// Requests it does not apply to.
     pub unless: Matcher,
     /// Data it may read, loaded when first mentioned; a later one may read the earlier ones.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[Arc<Binding>]>,
     /// Conditions that must hold, else the rule is skipped.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Option<Conditions>,
     /// What its CEL expressions share, if it has some.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub expressions: Option<Arc<Expressions>>,
     /// What binds it, for rules of Kubernetes' own policies.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub bound: Option<Arc<super::admission::Bound>>,
     /// Properties for reports.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub properties: Option<Properties>,
     /// What it does.
     pub body: Body,
     /// Why the rule cannot be run at all; evaluated rules give an error result with it.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub broken: Option<Str>,
     /// What its result means for the request.
     pub action: Action,
 }
 
+super::json::node!(Rule, 64);
+
 /// Properties that a rule adds to its results.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Properties {
     /// The properties as written, which count where they cannot be filled in.
     pub written: Value,
@@ -54,7 +67,8 @@ pub struct Properties {
 }
 
 /// The kind of result a rule gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum RuleKind {
     /// A verdict.
     Validation,
@@ -79,7 +93,8 @@ impl RuleKind {
 }
 
 /// What a rule does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Body {
     /// Checks the object.
     Validate {
@@ -106,7 +121,8 @@ pub enum Body {
 }
 
 /// A message with variables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Message {
     /// Where it is written.
     pub origin: Origin,
@@ -117,33 +133,42 @@ pub struct Message {
     /// Told when the check passes.
     pub passed: Str,
     /// Names of the rule's bindings.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub names: Arc<[Str]>,
 }
 
 /// What a rule's failure means for the request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Action {
     /// The rule's own action, as written.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub rule: Option<Str>,
     /// The rule's overrides by namespace.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub overrides: Box<[ActionOverride]>,
     /// On an update, a violation that the old object had too is let pass.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub allow_existing: bool,
 }
 
 /// Another action for some namespaces.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ActionOverride {
     /// The action, as written.
     pub action: Str,
     /// Namespaces by wildcard; `None` = none are given, which is not the same as an empty list ([`crate::engine::action`]).
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub namespaces: Option<Box<[crate::value::wildcard::Wildcard]>>,
     /// Namespaces by label.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub selector: Option<super::matcher::Selector>,
 }
 
 /// Data that a rule may read under a name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Binding {
     /// Where it is written.
     pub origin: Origin,
@@ -154,15 +179,19 @@ pub struct Binding {
 }
 
 /// Where a binding's data comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum BindingSource {
     /// A value, a query, or a query on a value.
     Variable {
         /// The value.
+        #[serde(default, skip_serializing_if = "super::unset")]
         value: Option<Template>,
         /// The query.
+        #[serde(default, skip_serializing_if = "super::unset")]
         query: Option<QuerySource>,
         /// Used when the query fails or, without a value, gives null.
+        #[serde(default, skip_serializing_if = "super::unset")]
         default: Option<Template>,
         /// The entry as written, for messages.
         raw: Value,
@@ -188,6 +217,7 @@ pub enum BindingSource {
         /// `entry` or `entry.projection`.
         name: Str,
         /// Applied to the data.
+        #[serde(default, skip_serializing_if = "super::unset")]
         query: Option<QuerySource>,
     },
     /// Facts about an image in a registry.
@@ -197,12 +227,14 @@ pub enum BindingSource {
         /// With which credentials registries are asked (`imageRegistryCredentials`).
         credentials: Value,
         /// Applied to the facts.
+        #[serde(default, skip_serializing_if = "super::unset")]
         query: Option<QuerySource>,
     },
 }
 
 /// A query whose text may hold variables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum QuerySource {
     /// The text is constant.
     Ready(Query),
@@ -211,6 +243,7 @@ pub enum QuerySource {
         /// The text.
         text: Template,
         /// Names of bindings in scope.
+        #[serde(default, skip_serializing_if = "super::unset")]
         names: Arc<[Str]>,
     },
 }

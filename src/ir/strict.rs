@@ -3,6 +3,8 @@
 //! A fault that a later part may forget is kept as a value would be: `Decide` forgets the fault of one
 //! side when the other decides, loops go on past a fault, and what they do meanwhile is charged.
 
+use serde::{Deserialize, Serialize};
+
 use crate::functions::Function;
 use crate::functions::registry::Dispatch;
 use crate::value::{Map, Object, Str, Value};
@@ -10,24 +12,29 @@ use crate::value::{Map, Object, Str, Value};
 use super::Expr;
 
 /// Reads steps from a value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Walk {
     /// Where to start.
     pub base: Expr,
     /// What is read, one after the other.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub steps: Box<[Step]>,
     /// Whether the walk itself is charged besides its steps.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub charged: bool,
 }
 
 /// A step of a walk.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Step {
     /// A key or position that is known.
     Key {
         /// It.
         key: Value,
         /// A missing one ends the walk with none.
+        #[serde(default, skip_serializing_if = "super::unset")]
         optional: bool,
     },
     /// A field of a mutation's message.
@@ -37,12 +44,14 @@ pub enum Step {
         /// What computes it.
         index: Expr,
         /// A missing one ends the walk with none.
+        #[serde(default, skip_serializing_if = "super::unset")]
         optional: bool,
     },
 }
 
 /// Asks whether the last step of a walk finds something.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Test {
     /// The walk up to the last step; it is not charged itself.
     pub walk: Walk,
@@ -51,15 +60,19 @@ pub struct Test {
 }
 
 /// A call with strict arguments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Invoke {
     /// The function.
+    #[serde(with = "super::same::cel_row")]
     pub function: &'static Function,
     /// The arguments, the receiver first.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub args: Box<[Expr]>,
     /// What the checker knows, which decides about the charge.
     pub known: Known,
     /// What the arguments must be, where the checker chose one of several forms without knowing it.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub guards: Box<[Guard]>,
 }
 
@@ -75,7 +88,8 @@ impl Invoke {
 }
 
 /// What an argument must be.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub enum Guard {
     /// Anything.
     Any,
@@ -84,6 +98,8 @@ pub enum Guard {
     /// A list, of such items as far as its first one tells.
     List(Box<Guard>),
 }
+
+super::json::node!(Guard, 64);
 
 impl Guard {
     /// Whether a value is what it must be.
@@ -97,29 +113,37 @@ impl Guard {
 }
 
 /// What the checker knows of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Known {
     /// Exactly one form of the function fits.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub one_form: bool,
     /// Called on a receiver.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub member: bool,
     /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub prepared: bool,
     /// The one form that fits walks its second argument: a text that is parsed, or the list of `in`.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub walked: bool,
 }
 
 /// A constant that was computed beforehand and costs what computing it would.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Charged {
     /// What is charged, one after the other.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub charges: Box<[u64]>,
     /// The value.
     pub value: Value,
 }
 
 /// A literal with computed parts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Make {
     /// A list; positions of optional items.
     List(Box<[Expr]>, Box<[usize]>),
@@ -130,7 +154,8 @@ pub enum Make {
 }
 
 /// What a loop makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum LoopKind {
     /// Whether all items satisfy the body.
     All,
@@ -147,19 +172,23 @@ pub enum LoopKind {
 }
 
 /// A loop over the items of a list or the keys of a map.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Loop {
     /// What it makes.
     pub kind: LoopKind,
     /// What is walked.
     pub range: Expr,
     /// Whether it binds two values: position and item, or key and value.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub two: bool,
     /// Only items for which this is true.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub keep: Option<Expr>,
     /// What is computed for each.
     pub body: Expr,
     /// Whether a body that is computed makes a list of one item, which is charged.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub wraps: bool,
 }
 

@@ -5,14 +5,18 @@
 //! whose variables nest, touch or are escaped keep their source and are resolved in rounds, as the
 //! language defines it (`docs/variables.md`).
 
+use serde::{Deserialize, Serialize};
+
 use crate::value::{Str, Value};
 
 use super::Expr;
 
 /// An expression of a template or of the policy's data section.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, remote = "Self")]
 pub struct Query {
     /// Whether the expression sorts lists, which others may see.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub sorts: bool,
     /// The text, as errors show it.
     pub text: Str,
@@ -21,15 +25,21 @@ pub struct Query {
     /// What has to be loaded first.
     pub needs: Needs,
     /// What to run instead when the request deletes the object; `None` = the same.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub on_delete: Option<Box<Query>>,
 }
 
+super::json::node!(Query, 64);
+
 /// Lazily loaded data that an expression mentions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Needs {
     /// Positions of the rule's bindings, ascending.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[u32]>,
     /// The image references of the object.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub images: bool,
 }
 
@@ -41,7 +51,8 @@ impl Needs {
 }
 
 /// A document to be filled in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub enum Template {
     /// Nothing to fill in.
     Const(Value),
@@ -60,7 +71,8 @@ pub enum Template {
 }
 
 /// A variable and where it stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hole {
     /// The expression.
     pub query: Query,
@@ -69,16 +81,19 @@ pub struct Hole {
 }
 
 /// Literal pieces with variables between them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Text {
     /// The pieces.
+    #[serde(default, skip_serializing_if = "super::unset")]
     pub parts: Box<[Part]>,
     /// The text for the case that a result brings in variables.
     pub rounds: Rounds,
 }
 
 /// A piece of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Part {
     /// Literal text.
     Literal(Str),
@@ -87,7 +102,8 @@ pub enum Part {
 }
 
 /// A text to be resolved in rounds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rounds {
     /// The text as written.
     pub source: Str,
@@ -98,6 +114,8 @@ pub struct Rounds {
     /// What a lone `@` stands for here.
     pub current: Str,
 }
+
+super::json::node!(Template, 260);
 
 impl Template {
     /// The constant, when there is nothing to fill in.

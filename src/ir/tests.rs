@@ -1,4 +1,4 @@
-//! Laws of expressions of all languages: what is walked, what is printed, which are the same.
+//! Laws of expressions of all languages: what is walked, printed, written and read, which are the same.
 #![allow(clippy::unwrap_used)]
 
 use std::hash::{BuildHasher, RandomState};
@@ -9,7 +9,7 @@ use super::generated::{metered, object, recorded, strict};
 use super::optimise::tests::{Tape, generate, text};
 use super::optimise::{PASSES, expression};
 use super::walk::{bottom_up, children, children_mut, holds, shift};
-use super::{Expr, print};
+use super::{Expr, json, print};
 use crate::cel;
 use crate::functions::{CelLevel, Context};
 
@@ -41,6 +41,8 @@ fn check(expr: &Expr) -> Result<(), TestCaseError> {
     let state = RandomState::new();
     prop_assert_eq!(state.hash_one(expr), state.hash_one(expr.clone()));
     prop_assert_eq!(nodes(expr), printed(&print::expression(expr)), "{}", text(expr));
+    let written = serde_json::to_string(expr).unwrap();
+    prop_assert!(json::read::<Expr>(&written).unwrap() == *expr, "{written}");
     // Another node in the place of any child is another expression.
     let mut places = 0;
     children(expr, &mut |_, _| places += 1);
@@ -101,6 +103,50 @@ fn recorded_expressions_are_walked_and_printed_in_all_their_parts() {
                 assert_eq!(metered(&expression(expr), &root, &cx, 1_000_000), before, "{source}");
             }
         }
+    }
+}
+
+#[test]
+fn the_deepest_expressions_that_are_lowered_can_be_read() {
+    let deepest = |form: &str, is_readable: &dyn Fn(&str) -> bool| {
+        let mut text = "x".to_string();
+        for _ in 0..400 {
+            let next = form.replace("{}", &text);
+            if !is_readable(&next) {
+                break;
+            }
+            text = next;
+        }
+        text
+    };
+    let read_back = |expr: &Expr| json::read::<Expr>(&serde_json::to_string(expr).unwrap());
+    for form in [
+        "!{}",
+        "({} || a)",
+        "[{}]",
+        "a[?{}]",
+        "map(&{}, a)",
+        "(a && {})",
+        "({} == a)",
+        "a.{b: {}}",
+        "{}.b[*]",
+    ] {
+        let expr = jmespath(&deepest(form, &|text| crate::jmespath::parse(text).is_ok()));
+        assert!(read_back(&expr).unwrap() == expr, "{form}");
+    }
+    let cx = Context::default();
+    let env = cel::library::admission(cel::library::Admission::default());
+    for form in [
+        "!({})",
+        "({} ? 1 : 2) == 1",
+        "[{}] == []",
+        "[1].all(i, {})",
+        "{'a': [{}]} == dyn(1)",
+        "object.a[{}] == 1",
+    ] {
+        let text = deepest(form, &|text| cel::compile(&text.replace('x', "true"), &env, &cx).is_ok());
+        let expr = of_cel(&text.replace('x', "true"));
+        assert!(read_back(&expr).unwrap() == expr, "{form}");
     }
 }
 

@@ -6,7 +6,7 @@ use super::constraints::Constraints;
 use super::expressions::Source;
 
 /// A webhook of a configuration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Webhook {
     /// The configuration's name.
     pub configuration: Str,

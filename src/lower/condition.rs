@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ir::condition::Prepared;
-use crate::ir::{Condition, Conditions, Operator, Origin, Template};
+use crate::ir::{Condition, Conditions, Operator, Origin};
 use crate::value::{Str, Value};
 
 use super::template;
@@ -34,11 +33,8 @@ fn condition(c: &Value, names: &Arc<[Str]>, origin: Origin) -> Condition {
     let side = |key| template::document(&bare_number(c.get(key)), names);
     let operator = Operator::parse(c.text_at(&["operator"]));
     let value = side("value");
-    let prepared = match (&value, operator) {
-        (Template::Const(v), Some(op)) => Some(Prepared::new(op, v.clone())),
-        _ => None,
-    };
-    Condition { origin, key: side("key"), operator, value, prepared, message: c.text_at(&["message"]).into() }
+    let message = c.text_at(&["message"]).into();
+    Condition { origin, key: side("key"), operator, value, prepared: None, message }.with_prepared()
 }
 
 /// A side that is nothing but a number is a double, whatever it looks like.

@@ -7,7 +7,7 @@ use crate::cel::library::Admission;
 use crate::cel::types::Type;
 use crate::ir::expressions::Source;
 use crate::ir::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
-use crate::ir::policy::Cleanup;
+use crate::ir::policy::{Cleanup, KindRules};
 use crate::ir::{Conditions, Exception, Origin, Policy, Rule, optimise};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str, Value};
@@ -26,8 +26,17 @@ pub fn rules_as_lowered(doc: &Value, selection: Selection<'_>) -> Vec<Rule> {
 
 /// Lowers a ClusterPolicy or Policy whose defaults are filled in; its rules are optimised.
 pub fn policy(doc: &Value) -> Policy {
+    with_rules(doc, &|rule| optimise::rule(rule, super::LATE))
+}
+
+/// As [`policy`], with the rules as they are before optimisation.
+pub fn policy_as_lowered(doc: &Value) -> Policy {
+    with_rules(doc, &|rule| rule)
+}
+
+fn with_rules(doc: &Value, finish: &dyn Fn(Rule) -> Rule) -> Policy {
     let written = written_rules(doc);
-    let finished = |c: &Computed| Arc::new(optimise::rule(rule(c), super::LATE));
+    let finished = |c: &Computed| Arc::new(finish(rule(c)));
     let as_written = |(written, r): (usize, &Value)| Computed { rule: r.clone(), written, generated: None };
     let base: Vec<Arc<Rule>> = written.iter().enumerate().map(as_written).map(|c| finished(&c)).collect();
     let all = computed(doc, Selection::All);
@@ -62,7 +71,7 @@ pub fn policy(doc: &Value) -> Policy {
             Some(none) if none.is_empty() => NamespaceScope::Objects("default".into()),
             Some(namespace) => NamespaceScope::Objects(namespace),
         },
-        report: Report { source: "kyverno", names_rules: true },
+        report: Report { source: "kyverno".into(), names_rules: true },
         admit: conditions_of_requests(doc),
         rules: base.into(),
         by_kind,
@@ -90,7 +99,7 @@ fn by_kind(
     base: &[Arc<Rule>],
     all: &[Computed],
     finished: &dyn Fn(&Computed) -> Arc<Rule>,
-) -> Vec<(Str, Arc<[Arc<Rule>]>)> {
+) -> Vec<KindRules> {
     let kinds = controllers(doc, written_rules(doc));
     let mut by_kind = Vec::new();
     let (cron, others): (Vec<&str>, Vec<&str>) = kinds.into_iter().partition(|k| *k == "CronJob");
@@ -107,9 +116,7 @@ fn by_kind(
                 _ => finished(shared(c, all)),
             })
             .collect();
-        for kind in group {
-            by_kind.push((Str::from(kind), rules.clone()));
-        }
+        by_kind.push(KindRules { kinds: group.into_iter().map(Str::from).collect(), rules });
     }
     by_kind
 }
@@ -153,7 +160,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
             actions: ActionModel::FailureActions { warn: false },
             stage: Stage::Schedule,
             scope: NamespaceScope::All,
-            report: Report { source: "kyverno", names_rules: false },
+            report: Report { source: "kyverno".into(), names_rules: false },
             admit: Box::default(),
             rules: Arc::from([]),
             by_kind: Vec::new(),

@@ -26,7 +26,7 @@ pub fn rule(computed: &Computed) -> Rule {
     let Lowered { kind, expressions, body } =
         body(doc, &names, &origin, computed.generated.map_or(0, |g| g.inserted));
     Rule {
-        generated: computed.generated.map(|g| g.what),
+        generated: computed.generated.map(|g| g.what.into()),
         name: doc.text_at(&["name"]).into(),
         kind,
         when: matcher(doc.get("match"), &origin.key("match")),

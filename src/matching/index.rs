@@ -52,7 +52,8 @@ impl Index {
         let mut index = Index::default();
         for (p, policy) in policies.enumerate() {
             let p = u32::try_from(p).unwrap_or(u32::MAX);
-            for (kind, rules) in &policy.by_kind {
+            let own = policy.by_kind.iter().flat_map(|own| own.kinds.iter().map(|k| (k, &own.rules)));
+            for (kind, rules) in own {
                 index.own.entry(kind.clone()).or_default().push(p);
                 for (r, rule) in rules.iter().enumerate() {
                     if kinds(&rule.when).any(|k| k.is_none_or(|k| k.kind.matches(kind)))

@@ -3,13 +3,16 @@
 //! A text that begins with `[` is JSON, every other one YAML. All operations are checked before the
 //! first one is run. Texts of errors are the reference's.
 
+use serde::{Deserialize, Serialize};
+
 use crate::document;
 use crate::document::spelling::{read, spelled, spelling};
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
 /// A list of operations.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct JsonPatch {
     /// The operations in order.
     pub operations: Box<[Operation]>,
@@ -17,11 +20,13 @@ pub struct JsonPatch {
     /// as JSON, with characters that documents escape.
     pub spelled: bool,
     /// The operations with numbers as they are written, where some are written otherwise than documents write them: `5.0`, `1e3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Box<[Operation]>>,
 }
 
 /// One operation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Operation {
     /// Where, as a JSON pointer.
     pub path: Str,
@@ -30,7 +35,8 @@ pub struct Operation {
 }
 
 /// What an operation does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Action {
     /// Sets a member or inserts an item.
     Add(Value),

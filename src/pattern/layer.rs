@@ -92,8 +92,8 @@ fn test(v: &Value) -> Option<Pattern> {
     match v {
         Value::Map(_) | Value::List(_) => super::lower(&v.with_float_numbers()),
         scalar => {
-            let leaf = Leaf::new(Value::from(scalar_text(scalar)));
-            Some(Pattern { root: Shape::Leaf(Box::new(leaf)), anchors: 0 })
+            let source = Value::from(scalar_text(scalar));
+            Some(Pattern { root: Shape::Leaf(Box::new(Leaf::new(source.clone()))), source, anchors: 0 })
         }
     }
 }

@@ -20,7 +20,8 @@ pub(crate) const MAX_DEPTH: usize = 256;
 pub fn lower(document: &Value) -> Option<Pattern> {
     let mut lowering = Lowering { anchors: HashMap::new() };
     let root = lowering.shape(document, 0)?;
-    Some(Pattern { root, anchors: u32::try_from(lowering.anchors.len()).unwrap_or(u32::MAX) })
+    let anchors = u32::try_from(lowering.anchors.len()).unwrap_or(u32::MAX);
+    Some(Pattern { source: document.clone(), root, anchors })
 }
 
 /// Rebuilds the pattern of labels or annotations for the labels or annotations of one object: only

@@ -22,7 +22,7 @@ pub struct PolicyFacts {
     pub scored: bool,
     process: &'static str,
     /// Which engine of the reference gives its results.
-    source: &'static str,
+    source: Str,
     /// Whether it has rules with names, as policies of group `kyverno.io` have.
     pub has_named_rules: bool,
 }
@@ -44,7 +44,7 @@ impl PolicyFacts {
                 (false, true) => "admission review",
                 (false, false) => "",
             },
-            source: policy.report.source,
+            source: policy.report.source.clone(),
             has_named_rules: policy.report.names_rules,
         }
     }
@@ -171,7 +171,7 @@ impl Entry<'_> {
             out.push('\n');
         }
         out.push_str("  source: ");
-        out.push_str(self.facts.source);
+        out.push_str(&self.facts.source);
         out.push_str("\n  timestamp:\n    nanos: 0\n    seconds: ");
         out.push_str(&self.seconds.to_string());
         out.push('\n');
@@ -180,7 +180,7 @@ impl Entry<'_> {
     /// Appends the entry as a JSON object.
     pub fn write_json(&self, out: &mut String) {
         out.push_str("{\"source\":\"");
-        out.push_str(self.facts.source);
+        out.push_str(&self.facts.source);
         out.push_str("\",\"policy\":");
         write_json_string(out, &self.facts.key);
         let mut field = |key: &str, text: &str| {

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use super::download::{fetch, is_url};
 use crate::document::split;
+use crate::ir::json;
 
 pub mod served;
 
@@ -255,7 +256,7 @@ impl Loaded {
     }
 
     fn yaml_file(&mut self, path: &Path) {
-        let json = self.served.is_some();
+        let json = self.served.is_some() || is_ir(path);
         if path.extension().is_some_and(|e| e == "yaml" || e == "yml" || (json && e == "json")) {
             self.file(path);
         } else {
@@ -292,6 +293,13 @@ impl Loaded {
         }
         self.sources.push(SourceText { name: name.to_string(), text });
     }
+}
+
+/// Whether a file begins as the IR of policies does, which is JSON.
+fn is_ir(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut start));
+    read.is_ok() && json::is_written(&String::from_utf8_lossy(&start))
 }
 
 /// An operating system's error in the reference's words.

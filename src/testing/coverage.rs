@@ -74,8 +74,7 @@ impl Coverage {
     /// Adds the pieces of a policy. `ran` says how often rules gave a result, by name.
     pub fn add(&mut self, loaded: &LoadedPolicy, policy: &Policy, hits: &Hits, ran: &HashMap<String, u64>) {
         let mut walk = Walk { loaded, policy, hits, rule: String::new(), coverage: self };
-        let variants = policy.by_kind.iter().flat_map(|(_, rules)| rules.iter());
-        for rule in policy.rules.iter().chain(variants) {
+        for rule in policy.all_rules() {
             walk.rule(rule, ran.get(&*rule.name).copied().unwrap_or(0));
         }
     }

@@ -1,34 +1,44 @@
-//! Whether two values are one and the same.
+//! Whether two values are one and the same: what `==` says of values.
 //!
 //! In: two values. Out: whether nothing can tell them apart: kinds of numbers, the bits of doubles, the order
-//! of keys and what lists are declared to be count. No language asks this; it is for whoever compares or
-//! keeps what was made of policies. Equality as languages know it is [`Value::strict_eq`],
-//! [`Value::json_eq`] and [`Value::cel_eq`].
+//! of keys and what lists are declared to be count. No language has this equality; it is for those who compare or
+//! keep what was built from policies, such as nodes of the IR. Equality as languages know it is
+//! [`Value::strict_eq`], [`Value::json_eq`] and [`Value::cel_eq`].
 
 use std::hash::{Hash, Hasher};
 
-use super::{Object, Value, stack};
+use super::{Map, Object, Value, stack};
 
-/// A value that is equal to those that are the same in everything.
-#[derive(Clone, Copy, Debug)]
-pub struct Identity<'v>(pub &'v Value);
-
-impl PartialEq for Identity<'_> {
+impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
-        let bytes = |v: &Identity<'_>| {
+        let bytes = |v: &Value| {
             let mut bytes = Bytes(Vec::new());
-            v.hash(&mut bytes);
+            write(v, &mut bytes);
             bytes.0
         };
         bytes(self) == bytes(other)
     }
 }
 
-impl Eq for Identity<'_> {}
+impl Eq for Value {}
 
-impl Hash for Identity<'_> {
+impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        write(self.0, state);
+        write(self, state);
+    }
+}
+
+impl PartialEq for Map {
+    fn eq(&self, other: &Self) -> bool {
+        Value::Map(self.clone()) == Value::Map(other.clone())
+    }
+}
+
+impl Eq for Map {}
+
+impl Hash for Map {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        write(&Value::Map(self.clone()), state);
     }
 }
 
@@ -144,7 +154,7 @@ mod tests {
         ];
         for (i, a) in values.iter().enumerate() {
             for (j, b) in values.iter().enumerate() {
-                assert_eq!(Identity(a) == Identity(&b.clone()), i == j, "{a:?} {b:?}");
+                assert_eq!(*a == b.clone(), i == j, "{a:?} {b:?}");
             }
         }
     }

@@ -12,8 +12,9 @@
 pub mod budget;
 pub mod cron;
 pub mod duration;
+mod encoding;
 pub mod fault;
-pub mod identity;
+mod identity;
 pub mod image;
 pub mod list;
 mod local_zone;

@@ -32,7 +32,7 @@ pub enum Object {
     /// A semantic version.
     Semver(Version),
     /// A named format.
-    Format(&'static str),
+    Format(Str),
     /// What does not fit its schema: reading it is this fault.
     Invalid(Str),
     /// A message literal with the fields that were set.

@@ -85,6 +85,17 @@ impl Time {
         Time { secs: days * 86_400 + clock - i64::from(offset), nanos, offset }
     }
 
+    /// Seconds since 1970, nanoseconds within the second, seconds east of UTC.
+    pub(super) fn parts(&self) -> (i64, u32, i32) {
+        (self.secs, self.nanos, self.offset)
+    }
+
+    /// The time of its [`Time::parts`]; `None` when there is none, or none within a day of UTC.
+    pub(super) fn of_parts((secs, nanos, offset): (i64, u32, i32)) -> Option<Time> {
+        let exists = nanos < 1_000_000_000 && offset.unsigned_abs() < 86_400;
+        exists.then_some(Time { secs, nanos, offset })
+    }
+
     /// Nanoseconds since 1970.
     pub fn unix_nanos(&self) -> i128 {
         i128::from(self.secs) * NANOS + i128::from(self.nanos)

@@ -7,16 +7,19 @@
 //! A [`Wildcard`] is compiled once; what it compiles to depends on its shape, so that the usual
 //! forms (`*`, `app*`, `*:latest`, a literal) cost one comparison.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Str, budget};
 
 /// A compiled wildcard pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Str", into = "Str")]
 pub struct Wildcard {
     pattern: Str,
     shape: Shape,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     Literal,
     Any,
@@ -24,6 +27,18 @@ enum Shape {
     Suffix,
     Contains,
     General,
+}
+
+impl From<Str> for Wildcard {
+    fn from(pattern: Str) -> Wildcard {
+        Wildcard::new(pattern)
+    }
+}
+
+impl From<Wildcard> for Str {
+    fn from(wildcard: Wildcard) -> Str {
+        wildcard.pattern
+    }
 }
 
 impl Wildcard {

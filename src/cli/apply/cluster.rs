@@ -163,8 +163,7 @@ fn concerns(policies: &Policies, resource: &Resource) -> bool {
         other => other.filters().iter().any(filter),
     };
     let lowered = policies.policies.iter().filter_map(|p| p.policy.as_ref());
-    let mut rules =
-        lowered.flat_map(|p| p.rules.iter().chain(p.by_kind.iter().flat_map(|(_, rules)| rules.iter())));
+    let mut rules = lowered.flat_map(|p| p.all_rules());
     let bound = |r: &Rule| {
         let constraints = r.bound.as_ref().and_then(|b| b.constraints.as_ref());
         constraints.is_some_and(|c| c.rules.iter().any(rule))

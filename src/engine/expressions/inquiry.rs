@@ -169,7 +169,7 @@ pub fn matches(checks: &Result<ImageValidation, Str>, image: &str) -> Result<boo
     let functions = Context { cel_level: CelLevel::V30, ..Context::default() };
     for reference in &checks.references {
         let fits = match reference {
-            Reference::Pattern(pattern) => pattern.is_match(image),
+            Reference::Pattern(pattern) => pattern.0.is_match(image),
             Reference::Expression(program) => {
                 let scope = Scope::new(&root, &functions, &POLICIES);
                 scope.is_true(program).map_err(|failure| failure.alone())?

@@ -111,7 +111,7 @@ fn by_name(name: &str) -> Option<&'static Format> {
 }
 
 fn object(f: &'static Format) -> Value {
-    Value::object(Object::Format(f.shown))
+    Value::object(Object::Format(f.shown.into()))
 }
 
 /// `format.named('…')`
@@ -151,7 +151,7 @@ formats! {
 fn of(v: &Value) -> Option<&'static Format> {
     match v {
         Value::Object(o) => match &**o {
-            Object::Format(shown) => FORMATS.iter().find(|f| f.shown == *shown),
+            Object::Format(shown) => FORMATS.iter().find(|f| *f.shown == **shown),
             _ => None,
         },
         _ => None,

@@ -12,7 +12,6 @@ use crate::functions::cel::overload::{self, LIBRARIES, Overload};
 use crate::functions::cel::types::Type;
 use crate::ir::expr::Known;
 use crate::ir::optimise::tests::Tape;
-use crate::value::identity::Identity;
 use crate::value::time::Time;
 use crate::value::{Map, Str, Value};
 
@@ -199,7 +198,7 @@ proptest! {
             prop_assert!(f.fails || once.is_ok(), "{} {once:?}", f.name);
             if f.is_pure() {
                 let same = match (&once, &again) {
-                    (Ok(a), Ok(b)) => Identity(a) == Identity(b),
+                    (Ok(a), Ok(b)) => a == b,
                     (Err(a), Err(b)) => a == b,
                     _ => false,
                 };

@@ -5,7 +5,6 @@
 //! its variables may fail, and the failure comes first.
 
 use super::template::template;
-use crate::ir::condition::Prepared;
 use crate::ir::{Condition, Conditions, operator};
 
 /// Optimises conditions.
@@ -24,12 +23,8 @@ fn each(items: Box<[Condition]>) -> Box<[Condition]> {
 }
 
 fn condition(c: Condition) -> Condition {
-    let (key, value) = (template(c.key), template(c.value));
-    let prepared = match (c.prepared, c.operator) {
-        (None, Some(op)) => value.as_const().map(|v| Prepared::new(op, v.clone())),
-        (prepared, _) => prepared,
-    };
-    Condition { key, value, prepared, ..c }
+    let c = Condition { key: template(c.key), value: template(c.value), ..c };
+    if c.prepared.is_some() { c } else { c.with_prepared() }
 }
 
 /// The result of a condition that is the same for every request.

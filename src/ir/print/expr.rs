@@ -3,242 +3,179 @@
 //! Keys are read with the separator that says what reading from anything but an object gives: `.` null,
 //! `!.` a fault. A key that an object does not have is a fault.
 
-use super::{Node, quoted};
-use crate::functions::Higher;
-use crate::ir::Expr;
-use crate::ir::expr::{Cmp, Faults, Loop, LoopKind, Make, Missing, Over, Step, Walk};
-use crate::value::Value;
+use super::{Node, Part, Tree, constant, inline, key, words};
 
-/// An expression.
-pub fn expression(expr: &Expr) -> Node {
-    let Form { head, operands, postfix } = form(expr);
-    let below: Vec<Node> = operands
-        .into_iter()
-        .map(|(label, e)| {
-            let node = expression(e);
-            if label.is_empty() { node } else { node.labelled(label) }
-        })
-        .collect();
-    let parts: Option<Vec<&str>> = below.iter().map(|n| n.inline.as_deref()).collect();
-    // Longer texts are never shown on one line, so they need not be put together.
-    let inline =
-        parts.filter(|p| p.iter().map(|s| s.len()).sum::<usize>() <= 4 * super::WIDTH).map(|parts| {
-            match (postfix, &parts[..]) {
-                (true, [base]) => format!("{base}{head}"),
-                (_, []) => head.clone(),
-                _ => format!("{head}({})", parts.join(", ")),
-            }
-        });
+/// An expression: a line with its operands below it.
+pub(super) fn expression(expr: &Part) -> Node {
+    let mut form = Form::default();
+    let (head, postfix) = form.head(expr);
+    let below: Vec<Node> = form.operands.iter().map(|(label, e)| expression(e).labelled(label)).collect();
+    let inline = inline(&below).map(|parts| match (postfix, &parts[..]) {
+        (true, [base]) => format!("{base}{head}"),
+        (_, []) => head.clone(),
+        _ => format!("{head}({})", parts.join(", ")),
+    });
     let head = if postfix { format!("{head} of") } else { head };
     Node { head, inline, place: None, below }
 }
 
-/// How a node is written.
+/// What an expression consists of.
+#[derive(Default)]
 struct Form<'e> {
-    head: String,
-    operands: Vec<(&'static str, &'e Expr)>,
-    /// The head is written behind its only operand.
-    postfix: bool,
+    parameters: Vec<String>,
+    operands: Vec<(&'static str, &'e Part)>,
 }
 
-fn plain<'e>(head: impl Into<String>, operands: impl IntoIterator<Item = &'e Expr>) -> Form<'e> {
-    let operands = operands.into_iter().map(|e| ("", e)).collect();
-    Form { head: head.into(), operands, postfix: false }
-}
-
-fn postfix(head: String, base: &Expr) -> Form<'_> {
-    Form { head, operands: vec![("", base)], postfix: true }
-}
-
-fn form(expr: &Expr) -> Form<'_> {
-    match expr {
-        Expr::Const(v) => plain(literal(v), []),
-        Expr::Root => plain("root", []),
-        Expr::Local(n) => plain(format!("local{n}"), []),
-        Expr::Path { base, keys, scalar } => {
-            let text = keys.iter().flat_map(|k| [separator(*scalar).to_string(), key(k)]).collect();
-            postfix(text, base)
-        }
-        Expr::Index { base, index } => postfix(format!("[{index}]"), base),
-        Expr::Slice { base, bounds } => {
-            let bounds = bounds.map(|b| b.map(|n| n.to_string()).unwrap_or_default());
-            postfix(format!("[{}]", bounds.join(":")), base)
-        }
-        Expr::Let { value, body } => {
-            Form { head: "let".into(), operands: vec![("", value), ("in", body)], postfix: false }
-        }
-        Expr::Rescue { expr, faults } => plain(format!("rescue[{}]", fault_set(*faults)), [&**expr]),
-        Expr::Not(operand) => plain("not", [&**operand]),
-        Expr::Or(sides) => plain("or", &**sides),
-        Expr::And(sides) => plain("and", &**sides),
-        Expr::Compare { op, sides } => plain(operator(*op), &**sides),
-        Expr::Project { over, source, keep, body } => {
-            let over = match over {
-                Over::Items => "items",
-                Over::Values => "values",
-            };
-            let mut operands = vec![("", &**source)];
-            operands.extend(keep.as_deref().map(|e| ("keep", e)));
-            operands.extend(body.as_deref().map(|e| ("body", e)));
-            Form { head: format!("project[{over}]"), operands, postfix: false }
-        }
-        Expr::Flatten(e) => plain("flatten", [&**e]),
-        Expr::List(items) if items.is_empty() => plain("list()", []),
-        Expr::List(items) => plain("list", &**items),
-        Expr::Object(pairs) => {
-            let keys: Vec<String> = pairs.iter().map(|(k, _)| key(k)).collect();
-            plain(format!("object[{}]", keys.join(", ")), pairs.iter().map(|(_, e)| e))
-        }
-        Expr::UnlessNull(pair) => plain("unless-null", &**pair),
-        Expr::Call { function, args } => plain(format!("call[{}]", function.name), &**args),
-        Expr::Higher { kind, args, .. } => {
-            let name = match kind {
-                Higher::Map => "map",
-                Higher::SortBy => "sort_by",
-                Higher::MaxBy => "max_by",
-                Higher::MinBy => "min_by",
-            };
-            plain(format!("higher[{name}]"), &**args)
-        }
-        Expr::Lambda { body, text } => plain(format!("lambda[{}]", quoted(text)), [&**body]),
-        Expr::Walk(walk) => {
-            let mut operands = vec![("", &walk.base)];
-            let head = format!("walk[{}]", steps(walk, &mut operands));
-            Form { head, operands, postfix: false }
-        }
-        Expr::Test(test) => {
-            let mut operands = vec![("", &test.walk.base)];
-            let head = format!("has[{}{}]", steps(&test.walk, &mut operands), key(&test.key));
-            Form { head, operands, postfix: false }
-        }
-        Expr::Cond(parts) => plain("cond", &**parts),
-        Expr::Decide { all, sides } => plain(if *all { "decide[all]" } else { "decide[any]" }, &**sides),
-        Expr::Charged(charged) => {
-            let charges: Vec<String> = charged.charges.iter().map(u64::to_string).collect();
-            plain(format!("charged[{}: {}]", charges.join(", "), literal(&charged.value)), [])
-        }
-        Expr::Invoke(invoke) => plain(format!("invoke[{}]", invoke.function.name), &*invoke.args),
-        Expr::OneOf { value, set } => {
-            let shown: Vec<String> = set.iter().map(literal).collect();
-            plain(format!("one-of[{}]", shown.join(", ")), [&**value])
-        }
-        Expr::Make(make) => made(make),
-        Expr::Loop(l) => looped(l),
-        Expr::Lazy(n) => plain(format!("lazy{n}"), []),
-        Expr::Bind(parts) => plain("bind", &**parts),
-        Expr::OrElse { sides, unwrap, eager } => {
-            let name = match (unwrap, eager) {
-                (false, _) => "or-else",
-                (true, false) => "or-else[value]",
-                (true, true) => "or-else[value,eager]",
-            };
-            plain(name, &**sides)
-        }
-        Expr::Fail { args, text } => plain(format!("fail[{}]", quoted(text)), &**args),
-    }
-}
-
-fn separator(scalar: Missing) -> &'static str {
-    match scalar {
-        Missing::Null => ".",
-        Missing::Fault => "!.",
-    }
-}
-
-fn key(k: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    if !k.is_empty() && k.bytes().all(plain) { k.to_string() } else { quoted(k) }
-}
-
-fn fault_set(faults: Faults) -> &'static str {
-    match faults {
-        Faults::MissingAsNull => "missing",
-        Faults::AllAsNull => "all",
-    }
-}
-
-fn operator(op: Cmp) -> &'static str {
-    match op {
-        Cmp::Eq => "eq",
-        Cmp::Ne => "ne",
-        Cmp::Lt => "lt",
-        Cmp::Le => "le",
-        Cmp::Gt => "gt",
-        Cmp::Ge => "ge",
-    }
-}
-
-/// A constant as JSON in which number kinds stay apart: `1`, `1u`, `1.0`.
-pub fn literal(v: &Value) -> String {
-    match v {
-        Value::UInt(u) => format!("{u}u"),
-        Value::Float(f) if f.fract() == 0.0 && f.is_finite() && f.abs() < 1e15 => format!("{f:.1}"),
-        Value::Float(f) => format!("{f:?}"),
-        Value::List(l) => {
-            let items: Vec<String> = l.iter().map(literal).collect();
-            let tag = if l.is_opaque() { "opaque" } else { "" };
-            format!("{tag}[{}]", items.join(","))
-        }
-        Value::Map(m) => {
-            let entries: Vec<String> =
-                m.iter().map(|(k, v)| format!("{}:{}", quoted(k), literal(v))).collect();
-            format!("{{{}}}", entries.join(","))
-        }
-        Value::Str(s) => quoted(s),
-        other => crate::value::print::json(other),
-    }
-}
-
-fn made(make: &Make) -> Form<'_> {
-    match make {
-        Make::List(items, _) => plain("make[list]", items.iter()),
-        Make::Map(entries) => plain("make[map]", entries.iter().flat_map(|(k, v, _)| [k, v])),
-        Make::Struct(name, fields) => {
-            let names: Vec<&str> = fields.iter().map(|(f, ..)| &**f).collect();
-            plain(format!("make[{name}: {}]", names.join(", ")), fields.iter().map(|(_, v, _)| v))
-        }
-    }
-}
-
-fn looped(l: &Loop) -> Form<'_> {
-    let kind = match l.kind {
-        LoopKind::All => "all",
-        LoopKind::Exists => "exists",
-        LoopKind::One => "one",
-        LoopKind::List => "list",
-        LoopKind::Map => "map",
-        LoopKind::Entries => "entries",
-    };
-    let mut operands = vec![("", &l.range)];
-    operands.extend(l.keep.as_ref().map(|k| ("keep", k)));
-    operands.push(("body", &l.body));
-    let two = if l.two { ", two" } else { "" };
-    Form { head: format!("loop[{kind}{two}]"), operands, postfix: false }
-}
-
-/// The steps of a walk; computed ones become operands.
-fn steps<'e>(walk: &'e Walk, operands: &mut Vec<(&'static str, &'e Expr)>) -> String {
-    let mut out = String::new();
-    for step in &walk.steps {
-        match step {
-            Step::Key { key: Value::Str(k), optional } => {
-                out.push_str(if *optional { ".?" } else { "." });
-                out.push_str(&key(k));
+impl<'e> Form<'e> {
+    /// The text of the node, and whether it stands behind its only operand.
+    fn head(&mut self, expr: &'e Part) -> (String, bool) {
+        match expr.variant {
+            "const" => (expr.get("").map(constant).unwrap_or_default(), false),
+            "local" | "lazy" => {
+                (format!("{}{}", expr.variant, expr.get("").map(constant).unwrap_or_default()), false)
             }
-            Step::Key { key, optional } => {
-                out.push_str(if *optional { "[?" } else { "[" });
-                out.push_str(&literal(key));
-                out.push(']');
+            "path" => {
+                self.operand("", expr.get("base"));
+                let is_null = expr.get("scalar").and_then(Tree::as_node).is_some_and(|n| n.variant == "null");
+                let separator = if is_null { "." } else { "!." };
+                let keys = items(expr.get("keys")).iter().filter_map(Tree::as_text);
+                (keys.map(|k| format!("{separator}{}", key(k))).collect(), true)
             }
-            Step::Field(name) => {
-                out.push('.');
-                out.push_str(&key(name));
+            "index" => {
+                self.operand("", expr.get("base"));
+                (format!("[{}]", expr.get("index").map(constant).unwrap_or_default()), true)
             }
-            Step::At { index, optional } => {
-                out.push_str(if *optional { "[?_]" } else { "[_]" });
-                operands.push(("at", index));
+            "slice" => {
+                self.operand("", expr.get("base"));
+                let bound = |b: &Tree| if *b == Tree::None { String::new() } else { constant(b) };
+                (
+                    format!(
+                        "[{}]",
+                        items(expr.get("bounds")).iter().map(bound).collect::<Vec<_>>().join(":")
+                    ),
+                    true,
+                )
+            }
+            "list" if items(expr.get("")).is_empty() => ("list()".into(), false),
+            "compare" => {
+                self.parts(expr, &["op"]);
+                let op = expr.get("op").and_then(Tree::as_node).map_or("compare", |op| op.variant);
+                (op.into(), false)
+            }
+            "charged" => {
+                let inner = expr.get("").and_then(Tree::as_node);
+                let charges = items(inner.and_then(|c| c.get("charges")));
+                let charges = charges.iter().map(constant).collect::<Vec<_>>().join(", ");
+                let value = inner.and_then(|c| c.get("value")).map(constant).unwrap_or_default();
+                (format!("charged[{charges}: {value}]"), false)
+            }
+            "decide" => {
+                self.parts(expr, &["all"]);
+                (format!("decide[{}]", if expr.get("all").is_some() { "all" } else { "any" }), false)
+            }
+            variant => {
+                self.parts(expr, &[]);
+                let mut parameters = std::mem::take(&mut self.parameters);
+                if variant == "higher" {
+                    // The function that an expression is handed to has the name of what it does.
+                    parameters.dedup();
+                }
+                let parameters = parameters.join(", ");
+                let name = if variant == "test" { "has".into() } else { words(variant) };
+                (if parameters.is_empty() { name } else { format!("{name}[{parameters}]") }, false)
             }
         }
     }
-    out
+
+    fn operand(&mut self, label: &'static str, tree: Option<&'e Tree>) {
+        self.operands.extend(tree.and_then(Tree::as_node).map(|e| (label, e)));
+    }
+
+    /// The fields of a node: expressions are operands, everything else is a parameter.
+    fn parts(&mut self, node: &'e Part, without: &[&str]) {
+        if node.kind == "Walk" {
+            return self.walk(node, "");
+        }
+        if node.kind == "Test" {
+            let key = node.text("key").map(|k| format!(".{}", key(k))).unwrap_or_default();
+            return node.get("walk").and_then(Tree::as_node).map_or((), |walk| self.walk(walk, &key));
+        }
+        for (field, tree) in node.fields.iter().filter(|(field, _)| !without.contains(field)) {
+            self.part(node, field, tree);
+        }
+    }
+
+    fn part(&mut self, node: &'e Part, field: &'static str, tree: &'e Tree) {
+        match tree {
+            Tree::Node(e) if e.kind == "Expr" => self.operands.push((label(node, field), e)),
+            Tree::Node(inner) => {
+                if !inner.variant.is_empty() {
+                    self.parameters.push(match inner.kind {
+                        "Higher" => words(inner.variant).replace('-', "_"),
+                        "Faults" => inner.variant.trim_end_matches("AsNull").into(),
+                        _ => words(inner.variant),
+                    });
+                }
+                self.parts(inner, &[]);
+            }
+            Tree::List(pair) if node.kind == "Make" && matches!(pair.last(), Some(Tree::Scalar(_))) => {
+                // Entries and fields of literals, the last part of which says whether they are optional.
+                let is_optional = pair.last().is_some_and(|last| *last == Tree::Scalar("true".into()));
+                for part in pair {
+                    match part {
+                        Tree::Node(e) => self.operands.push((if is_optional { "optional" } else { "" }, e)),
+                        Tree::Text(name) => self.parameters.push(key(name)),
+                        _ => {}
+                    }
+                }
+            }
+            Tree::List(items) => items.iter().for_each(|item| self.part(node, field, item)),
+            Tree::Scalar(on) if on == "true" && !matches!(field, "" | "set") => {
+                self.parameters.push(words(field))
+            }
+            Tree::Text(name) if field == "function" => self.parameters.push(name.clone()),
+            Tree::Text(name) if field.is_empty() && node.variant != "lambda" => {
+                self.parameters.push(key(name));
+            }
+            other => self.parameters.push(constant(other)),
+        }
+    }
+
+    /// The steps of a walk; computed ones become operands.
+    fn walk(&mut self, walk: &'e Part, last: &str) {
+        self.operand("", walk.get("base"));
+        let mut text = String::new();
+        for step in items(walk.get("steps")).iter().filter_map(Tree::as_node) {
+            let optional = if step.get("optional").is_some() { "?" } else { "" };
+            match (step.variant, step.get("key").or(step.get(""))) {
+                ("at", _) => {
+                    self.operand("at", step.get("index"));
+                    text.push_str(&format!("[{optional}_]"));
+                }
+                ("field", Some(Tree::Text(name))) => text.push_str(&format!(".field {}", key(name))),
+                (_, Some(Tree::Text(k))) => text.push_str(&format!(".{optional}{}", key(k))),
+                (_, Some(other)) => text.push_str(&format!("[{optional}{}]", constant(other))),
+                _ => {}
+            }
+        }
+        text.push_str(last);
+        let charged = if walk.get("charged").is_some() { "+" } else { "" };
+        self.parameters.push(format!("{charged}{text}"));
+    }
+}
+
+fn items(tree: Option<&Tree>) -> &[Tree] {
+    match tree {
+        Some(Tree::List(items)) => items,
+        _ => &[],
+    }
+}
+
+fn label(node: &Part, field: &str) -> &'static str {
+    match (node.kind, node.variant, field) {
+        ("Loop", _, "keep") | (_, "project", "keep") => "keep",
+        ("Loop", _, "body") | (_, "project", "body") => "body",
+        (_, "let", "body") => "in",
+        _ => "",
+    }
 }

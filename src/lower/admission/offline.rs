@@ -37,7 +37,7 @@ pub fn policy(document: &Value, place: Place) -> Policy {
         stage: Stage::ApiServer,
         scope: NamespaceScope::All,
         report: Report {
-            source: if mutating { "MutatingAdmissionPolicy" } else { "ValidatingAdmissionPolicy" },
+            source: if mutating { "MutatingAdmissionPolicy" } else { "ValidatingAdmissionPolicy" }.into(),
             names_rules: false,
         },
         admit: Box::default(),

@@ -10,7 +10,7 @@ use crate::cel::library::KyvernoKind;
 use crate::cel::types::Type;
 use crate::ir::expressions::{AuditAnnotation, Expressions, POLICIES, Source, Variable, View};
 use crate::ir::facts::FailurePolicy;
-use crate::ir::image_validation::{Attestation, Attestor, ImageValidation, Reference};
+use crate::ir::image_validation::{Attestation, Attestor, ImagePattern, ImageValidation, Reference};
 use crate::ir::rule::Body;
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
@@ -93,7 +93,7 @@ fn references(all: &[Value], namespaced: bool) -> Result<Box<[Reference]>, Strin
                 let program = compiler.program(&path(".expression"), text, is_bool, wanted);
                 program.map(Reference::Expression).map_err(|e| failed(e.to_string()))
             }
-            (glob, _) => pattern(glob).map(Reference::Pattern).map_err(|detail| {
+            (glob, _) => pattern(glob).map(|p| Reference::Pattern(ImagePattern(p))).map_err(|detail| {
                 failed(format!("{}: Invalid value: {}: {detail}", path(".glob"), quote(glob)))
             }),
         }

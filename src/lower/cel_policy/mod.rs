@@ -108,7 +108,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
             }
             _ => NamespaceScope::All,
         },
-        report: Report { source: source(kind), names_rules: false },
+        report: Report { source: source(kind).into(), names_rules: false },
         admit: Box::default(),
         rules: rules.into_iter().map(Arc::new).collect(),
         by_kind: Vec::new(),

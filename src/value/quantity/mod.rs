@@ -20,6 +20,7 @@ use std::fmt;
 
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
+use serde::{Deserialize, Serialize};
 
 use crate::value::Str;
 
@@ -36,7 +37,8 @@ const CAP: i128 = i64::MAX as i128 * NANOS;
 const FAST_DIGITS: usize = 19;
 
 /// How a quantity is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Format {
     /// No suffix, or one of `n u m k M G T P E`.
     DecimalSi,
@@ -57,6 +59,9 @@ pub struct Quantity {
     /// Its text, where the reference keeps that instead of making one.
     written: Option<Str>,
 }
+
+/// The parts of a quantity; see [`Quantity::parts`].
+pub(super) type Parted = (String, i64, i32, Format, bool);
 
 impl Quantity {
     /// Reads a quantity; `None` when `text` is none.
@@ -125,6 +130,19 @@ impl Quantity {
             made.written = Some(text.clone());
         }
         Some(made)
+    }
+
+    /// All that a quantity is that was computed: the digits of its value, their power of ten, and how it is shown.
+    pub(super) fn parts(&self) -> Parted {
+        let Dec { mantissa, exp } = self.amount.to_dec();
+        (mantissa.to_string(), exp, self.places, self.format, self.small)
+    }
+
+    /// The quantity of its [`Quantity::parts`]; `None` when there is none, or it is larger than a text can be.
+    pub(super) fn of_parts((mantissa, exp, places, format, small): Parted) -> Option<Quantity> {
+        let is_small = mantissa.len() <= MAX_DIGITS && exp.unsigned_abs() <= MAX_SHIFT;
+        let mantissa = is_small.then(|| mantissa.parse().ok()).flatten()?;
+        Some(Quantity { amount: Dec { mantissa, exp }.into_amount(), places, format, small, written: None })
     }
 
     /// The format class of the text or of the operand that a result took it from.

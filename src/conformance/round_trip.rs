@@ -1,0 +1,42 @@
+//! Suites on policies that were written as JSON and read back.
+//!
+//! In: lowered policies, just before they are evaluated. Out: the same; or, once [`start`] was called, what JSON gives back. A
+//! policy that cannot be carried is left out with a line, so that its cases fail.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::ir::json::{Bundle, JsonError};
+use crate::load::Policies;
+
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// From now on, suites of this process evaluate what was read back.
+pub fn start() {
+    IS_ON.store(true, Ordering::Relaxed);
+}
+
+/// Policies and exceptions.
+pub(super) fn bundle(bundle: Bundle) -> Bundle {
+    if !IS_ON.load(Ordering::Relaxed) {
+        return bundle;
+    }
+    read_back(&bundle).unwrap_or_else(|e| {
+        println!("left out: {e}");
+        Bundle::default()
+    })
+}
+
+fn read_back(bundle: &Bundle) -> Result<Bundle, JsonError> {
+    Bundle::read(&bundle.write()?)
+}
+
+/// What was loaded.
+pub(super) fn loaded(mut all: Policies) -> Policies {
+    for policy in &mut all.policies {
+        let policies = policy.policy.iter().cloned().collect();
+        policy.policy = bundle(Bundle { policies, ..Bundle::default() }).policies.pop();
+    }
+    let Policies { exceptions, exemptions, .. } = all;
+    let rest = bundle(Bundle { exceptions, exemptions, ..Bundle::default() });
+    Policies { exceptions: rest.exceptions, exemptions: rest.exemptions, ..all }
+}

@@ -1,0 +1,190 @@
+//! Policies that are written as JSON and read back are the same and decide the same.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ephor::api::autogen::Selection;
+use ephor::conformance::{Report, round_trip, run_all};
+use ephor::ir::json::Bundle;
+use ephor::ir::{Policy, Rule, print};
+use ephor::load::{self, Policies};
+use ephor::lower::policy::rules_as_lowered;
+use ephor::sources::files::SourceText;
+use serde_json::Value as Json;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of recorded suites, where there is one.
+fn shared() -> Option<PathBuf> {
+    let named = std::env::var_os("EPHOR_CONFORMANCE").map(PathBuf::from);
+    let dir = named.unwrap_or_else(|| root().join("../shared/conformance"));
+    dir.is_dir().then_some(dir)
+}
+
+fn yaml_files(dir: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            yaml_files(&path, out);
+        } else if path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+            out.push(path);
+        }
+    }
+}
+
+/// What each file of the policy libraries that are at hand gives.
+fn libraries() -> Vec<Policies> {
+    let mut files = Vec::new();
+    yaml_files(&root().join("policies"), &mut files);
+    if let Some(dir) = shared() {
+        yaml_files(&dir.join("kyverno-policies"), &mut files);
+    }
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut loaded = load::argument(&[SourceText { name: path.display().to_string(), text }]);
+        loaded.bind(Vec::new());
+        loaded
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn back(bundle: &Bundle) -> Bundle {
+    let text = bundle.write().unwrap();
+    Bundle::read(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+#[test]
+fn every_policy_of_the_libraries_is_read_back_as_it_was_written() {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for loaded in libraries() {
+        for one in &loaded.policies {
+            let Some(policy) = &one.policy else { continue };
+            *seen.entry(policy.api.kind.to_string()).or_default() += 1;
+            let as_lowered: Vec<Arc<Rule>> =
+                rules_as_lowered(&one.document, Selection::All).into_iter().map(Arc::new).collect();
+            let as_lowered = Policy { rules: as_lowered.into(), ..(**policy).clone() };
+            let bundle = Bundle {
+                policies: vec![policy.clone(), Arc::new(as_lowered)],
+                exceptions: loaded.exceptions.clone(),
+                exemptions: loaded.exemptions.clone(),
+                cleanups: loaded.cleanups.clone(),
+                ..Bundle::default()
+            };
+            assert!(back(&bundle) == bundle, "{}: {}", one.source, one.name);
+        }
+    }
+    println!("{seen:?}");
+    for kind in ["ClusterPolicy", "ValidatingPolicy", "ValidatingAdmissionPolicy"] {
+        assert!(seen.get(kind).is_some_and(|n| *n > 10), "{kind}: {seen:?}");
+    }
+}
+
+/// Paths of all scalars of a JSON document.
+fn leaves(json: &Json, at: &mut Vec<String>, out: &mut Vec<Vec<String>>) {
+    let mut below = |key: String, v: &Json| {
+        at.push(key);
+        leaves(v, at, out);
+        at.pop();
+    };
+    match json {
+        Json::Array(items) => items.iter().enumerate().for_each(|(i, v)| below(i.to_string(), v)),
+        Json::Object(entries) => entries.iter().for_each(|(k, v)| below(k.clone(), v)),
+        Json::Null => {}
+        _ => out.push(at.clone()),
+    }
+}
+
+fn leaf_at<'j>(json: &'j mut Json, path: &[String]) -> &'j mut Json {
+    path.iter().fold(json, |json, key| match json {
+        Json::Array(items) => items.get_mut(key.parse::<usize>().unwrap()).unwrap(),
+        other => other.get_mut(key).unwrap(),
+    })
+}
+
+/// What a leaf is: the end of its path, without positions.
+fn sort_of(path: &[String]) -> String {
+    let keys: Vec<&str> =
+        path.iter().map(|k| if k.parse::<usize>().is_ok() { "*" } else { k.as_str() }).collect();
+    keys[keys.len().saturating_sub(5)..].join("/")
+}
+
+/// Of leaves of one sort, how many are changed.
+const OF_A_SORT: usize = 2;
+
+#[test]
+fn rules_that_differ_in_any_leaf_are_printed_differently() {
+    let mut tried: BTreeMap<String, (usize, Vec<Json>)> = BTreeMap::new();
+    let (mut changed, mut same) = (0, Vec::new());
+    for loaded in libraries() {
+        for rule in loaded.policies.iter().filter_map(|p| p.policy.as_ref()).flat_map(|p| p.all_rules()) {
+            let json = serde_json::to_value(&**rule).unwrap();
+            let mut paths = Vec::new();
+            leaves(&json, &mut Vec::new(), &mut paths);
+            let printed = print::rule(rule).to_string();
+            for path in paths {
+                let (count, others) = tried.entry(sort_of(&path)).or_default();
+                let mut json = json.clone();
+                let leaf = leaf_at(&mut json, &path);
+                if !others.contains(leaf) && others.len() < 4 {
+                    others.push(leaf.clone());
+                    *count = count.saturating_sub(1);
+                }
+                if *count >= OF_A_SORT {
+                    continue;
+                }
+                *count += 1;
+                let before = leaf.clone();
+                let new = match &before {
+                    Json::Bool(b) => Json::Bool(!b),
+                    Json::Number(n) => n.as_i64().map_or(Json::from(0.25), |n| Json::from(n + 1)),
+                    text => Json::from(format!("{}x", text.as_str().unwrap())),
+                };
+                for new in others.iter().filter(|v| **v != before).cloned().chain([new]) {
+                    *leaf_at(&mut json, &path) = new;
+                    let Ok(other) = serde_json::from_value::<Rule>(json.clone()) else { continue };
+                    if other != **rule {
+                        changed += 1;
+                        if print::rule(&other).to_string() == printed {
+                            same.push(format!("{}: {}", rule.name, path.join("/")));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(changed > 1_000, "{changed}");
+    assert!(same.is_empty(), "{} of {changed} changes are not printed:\n{}", same.len(), same.join("\n"));
+}
+
+/// How many cases each suite of a section passes at least.
+fn scoreboard(section: &str) -> BTreeMap<String, i64> {
+    let text = std::fs::read_to_string(root().join("conformance/scoreboard.toml")).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    let suites = table.get(section).and_then(toml::Value::as_table).unwrap();
+    suites.iter().map(|(name, n)| (name.clone(), n.as_integer().unwrap())).collect()
+}
+
+#[test]
+fn suites_on_policies_that_were_read_back_come_to_the_same_counts() {
+    round_trip::start();
+    let run = |section: &str, dir: &Path, suites: &[&str]| {
+        let board = scoreboard(section);
+        for suite in suites {
+            let mut all: Vec<Report> = Vec::new();
+            run_all(dir, suite, |report| all.push(report)).unwrap();
+            assert!(!all.is_empty(), "no suite {suite}");
+            for report in all {
+                let wanted = board.get(&report.name).copied();
+                assert_eq!(Some(report.passed as i64), wanted, "{}", report.name);
+            }
+        }
+    };
+    run("own", &root().join("conformance"), &["engine/", "cases/", "server/"]);
+    if let Some(dir) = shared() {
+        run("recorded", &dir, &["engine/", "verdicts/", "reviews/tests", "reviews/pool"]);
+    }
+}
