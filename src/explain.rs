@@ -2,7 +2,7 @@
 //!
 //! In: a loaded policy. Out: for each of its rules, generated ones included, the IR as lowered and as
 //! optimised, every piece with file and line of what it was made from; or the IR of all policies as JSON. The texts are
-//! those of [`ir::print`](crate::ir::print).
+//! those of [`print`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::api::autogen::Selection;
 use crate::document::locate::locate_key;
 use crate::ir::facts::Stage;
 use crate::ir::json::Bundle;
-use crate::ir::{Matcher, Policy, Rule, optimise, print};
+use crate::ir::{Matcher, Policy, Rule, optimise};
 use crate::kubernetes::Kinds;
 use crate::load::{LoadedPolicy, Policies};
 use crate::lower::LATE;
@@ -21,6 +21,7 @@ use crate::value::Str;
 use crate::value::place::{PathPart, dotted, parse};
 
 pub mod decisions;
+pub mod print;
 
 /// A rule, explained.
 #[derive(Clone, Debug, PartialEq, Eq)]

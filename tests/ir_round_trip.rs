@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use ephor::api::autogen::Selection;
 use ephor::conformance::{Report, round_trip, run_all};
+use ephor::explain::print;
 use ephor::ir::json::Bundle;
-use ephor::ir::{Policy, Rule, print};
+use ephor::ir::{Policy, Rule};
 use ephor::load::{self, Policies};
 use ephor::lower::policy::rules_as_lowered;
 use ephor::sources::files::SourceText;

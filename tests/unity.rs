@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use ephor::document::{Duplicates, parse_stream};
-use ephor::ir::print;
+use ephor::explain::print;
 use ephor::policy_set::{Engine, PolicySet};
 use ephor::sources::files::SourceText;
 use ephor::value::Value;

@@ -7,16 +7,18 @@
 use std::sync::Arc;
 
 use crate::document::{Document, locate};
-use crate::engine::trace::{self, Event, Looks, Operand, Seen, Step, What};
+use crate::engine::trace::{self, Event, Looks, Seen, Step, What};
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::facts::Stage;
-use crate::ir::{Origin, Policy, Rule};
+use crate::ir::{Expr, Origin, Policy, Rule};
 use crate::load::LoadedPolicy;
 use crate::matching::mismatch::{self, Decision, Reason};
 use crate::policy_set::Engine;
 use crate::value::place::{Path, PathPart, dotted, parse};
 use crate::value::print::json;
 use crate::value::{Fault, Value};
+
+use super::print;
 
 /// How many characters of a value are shown.
 const SHOWN: usize = 120;
@@ -291,16 +293,39 @@ impl Teller<'_> {
         {
             return self.seen(seen);
         }
-        let path = |o: &Operand| o.value.as_ref().ok().and_then(|seen| self.path(seen));
-        let text = |o: &Operand| path(o).map_or_else(|| o.text.clone(), |path| dotted(&path));
-        let written = step.written(&step.operands.iter().map(text).collect::<Vec<_>>());
+        let path = |(_, value): &Operand| value.as_ref().ok().and_then(|seen| self.path(seen));
+        let text =
+            |o: &Operand| path(o).map_or_else(|| print::expression(&o.0).short(), |path| dotted(&path));
+        let written = written(&step.expr, &step.operands.iter().map(text).collect::<Vec<_>>());
         let value = |o: &Operand| match path(o) {
-            Some(path) => format!("{} ({}) {}", dotted(&path), self.place(&path), self.found(&o.value)),
-            None => format!("{} {}", o.text, self.found(&o.value)),
+            Some(path) => format!("{} ({}) {}", dotted(&path), self.place(&path), self.found(&o.1)),
+            None => format!("{} {}", text(o), self.found(&o.1)),
         };
-        let operands: Vec<String> = step.operands.iter().filter(|o| !o.is_constant).map(value).collect();
+        let is_constant = |(expr, _): &&Operand| matches!(expr, Expr::Const(_) | Expr::Charged(_));
+        let operands: Vec<String> = step.operands.iter().filter(|o| !is_constant(o)).map(value).collect();
         let colon = if operands.is_empty() { "" } else { ": " };
         format!("{written} {}{colon}{}", self.found(&step.value), operands.join(", "))
+    }
+}
+
+/// A part of a node with its value.
+type Operand = (Expr, Result<Seen, Fault>);
+
+/// A node with its operands as somebody writes them: `a == b` for `_==_`, `a.size()` for functions.
+fn written(expr: &Expr, operands: &[String]) -> String {
+    let plain = || print::expression(expr).short();
+    let Expr::Invoke(call) = expr else { return plain() };
+    let name = call.function.name;
+    let parts: Vec<&str> = name.split('_').filter(|part| !part.is_empty()).collect();
+    match (&*parts, operands) {
+        ([operator], [left, right]) if name.starts_with('_') => {
+            format!("{left} {} {right}", operator.trim_matches('@'))
+        }
+        ([operator], [one]) if name.ends_with('_') => format!("{operator}{one}"),
+        (_, [receiver, arguments @ ..]) if !name.contains(['_', '@']) => {
+            format!("{receiver}.{name}({})", arguments.join(", "))
+        }
+        _ => plain(),
     }
 }
 

@@ -73,7 +73,7 @@ fn repeats(expr: &Expr, most: &mut u64) -> u64 {
 mod tests {
     fn watched(text: &str) -> bool {
         let expr = crate::jmespath::lower::lower(&crate::jmespath::parse(text).unwrap());
-        crate::ir::print::expression(&expr).text(&|_| String::new()).contains("call[bounded]")
+        crate::explain::print::expression(&expr).text(&|_| String::new()).contains("call[bounded]")
     }
 
     #[test]

@@ -8,7 +8,6 @@
 //! printed by `explain` as text or JSON.
 
 pub mod admission;
-pub mod assumptions;
 pub mod check;
 pub mod condition;
 pub mod constraints;
@@ -34,13 +33,11 @@ pub mod origin;
 pub mod pattern;
 pub mod pod_security;
 pub mod policy;
-pub mod print;
 pub mod rule;
 mod same;
 pub mod shape;
 pub mod strict;
 pub mod template;
-pub mod tree;
 pub mod walk;
 pub mod webhook;
 

@@ -9,7 +9,8 @@ use super::generated::{metered, object, recorded, strict};
 use super::optimise::tests::{Tape, generate, text};
 use super::optimise::{PASSES, expression};
 use super::walk::{bottom_up, children, children_mut, holds, shift};
-use super::{Expr, json, print};
+use super::{Expr, json};
+use crate::explain::print;
 use crate::cel;
 use crate::functions::{CelLevel, Context};
 

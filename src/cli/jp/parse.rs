@@ -1,6 +1,6 @@
 //! `ephor jp parse`: the syntax tree of expressions, or the IR that they become.
 
-use crate::ir::print;
+use crate::explain::print;
 use crate::search::Expression;
 
 use super::super::Page;

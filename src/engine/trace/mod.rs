@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::ir::origin::Origin;
 use crate::value::{Fault, Str, Value};
 
-pub use steps::{Operand, Step};
+pub use steps::Step;
 pub(super) use steps::{node, steps};
 
 /// How many recordings are under way.

@@ -9,7 +9,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::ir::expr::LoopKind;
-use crate::ir::print;
 use crate::ir::{Expr, walk};
 use crate::value::{Fault, Value};
 
@@ -28,25 +27,12 @@ thread_local! {
 /// A node that decides, and what it was decided on.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The function that it calls, if it calls one.
-    pub function: Option<&'static str>,
-    /// The node, as the IR prints it.
-    pub text: String,
+    /// The node.
+    pub expr: Expr,
     /// Its value or fault.
     pub value: Result<Seen, Fault>,
     /// What was evaluated for it.
-    pub operands: Vec<Operand>,
-}
-
-/// A part of a node.
-#[derive(Clone, Debug)]
-pub struct Operand {
-    /// The part, as the IR prints it.
-    pub text: String,
-    /// Its value or fault.
-    pub value: Result<Seen, Fault>,
-    /// Whether the policy says the value itself.
-    pub is_constant: bool,
+    pub operands: Vec<(Expr, Result<Seen, Fault>)>,
 }
 
 /// Notes the value of a node.
@@ -141,35 +127,6 @@ fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
 }
 
 fn step(e: &Evaluated<'_>) -> Step {
-    let operand = |p: &Evaluated<'_>| Operand {
-        text: print::expression(p.expr).short(),
-        value: p.value.clone(),
-        is_constant: matches!(p.expr, Expr::Const(_) | Expr::Charged(_)),
-    };
-    Step {
-        function: match e.expr {
-            Expr::Invoke(call) => Some(call.function.name),
-            _ => None,
-        },
-        text: print::expression(e.expr).short(),
-        value: e.value.clone(),
-        operands: e.parts.iter().map(operand).collect(),
-    }
-}
-
-impl Step {
-    /// The step with its operands as somebody writes them: `a == b` for `_==_`, `a.size()` for functions.
-    pub fn written(&self, operands: &[String]) -> String {
-        let Some(name) = self.function else { return self.text.clone() };
-        match (name.split('_').filter(|part| !part.is_empty()).collect::<Vec<_>>().as_slice(), operands) {
-            ([operator], [left, right]) if name.starts_with('_') => {
-                format!("{left} {} {right}", operator.trim_matches('@'))
-            }
-            ([operator], [one]) if name.ends_with('_') => format!("{operator}{one}"),
-            (_, [receiver, arguments @ ..]) if !name.contains(['_', '@']) => {
-                format!("{receiver}.{name}({})", arguments.join(", "))
-            }
-            _ => self.text.clone(),
-        }
-    }
+    let operands = e.parts.iter().map(|p| (p.expr.clone(), p.value.clone())).collect();
+    Step { expr: e.expr.clone(), value: e.value.clone(), operands }
 }

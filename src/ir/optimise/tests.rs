@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::{PASSES, expression};
 use crate::engine::eval::{Env, eval};
+use crate::explain::print;
 use crate::functions::{self, Higher, Run};
 use crate::ir::Expr;
 use crate::ir::expr::{Cmp, Faults, Missing, Over};
-use crate::ir::print;
 use crate::value::{Str, Value};
 
 /// Bytes that decide, one after the other, what is generated; an empty tape gives the first choice.

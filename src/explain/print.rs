@@ -1,7 +1,7 @@
 //! The IR as text that people read.
 //!
 //! In: a rule or a part of one. Out: a [`Node`] tree, laid out as indented lines. It is made of the same fields as the JSON
-//! ([`super::tree`]), so that rules that differ print differently; what is missing in JSON is missing here. Passes of the optimiser
+//! ([`crate::analysis::tree`]), so that rules that differ print differently; what is missing in JSON is missing here. Passes of the optimiser
 //! are tested by it, `ephor explain` shows it. A node is its name, its flags and its fields, below each other or on one line; patterns,
 //! documents with variables and expressions ([`expr`]) have a form of their own. A line ends
 //! in `# PLACE` where the piece is known to stand in the policy document; the caller says how a
@@ -11,11 +11,11 @@ mod expr;
 
 use serde::Serialize;
 
-use super::origin::Origin;
-use super::pattern::{Leaf, Operand, Term, TermOp};
-use super::shape::Anchor;
-use super::tree::{Node as Part, Tree};
-use super::{Expr, Rule};
+use crate::analysis::tree::{Node as Part, Tree};
+use crate::ir::origin::Origin;
+use crate::ir::pattern::{Leaf, Operand, Term, TermOp};
+use crate::ir::shape::Anchor;
+use crate::ir::{Expr, Rule};
 use crate::value::place::{Path, PathPart, dotted, parse};
 use crate::value::{Value, stack};
 

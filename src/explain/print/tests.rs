@@ -2,7 +2,8 @@
 
 use crate::api::{autogen::Selection, schema};
 use crate::document::yaml_value;
-use crate::ir::{Rule, optimise, print};
+use crate::explain::print;
+use crate::ir::{Rule, optimise};
 use crate::lower::LATE;
 
 fn optimised(rule: Rule) -> Rule {

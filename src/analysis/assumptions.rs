@@ -1,10 +1,10 @@
 //! What of a rule is known only at run time, because it is put together from the results of variables.
 //!
 //! In: a rule. Out: its nodes whose meaning depends on data, with the path where each is written: whoever proves something of a
-//! rule does so under the assumption that these stay as they are. How they are lowered at run time is [`super::late::Late`].
+//! rule does so under the assumption that these stay as they are. How they are lowered at run time is [`crate::ir::late::Late`].
 
-use super::Rule;
 use super::tree::{Node, Tree};
+use crate::ir::Rule;
 
 /// Why a node has no meaning before a request is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
