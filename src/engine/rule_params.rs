@@ -7,11 +7,11 @@
 
 use crate::external::ExternalData;
 use crate::ir::expressions::Params;
+use crate::kubernetes::convert::with_kind;
 use crate::matching::filter::selects;
 use crate::value::{Map, Value};
 
 use super::Request;
-use super::admission::convert::with_kind;
 
 /// The kinds that are known, in lower case, and how their objects are called.
 const KNOWN: [(&str, &str); 8] = [

@@ -10,8 +10,8 @@ use super::optimise::tests::{Tape, generate, text};
 use super::optimise::{PASSES, expression};
 use super::walk::{bottom_up, children, children_mut, holds, shift};
 use super::{Expr, json};
-use crate::explain::print;
 use crate::cel;
+use crate::explain::print;
 use crate::functions::{CelLevel, Context};
 
 fn jmespath(text: &str) -> Expr {

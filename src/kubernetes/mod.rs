@@ -3,6 +3,7 @@
 //! In: names, and definitions of custom resources. Out: the facts. The tables are written by
 //! `conformance/reference/kubernetes.py` from what an API server says about itself.
 
+pub mod convert;
 mod custom;
 pub mod decode;
 pub mod defaults;

@@ -4,7 +4,7 @@
 
 use crate::document::spelling::spelling;
 use crate::document::{Duplicates, json, yaml};
-use crate::engine::admission::convert::converted;
+use crate::engine::admission::converted;
 use crate::engine::admission::{Review, seen_request};
 use crate::functions::encode::{decode_base64, lossy};
 use crate::functions::json::check_json;

@@ -1,9 +1,10 @@
 //! Mutating webhooks: one after the other, each on the object that those before it have left.
 
-use crate::engine::admission::convert::{changed_kind, converted, with_kind};
+use crate::engine::admission::converted;
 use crate::engine::admission::{Denial, Review};
 use crate::functions::Context;
 use crate::ir::webhook::Webhook;
+use crate::kubernetes::convert::{changed_kind, with_kind};
 use crate::kubernetes::decode::problems;
 use crate::kubernetes::defaults::completed;
 use crate::kubernetes::prune::pruned;

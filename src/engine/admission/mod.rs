@@ -8,7 +8,6 @@
 pub mod bound;
 pub mod cause;
 pub mod change;
-pub mod convert;
 pub mod literal;
 mod mutate;
 pub mod offline;
@@ -21,8 +20,8 @@ use std::sync::Arc;
 
 use crate::engine::request::namespace_of_labels;
 use crate::external::ExternalData;
-use crate::functions::{CelLevel, Context};
-use crate::kubernetes::{Kinds, Types};
+use crate::functions::{CelLevel, Context, unforeseen};
+use crate::kubernetes::{Kinds, Types, convert};
 use crate::value::{Map, Str, Value};
 
 pub use bound::BoundPolicy;
@@ -96,6 +95,14 @@ impl<'e> ClusterView<'e> {
     fn parameters(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value> {
         self.external.parameters(group, kind, namespace).unwrap_or_default()
     }
+}
+
+/// An object as policies for another version of its kind see it.
+pub fn converted(object: &Value, to: &[Str; 3]) -> Value {
+    let Some(changed) = convert::converted(object, to) else { return object.clone() };
+    // Expressions read fields under other names than those that the request has.
+    unforeseen::note();
+    changed
 }
 
 /// What follows for a request.

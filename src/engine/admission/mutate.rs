@@ -6,6 +6,7 @@
 use crate::functions::Context;
 use crate::ir::expressions::{ExpressionPatch, PatchType};
 use crate::ir::facts::FailurePolicy;
+use crate::kubernetes::convert::{changed_kind, with_kind};
 use crate::kubernetes::decode::{problems, unknown_text};
 use crate::kubernetes::defaults::completed;
 use crate::value::{Str, Value, budget};
@@ -14,7 +15,7 @@ use crate::patch::structured::Atomic;
 
 use super::bound::{BoundPolicy, Run, Step, steps};
 use super::change::{apply_literals, merge_literal};
-use super::convert::{changed_kind, converted, with_kind};
+use super::converted;
 use super::literal::check_names;
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
 use super::{ClusterView, Denial, Review};

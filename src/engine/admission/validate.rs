@@ -14,8 +14,7 @@ use crate::value::print::write_json_string;
 use crate::value::{Map, Str, Value, budget};
 
 use super::bound::{BoundPolicy, Run, Step, steps};
-use super::convert::converted;
-use super::{Answer, ClusterView, Denial, Review};
+use super::{Answer, ClusterView, Denial, Review, converted};
 use crate::engine::expressions::Scope;
 use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET, fallen_back};
 use crate::engine::outcome::{Effect, RuleOutcome, Status};

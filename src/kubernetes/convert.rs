@@ -3,19 +3,17 @@
 //! Custom resources differ in `apiVersion` only. Of the built-in kinds two are served in versions that
 //! differ: events and horizontal pod autoscalers.
 
-use crate::kubernetes::Types;
+use super::Types;
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 
-/// The object as another version of its kind.
-pub fn converted(object: &Value, to: &[Str; 3]) -> Value {
-    let (Value::Map(m), [group, version, kind]) = (object, to) else { return object.clone() };
+/// The object as another version of its kind; `None` = it is of that version already, or no object.
+pub fn converted(object: &Value, to: &[Str; 3]) -> Option<Value> {
+    let (Value::Map(m), [group, version, kind]) = (object, to) else { return None };
     let from = object.text_at(&["apiVersion"]);
     if from == api_version(to) {
-        return object.clone();
+        return None;
     }
-    // Expressions read fields under other names than those that the request has.
-    crate::functions::unforeseen::note();
     let changed = match (from, &**group, &**version, &**kind) {
         ("v1", "events.k8s.io", _, "Event") => renamed(m, &EVENT_FIELDS, false),
         ("events.k8s.io/v1", "", _, "Event") => renamed(m, &EVENT_FIELDS, true),
@@ -23,7 +21,7 @@ pub fn converted(object: &Value, to: &[Str; 3]) -> Value {
         ("autoscaling/v1", "autoscaling", "v2", "HorizontalPodAutoscaler") => autoscaler_to_v2(m),
         _ => m.clone(),
     };
-    with_kind(&Value::Map(changed), to)
+    Some(with_kind(&Value::Map(changed), to))
 }
 
 fn api_version(kind: &[Str; 3]) -> String {
