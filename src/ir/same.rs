@@ -81,6 +81,8 @@ enum Node<'e> {
         unwrap: bool,
         eager: bool,
     },
+    Once(u32),
+    Cells(u32),
     Fail(&'e str),
 }
 
@@ -147,6 +149,8 @@ fn node(expr: &Expr) -> Node<'_> {
         Expr::Loop(l) => Node::Loop { kind: l.kind, two: l.two, filters: l.keep.is_some(), wraps: l.wraps },
         Expr::Bind(_) => Node::Bind,
         Expr::OrElse { sides: _, unwrap, eager } => Node::OrElse { unwrap: *unwrap, eager: *eager },
+        Expr::Once { cell, expr: _ } => Node::Once(*cell),
+        Expr::Cells { count, body: _ } => Node::Cells(*count),
         Expr::Fail { args: _, text } => Node::Fail(text),
     }
 }

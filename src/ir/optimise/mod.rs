@@ -15,6 +15,7 @@ mod dead;
 mod faults;
 mod fold;
 mod fuse;
+pub mod hoist;
 mod rescue;
 mod rule;
 mod template;
@@ -53,7 +54,7 @@ pub fn expression(expr: Expr) -> Expr {
         return expr;
     }
     let once = |e: Expr| PASSES.iter().fold(e, |e, pass| (pass.run)(e));
-    (0..ROUNDS).fold(expr, |e, _| once(e))
+    hoist::run((0..ROUNDS).fold(expr, |e, _| once(e)), hoist::Lists::Apart)
 }
 
 /// Whether an expression sorts lists by a key.

@@ -134,6 +134,8 @@ fn form(expr: &Expr) -> Form<'_> {
             };
             plain(name, &**sides)
         }
+        Expr::Once { cell, expr } => plain(format!("once[{cell}]"), [&**expr]),
+        Expr::Cells { count, body } => plain(format!("cells[{count}]"), [&**body]),
         Expr::Fail { args, text } => plain(format!("fail[{}]", quoted(text)), &**args),
     }
 }
