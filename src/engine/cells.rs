@@ -64,7 +64,7 @@ impl Kept {
             return evaluate();
         }
         env.charge(known.charged)?;
-        budget::take(known.bytes as usize)?;
+        budget::take(usize::try_from(known.bytes).unwrap_or(usize::MAX))?;
         known.result.as_ref().map(Cow::Borrowed).map_err(Clone::clone)
     }
 
