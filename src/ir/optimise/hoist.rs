@@ -7,6 +7,11 @@
 //!
 //! This is the last pass: what is around the others may look at the form of a part, and would not know it again.
 
+#![allow(
+    clippy::mutable_key_type,
+    reason = "what objects keep inside, to be read faster, counts for no comparison"
+)]
+
 use std::collections::HashMap;
 
 use crate::functions::Function;
@@ -49,8 +54,8 @@ fn worth(expr: Expr, lists: Lists, least: Least) -> Expr {
     let mut parts = Vec::new();
     let first = Within { escapes: lists == Lists::Apart, ..Within::default() };
     survey(&expr, first, least, &mut parts);
-    let candidates = parts.iter().filter(|p| p.is_candidate).count();
-    if candidates < 2 && !parts.iter().any(|p| p.is_candidate && p.repeats) {
+    mark_alike(&mut parts);
+    if !parts.iter().any(|p| p.is_candidate && (p.repeats || p.has_alike)) {
         return expr;
     }
     let cells = cells(&expr, &parts);
@@ -94,13 +99,26 @@ struct Part {
     weight: u32,
     repeats: bool,
     is_candidate: bool,
+    /// How many parts it has with those below.
+    size: usize,
+    /// Whether another candidate may be equal, as far as weights and sizes tell.
+    has_alike: bool,
 }
 
 fn survey(expr: &Expr, within: Within, least: Least, parts: &mut Vec<Part>) {
     let at = parts.len();
     let (works, weight) = work(expr);
     let Within { repeats, .. } = within;
-    parts.push(Part { free: 0, is_pure: true, works, weight, repeats, is_candidate: false });
+    parts.push(Part {
+        free: 0,
+        is_pure: true,
+        works,
+        weight,
+        repeats,
+        is_candidate: false,
+        size: 0,
+        has_alike: false,
+    });
     let mut free = if let Expr::Local(n) = expr { n.saturating_add(1) } else { 0 };
     let (mut is_pure, mut works, mut weight) = (called(expr).is_none_or(is_repeatable), works, weight);
     let mut nth = 0;
@@ -115,13 +133,14 @@ fn survey(expr: &Expr, within: Within, least: Least, parts: &mut Vec<Part>) {
             weight = weight.saturating_add(part.weight);
         }
     });
+    let size = parts.len() - at;
     if let Some(part) = parts.get_mut(at) {
         let keeps = !within.escapes || is_scalar(expr);
         let heavy = works && weight >= if repeats { least.in_loop } else { least.twice };
         let placed = within.by_form == Form::Nothing || (within.by_form == Form::List && !makes_list(expr));
         let is_value = !matches!(expr, Expr::Lambda { .. } | Expr::Once { .. } | Expr::Cells { .. });
         let is_candidate = free == 0 && is_pure && heavy && keeps && placed && is_value;
-        *part = Part { free, is_pure, works, weight, repeats, is_candidate };
+        *part = Part { free, is_pure, works, weight, repeats, is_candidate, size, has_alike: false };
     }
 }
 
@@ -208,6 +227,17 @@ fn call(function: &Function) -> u32 {
     }
 }
 
+/// Marks candidates that may be equal to others: only these are hashed and compared.
+fn mark_alike(parts: &mut [Part]) {
+    let mut times: HashMap<(u32, usize), usize> = HashMap::new();
+    for part in parts.iter().filter(|p| p.is_candidate) {
+        *times.entry((part.weight, part.size)).or_default() += 1;
+    }
+    for part in parts.iter_mut().filter(|p| p.is_candidate) {
+        part.has_alike = times.get(&(part.weight, part.size)).is_some_and(|n| *n > 1);
+    }
+}
+
 /// Which parts get a cell, by their number.
 struct Cells {
     count: u32,
@@ -241,7 +271,7 @@ fn count<'e>(
     let Some(part) = parts.get(*at) else { return };
     *at += 1;
     let mut is_new = is_new;
-    if part.is_candidate {
+    if part.is_candidate && part.has_alike {
         let group = groups.entry(expr).or_default();
         group.times += usize::from(is_new);
         is_new &= group.times == 1;
@@ -261,17 +291,19 @@ fn choose<'e>(
     let here = *at;
     *at += 1;
     let mut repeats = repeats;
-    if parts.get(here).is_some_and(|part| part.is_candidate)
-        && let Some(group) = groups.get_mut(expr)
-        && (repeats || group.times > 1)
-    {
-        if group.cell.is_none() && cells.count < MOST_CELLS {
-            group.cell = Some(cells.count);
-            cells.count += 1;
-        }
-        if let (Some(slot), Some(cell)) = (cells.of.get_mut(here), group.cell) {
-            *slot = Some(cell);
-            repeats = false;
+    if let Some(part) = parts.get(here).filter(|part| part.is_candidate) {
+        let mut alone = Group { times: 1, cell: None };
+        let known = if part.has_alike { groups.get_mut(expr) } else { None };
+        let group = known.unwrap_or(&mut alone);
+        if repeats || group.times > 1 {
+            if group.cell.is_none() && cells.count < MOST_CELLS {
+                group.cell = Some(cells.count);
+                cells.count += 1;
+            }
+            if let (Some(slot), Some(cell)) = (cells.of.get_mut(here), group.cell) {
+                *slot = Some(cell);
+                repeats = false;
+            }
         }
     }
     children(expr, &mut |e, child| {
