@@ -20,6 +20,7 @@ mod validate;
 use crate::functions::Context;
 pub use crate::functions::cel::types;
 use crate::ir::Expr;
+use crate::ir::optimise::hoist::{self, Lists};
 use env::Env;
 use types::Type;
 
@@ -80,7 +81,7 @@ pub fn compile_as(
         return Err(text);
     }
     let expr = lower::lower(&typed, env, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
-    Ok(Program { expr: fold::fold(expr), ty: typed.ty })
+    Ok(Program { expr: hoist::run(fold::fold(expr), Lists::Alike), ty: typed.ty })
 }
 
 /// What a checked expression will cost, as far as that is known before it runs.

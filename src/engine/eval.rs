@@ -10,8 +10,9 @@ use std::cell::OnceCell;
 use crate::functions::{self, Arg, limits};
 use crate::ir::expr::{Expr, Faults, Missing};
 use crate::ir::ops::{compare, item, slice, truthy, walk};
-use crate::value::{Fault, List, Map, Str, Value};
+use crate::value::{Fault, List, Map, Str, Value, budget};
 
+use super::cells::{Cells, Used};
 use super::lists::{self, higher};
 use super::sorted::Sorted;
 use super::strict::{Lazies, Meter, strict, truth};
@@ -40,6 +41,7 @@ pub struct Env<'f, 'a> {
     locals: Option<&'f Frame<'f, 'a>>,
     meter: Option<&'a Meter>,
     lazies: Option<&'a Lazies<'a>>,
+    cells: Option<&'a Cells>,
     /// Whether lists that are made of lists are put together one by one.
     one_by_one: bool,
 }
@@ -64,6 +66,7 @@ impl<'f, 'a> Env<'f, 'a> {
             locals: None,
             meter: None,
             lazies: None,
+            cells: None,
             one_by_one: false,
         }
     }
@@ -156,6 +159,27 @@ impl<'f, 'a> Env<'f, 'a> {
             Some(sorted) => sorted.settle(value),
             None => value,
         }
+    }
+
+    /// Evaluates `body` with cells for what is evaluated once.
+    fn with_cells(&self, count: u32, body: &Expr) -> Result<Value, Fault> {
+        let cells = Cells::new(count);
+        eval(body, Env { cells: Some(&cells), ..*self }).map(Cow::into_owned)
+    }
+
+    /// Evaluates an expression, unless a cell knows what it gives. Who watches lists being sorted, or which fault comes
+    /// first, evaluates it every time.
+    fn once(&self, cell: u32, expr: &'a Expr) -> Evaluated<'a> {
+        match self.cells.filter(|_| self.fuses()).and_then(|cells| cells.get(cell)) {
+            Some(cell) => cell.read(self, || value(expr, self)),
+            None => value(expr, self),
+        }
+    }
+
+    /// What can tell what evaluating an expression has used: the meter, memory, and the variables that are computed.
+    pub(super) fn used(&self) -> Used {
+        let computed = self.lazies.map_or(0, Lazies::computed);
+        Used { charged: self.meter.map_or(0, Meter::spent), bytes: budget::left(), computed }
     }
 
     /// With top-level names on top of the root.
@@ -392,6 +416,8 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
                 pairs.iter().map(|(k, e)| Ok((k.clone(), value(e, env)?.into_owned()))).collect();
             Ok(Cow::Owned(Value::Map(entries?)))
         }
+        Expr::Once { cell, expr } => env.once(*cell, expr),
+        Expr::Cells { count, body } => env.with_cells(*count, body).map(Cow::Owned),
         Expr::UnlessNull(pair) => {
             if value(&pair[0], env)?.is_null() {
                 return Ok(Cow::Borrowed(&NULL));

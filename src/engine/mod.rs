@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod admission;
+mod cells;
 pub mod cleanup;
 pub mod condition;
 pub mod data;

@@ -68,6 +68,8 @@ pub struct Lazies<'a> {
     bare: bool,
     cells: Vec<OnceCell<Result<Value, Fault>>>,
     spent: Cell<u64>,
+    /// How many were computed.
+    computed: Cell<usize>,
     /// How many are being computed, each for the one before it.
     depth: Cell<usize>,
 }
@@ -76,7 +78,14 @@ impl<'a> Lazies<'a> {
     /// Nothing is computed yet.
     pub fn new(programs: &'a [Variable]) -> Lazies<'a> {
         let cells = programs.iter().map(|_| OnceCell::new()).collect();
-        Lazies { programs, bare: false, cells, spent: Cell::new(0), depth: Cell::new(0) }
+        Lazies {
+            programs,
+            bare: false,
+            cells,
+            spent: Cell::new(0),
+            computed: Cell::new(0),
+            depth: Cell::new(0),
+        }
     }
 
     /// The same, but their faults are told as if they were those of the expression that reads them.
@@ -89,6 +98,11 @@ impl<'a> Lazies<'a> {
         self.spent.take()
     }
 
+    /// How many were computed so far.
+    pub fn computed(&self) -> usize {
+        self.computed.get()
+    }
+
     /// Computes a value that may read others, which may read others.
     fn compute(&self, expr: &Expr, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let depth = self.depth.get();
@@ -97,6 +111,7 @@ impl<'a> Lazies<'a> {
             return Err(budget::refuse(&text));
         }
         self.depth.set(depth + 1);
+        self.computed.set(self.computed.get() + 1);
         let result = stack::deep(|| self.charged(expr, env));
         self.depth.set(depth);
         result

@@ -215,6 +215,21 @@ pub enum Expr {
         #[serde(default, skip_serializing_if = "super::unset")]
         eager: bool,
     },
+    /// Evaluates an expression that gives the same each time, and keeps its value or fault in a cell: whenever it is
+    /// read again, it costs what evaluating it would. All nodes of a cell hold the same expression.
+    Once {
+        /// The cell of the innermost [`Expr::Cells`].
+        cell: u32,
+        /// The expression, which reads no locals that are bound outside of it.
+        expr: Box<Expr>,
+    },
+    /// Has cells for the [`Expr::Once`] of the body.
+    Cells {
+        /// How many.
+        count: u32,
+        /// The body.
+        body: Box<Expr>,
+    },
     /// Evaluates the arguments, then fails with the text.
     Fail {
         /// Evaluated first, for the faults they may give.

@@ -47,7 +47,9 @@ macro_rules! walker {
                 | Expr::Rescue { expr: e, .. }
                 | Expr::Not(e)
                 | Expr::Flatten(e)
-                | Expr::OneOf { value: e, .. } => f(e, ONCE),
+                | Expr::OneOf { value: e, .. }
+                | Expr::Once { expr: e, .. }
+                | Expr::Cells { body: e, .. } => f(e, ONCE),
                 Expr::Let { value, body } => {
                     f(value, ONCE);
                     f(body, BOUND);

@@ -149,6 +149,11 @@ pub fn take(bytes: usize) -> Result<(), Fault> {
     }
 }
 
+/// Bytes that the rule may still make.
+pub fn left() -> u64 {
+    BYTES.get()
+}
+
 #[cold]
 fn short_of_bytes() -> Result<(), Fault> {
     if RUNS.get() {

@@ -107,7 +107,9 @@ impl Reader {
                 let value = self.expr(value, a)?;
                 self.expr(body, &a.with([value]))
             }
-            Expr::Rescue { expr, .. } => self.expr(expr, a),
+            Expr::Rescue { expr, .. } | Expr::Once { expr, .. } | Expr::Cells { body: expr, .. } => {
+                self.expr(expr, a)
+            }
             // What has a truth is a boolean, or empty or not.
             Expr::Not(operand) => {
                 let seen = self.expr(operand, a)?;

@@ -107,7 +107,7 @@ fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
                 None => e.parts.iter().collect(),
             }
         }
-        Expr::Cond(_) => e.parts.iter().collect(),
+        Expr::Cond(_) | Expr::Once { .. } | Expr::Cells { .. } => e.parts.iter().collect(),
         Expr::Invoke(call) if call.function.name == "!_" => e.parts.iter().collect(),
         Expr::Loop(l) if matches!(l.kind, LoopKind::All | LoopKind::Exists) => {
             let of_body = |p: &&Evaluated<'_>| address(p.expr) == address(&l.body);

@@ -87,6 +87,8 @@ pub fn may(expr: &Expr) -> May {
         | Expr::List(_)
         | Expr::Object(_)
         | Expr::UnlessNull(_)
+        | Expr::Once { .. }
+        | Expr::Cells { .. }
         | Expr::Lambda { .. } => below,
     }
 }

@@ -3,7 +3,7 @@
 //! In: a lowered rule. Out: a rule that gives the same results, faults and texts included. Work that
 //! does not depend on the request is done here, once. Each pass is small and has a file of its own;
 //! [`PASSES`] lists those over expressions in the order in which they run, [`rule`] carries them
-//! through templates, conditions and bodies.
+//! through templates, conditions and bodies. [`hoist`] is the last, and runs on CEL as well.
 //!
 //! The law, tested for every pass on generated expressions: evaluating an expression after a pass
 //! gives what evaluating it before gives, be it a value or a fault. A fault stays where it is: what
@@ -15,6 +15,7 @@ mod dead;
 mod faults;
 mod fold;
 mod fuse;
+pub mod hoist;
 mod rescue;
 mod rule;
 mod template;
@@ -53,7 +54,7 @@ pub fn expression(expr: Expr) -> Expr {
         return expr;
     }
     let once = |e: Expr| PASSES.iter().fold(e, |e, pass| (pass.run)(e));
-    (0..ROUNDS).fold(expr, |e, _| once(e))
+    hoist::run((0..ROUNDS).fold(expr, |e, _| once(e)), hoist::Lists::Apart)
 }
 
 /// Whether an expression sorts lists by a key.
