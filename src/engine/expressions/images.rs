@@ -8,15 +8,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::Request;
 use crate::engine::images::pod_spec_path;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
-use crate::engine::run::Surroundings;
+use crate::engine::run::Matched;
 use crate::functions::cel::{evidence, image_reference};
 use crate::functions::{CelLevel, Context};
 use crate::ir::expressions::Expressions;
 use crate::ir::image_validation::ImageValidation;
-use crate::ir::{Policy, Rule};
 use crate::sources::registry::for_policy;
 use crate::value::{Str, Value};
 
@@ -44,15 +42,13 @@ pub struct Subject<'a> {
 }
 
 /// Reviews the images of what expressions see.
-pub fn run(
-    policy: &Policy,
-    rule: &Rule,
+pub(super) fn run(
+    met: Matched<'_, '_>,
     expressions: &Expressions,
     checks: &Arc<Result<ImageValidation, Str>>,
     subject: &Subject<'_>,
-    request: &Request,
-    around: Surroundings<'_>,
 ) -> Option<RuleOutcome> {
+    let Matched { policy, rule, request, around, .. } = met;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
     let broken = |text: &str| Some(RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text));
     let failed = |text: &str| match subject.payload {
