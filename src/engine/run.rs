@@ -394,7 +394,9 @@ impl<'d, 'r: 'd> Matched<'d, 'r> {
             match condition::evaluate(admit, data) {
                 Ok(v) if v.holds => {}
                 Ok(v) => return ended(Status::Skip, not_met(&v.message)),
-                Err(e) => return ended(Status::Error, format!("failed to evaluate preconditions: {e}").into()),
+                Err(e) => {
+                    return ended(Status::Error, format!("failed to evaluate preconditions: {e}").into());
+                }
             }
         }
         let properties = validate::properties(rule.properties.as_ref(), data);

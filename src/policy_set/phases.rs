@@ -174,7 +174,11 @@ impl Engine {
             let kept = object.filter(|o| !o.is_null() && (!failed || incoming));
             if !rules.is_empty() {
                 let object = kept.clone();
-                out.outcome.policies.push(PolicyOutcome { incoming, object, ..PolicyOutcome::of(policy, rules) });
+                out.outcome.policies.push(PolicyOutcome {
+                    incoming,
+                    object,
+                    ..PolicyOutcome::of(policy, rules)
+                });
             }
             if out.stopped {
                 break;

@@ -19,7 +19,7 @@ use crate::sources::registry::for_policy;
 use crate::value::{Str, Value};
 
 use super::inquiry::{Inquiry, Known, matches};
-use super::{Scope, annotations, excepted, exempt};
+use super::{Scope, annotations, broken, excepted, exempt};
 use crate::engine::view::request::limited_to;
 
 /// What a policy looked at.
@@ -50,14 +50,10 @@ pub(super) fn run(
 ) -> Option<RuleOutcome> {
     let Matched { policy, rule, request, around, .. } = met;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
-    let broken = |text: &str| Some(RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text));
-    let failed = |text: &str| match subject.payload {
-        true => broken(&format!("failed to evaluate policy for JSON: {text}")),
-        false => broken(&format!("failed to evaluate policy: {text}")),
-    };
+    let failed = |text: &str| Some(broken(rule, expressions, text));
     let parts = match &**checks {
         Ok(parts) => parts,
-        Err(text) => return broken(text),
+        Err(text) => return Some(RuleOutcome { message: text.clone(), ..broken(rule, expressions, "") }),
     };
     let mut root = subject.root.as_map().cloned().unwrap_or_default();
     if let Some(namespace) = &policy.namespace
@@ -136,7 +132,7 @@ pub(super) fn run(
     let whole = Value::Map(root);
     let functions = Context { external: Some(inquiry.clone()), ..functions.clone() };
     let scope = Scope::of_rule(&whole, expressions, &functions);
-    let mut outcome = result(Status::Pass, "success".into());
+    let mut outcome = result(Status::Pass, expressions.wording.passed.into());
     for (i, validation) in parts.validations.iter().enumerate() {
         match scope.is_true(&validation.check.program) {
             Ok(true) => {}

@@ -7,15 +7,15 @@
 use std::borrow::Cow;
 
 use crate::functions::Context;
+use crate::ir::Rule;
 use crate::ir::check::Check;
 use crate::ir::exemption::{Exemption, exceptions_value};
 use crate::ir::expressions::{Expressions, Validation, View};
 use crate::ir::rule::Body;
-use crate::ir::Rule;
 use crate::value::{Str, Value};
 
 use super::Request;
-use super::outcome::{RuleOutcome, Status, Stock, stock};
+use super::outcome::{RuleOutcome, Status, stock};
 use super::run::Matched;
 use super::view;
 
@@ -71,8 +71,8 @@ fn enter<'s>(
 ) -> Result<Scope<'s>, Box<RuleOutcome>> {
     let Matched { policy, rule, around, .. } = met;
     let failed = |text: &str| Box::new(broken(rule, expressions, text));
-    let skipped =
-        || Box::new(RuleOutcome::new(&stock(Stock::Empty), rule.kind, Status::Skip, stock(Stock::Skip)));
+    let unmet = expressions.wording.unmet;
+    let skipped = || Box::new(RuleOutcome::new(&stock(""), rule.kind, Status::Skip, stock(unmet)));
     let counts = expressions.failure_policy.is_fail();
     let mut root = match &policy.namespace {
         Some(namespace) => Cow::Owned(limited_to(root, namespace)),
@@ -115,10 +115,10 @@ fn one(met: Matched<'_, '_>, expressions: &Expressions, root: &Value) -> Option<
     let Body::Validate { check: Check::Assert(validations), .. } = &rule.body else { return None };
     let decided = decide(validations, &scope, expressions);
     let (status, text) = match &decided {
-        None => (Status::Pass, stock(Stock::Success)),
+        None => (Status::Pass, stock(expressions.wording.passed)),
         Some(violation) => (violation.status, violation.message.clone()),
     };
-    let mut result = RuleOutcome::new(&stock(Stock::Empty), rule.kind, status, text);
+    let mut result = RuleOutcome::new(&stock(""), rule.kind, status, text);
     if status != Status::Error {
         match annotations(expressions, &scope, &scope.root) {
             Ok(properties) => result.properties = properties,

@@ -57,7 +57,7 @@ pub(in crate::engine) fn run(
         Ok(properties) => properties,
         Err(text) => return failed(text),
     };
-    let mut result = RuleOutcome::new(&"".into(), rule.kind, Status::Pass, "success");
+    let mut result = RuleOutcome::new(&"".into(), rule.kind, Status::Pass, expressions.wording.passed);
     result.properties = properties;
     result.effect = Some(Box::new(Effect::Patched(object.clone())));
     let left = (!object.json_eq(&request.object)).then_some(object);

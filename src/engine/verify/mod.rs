@@ -213,9 +213,7 @@ fn matches_any(patterns: &[crate::value::wildcard::Wildcard], image: &Image) -> 
 /// Whether a rule checks an object with the other verdicts.
 pub fn checks(rule: &Rule, request: &Request) -> bool {
     match &rule.body {
-        Body::VerifyImages(checks) => {
-            checks.checks_alone() && !request.deleting() && concerns(rule, request)
-        }
+        Body::VerifyImages(checks) => checks.checks_alone() && !request.deleting() && concerns(rule, request),
         Body::Manifests(_) => !request.deleting(),
         _ => true,
     }
