@@ -2,12 +2,10 @@
 //!
 //! In: a policy, some of its rules, a request, and what they are evaluated with. Out: their [`Results`]. The runner does
 //! what all rules share: whether the policy concerns the request, whether a rule matches or nobody can say, the budget,
-//! and what a rule leaves to the next. What a rule does is its body: that of verdicts stands here, the others in
-//! `mutate`, `verify`, `generate` and `expressions`. Semantics: `docs/ir.md`.
+//! and what a rule leaves to the next. What a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
+//! expressions, `expressions`. Semantics: `docs/ir.md`.
 
 use crate::external::ExternalData;
-use crate::ir::check::Check;
-use crate::ir::expressions::View;
 use crate::ir::facts::NamespaceScope;
 use crate::ir::late::Late;
 use crate::ir::rule::{Body, RuleKind};
@@ -24,9 +22,9 @@ use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
 use super::sorted::Sorted;
 use super::trace::{self, What};
-use super::validate::{self, Subject};
+use super::validate;
 use super::verify::{self, Records};
-use super::{Profile, Request, generate, mutate};
+use super::{Profile, Request, generate, mutate, verdict};
 
 /// A value and the path at which it is put in.
 pub type Placed = (Vec<Str>, Value);
@@ -131,7 +129,7 @@ impl Phase {
         match self {
             Phase::Mutate => mutate::run(met),
             Phase::Verify => verify::run(met),
-            Phase::Decide => one(met).into(),
+            Phase::Decide => verdict::run(met).into(),
             Phase::Generate => generate::run(met),
         }
     }
@@ -450,115 +448,11 @@ pub(super) fn reported(mut result: RuleOutcome, properties: Vec<(Str, Str)>) -> 
     result
 }
 
-fn one(met: Matched<'_, '_>) -> Option<RuleOutcome> {
-    let Matched { policy, rule, request, around, .. } = met;
-    if let Some(bound) = &rule.bound {
-        return super::admission::offline::verdict(bound, rule, request);
-    }
-    if let Some(expressions) = rule.expressions.as_ref().filter(|e| e.view != View::Rule) {
-        return super::expressions::run(met, expressions);
-    }
-    let mut data = met.data(met.root());
-    let Entered { properties, exceptions } = match met.enter(&mut data) {
-        Ok(entered) => entered,
-        Err(result) => return Some(*result),
-    };
-    let outcome = |status, message: Str| met.result(status, message);
-    let mut result = match &rule.body {
-        Body::Validate { check: Check::PodSecurity(check), .. } => {
-            super::pod_security::rule(check, rule, request, &exceptions)
-        }
-        _ if !exceptions.is_empty() => Some(excepted(rule, &exceptions)),
-        Body::Validate { check: Check::Assert(validations), message } => {
-            rule.expressions.as_ref().map(|expressions| {
-                let passed = &message.passed;
-                let (status, text) =
-                    super::expressions::rule::run(expressions, validations, passed, request, around);
-                outcome(status, text)
-            })
-        }
-        Body::VerifyImages(checks) => {
-            let (status, text) = super::verify::check(checks, policy, rule, request);
-            Some(outcome(status, text.into()))
-        }
-        Body::Manifests(wanted) => {
-            let (status, text) = super::manifests::check(wanted, request);
-            Some(outcome(status, text.into()))
-        }
-        // These have phases of their own.
-        Body::Mutate(_) | Body::Generate(_) | Body::Delete | Body::Answer(_) | Body::ValidateImages(_) => {
-            None
-        }
-        Body::Validate { check, message } => {
-            let object = request.shown();
-            let subject = Subject {
-                rule: &rule.name,
-                message,
-                object,
-                scoped: false,
-                deleting: request.deleting(),
-                depth: 0,
-            };
-            validate::run(check, subject, &mut data).map(|(status, text)| outcome(status, text))
-        }
-    }?;
-    if result.status == Status::Fail
-        && tolerates_existing(policy, rule, request)
-        && failed_before(met, &mut data)
-    {
-        result = outcome(
-            Status::Skip,
-            "skipping the rule evaluation as pre-existing violations are allowed".into(),
-        );
-    }
-    Some(reported(result, properties))
-}
-
+/// What a rule says whose preconditions do not hold.
 pub(super) fn not_met(message: &str) -> Str {
     if message.is_empty() {
         "preconditions not met".into()
     } else {
         format!("preconditions not met; {message}").into()
-    }
-}
-
-/// Whether violations that the former object had too are allowed.
-fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
-    let action = rule.action.rule.as_ref().unwrap_or(&policy.action);
-    rule.action.allow_existing
-        && super::action::enforces(action)
-        && &*request.target.operation == "UPDATE"
-        && !request.old_object.is_null()
-}
-
-/// Whether the former object, as if it were created now, fails the rule as well. The reference keeps what it has
-/// loaded and filled in for the new object: images, context entries, and the patterns of the rule itself
-/// (`docs/validate.md`, "Existing violations").
-fn failed_before(met: Matched<'_, '_>, current: &mut Data<'_>) -> bool {
-    let (rule, former) = (met.rule, met.request.former());
-    if !applies(rule, &former) {
-        return false;
-    }
-    let (met, mut data) = met.on(&former);
-    data.adopt_loaded(current);
-    match &rule.body {
-        // The only check that asks for exceptions again.
-        Body::Validate { check: Check::PodSecurity(check), .. } => {
-            let exceptions = met.exceptions(&mut data);
-            super::pod_security::rule(check, rule, &former, &exceptions)
-                .is_some_and(|outcome| outcome.status == Status::Fail)
-        }
-        Body::Validate { check, message } => {
-            let subject = Subject {
-                rule: &rule.name,
-                message,
-                object: former.shown(),
-                scoped: false,
-                deleting: false,
-                depth: 0,
-            };
-            validate::fails_on_former(check, subject, &mut data, current)
-        }
-        _ => false,
     }
 }

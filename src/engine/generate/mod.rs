@@ -12,7 +12,7 @@ use crate::ir::rule::Body;
 use crate::value::{Value, budget};
 
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Left, Matched, Ran, Results, applies};
+use super::run::{Left, Matched, Ran, Results, applies, excepted};
 use super::{condition, expressions};
 use make::Store;
 
@@ -68,9 +68,7 @@ fn verdict(met: Matched<'_, '_>) -> Option<RuleOutcome> {
     if !exceptions.is_empty() {
         let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
         let text = format!("rule is skipped due to policy exception {}", keys.join(", "));
-        let mut skipped = met.result(Status::Skip, text);
-        skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();
-        return Some(skipped);
+        return Some(RuleOutcome { message: text.into(), ..excepted(rule, &exceptions) });
     }
     if !is_now {
         return outcome(Status::Fail, String::new());
