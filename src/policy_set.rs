@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::engine::cleanup::{NO_IMAGES, Sweep};
 use crate::engine::data::World;
 use crate::engine::expressions::Exemptions;
-use crate::engine::run::{self, Surroundings};
+use crate::engine::run::{self, Phase, Results, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::external::{ExternalData, NoData};
 use crate::functions;
@@ -154,9 +154,10 @@ pub struct PolicyOutcome {
 }
 
 impl PolicyOutcome {
-    /// Results of rules that changed nothing.
-    pub fn of(policy: &Arc<Policy>, rules: Vec<RuleOutcome>) -> PolicyOutcome {
-        PolicyOutcome { policy: policy.clone(), rules, object: None, failure: None, incoming: false }
+    /// What rules of a policy did.
+    pub fn of(policy: &Arc<Policy>, done: impl Into<Results>) -> PolicyOutcome {
+        let Results { rules, object, failure } = done.into();
+        PolicyOutcome { policy: policy.clone(), rules, object, failure, incoming: false }
     }
 }
 
@@ -174,6 +175,13 @@ impl Outcome {
     /// All results with their policies.
     pub fn results(&self) -> impl Iterator<Item = (&Policy, &RuleOutcome)> {
         self.policies.iter().flat_map(|p| p.rules.iter().map(|r| (&*p.policy, r)))
+    }
+
+    /// Adds what rules of a policy did, unless none has anything to say.
+    fn push(&mut self, policy: &Arc<Policy>, done: Results) {
+        if !done.rules.is_empty() {
+            self.policies.push(PolicyOutcome::of(policy, done));
+        }
     }
 }
 
@@ -329,10 +337,8 @@ impl Engine {
     pub fn evaluate_payload(&self, request: &Request) -> Outcome {
         let mut outcome = Outcome::default();
         for policy in self.set.policies.iter().filter(|p| p.stage == Stage::Payloads) {
-            let rules = self.run(policy, policy.rules.iter().map(AsRef::as_ref), request);
-            if !rules.is_empty() {
-                outcome.policies.push(PolicyOutcome::of(policy, rules));
-            }
+            let rules = policy.rules.iter().map(AsRef::as_ref);
+            outcome.push(policy, self.run(Phase::Decide, policy, rules, request));
         }
         outcome
     }
@@ -367,31 +373,25 @@ impl Engine {
         };
         let all = policy.rules_for(&request.target.kind);
         let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
-        let rules = self.run(policy, rules, request);
-        if !rules.is_empty() {
-            outcome.policies.push(PolicyOutcome::of(policy, rules));
-        }
+        outcome.push(policy, self.run(Phase::Decide, policy, rules, request));
     }
 
     /// Evaluates all rules of one policy, by its position in the set.
     pub fn evaluate_policy(&self, at: usize, request: &Request) -> Vec<RuleOutcome> {
         let Some(policy) = self.set.policies.get(at) else { return Vec::new() };
         let rules = policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref);
-        self.run(policy, rules, request)
+        self.run(Phase::Decide, policy, rules, request).rules
     }
 
+    /// Runs rules of a policy.
     pub(crate) fn run<'p>(
         &self,
+        phase: Phase,
         policy: &Policy,
         rules: impl Iterator<Item = &'p crate::ir::Rule>,
         request: &Request,
-    ) -> Vec<RuleOutcome> {
-        let values = |rule: &str| self.values.for_rule(&policy.name, rule);
-        run::policy(policy, rules, request, self.around(&values))
-    }
-
-    fn around<'r>(&'r self, rule_values: &'r dyn Fn(&str) -> &'r [run::Placed]) -> Surroundings<'r> {
-        Surroundings {
+    ) -> Results {
+        let around = Surroundings {
             sources: &*self.external,
             late: LATE,
             exceptions: &self.set.exceptions,
@@ -399,9 +399,10 @@ impl Engine {
                 all: &self.set.exemptions,
                 expired_apply: self.profile.expired_exceptions_apply,
             },
-            rule_values,
+            rule_values: &|rule| self.values.for_rule(&policy.name, rule),
             profile: self.profile,
-        }
+        };
+        run::policy(phase, policy, rules, request, around)
     }
 
     /// Begins a run of a cleanup policy.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use crate::ir::optimise::MOST_CELLS;
+use crate::ir::optimise::hoist::MOST_CELLS;
 use crate::value::{Fault, Value, budget};
 
 use super::eval::{Env, Evaluated};

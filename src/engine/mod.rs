@@ -31,6 +31,7 @@ pub mod sorted;
 pub mod strict;
 pub mod trace;
 pub mod validate;
+mod verdict;
 pub mod verify;
 pub mod view;
 

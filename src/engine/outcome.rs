@@ -1,5 +1,7 @@
 //! What rules say about a request.
 
+use std::cell::RefCell;
+
 use crate::ir::rule::RuleKind;
 use crate::value::{Str, Value};
 
@@ -67,30 +69,18 @@ pub enum Effect {
     Looked(super::expressions::images::Looked),
 }
 
-/// Texts that many results share.
-#[derive(Clone, Copy)]
-pub(super) enum Stock {
-    /// None.
-    Empty,
-    /// `success`
-    Success,
-    /// `skip`
-    Skip,
-    /// `rule passed`
-    Passed,
-}
-
-/// A text that many results share.
-pub(super) fn stock(which: Stock) -> Str {
+/// A text that many results share: one for each thread, for counting references to the same text from all threads is
+/// slow.
+pub(super) fn stock(text: &'static str) -> Str {
     thread_local! {
-        // One for each thread: counting references to the same text from all threads is slow.
-        static TEXTS: [Str; 4] = ["", "success", "skip", "rule passed"].map(Str::from);
+        static TEXTS: RefCell<Vec<Str>> = const { RefCell::new(Vec::new()) };
     }
-    TEXTS.with(|[empty, success, skip, passed]| match which {
-        Stock::Empty => empty.clone(),
-        Stock::Success => success.clone(),
-        Stock::Skip => skip.clone(),
-        Stock::Passed => passed.clone(),
+    TEXTS.with_borrow_mut(|known| match known.iter().find(|known| ***known == *text) {
+        Some(known) => known.clone(),
+        None => {
+            known.push(text.into());
+            text.into()
+        }
     })
 }
 

@@ -1,8 +1,11 @@
-//! Evaluating a policy: its rules in order, for one request.
+//! The one runner: the rules of a policy in order, for one phase of one request.
+//!
+//! In: a policy, some of its rules, a request, and what they are evaluated with. Out: their [`Results`]. The runner does
+//! what all rules share: whether the policy concerns the request, whether a rule matches or nobody can say, the budget,
+//! and what a rule leaves to the next. What a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
+//! expressions, `expressions`. Semantics: `docs/ir.md`.
 
 use crate::external::ExternalData;
-use crate::ir::check::Check;
-use crate::ir::expressions::View;
 use crate::ir::facts::NamespaceScope;
 use crate::ir::late::Late;
 use crate::ir::rule::{Body, RuleKind};
@@ -19,8 +22,9 @@ use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
 use super::sorted::Sorted;
 use super::trace::{self, What};
-use super::validate::{self, Subject};
-use super::{Profile, Request};
+use super::validate;
+use super::verify::{self, Records};
+use super::{Profile, Request, generate, mutate, verdict};
 
 /// A value and the path at which it is put in.
 pub type Placed = (Vec<Str>, Value);
@@ -42,69 +46,209 @@ pub struct Surroundings<'r> {
     pub profile: Profile,
 }
 
-/// Evaluates rules of a policy (all of its rules, or those that an index says can match) that give
-/// verdicts.
+/// What rules do with a request; each kind of rule has its phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// They change objects.
+    Mutate,
+    /// They verify the signatures of images when an object comes in.
+    Verify,
+    /// They give verdicts.
+    Decide,
+    /// They generate objects.
+    Generate,
+}
+
+/// What the rules of a policy did in a phase.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// Their results.
+    pub rules: Vec<RuleOutcome>,
+    /// The object they leave, when it is another one than that of the request; null when it was lost.
+    pub object: Option<Value>,
+    /// Why nothing was generated, although a rule wanted to.
+    pub failure: Option<String>,
+}
+
+impl From<Vec<RuleOutcome>> for Results {
+    fn from(rules: Vec<RuleOutcome>) -> Results {
+        Results { rules, ..Results::default() }
+    }
+}
+
+/// What a rule did.
+#[derive(Default)]
+pub(super) struct Ran {
+    pub results: Vec<RuleOutcome>,
+    pub left: Left,
+}
+
+/// What a rule leaves to those after it, and to the end of the phase.
+#[derive(Default)]
+pub(super) enum Left {
+    /// The object as it is.
+    #[default]
+    Same,
+    /// The object as it changed it.
+    Changed(Value),
+    /// No object: it failed.
+    Lost,
+    /// What it verified, to be recorded when all rules are through.
+    Verified(Records),
+    /// What it describes, to be generated likewise.
+    Described,
+}
+
+impl<R: IntoIterator<Item = RuleOutcome>> From<R> for Ran {
+    fn from(results: R) -> Ran {
+        Ran { results: results.into_iter().collect(), left: Left::Same }
+    }
+}
+
+impl Phase {
+    /// Whether a rule belongs to the phase, and the request has something for it.
+    fn has(self, rule: &Rule, request: &Request) -> bool {
+        match self {
+            Phase::Mutate => rule.kind == RuleKind::Mutation,
+            Phase::Verify => verify::concerns(rule, request),
+            Phase::Decide => !matches!(rule.kind, RuleKind::Mutation | RuleKind::Generation),
+            Phase::Generate => rule.kind == RuleKind::Generation,
+        }
+    }
+
+    fn matches(self, rule: &Rule, request: &Request) -> bool {
+        match self {
+            Phase::Mutate | Phase::Verify => applies(rule, request),
+            Phase::Decide => applies(rule, request) && verify::checks(rule, request),
+            // It may also have matched the former object.
+            Phase::Generate => true,
+        }
+    }
+
+    fn body(self, met: Matched<'_, '_>) -> Ran {
+        match self {
+            Phase::Mutate => mutate::run(met),
+            Phase::Verify => verify::run(met),
+            Phase::Decide => verdict::run(met).into(),
+            Phase::Generate => generate::run(met),
+        }
+    }
+
+    /// Whether a result of this status ends a policy of which one rule applies.
+    fn ends(self, status: Status) -> bool {
+        match self {
+            Phase::Generate => status != Status::Skip,
+            _ => matches!(status, Status::Pass | Status::Fail),
+        }
+    }
+}
+
+/// The one runner: rules of a policy (all of its rules, or those that an index says can match), in order, for one
+/// phase of one request.
 pub fn policy<'p>(
+    phase: Phase,
     policy: &Policy,
     rules: impl Iterator<Item = &'p Rule>,
     request: &Request,
     around: Surroundings<'_>,
-) -> Vec<RuleOutcome> {
-    let mut out = Vec::new();
+) -> Results {
+    let mut out = Results::default();
     let concern = concern(policy, request, around.profile);
-    if concern == Concern::No {
+    let is_idle = match phase {
+        Phase::Verify => request.deleting(),
+        Phase::Generate => concern != Concern::Yes,
+        Phase::Mutate | Phase::Decide => false,
+    };
+    if is_idle || concern == Concern::No {
         return out;
     }
-    let mut matched = 0usize;
-    let sorted = Sorted::default();
-    for rule in rules.filter(|r| !matches!(r.kind, RuleKind::Mutation | RuleKind::Generation)) {
-        if let Some(result) = unmatched(rule, request) {
-            out.push(result);
+    let (mut matched, sorted) = (0usize, Sorted::default());
+    let (mut records, mut described) = (Records::default(), Vec::new());
+    let mut current: Option<Request> = None;
+    for rule in rules {
+        let request = current.as_ref().unwrap_or(request);
+        if !phase.has(rule, request) {
             continue;
         }
-        if !applies(rule, request) || !super::verify::checks(rule, request) {
+        if let Some(result) = unmatched(rule, request) {
+            out.rules.push(result);
+            continue;
+        }
+        if !phase.matches(rule, request) {
             continue;
         }
         if let Concern::Unknown(text) = concern {
-            return vec![undecided(rule, text)];
+            if phase == Phase::Decide {
+                out.rules.clear();
+            }
+            out.rules.push(undecided(rule, text));
+            return out;
         }
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref().map(Root::get) } else { None };
-        let (result, excess) = budget::spend(|| one(policy, rule, request, later, around, Some(&sorted)));
-        if excess == Some(Excess::Time) {
-            break;
-        }
-        if let Some(result) = settled(rule, result, excess) {
-            // Most policies give one result.
-            if out.is_empty() {
-                out.reserve_exact(1);
+        let sorted = (phase == Phase::Decide).then_some(&sorted);
+        let met = Matched { policy, rule, request, around, later, sorted };
+        trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
+        let (ran, excess) = budget::spend(|| phase.body(met));
+        let Ran { results, left } = match excess {
+            None => ran,
+            // What was changed so far has no effect without the rest.
+            Some(Excess::Time) => return Results { object: None, ..out },
+            Some(excess) => ran.exceeding(rule, excess),
+        };
+        let next = match left {
+            Left::Same => None,
+            Left::Changed(object) => Some(request.with_object(object)),
+            Left::Lost => Some(request.without_object()),
+            Left::Verified(more) => {
+                records.extend(more);
+                None
             }
-            out.push(result);
+            Left::Described => {
+                described.push((out.rules.len(), rule));
+                None
+            }
+        };
+        // Most policies give one result.
+        match out.rules.is_empty() {
+            true => out.rules = results,
+            false => out.rules.extend(results),
         }
-        if policy.apply_one && out.iter().any(|o| matches!(o.status, Status::Pass | Status::Fail)) {
+        if let Some(next) = next {
+            out.object = Some(next.object.clone());
+            current = Some(next);
+        }
+        if policy.apply_one && out.rules.iter().any(|r| phase.ends(r.status)) {
             break;
         }
+    }
+    if !records.is_empty() {
+        out.object = Some(records.on(&request.object));
+    }
+    if !described.is_empty() && !request.object.is_null() {
+        let met = |rule| Matched { policy, rule, request, around, later: None, sorted: None };
+        let described: Vec<_> = described.into_iter().map(|(at, rule)| (at, met(rule))).collect();
+        generate::finish(&described, &mut out);
     }
     out
 }
 
-/// The result of a rule that may have exceeded a bound: then it is an error, whatever absorbed that, unless the
-/// rule failed all the same.
-pub(super) fn settled(
-    rule: &Rule,
-    result: Option<RuleOutcome>,
-    excess: Option<Excess>,
-) -> Option<RuleOutcome> {
-    match (excess, result) {
-        (None, result) => result,
-        (Some(_), Some(result)) if matches!(result.status, Status::Fail | Status::Error) => Some(result),
-        (Some(excess), _) => Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, excess.text())),
+impl Ran {
+    /// What counts of a rule that has exceeded a bound: it fails or is an error, whatever absorbed that.
+    fn exceeding(self, rule: &Rule, excess: Excess) -> Ran {
+        let failed = self.results.into_iter().find(|r| matches!(r.status, Status::Fail | Status::Error));
+        let error = || RuleOutcome::new(&rule.name, rule.kind, Status::Error, excess.text());
+        let left = match (&rule.body, &rule.expressions) {
+            (Body::Mutate(_), None) => Left::Lost,
+            _ => Left::Same,
+        };
+        Ran { results: vec![failed.unwrap_or_else(error)], left }
     }
 }
 
 /// Whether a policy is evaluated for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Concern {
+enum Concern {
     /// It is.
     Yes,
     /// It is for another namespace, or a match condition is false.
@@ -114,7 +258,7 @@ pub(super) enum Concern {
 }
 
 /// Whether the rules of a policy are evaluated for the request at all.
-pub(super) fn concern(policy: &Policy, request: &Request, profile: Profile) -> Concern {
+fn concern(policy: &Policy, request: &Request, profile: Profile) -> Concern {
     if !namespace_fits(policy, request, profile) {
         return Concern::No;
     }
@@ -134,7 +278,7 @@ pub(super) fn concern(policy: &Policy, request: &Request, profile: Profile) -> C
 }
 
 /// The result of a rule of a policy whose match conditions cannot be evaluated.
-pub(super) fn undecided(rule: &Rule, text: Str) -> RuleOutcome {
+fn undecided(rule: &Rule, text: Str) -> RuleOutcome {
     let text = format!("failed to evaluate match conditions: {text}");
     RuleOutcome::new(&rule.name, rule.kind, Status::Error, text)
 }
@@ -160,7 +304,7 @@ pub fn applies(rule: &Rule, request: &Request) -> bool {
 }
 
 /// The result of a rule of which nobody can say whether it matches, because something is not known of the request.
-pub(super) fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
+fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     let target = &request.target;
     if !target.unknown.any() || !target.exists {
         return None;
@@ -174,60 +318,115 @@ pub(super) fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, text))
 }
 
+/// A rule that matches, with what it runs on.
+#[derive(Clone, Copy)]
+pub(super) struct Matched<'d, 'r> {
+    pub policy: &'d Policy,
+    pub rule: &'d Rule,
+    pub request: &'d Request,
+    pub around: Surroundings<'r>,
+    /// What rules after the first that matches see.
+    later: Option<&'d Value>,
+    sorted: Option<&'d Sorted>,
+}
+
 /// What is known of a rule that matches and whose preconditions hold before its body runs.
-pub(super) struct Entered<'d> {
+pub(super) struct Entered<'r> {
     /// Its properties for reports.
     pub properties: Vec<(Str, Str)>,
     /// The exceptions that apply.
-    pub exceptions: Vec<&'d Exception>,
+    pub exceptions: Vec<&'r Exception>,
 }
 
-/// What does not change while a rule runs.
-pub(super) fn world<'d, 'r: 'd>(
-    policy: &'d Policy,
-    rule: &Rule,
-    request: &'d Request,
-    around: Surroundings<'r>,
-    sorted: Option<&'d Sorted>,
-) -> World<'d> {
-    World {
-        functions: &request.functions,
-        sources: around.sources,
-        late: around.late,
-        deleting: request.deleting(),
-        images: &request.images,
-        policy_namespace: policy.namespace.as_deref(),
-        injected: (around.rule_values)(&rule.name),
-        sorted,
-        drops_unanswered: around.profile.unanswered_entries_are_dropped,
+impl<'d, 'r: 'd> Matched<'d, 'r> {
+    /// A result of the rule.
+    pub fn result(&self, status: Status, message: impl Into<Str>) -> RuleOutcome {
+        RuleOutcome::new(&self.rule.name, self.rule.kind, status, message)
     }
-}
 
-/// Does what comes before the body of a rule that matches, on the rule's new data; a result where that
-/// ends the rule.
-pub(super) fn enter<'r>(
-    policy: &Policy,
-    rule: &Rule,
-    request: &Request,
-    around: Surroundings<'r>,
-    data: &mut Data<'_>,
-) -> Result<Entered<'r>, Box<RuleOutcome>> {
-    let outcome =
-        |status, message: Str| Err(Box::new(RuleOutcome::new(&rule.name, rule.kind, status, message)));
-    if let Some(why) = &rule.broken {
-        return outcome(Status::Error, why.clone());
+    /// What the rule's expressions see, when it is one of several.
+    pub fn root(&self) -> &'d Value {
+        self.later.unwrap_or_else(|| self.request.root.get())
     }
-    data.register(&rule.bindings);
-    if let Some(admit) = &rule.admit {
-        match condition::evaluate(admit, data) {
-            Ok(v) if v.holds => {}
-            Ok(v) => return outcome(Status::Skip, not_met(&v.message)),
-            Err(e) => return outcome(Status::Error, format!("failed to evaluate preconditions: {e}").into()),
+
+    /// What does not change while the rule runs.
+    fn world(&self) -> World<'d> {
+        World {
+            functions: &self.request.functions,
+            sources: self.around.sources,
+            late: self.around.late,
+            deleting: self.request.deleting(),
+            images: &self.request.images,
+            policy_namespace: self.policy.namespace.as_deref(),
+            injected: (self.around.rule_values)(&self.rule.name),
+            sorted: self.sorted,
+            drops_unanswered: self.around.profile.unanswered_entries_are_dropped,
         }
     }
-    let properties = validate::properties(rule.properties.as_ref(), data);
-    let exceptions = applying(policy, rule, request, around.exceptions, data);
-    Ok(Entered { properties, exceptions })
+
+    /// The data of the rule, without what it reads.
+    pub fn data(&self, root: &'d Value) -> Data<'d> {
+        Data::new(root, self.world())
+    }
+
+    /// The rule on another request, with its data.
+    pub fn on<'f>(&self, former: &'f Request) -> (Matched<'f, 'r>, Data<'f>)
+    where
+        'd: 'f,
+    {
+        let met = Matched { request: former, later: None, sorted: None, ..*self };
+        let mut data = met.data(former.root.get());
+        data.register(&self.rule.bindings);
+        (met, data)
+    }
+
+    /// Does what comes before the body, on the rule's new data; a result where that ends the rule.
+    pub fn enter(&self, data: &mut Data<'_>) -> Result<Entered<'r>, Box<RuleOutcome>> {
+        let rule = self.rule;
+        let ended = |status, message: Str| Err(Box::new(self.result(status, message)));
+        if let Some(why) = &rule.broken {
+            return ended(Status::Error, why.clone());
+        }
+        data.register(&rule.bindings);
+        if let Some(admit) = &rule.admit {
+            match condition::evaluate(admit, data) {
+                Ok(v) if v.holds => {}
+                Ok(v) => return ended(Status::Skip, not_met(&v.message)),
+                Err(e) => {
+                    return ended(Status::Error, format!("failed to evaluate preconditions: {e}").into());
+                }
+            }
+        }
+        let properties = validate::properties(rule.properties.as_ref(), data);
+        Ok(Entered { properties, exceptions: self.exceptions(data) })
+    }
+
+    /// The same for a body that no exception leaves anything of: the properties.
+    pub fn enter_unexcepted(&self, data: &mut Data<'_>) -> Result<Vec<(Str, Str)>, Box<RuleOutcome>> {
+        let Entered { properties, exceptions } = self.enter(data)?;
+        match exceptions.is_empty() {
+            true => Ok(properties),
+            false => Err(Box::new(reported(excepted(self.rule, &exceptions), properties))),
+        }
+    }
+
+    /// The exceptions that apply to the rule and the object. One whose conditions cannot be evaluated
+    /// does not apply.
+    pub fn exceptions(&self, data: &mut Data<'_>) -> Vec<&'r Exception> {
+        let exceptions = self.around.exceptions;
+        if exceptions.is_empty() {
+            return Vec::new();
+        }
+        let (key, target) = (self.policy.key(), &self.request.target);
+        exceptions
+            .iter()
+            .filter(|e| e.covers(&key, &self.rule.name) && accepts(&e.when, target, Mode::Exception))
+            .filter(|e| match &e.admit {
+                None => true,
+                Some(admit) => condition::evaluate(admit, data).is_ok_and(|v| v.holds),
+            })
+            .collect()
+    }
 }
 
 /// The result of a rule that is excepted.
@@ -249,153 +448,11 @@ pub(super) fn reported(mut result: RuleOutcome, properties: Vec<(Str, Str)>) -> 
     result
 }
 
-fn one(
-    policy: &Policy,
-    rule: &Rule,
-    request: &Request,
-    root: Option<&Value>,
-    around: Surroundings<'_>,
-    sorted: Option<&Sorted>,
-) -> Option<RuleOutcome> {
-    trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
-    let outcome = |status, message: Str| RuleOutcome::new(&rule.name, rule.kind, status, message);
-    if let Some(bound) = &rule.bound {
-        return super::admission::offline::verdict(bound, rule, request);
-    }
-    if let Some(expressions) = rule.expressions.as_ref().filter(|e| e.view != View::Rule) {
-        return super::expressions::run(policy, rule, expressions, request, around);
-    }
-    let root = root.unwrap_or_else(|| request.root.get());
-    let mut data = Data::new(root, world(policy, rule, request, around, sorted));
-    let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
-        Ok(entered) => entered,
-        Err(result) => return Some(*result),
-    };
-    let mut result = match &rule.body {
-        Body::Validate { check: Check::PodSecurity(check), .. } => {
-            super::pod_security::rule(check, rule, request, &exceptions)
-        }
-        _ if !exceptions.is_empty() => Some(excepted(rule, &exceptions)),
-        Body::Validate { check: Check::Assert(validations), message } => {
-            rule.expressions.as_ref().map(|expressions| {
-                let passed = &message.passed;
-                let (status, text) =
-                    super::expressions::rule::run(expressions, validations, passed, request, around);
-                outcome(status, text)
-            })
-        }
-        Body::VerifyImages(checks) => {
-            let (status, text) = super::verify::check(checks, policy, rule, request);
-            Some(outcome(status, text.into()))
-        }
-        Body::Manifests(wanted) => {
-            let (status, text) = super::manifests::check(wanted, request);
-            Some(outcome(status, text.into()))
-        }
-        // These have phases of their own.
-        Body::Mutate(_) | Body::Generate(_) | Body::Delete | Body::Answer(_) | Body::ValidateImages(_) => {
-            None
-        }
-        Body::Validate { check, message } => {
-            let object = request.shown();
-            let subject = Subject {
-                rule: &rule.name,
-                message,
-                object,
-                scoped: false,
-                deleting: request.deleting(),
-                depth: 0,
-            };
-            validate::run(check, subject, &mut data).map(|(status, text)| outcome(status, text))
-        }
-    }?;
-    if result.status == Status::Fail
-        && tolerates_existing(policy, rule, request)
-        && failed_before(policy, rule, request, around, &mut data)
-    {
-        result = outcome(
-            Status::Skip,
-            "skipping the rule evaluation as pre-existing violations are allowed".into(),
-        );
-    }
-    Some(reported(result, properties))
-}
-
+/// What a rule says whose preconditions do not hold.
 pub(super) fn not_met(message: &str) -> Str {
     if message.is_empty() {
         "preconditions not met".into()
     } else {
         format!("preconditions not met; {message}").into()
-    }
-}
-
-/// The exceptions that apply to the rule and the object. One whose conditions cannot be evaluated
-/// does not apply.
-pub(super) fn applying<'e>(
-    policy: &Policy,
-    rule: &Rule,
-    request: &Request,
-    exceptions: &'e [Exception],
-    data: &mut Data<'_>,
-) -> Vec<&'e Exception> {
-    if exceptions.is_empty() {
-        return Vec::new();
-    }
-    let key = policy.key();
-    exceptions
-        .iter()
-        .filter(|e| e.covers(&key, &rule.name) && accepts(&e.when, &request.target, Mode::Exception))
-        .filter(|e| match &e.admit {
-            None => true,
-            Some(admit) => condition::evaluate(admit, data).is_ok_and(|v| v.holds),
-        })
-        .collect()
-}
-
-/// Whether violations that the former object had too are allowed.
-fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
-    let action = rule.action.rule.as_ref().unwrap_or(&policy.action);
-    rule.action.allow_existing
-        && super::action::enforces(action)
-        && &*request.target.operation == "UPDATE"
-        && !request.old_object.is_null()
-}
-
-/// Whether the former object, as if it were created now, fails the rule as well. The reference keeps what it has
-/// loaded and filled in for the new object: images, context entries, and the patterns of the rule itself
-/// (`docs/validate.md`, "Existing violations").
-fn failed_before(
-    policy: &Policy,
-    rule: &Rule,
-    request: &Request,
-    around: Surroundings<'_>,
-    current: &mut Data<'_>,
-) -> bool {
-    let former = request.former();
-    if !applies(rule, &former) {
-        return false;
-    }
-    let mut data = Data::new(former.root.get(), world(policy, rule, &former, around, None));
-    data.register(&rule.bindings);
-    data.adopt_loaded(current);
-    match &rule.body {
-        // The only check that asks for exceptions again.
-        Body::Validate { check: Check::PodSecurity(check), .. } => {
-            let exceptions = applying(policy, rule, &former, around.exceptions, &mut data);
-            super::pod_security::rule(check, rule, &former, &exceptions)
-                .is_some_and(|outcome| outcome.status == Status::Fail)
-        }
-        Body::Validate { check, message } => {
-            let subject = Subject {
-                rule: &rule.name,
-                message,
-                object: former.shown(),
-                scoped: false,
-                deleting: false,
-                depth: 0,
-            };
-            validate::fails_on_former(check, subject, &mut data, current)
-        }
-        _ => false,
     }
 }

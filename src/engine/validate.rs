@@ -15,7 +15,7 @@ use crate::value::{Str, Value, budget};
 
 use super::condition;
 use super::data::{Data, Trouble};
-use super::outcome::{Status, Stock, stock};
+use super::outcome::{Status, stock};
 use super::shape::{self, Outcome};
 use super::trace::{self, Looks, Seen, What};
 
@@ -329,7 +329,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
         data.release(before);
     }
     if counted {
-        return Some((Status::Pass, stock(Stock::Passed)));
+        return Some((Status::Pass, stock("rule passed")));
     }
     remembered.map(|text| (Status::Error, format!("failed to evaluate list: {text}").into()))
 }

@@ -207,7 +207,9 @@ pub struct Wording {
     pub several: [&'static str; 3],
     /// What conditions that do not hold say.
     pub unmet: &'static str,
-    /// What stands before the text of what ends a rule before its body.
+    /// What a rule says that is satisfied.
+    pub passed: &'static str,
+    /// What stands before the text of what ends a rule.
     pub broken: &'static str,
     /// What stands before the text of a validation that fails; `None` = a failing validation is a violation.
     pub error: Option<&'static str>,
@@ -222,6 +224,7 @@ pub static RULES: Wording = Wording {
     faults_name_variable: true,
     several: ["[", ", ", "]"],
     unmet: "cel preconditions not met",
+    passed: "",
     broken: "",
     error: None,
     messages_fall_back: true,
@@ -234,6 +237,7 @@ pub static VALIDATING: Wording = Wording {
     faults_name_variable: false,
     several: ["", "; ", ""],
     unmet: "skip",
+    passed: "success",
     broken: "failed to load context: ",
     error: Some("error: "),
     messages_fall_back: false,
@@ -242,6 +246,29 @@ pub static VALIDATING: Wording = Wording {
 /// The other policies of `policies.kyverno.io`.
 pub static POLICIES: Wording =
     Wording { name: "policies", broken: "failed to evaluate policy: ", ..copied(&VALIDATING) };
+
+/// Those that validate the images of data of any form.
+pub static IMAGES_OF_PAYLOADS: Wording = Wording {
+    name: "images of payloads",
+    broken: "failed to evaluate policy for JSON: ",
+    ..copied(&POLICIES)
+};
+
+/// Those that generate objects.
+pub static GENERATING: Wording =
+    Wording { name: "generating policies", passed: "policy evaluated successfully", ..copied(&POLICIES) };
+
+/// Those that delete objects; what they are about stands before the texts.
+pub static DELETING: Wording =
+    Wording { name: "deleting policies", unmet: "did not match", passed: "matched", ..copied(&POLICIES) };
+
+/// Those on check requests of proxies.
+pub static CHECK_REQUESTS: Wording = Wording {
+    name: "check requests",
+    unmet: "request does not match",
+    passed: "request allowed",
+    ..copied(&VALIDATING)
+};
 
 /// Kubernetes' own policies.
 pub static API_SERVER: Wording =

@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use crate::engine::expressions::Exemptions;
 use crate::engine::expressions::deletion::{self, Subject};
-use crate::engine::expressions::{answer, images, patch};
-use crate::engine::run::{Surroundings, applies};
-use crate::engine::{Request, RuleOutcome, Status, generate, mutate, verify};
+use crate::engine::expressions::{answer, images};
+use crate::engine::run::{Phase, Results};
+use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::rule::Body;
 use crate::ir::rule::RuleKind;
 use crate::ir::{Policy, Rule};
-use crate::value::budget::{self, Excess};
-use crate::value::{Str, Value};
+use crate::value::{Value, budget};
 
 use super::verdicts::Limits;
 use super::{Engine, Outcome, PolicyOutcome, PolicySet};
@@ -108,22 +107,12 @@ impl Engine {
     /// What reviews make of an object that exists already, whatever led to it: in order, without those
     /// that do not select it.
     pub fn change_target(&self, request: &Request) -> Vec<PolicyOutcome> {
-        let none = |_: &str| [].as_slice();
         let run = |(_, policy): (usize, &Arc<Policy>)| {
             let Body::Mutate(mutation) = &policy.rules.first()?.body else { return None };
-            let rule = mutation.existing.as_ref()?;
-            let (Some(expressions), Body::Mutate(mutation)) = (&rule.expressions, &rule.body) else {
-                return None;
-            };
-            if !applies(rule, request) {
-                return None;
-            }
-            let around = self.around(&none);
-            let (result, object) = patch::run(policy, rule, expressions, mutation, request, around);
-            if result.status == Status::Skip && result.exceptions.is_empty() {
-                return None;
-            }
-            Some(PolicyOutcome { object, ..PolicyOutcome::of(policy, vec![result]) })
+            let rules = mutation.existing.iter().map(AsRef::as_ref);
+            let done = self.run(Phase::Mutate, policy, rules, request);
+            let selected = |r: &RuleOutcome| r.status != Status::Skip || !r.exceptions.is_empty();
+            done.rules.iter().any(selected).then(|| PolicyOutcome::of(policy, done))
         };
         self.set.phases.changing.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
     }
@@ -162,38 +151,34 @@ impl Engine {
         let mut out = Limited::default();
         let mut current: Option<Request> = None;
         let phases = &self.set.phases;
-        let own =
-            phases.mutating.iter().map(|at| (at, false)).chain(phases.verifying.iter().map(|at| (at, true)));
-        for (at, verifies) in own.chain(phases.changing.iter().map(|at| (at, false))) {
-            let Some((_, policy)) = self.policy(*at).filter(|(_, p)| (limits.policies)(p)) else { continue };
+        let all = [
+            (Phase::Mutate, &phases.mutating),
+            (Phase::Verify, &phases.verifying),
+            (Phase::Mutate, &phases.changing),
+        ];
+        for (phase, at) in all.into_iter().flat_map(|(phase, all)| all.iter().map(move |at| (phase, *at))) {
+            let Some((_, policy)) = self.policy(at).filter(|(_, p)| (limits.policies)(p)) else { continue };
             if !(limits.goes_on)() {
                 out.left.push(policy.clone());
                 continue;
             }
             let request = current.as_ref().unwrap_or(request);
-            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
-            let around = self.around(&values);
-            let (rules, object) = match verifies {
-                true => {
-                    let done = verified(policy, request, around);
-                    (done.rules, done.object)
-                }
-                false => {
-                    let done = mutate::policy(policy, rules_of(policy, request), request, around);
-                    (done.rules, done.object)
-                }
-            };
+            let Results { rules, object, .. } = self.run(phase, policy, rules_of(policy, request), request);
             if budget::is_interrupted() {
                 out.left.push(policy.clone());
                 continue;
             }
             let failed = rules.iter().any(|r| matches!(r.status, Status::Fail | Status::Error));
             out.stopped = failed && (limits.stops)(policy, &rules);
-            let kept = object.filter(|o| !o.is_null() && (!failed || verifies));
+            let incoming = phase == Phase::Verify;
+            let kept = object.filter(|o| !o.is_null() && (!failed || incoming));
             if !rules.is_empty() {
-                let incoming = verifies;
-                let done = changed(policy, rules, kept.clone());
-                out.outcome.policies.push(PolicyOutcome { incoming, ..done });
+                let object = kept.clone();
+                out.outcome.policies.push(PolicyOutcome {
+                    incoming,
+                    object,
+                    ..PolicyOutcome::of(policy, rules)
+                });
             }
             if out.stopped {
                 break;
@@ -215,25 +200,25 @@ impl Engine {
     pub fn evaluate_phases(&self, request: &Request, own: &OwnRequest<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         let phases = &self.set.phases;
-        let changed = self.mutate(&phases.mutating, request, own, &mut outcome);
+        let changed = self.pass(Phase::Mutate, &phases.mutating, request, own, &mut outcome);
         if outcome.object.as_ref().is_some_and(Value::is_null) && !request.outlives_object() {
             // A rule lost the object, and nothing else is known of it: nothing is left that could match.
             return outcome;
         }
         let request = changed.as_ref().unwrap_or(request);
-        let recorded = self.verify(request, own, &mut outcome);
+        let recorded = self.pass(Phase::Verify, &phases.verifying, request, own, &mut outcome);
         let request = recorded.as_ref().unwrap_or(request);
         self.decide(Class::Own, request, own, &mut outcome);
-        let changed = self.mutate(&phases.admitting, request, own, &mut outcome);
+        let changed = self.pass(Phase::Mutate, &phases.admitting, request, own, &mut outcome);
         let request = changed.as_ref().unwrap_or(request);
-        let changed = self.mutate(&phases.changing, request, own, &mut outcome);
+        let changed = self.pass(Phase::Mutate, &phases.changing, request, own, &mut outcome);
         let request = changed.as_ref().unwrap_or(request);
         self.decide(Class::Review, request, own, &mut outcome);
         if !phases.imaging.is_empty() {
             images::settle(outcome.policies.iter_mut().flat_map(|p| &mut p.rules));
         }
         for all in [&phases.making, &phases.generating] {
-            self.generate(all, request, own, &mut outcome);
+            self.pass(Phase::Generate, all, request, own, &mut outcome);
         }
         self.decide(Class::Kubernetes, request, own, &mut outcome);
         outcome
@@ -251,48 +236,8 @@ impl Engine {
             let request = own.as_ref().unwrap_or(request);
             let all = policy.rules_for(&request.target.kind);
             let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
-            let rules = self.run(policy, rules, request);
-            if !rules.is_empty() {
-                outcome.policies.push(PolicyOutcome::of(policy, rules));
-            }
+            outcome.push(policy, self.run(Phase::Decide, policy, rules, request));
         }
-    }
-
-    fn generate(&self, all: &[u32], request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
-        let object = request.shown();
-        for (at, policy) in all.iter().filter_map(|at| self.policy(*at)) {
-            let own = own(at, object);
-            let request = own.as_ref().unwrap_or(request);
-            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
-            let made = generate::policy(policy, rules_of(policy, request), request, self.around(&values));
-            if !made.rules.is_empty() {
-                let failure = made.failure;
-                outcome.policies.push(PolicyOutcome { failure, ..PolicyOutcome::of(policy, made.rules) });
-            }
-        }
-    }
-
-    /// Asks for the evidence of images; the request with what was found, when something was.
-    fn verify(&self, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) -> Option<Request> {
-        let mut current: Option<Request> = None;
-        for (at, policy) in self.set.phases.verifying.iter().filter_map(|at| self.policy(*at)) {
-            let request = current.as_ref().unwrap_or(request);
-            let own = own(at, &request.object);
-            let request = own.as_ref().unwrap_or(request);
-            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
-            let done = verified(policy, request, self.around(&values));
-            let next = done.object.as_ref().map(|object| request.of_changed(object.clone()));
-            if !done.rules.is_empty() {
-                outcome
-                    .policies
-                    .push(PolicyOutcome { incoming: true, ..PolicyOutcome::of(policy, done.rules) });
-            }
-            if let Some(next) = next {
-                outcome.object = done.object;
-                current = Some(next);
-            }
-        }
-        current
     }
 
     pub(super) fn policy(&self, at: u32) -> Option<(usize, &Arc<Policy>)> {
@@ -300,9 +245,10 @@ impl Engine {
         self.set.policies.get(at).map(|p| (at, p))
     }
 
-    /// Runs the mutate rules; the request with the object that they leave, when it is another one.
-    fn mutate(
+    /// Runs the rules of a phase; the request with the object that they leave, when it is another one.
+    fn pass(
         &self,
+        phase: Phase,
         all: &[u32],
         request: &Request,
         own: &OwnRequest<'_>,
@@ -311,17 +257,22 @@ impl Engine {
         let mut current: Option<Request> = None;
         for (at, policy) in all.iter().filter_map(|at| self.policy(*at)) {
             let request = current.as_ref().unwrap_or(request);
-            let own = own(at, &request.object);
+            let object = if phase == Phase::Generate { request.shown() } else { &request.object };
+            let own = own(at, object);
             let request = own.as_ref().unwrap_or(request);
-            let values = |rule: &str| self.values.for_rule(&policy.name, rule);
-            let done = mutate::policy(policy, rules_of(policy, request), request, self.around(&values));
-            let left = done.object.clone();
+            let mut done = self.run(phase, policy, rules_of(policy, request), request);
+            let left = match phase {
+                // That is no change which its results tell of.
+                Phase::Verify => done.object.take(),
+                _ => done.object.clone(),
+            };
             let next = left.as_ref().map(|object| match object {
                 Value::Null => request.without_object(),
                 object => request.of_changed(object.clone()),
             });
             if !done.rules.is_empty() {
-                outcome.policies.push(changed(policy, done.rules, done.object));
+                let incoming = phase == Phase::Verify;
+                outcome.policies.push(PolicyOutcome { incoming, ..PolicyOutcome::of(policy, done) });
             }
             if let Some(next) = next {
                 outcome.object = left;
@@ -334,23 +285,6 @@ impl Engine {
         }
         current
     }
-}
-
-/// Verifies the images of a request; an error instead of all results when that exceeds a bound.
-fn verified(policy: &Policy, request: &Request, around: Surroundings<'_>) -> verify::Verified {
-    let (done, excess) = budget::spend(|| verify::policy(policy, rules_of(policy, request), request, around));
-    let Some(Excess::Size(text)) = excess else { return done };
-    let failed = |r: &RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
-    if done.rules.iter().any(failed) {
-        return done;
-    }
-    let name = policy.rules.first().map(|r| r.name.clone()).unwrap_or_default();
-    let result = RuleOutcome::new(&name, RuleKind::ImageVerification, Status::Error, Str::from(text));
-    verify::Verified { rules: vec![result], ..verify::Verified::default() }
-}
-
-fn changed(policy: &Arc<Policy>, rules: Vec<RuleOutcome>, object: Option<Value>) -> PolicyOutcome {
-    PolicyOutcome { object, ..PolicyOutcome::of(policy, rules) }
 }
 
 /// The rules for the kind of the request's object.

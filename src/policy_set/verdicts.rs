@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::run::{Phase, Results};
 use crate::engine::{Request, RuleOutcome};
 use crate::functions::unforeseen;
 use crate::ir::{Policy, Rule};
@@ -222,7 +223,7 @@ impl Engine {
                 left.push(policy.clone());
                 continue;
             }
-            let rules = self.run(policy, asked.iter().copied(), request);
+            let Results { rules, .. } = self.run(Phase::Decide, policy, asked.iter().copied(), request);
             // The rules that ended in time count; those that did not leave the policy's verdict open.
             if budget::is_interrupted() {
                 left.push(policy.clone());

@@ -92,7 +92,7 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutc
     match decisions.into_iter().next() {
         Some((_, Decision::Fail(text))) => told(Status::Error, &text),
         Some((_, Decision::Deny(text, _))) => told(Status::Fail, &text),
-        None => told(Status::Pass, ""),
+        None => told(Status::Pass, API_SERVER.passed),
     }
 }
 

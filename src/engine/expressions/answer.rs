@@ -26,7 +26,7 @@ pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) 
     let scope = Scope::of_rule(&root, expressions, functions);
     let result =
         |status, text: &str| Some(RuleOutcome::new(&policy.name, rule.kind, status, text.to_owned()));
-    let skipped = || result(Status::Skip, "request does not match");
+    let skipped = || result(Status::Skip, expressions.wording.unmet);
     let failed = |text: &str| match expressions.failure_policy.is_fail() {
         true => result(Status::Error, text),
         false => skipped(),
@@ -41,7 +41,7 @@ pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) 
             Ok(Value::Null) => {}
             Ok(value) => {
                 return match answer(&value) {
-                    Some(Answer::Allowed) => result(Status::Pass, "request allowed"),
+                    Some(Answer::Allowed) => result(Status::Pass, expressions.wording.passed),
                     Some(Answer::Denied(text)) => result(Status::Fail, &text),
                     None => failed("rule result is expected to be an answer"),
                 };

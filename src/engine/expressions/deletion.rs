@@ -45,7 +45,7 @@ pub fn run(
     };
     let what = if subject == Subject::Payload { "json" } else { "resource" };
     let result = |status, text: String| Some(RuleOutcome::new(&policy.name, rule.kind, status, text));
-    let spared = || result(Status::Fail, format!("{what} did not match"));
+    let spared = || result(Status::Fail, format!("{what} {}", expressions.wording.unmet));
     match excepted(policy, &root, &request.functions, exemptions) {
         Ok(found) if found.is_empty() => {}
         Ok(_) => return spared(),
@@ -53,7 +53,7 @@ pub fn run(
     }
     let scope = Scope::of_rule(&root, expressions, &request.functions);
     match scope.admits(&expressions.conditions) {
-        Ok(true) => result(Status::Pass, format!("{what} matched")),
+        Ok(true) => result(Status::Pass, format!("{what} {}", expressions.wording.passed)),
         Ok(false) => spared(),
         Err(text) => result(Status::Error, text),
     }

@@ -10,33 +10,27 @@ use crate::external::ExternalData;
 use crate::functions::{Context, cel::data};
 use crate::ir::expressions::Expressions;
 use crate::ir::generate::{Draft, Generator, Place, TextPart};
-use crate::ir::{Policy, Rule};
 use crate::value::print::display;
 use crate::value::quote::quote;
 use crate::value::{Map, Value};
 
-use super::{Exemptions, Scope, annotations, enter};
-use crate::engine::Request;
+use super::{Scope, annotations, broken, enter};
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
+use crate::engine::run::Matched;
 use crate::engine::view::{self, request::Absent};
 
 /// Runs what makes objects.
-pub fn run(
-    policy: &Policy,
-    rule: &Rule,
+pub(in crate::engine) fn run(
+    met: Matched<'_, '_>,
     expressions: &Expressions,
     generators: &[Generator],
-    request: &Request,
-    exemptions: Exemptions<'_>,
 ) -> Option<RuleOutcome> {
+    let Matched { policy, rule, request, .. } = met;
     let collector = Arc::new(Collector { inner: request.functions.external.clone(), made: Mutex::default() });
     let functions = Context { external: Some(collector.clone()), ..request.functions.clone() };
     let root = view::request::root(request, Absent::Null);
-    let failed = |text: String| {
-        let text = format!("failed to evaluate policy: {text}");
-        RuleOutcome::new(&policy.name, rule.kind, Status::Error, text)
-    };
-    let scope = match enter(policy, rule, expressions, &root, &functions, exemptions) {
+    let failed = |text: String| RuleOutcome { rule: policy.name.clone(), ..broken(rule, expressions, &text) };
+    let scope = match enter(met, expressions, &root, &functions) {
         Ok(scope) => scope,
         // Where the conditions do not hold there is no result.
         Err(result) if result.status == Status::Skip && result.exceptions.is_empty() => return None,
@@ -63,8 +57,7 @@ pub fn run(
         Ok(properties) => properties,
         Err(text) => return Some(failed(text)),
     };
-    let text = "policy evaluated successfully";
-    let mut result = RuleOutcome::new(&policy.name, rule.kind, Status::Pass, text);
+    let mut result = RuleOutcome::new(&policy.name, rule.kind, Status::Pass, expressions.wording.passed);
     result.properties = properties;
     let made = collector.made.lock().map(|made| made.clone()).unwrap_or_default();
     if !made.is_empty() {

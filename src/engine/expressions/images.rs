@@ -8,20 +8,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::Request;
 use crate::engine::images::pod_spec_path;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
-use crate::engine::run::Surroundings;
+use crate::engine::run::Matched;
 use crate::functions::cel::{evidence, image_reference};
 use crate::functions::{CelLevel, Context};
 use crate::ir::expressions::Expressions;
 use crate::ir::image_validation::ImageValidation;
-use crate::ir::{Policy, Rule};
 use crate::sources::registry::for_policy;
 use crate::value::{Str, Value};
 
 use super::inquiry::{Inquiry, Known, matches};
-use super::{Scope, annotations, excepted, exempt};
+use super::{Scope, annotations, broken, excepted, exempt};
 use crate::engine::view::request::limited_to;
 
 /// What a policy looked at.
@@ -44,24 +42,18 @@ pub struct Subject<'a> {
 }
 
 /// Reviews the images of what expressions see.
-pub fn run(
-    policy: &Policy,
-    rule: &Rule,
+pub(super) fn run(
+    met: Matched<'_, '_>,
     expressions: &Expressions,
     checks: &Arc<Result<ImageValidation, Str>>,
     subject: &Subject<'_>,
-    request: &Request,
-    around: Surroundings<'_>,
 ) -> Option<RuleOutcome> {
+    let Matched { policy, rule, request, around, .. } = met;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
-    let broken = |text: &str| Some(RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text));
-    let failed = |text: &str| match subject.payload {
-        true => broken(&format!("failed to evaluate policy for JSON: {text}")),
-        false => broken(&format!("failed to evaluate policy: {text}")),
-    };
+    let failed = |text: &str| Some(broken(rule, expressions, text));
     let parts = match &**checks {
         Ok(parts) => parts,
-        Err(text) => return broken(text),
+        Err(text) => return Some(RuleOutcome { message: text.clone(), ..broken(rule, expressions, "") }),
     };
     let mut root = subject.root.as_map().cloned().unwrap_or_default();
     if let Some(namespace) = &policy.namespace
@@ -140,7 +132,7 @@ pub fn run(
     let whole = Value::Map(root);
     let functions = Context { external: Some(inquiry.clone()), ..functions.clone() };
     let scope = Scope::of_rule(&whole, expressions, &functions);
-    let mut outcome = result(Status::Pass, "success".into());
+    let mut outcome = result(Status::Pass, expressions.wording.passed.into());
     for (i, validation) in parts.validations.iter().enumerate() {
         match scope.is_true(&validation.check.program) {
             Ok(true) => {}

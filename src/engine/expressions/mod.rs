@@ -7,16 +7,16 @@
 use std::borrow::Cow;
 
 use crate::functions::Context;
+use crate::ir::Rule;
 use crate::ir::check::Check;
 use crate::ir::exemption::{Exemption, exceptions_value};
 use crate::ir::expressions::{Expressions, Validation, View};
 use crate::ir::rule::Body;
-use crate::ir::{Policy, Rule};
 use crate::value::{Str, Value};
 
 use super::Request;
-use super::outcome::{RuleOutcome, Status, Stock, stock};
-use super::run::Surroundings;
+use super::outcome::{RuleOutcome, Status, stock};
+use super::run::Matched;
 use super::view;
 
 pub mod answer;
@@ -38,13 +38,8 @@ use exemptions::{excepted, exempt};
 use view::request::{Absent, limited_to, with};
 
 /// Runs a rule over requests or payloads that validates.
-pub fn run(
-    policy: &Policy,
-    rule: &Rule,
-    expressions: &Expressions,
-    request: &Request,
-    around: Surroundings<'_>,
-) -> Option<RuleOutcome> {
+pub(super) fn run(met: Matched<'_, '_>, expressions: &Expressions) -> Option<RuleOutcome> {
+    let Matched { rule, request, .. } = met;
     let kind = match expressions.view {
         View::PodTemplates => "Pod",
         View::Payload => "",
@@ -54,37 +49,36 @@ pub fn run(
     let each = |root: &Value| match &rule.body {
         Body::ValidateImages(checks) => {
             let subject = images::Subject { root, kind, payload };
-            images::run(policy, rule, expressions, checks, &subject, request, around)
+            images::run(met, expressions, checks, &subject)
         }
-        _ => one(policy, rule, expressions, root, &request.functions, around.exemptions),
+        _ => one(met, expressions, root),
     };
     match expressions.view {
         View::PodTemplates => of_templates(rule, request, &each),
         View::Payload => each(&view::request::payload(request)),
         View::Request => each(request.review_root.get_or_init(|| view::request::root(request, Absent::Null))),
-        // These have runners of their own.
+        // These have bodies of their own.
         View::Rule | View::AdmissionRequest | View::CheckRequest(_) => None,
     }
 }
 
 /// What comes before the body of a rule; a result where that ends the rule.
 fn enter<'s>(
-    policy: &Policy,
-    rule: &Rule,
+    met: Matched<'_, '_>,
     expressions: &'s Expressions,
     root: &'s Value,
     functions: &'s Context,
-    exemptions: Exemptions<'_>,
 ) -> Result<Scope<'s>, Box<RuleOutcome>> {
+    let Matched { policy, rule, around, .. } = met;
     let failed = |text: &str| Box::new(broken(rule, expressions, text));
-    let skipped =
-        || Box::new(RuleOutcome::new(&stock(Stock::Empty), rule.kind, Status::Skip, stock(Stock::Skip)));
+    let unmet = expressions.wording.unmet;
+    let skipped = || Box::new(RuleOutcome::new(&stock(""), rule.kind, Status::Skip, stock(unmet)));
     let counts = expressions.failure_policy.is_fail();
     let mut root = match &policy.namespace {
         Some(namespace) => Cow::Owned(limited_to(root, namespace)),
         None => Cow::Borrowed(root),
     };
-    let found = match excepted(policy, &root, functions, exemptions) {
+    let found = match excepted(policy, &root, functions, around.exemptions) {
         Ok(found) => found,
         Err(_) if !counts => Vec::new(),
         Err(text) => return Err(failed(&text)),
@@ -112,25 +106,19 @@ fn broken(rule: &Rule, expressions: &Expressions, text: &str) -> RuleOutcome {
     RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text)
 }
 
-fn one(
-    policy: &Policy,
-    rule: &Rule,
-    expressions: &Expressions,
-    root: &Value,
-    functions: &Context,
-    exemptions: Exemptions<'_>,
-) -> Option<RuleOutcome> {
-    let scope = match enter(policy, rule, expressions, root, functions, exemptions) {
+fn one(met: Matched<'_, '_>, expressions: &Expressions, root: &Value) -> Option<RuleOutcome> {
+    let rule = met.rule;
+    let scope = match enter(met, expressions, root, &met.request.functions) {
         Ok(scope) => scope,
         Err(result) => return Some(*result),
     };
     let Body::Validate { check: Check::Assert(validations), .. } = &rule.body else { return None };
     let decided = decide(validations, &scope, expressions);
     let (status, text) = match &decided {
-        None => (Status::Pass, stock(Stock::Success)),
+        None => (Status::Pass, stock(expressions.wording.passed)),
         Some(violation) => (violation.status, violation.message.clone()),
     };
-    let mut result = RuleOutcome::new(&stock(Stock::Empty), rule.kind, status, text);
+    let mut result = RuleOutcome::new(&stock(""), rule.kind, status, text);
     if status != Status::Error {
         match annotations(expressions, &scope, &scope.root) {
             Ok(properties) => result.properties = properties,

@@ -8,31 +8,27 @@ use crate::engine::admission::change::{apply_literals, merge_literal};
 use crate::engine::admission::literal::check_names;
 use crate::ir::expressions::{Expressions, PatchType};
 use crate::ir::mutate::{Change, Mutation};
-use crate::ir::{Policy, Rule};
 use crate::kubernetes::Types;
 use crate::patch::structured::Atomic;
 use crate::value::{Str, Value};
 
 use super::{annotations, broken, enter};
-use crate::engine::Request;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
-use crate::engine::run::Surroundings;
+use crate::engine::run::Matched;
 use crate::engine::view::{
     self,
     request::{Absent, with},
 };
 
 /// Runs the patches of a rule; the object is `None` when it stays as it is.
-pub fn run(
-    policy: &Policy,
-    rule: &Rule,
+pub(in crate::engine) fn run(
+    met: Matched<'_, '_>,
     expressions: &Expressions,
     mutation: &Mutation,
-    request: &Request,
-    around: Surroundings<'_>,
 ) -> (RuleOutcome, Option<Value>) {
+    let Matched { rule, request, around, .. } = met;
     let root = view::request::root(request, Absent::Empty);
-    let scope = match enter(policy, rule, expressions, &root, &request.functions, around.exemptions) {
+    let scope = match enter(met, expressions, &root, &request.functions) {
         Ok(scope) => scope,
         Err(result) => return (*result, None),
     };
@@ -61,7 +57,7 @@ pub fn run(
         Ok(properties) => properties,
         Err(text) => return failed(text),
     };
-    let mut result = RuleOutcome::new(&"".into(), rule.kind, Status::Pass, "success");
+    let mut result = RuleOutcome::new(&"".into(), rule.kind, Status::Pass, expressions.wording.passed);
     result.properties = properties;
     result.effect = Some(Box::new(Effect::Patched(object.clone())));
     let left = (!object.json_eq(&request.object)).then_some(object);

@@ -3,7 +3,7 @@
 //! In: a rule's expressions and a request. Out: a status and a message. The first validation that is false or fails
 //! decides. Semantics: `docs/validate.md`, "cel".
 
-use crate::engine::outcome::Status;
+use crate::engine::outcome::{Status, stock};
 use crate::engine::run::Surroundings;
 use crate::engine::{Request, rule_params, view};
 use crate::ir::expressions::{Expressions, Validation};
@@ -73,7 +73,7 @@ fn evaluate(
         let seen = Value::Map(seen);
         match Scope::of_rule(&seen, expressions, functions).admits(conditions) {
             Ok(true) => {}
-            Ok(false) => return (Status::Skip, wording.unmet.into()),
+            Ok(false) => return (Status::Skip, stock(wording.unmet)),
             Err(text) => return (Status::Fail, text.into()),
         }
     }

@@ -1,117 +1,74 @@
 //! Generate rules: objects that are made because of a request.
 //!
-//! In: the rules of a policy, a request, the objects that can be copied. Out: a result for every rule
-//! that has something to say, with the objects that it made. Nothing outlives the request: whether an
+//! In: a rule and a request ([`run`]), then all rules that want to generate something, and the objects that can be copied
+//! ([`finish`]). Out: a result, with the objects that the rule made. Nothing outlives the request: whether an
 //! object exists is asked of the source of data, the request's object and what was made before.
 //! Texts and order are those of `docs/generate.md`.
 
 mod make;
 
 use crate::ir::generate::Generation;
-use crate::ir::rule::{Body, RuleKind};
-use crate::ir::{Policy, Rule};
-use crate::value::budget::{self, Excess};
-use crate::value::{Fault, Value};
+use crate::ir::rule::Body;
+use crate::value::{Value, budget};
 
-use super::condition;
-use super::data::Data;
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Concern, Surroundings, applies, applying, concern, settled, world};
-use super::trace::{self, What};
-use super::{Request, expressions};
+use super::run::{Left, Matched, Ran, Results, applies, excepted};
+use super::{condition, expressions};
 use make::Store;
 
-/// What the generate rules of a policy did.
-#[derive(Debug)]
-pub struct Generated {
-    /// Their results.
-    pub rules: Vec<RuleOutcome>,
-    /// Why nothing was made, although a rule wanted to.
-    pub failure: Option<String>,
+/// Whether a rule wants to generate something; one with expressions does at once.
+pub(super) fn run(met: Matched<'_, '_>) -> Ran {
+    let Matched { rule, request, .. } = met;
+    if let (Some(shared), Body::Generate(generation)) = (&rule.expressions, &rule.body) {
+        let result = match &**generation {
+            Generation::Expressions(generators) if applies(rule, request) => {
+                expressions::generate::run(met, shared, generators)
+            }
+            _ => None,
+        };
+        return result.into();
+    }
+    match verdict(met) {
+        None => Ran::default(),
+        result => Ran { left: Left::Described, ..result.into() },
+    }
 }
 
-/// Runs the generate rules of a policy.
-pub fn policy<'p>(
-    policy: &Policy,
-    rules: impl Iterator<Item = &'p Rule>,
-    request: &Request,
-    around: Surroundings<'_>,
-) -> Generated {
-    let mut out = Generated { rules: Vec::new(), failure: None };
-    if concern(policy, request, around.profile) != Concern::Yes {
-        return out;
-    }
-    let mut told: Vec<&Rule> = Vec::new();
-    for rule in rules.filter(|r| r.kind == RuleKind::Generation) {
-        if rule.expressions.is_some() {
-            out.rules.extend(made_by_expressions(policy, rule, request, around));
-            continue;
-        }
-        let (result, excess) = budget::spend(|| verdict(policy, rule, request, around));
-        let Some(result) = settled(rule, result, excess) else { continue };
-        let ends = policy.apply_one && result.status != Status::Skip;
-        told.push(rule);
-        out.rules.push(result);
-        if ends {
-            break;
-        }
-    }
-    if request.object.is_null() || told.is_empty() {
-        return out;
-    }
-    let (made, excess) = budget::spend(|| make_all(policy, &told, request, around));
+/// Generates what rules describe, each with the position of its result.
+pub(super) fn finish(described: &[(usize, Matched<'_, '_>)], out: &mut Results) {
+    let (made, excess) = budget::spend(|| make_all(described));
     let made = match excess {
-        Some(Excess::Size(text)) => made.and(Err(text.into())),
-        Some(Excess::Time) => Err(Fault::INTERRUPTED.into()),
         None => made,
+        Some(excess) => made.and(Err(excess.text().to_string())),
     };
     match made {
         Ok(made) => {
-            for (result, objects) in out.rules.iter_mut().zip(made) {
-                if !objects.is_empty() {
+            for (at, objects) in made.into_iter().filter(|(_, objects)| !objects.is_empty()) {
+                if let Some(result) = out.rules.get_mut(at) {
                     result.effect = Some(Box::new(Effect::Generated(objects)));
                 }
             }
         }
         Err(text) => out.failure = Some(text),
     }
-    out
 }
 
-fn made_by_expressions(
-    policy: &Policy,
-    rule: &Rule,
-    request: &Request,
-    around: Surroundings<'_>,
-) -> Option<RuleOutcome> {
-    let (Some(shared), Body::Generate(generation)) = (&rule.expressions, &rule.body) else { return None };
-    let Generation::Expressions(generators) = &**generation else { return None };
-    if !applies(rule, request) {
-        return None;
-    }
-    trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
-    expressions::generate::run(policy, rule, shared, generators, request, around.exemptions)
-}
-
-/// Whether a rule wants to make something; a failure says that what it once made has to go.
-fn verdict(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings<'_>) -> Option<RuleOutcome> {
-    let outcome = |status, text: String| Some(RuleOutcome::new(&rule.name, rule.kind, status, text));
+/// A failure says that what the rule once generated has to go.
+fn verdict(met: Matched<'_, '_>) -> Option<RuleOutcome> {
+    let Matched { rule, request, .. } = met;
+    let outcome = |status, text: String| Some(met.result(status, text));
     let is_now = applies(rule, request);
     let former = (!request.old_object.is_null()).then(|| request.of_former());
     let was = former.as_ref().is_some_and(|former| applies(rule, former));
     if !is_now && !was {
         return None;
     }
-    trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
-    let mut data = Data::new(request.root.get(), world(policy, rule, request, around, None));
-    data.register(&rule.bindings);
-    let exceptions = applying(policy, rule, request, around.exceptions, &mut data);
+    let (met, mut data) = met.on(request);
+    let exceptions = met.exceptions(&mut data);
     if !exceptions.is_empty() {
         let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
         let text = format!("rule is skipped due to policy exception {}", keys.join(", "));
-        let mut skipped = RuleOutcome::new(&rule.name, rule.kind, Status::Skip, text);
-        skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();
-        return Some(skipped);
+        return Some(RuleOutcome { message: text.into(), ..excepted(rule, &exceptions) });
     }
     if !is_now {
         return outcome(Status::Fail, String::new());
@@ -123,8 +80,7 @@ fn verdict(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings
         Err(e) => return outcome(Status::Error, format!("failed to evaluate conditions: {e}")),
     }
     let Some(former) = former else { return outcome(Status::Skip, String::new()) };
-    let mut data = Data::new(former.root.get(), world(policy, rule, &former, around, None));
-    data.register(&rule.bindings);
+    let (_, mut data) = met.on(&former);
     match condition::evaluate(admit, &mut data) {
         Ok(v) if v.holds => outcome(Status::Fail, v.message),
         Ok(_) => outcome(Status::Skip, String::new()),
@@ -133,17 +89,13 @@ fn verdict(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings
 }
 
 /// Makes the objects of all rules; one failure ends the policy.
-fn make_all(
-    policy: &Policy,
-    rules: &[&Rule],
-    request: &Request,
-    around: Surroundings<'_>,
-) -> Result<Vec<Vec<Value>>, String> {
-    let mut store = Store::new(policy, request, around.sources);
-    let mut made = Vec::with_capacity(rules.len());
-    for rule in rules {
-        let mut data = Data::new(request.root.get(), world(policy, rule, request, around, None));
-        data.register(&rule.bindings);
+fn make_all(described: &[(usize, Matched<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, String> {
+    let mut made = Vec::with_capacity(described.len());
+    let mut store: Option<Store> = None;
+    for (at, met) in described {
+        let Matched { policy, rule, request, around, .. } = *met;
+        let store = store.get_or_insert_with(|| Store::new(policy, request, around.sources));
+        let (_, mut data) = met.on(request);
         let Body::Generate(generation) = &rule.body else { continue };
         let holds = match (&rule.admit, &**generation) {
             // The preconditions of a rule with loops are not looked at again.
@@ -154,7 +106,9 @@ fn make_all(
                     .holds
             }
         };
-        made.push(if holds { store.run(generation, rule, &mut data)? } else { Vec::new() });
+        if holds {
+            made.push((*at, store.run(generation, rule, &mut data)?));
+        }
     }
     Ok(made)
 }

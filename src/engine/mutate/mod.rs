@@ -1,147 +1,43 @@
 //! Mutate rules: patches on the object of the request, or on other objects.
 //!
-//! In: the rules of a policy and a request. Out: a result for every rule that matches, and the request
-//! with the object that they leave. Each rule matches and reads what the former left. A failure loses
-//! the object: what follows has nothing to match. Texts and order are those of `docs/mutate.md`.
+//! In: a rule that matches a request. Out: its results, and the object that it leaves to the next rule. A failure
+//! loses the object: what follows has nothing to match. Texts and order are those of `docs/mutate.md`.
 
 mod anchors;
 mod existing;
 mod foreach;
 mod patch;
 
+use crate::ir::Rule;
 use crate::ir::mutate::{Change, Mutation};
-use crate::ir::rule::{Body, RuleKind};
-use crate::ir::{Policy, Rule};
-use crate::value::budget::{self, Excess};
+use crate::ir::rule::Body;
 use crate::value::{Str, Value};
 
 use super::data::Data;
+use super::expressions;
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::request::Root;
-use super::run::{
-    Concern, Entered, Surroundings, applies, concern, enter, excepted, reported, settled, undecided,
-    unmatched, world,
-};
-use super::trace::{self, What};
-use super::{Request, expressions};
+use super::run::{Left, Matched, Ran, reported};
 
-/// What the mutate rules of a policy did.
-#[derive(Debug)]
-pub struct Mutated {
-    /// Their results.
-    pub rules: Vec<RuleOutcome>,
-    /// The object they leave, when it is another one than that of the request; null when it was lost.
-    pub object: Option<Value>,
-}
-
-/// Runs the mutate rules of a policy.
-pub fn policy<'p>(
-    policy: &Policy,
-    rules: impl Iterator<Item = &'p Rule>,
-    request: &Request,
-    around: Surroundings<'_>,
-) -> Mutated {
-    let mut out = Mutated { rules: Vec::new(), object: None };
-    let concern = concern(policy, request, around.profile);
-    if concern == Concern::No {
-        return out;
-    }
-    let mut current: Option<Request> = None;
-    let mut matched = 0usize;
-    for rule in rules.filter(|r| r.kind == RuleKind::Mutation) {
-        let request = current.as_ref().unwrap_or(request);
-        if let Some(result) = unmatched(rule, request) {
-            out.rules.push(result);
-            continue;
-        }
-        if !applies(rule, request) {
-            continue;
-        }
-        if let Concern::Unknown(text) = concern {
-            out.rules.push(undecided(rule, text));
-            return out;
-        }
-        matched += 1;
-        let later = if matched > 1 { request.later_root.as_ref().map(Root::get) } else { None };
-        let root = later.unwrap_or_else(|| request.root.get());
-        let (Ran { results, left }, excess) = budget::spend(|| one(policy, rule, request, root, around));
-        let (results, left) = match excess {
-            None => (results, left),
-            Some(Excess::Time) => {
-                // What was changed so far counts for nothing without the rest.
-                out.object = None;
-                break;
-            }
-            excess => {
-                let failed = |r: &RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
-                let told = results.iter().find(|r| failed(r)).cloned();
-                (settled(rule, told, excess).into_iter().collect(), left_by_failure(rule))
-            }
-        };
-        out.rules.extend(results);
-        let next = match left {
-            Left::Same => None,
-            Left::Changed(object) => Some(request.with_object(object)),
-            Left::Lost => Some(request.without_object()),
-        };
-        if let Some(next) = next {
-            out.object = Some(next.object.clone());
-            current = Some(next);
-        }
-        if policy.apply_one && out.rules.iter().any(|o| matches!(o.status, Status::Pass | Status::Fail)) {
-            break;
-        }
-    }
-    out
-}
-
-/// What a rule leaves of the object.
-enum Left {
-    Same,
-    Changed(Value),
-    Lost,
-}
-
-/// What a rule leaves that fails as a whole.
-fn left_by_failure(rule: &Rule) -> Left {
-    match rule.expressions {
-        Some(_) => Left::Same,
-        None => Left::Lost,
-    }
-}
-
-struct Ran {
-    results: Vec<RuleOutcome>,
-    left: Left,
-}
-
-fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Surroundings<'_>) -> Ran {
-    trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
+/// Changes the object of the request, or others.
+pub(super) fn run(met: Matched<'_, '_>) -> Ran {
+    let Matched { rule, request, .. } = met;
     if let Some(bound) = &rule.bound {
         let (result, object) = super::admission::offline::change(bound, rule, request);
-        let left = object.map_or(Left::Same, Left::Changed);
-        return Ran { results: result.into_iter().collect(), left };
+        return Ran { left: object.map_or(Left::Same, Left::Changed), ..result.into() };
     }
-    if let (Some(expressions), Body::Mutate(mutation)) = (&rule.expressions, &rule.body) {
-        let (result, left) = expressions::patch::run(policy, rule, expressions, mutation, request, around);
-        return Ran { results: vec![result], left: left.map_or(Left::Same, Left::Changed) };
+    let Body::Mutate(mutation) = &rule.body else { return Ran::default() };
+    if let Some(expressions) = &rule.expressions {
+        let (result, object) = expressions::patch::run(met, expressions, mutation);
+        return Ran { left: object.map_or(Left::Same, Left::Changed), ..Some(result).into() };
     }
-    let unchanged = |result: RuleOutcome| Ran { results: vec![result], left: Left::Same };
-    let mut data = Data::new(root, world(policy, rule, request, around, None));
-    let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
-        Ok(entered) => entered,
-        Err(result) => return unchanged(*result),
-    };
-    if !exceptions.is_empty() {
-        return unchanged(reported(excepted(rule, &exceptions), properties));
-    }
-    let Body::Mutate(mutation) = &rule.body else {
-        return Ran { results: Vec::new(), left: Left::Same };
+    let mut data = met.data(met.root());
+    let properties = match met.enter_unexcepted(&mut data) {
+        Ok(properties) => properties,
+        Err(result) => return Some(*result).into(),
     };
     if let Some(targets) = &mutation.targets {
         let results = existing::run(mutation, targets, rule, &mut data);
-        let results = results.into_iter().map(|r| reported(r, properties.clone())).collect();
-        return Ran { results, left: Left::Same };
+        return results.into_iter().map(|r| reported(r, properties.clone())).into();
     }
     let changed = change(mutation, &request.object, &mut data);
     let left = match &changed {
@@ -150,7 +46,7 @@ fn one(policy: &Policy, rule: &Rule, request: &Request, root: &Value, around: Su
         Err(_) => Left::Lost,
     };
     let result = outcome(rule, changed, Effect::Patched);
-    Ran { results: vec![reported(result, properties)], left }
+    Ran { left, ..Some(reported(result, properties)).into() }
 }
 
 /// Whether an object was changed; the message if not.
@@ -175,7 +71,7 @@ fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Ch
             let changed = foreach::run(loops, object, 0, data)?;
             Ok(changed.map_or(Changed::No("0 elements processed"), Changed::Yes))
         }
-        // Rules with expressions have a runner of their own.
+        // Rules with expressions have a body of their own.
         Change::Expressions { .. } => Ok(Changed::No("no patches applied")),
     }
 }

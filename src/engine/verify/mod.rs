@@ -1,7 +1,7 @@
 //! Rules about images: who signed them, and whether that was looked at.
 //!
-//! In: the rules of a policy and a request. First, when an object comes in, signatures are verified and
-//! what came out is written into annotations ([`policy`]); then, with all other verdicts, the object
+//! In: a rule and a request. First, when an object comes in, signatures are verified and
+//! what came out is written into annotations ([`run`]); then, with all other verdicts, the object
 //! is checked for digests and these annotations ([`check`]). Without a registry what needs one ends
 //! as the reference ends without network. Texts and order are those of `docs/images.md`.
 
@@ -32,30 +32,21 @@ pub mod trust;
 use std::collections::HashMap;
 
 use crate::ir::images::{ImageCheck, ImageChecks};
-use crate::ir::rule::{Body, RuleKind};
+use crate::ir::rule::Body;
 use crate::ir::{Policy, Rule};
 use crate::value::Value;
 use crate::value::image::ImageRef;
 
 use super::Request;
 use super::data::Data;
-use super::outcome::{RuleOutcome, Status};
-use super::run::{self, Concern, Entered, Surroundings, applies, enter, excepted, reported};
+use super::outcome::Status;
+use super::run::{Left, Matched, Ran, reported};
 use crate::sources::registry::{Registry, facts, for_policy};
 use attestors::Answer;
-use records::Records;
+pub(super) use records::Records;
 
 /// What cannot be done here.
 pub const OFFLINE: &str = "registries and transparency logs are not asked";
-
-/// What the rules about images of a policy did when an object came in.
-#[derive(Debug, Default)]
-pub struct Verified {
-    /// Their results: one an entry and image that there is something to say about.
-    pub rules: Vec<RuleOutcome>,
-    /// The object with what was found, when something was.
-    pub object: Option<Value>,
-}
 
 /// How many results a rule may have: entries that name the same images report each of them as often as there are
 /// entries.
@@ -77,89 +68,49 @@ struct State {
     digest: Option<String>,
 }
 
-/// Verifies the signatures that the rules of a policy demand.
-pub fn policy<'p>(
-    policy: &Policy,
-    rules: impl Iterator<Item = &'p Rule>,
-    request: &Request,
-    around: Surroundings<'_>,
-) -> Verified {
-    let mut out = Verified::default();
-    let concern = run::concern(policy, request, around.profile);
-    if concern == Concern::No || request.deleting() {
-        return out;
+/// Verifies the signatures that a rule demands: a result an entry and image that there is something to say about.
+pub(super) fn run(met: Matched<'_, '_>) -> Ran {
+    let Matched { policy, rule, request, around, .. } = met;
+    let Body::VerifyImages(checks) = &rule.body else { return Ran::default() };
+    let mut data = met.data(request.root.get());
+    let properties = match met.enter_unexcepted(&mut data) {
+        Ok(properties) => properties,
+        Err(result) => return Some(*result).into(),
+    };
+    let result = |status, text: String| reported(met.result(status, text), properties.clone());
+    let evidence = match data.fill(&checks.evidence) {
+        Ok(evidence) => evidence,
+        Err(e) => {
+            return Some(result(Status::Error, format!("failed to substitute variables: {e}"))).into();
+        }
+    };
+    let evidence = evidence.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
+    let images = images(checks, request);
+    // An image comes as often as entries name it, and each time to all of them.
+    let named = |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
+    let matched: Vec<&Image> = checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
+    if matched.len().saturating_mul(checks.entries.len()) > MOST_RESULTS {
+        let text = format!(
+            "failed to verify images: {} images for {} entries are more than {MOST_RESULTS}",
+            matched.len(),
+            checks.entries.len()
+        );
+        return Some(result(Status::Error, text)).into();
     }
-    let mut records = Records::default();
-    for rule in rules.filter(|r| r.kind == RuleKind::ImageVerification) {
-        let Body::VerifyImages(checks) = &rule.body else { continue };
-        let images = images(checks, request);
-        if let Some(result) = run::unmatched(rule, request).filter(|_| concerns(checks, &images)) {
-            out.rules.push(result);
-            continue;
-        }
-        if !applies(rule, request) || !concerns(checks, &images) {
-            continue;
-        }
-        if let Concern::Unknown(text) = concern {
-            out.rules.push(run::undecided(rule, text));
-            return out;
-        }
-        let mut data = Data::new(request.root.get(), run::world(policy, rule, request, around, None));
-        let Entered { properties, exceptions } = match enter(policy, rule, request, around, &mut data) {
-            Ok(entered) => entered,
-            Err(result) => {
-                out.rules.push(*result);
-                continue;
-            }
-        };
-        if !exceptions.is_empty() {
-            out.rules.push(reported(excepted(rule, &exceptions), properties));
-            continue;
-        }
-        let mut report = |status, text: String| {
-            let result = RuleOutcome::new(&rule.name, rule.kind, status, text);
-            out.rules.push(reported(result, properties.clone()));
-        };
-        match data.fill(&checks.evidence) {
-            Err(e) => report(Status::Error, format!("failed to substitute variables: {e}")),
-            Ok(evidence) => {
-                let evidence = evidence.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
-                // An image comes as often as entries name it, and each time to all of them.
-                let named =
-                    |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
-                let matched: Vec<&Image> =
-                    checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
-                if matched.len().saturating_mul(checks.entries.len()) > MOST_RESULTS {
-                    let text = format!(
-                        "failed to verify images: {} images for {} entries are more than {MOST_RESULTS}",
-                        matched.len(),
-                        checks.entries.len()
-                    );
-                    report(Status::Error, text);
-                    continue;
-                }
-                let mut states: HashMap<&str, State> = HashMap::new();
-                for (entry, evidence) in checks.entries.iter().zip(evidence) {
-                    let credentials = evidence.get("credentials").unwrap_or(&Value::Null);
-                    let registry = around.sources.registry().map(|r| for_policy(r, credentials));
-                    let registry = registry.as_deref();
-                    for image in &matched {
-                        let state = states.entry(&*image.pointer).or_default();
-                        let verification = Verification { policy, rule, entry, evidence, request, registry };
-                        let results = verification.one(image, state, &mut data, &mut records);
-                        results.into_iter().for_each(|(status, text)| report(status, text));
-                    }
-                }
-            }
-        }
-        if policy.apply_one && out.rules.iter().any(|o| matches!(o.status, Status::Pass | Status::Fail)) {
-            break;
+    let (mut results, mut records) = (Vec::new(), Records::default());
+    let mut states: HashMap<&str, State> = HashMap::new();
+    for (entry, evidence) in checks.entries.iter().zip(evidence) {
+        let credentials = evidence.get("credentials").unwrap_or(&Value::Null);
+        let registry = around.sources.registry().map(|r| for_policy(r, credentials));
+        let registry = registry.as_deref();
+        for image in &matched {
+            let state = states.entry(&*image.pointer).or_default();
+            let verification = Verification { policy, rule, entry, evidence, request, registry };
+            let found = verification.one(image, state, &mut data, &mut records);
+            results.extend(found.into_iter().map(|(status, text)| result(status, text)));
         }
     }
-    if !records.is_empty() {
-        out.object = Some(records.on(&request.object));
-    }
-    out
+    Ran { results, left: Left::Verified(records) }
 }
 
 /// A check that verifies the signatures of images.
@@ -248,9 +199,11 @@ fn with_digest(image: &Image, digest: Option<&String>) -> String {
     format!("{name}@{digest}")
 }
 
-/// Whether a rule has something to say of an object with these images.
-fn concerns(checks: &ImageChecks, images: &[Image]) -> bool {
-    images.iter().any(|i| checks.entries.iter().any(|e| matches_any(&e.references, i)))
+/// Whether a rule has something to say of the images of the object.
+pub(super) fn concerns(rule: &Rule, request: &Request) -> bool {
+    let Body::VerifyImages(checks) = &rule.body else { return false };
+    let named = |i: &Image| checks.entries.iter().any(|e| matches_any(&e.references, i));
+    images(checks, request).iter().any(named)
 }
 
 fn matches_any(patterns: &[crate::value::wildcard::Wildcard], image: &Image) -> bool {
@@ -260,9 +213,7 @@ fn matches_any(patterns: &[crate::value::wildcard::Wildcard], image: &Image) -> 
 /// Whether a rule checks an object with the other verdicts.
 pub fn checks(rule: &Rule, request: &Request) -> bool {
     match &rule.body {
-        Body::VerifyImages(checks) => {
-            checks.checks_alone() && !request.deleting() && concerns(checks, &images(checks, request))
-        }
+        Body::VerifyImages(checks) => checks.checks_alone() && !request.deleting() && concerns(rule, request),
         Body::Manifests(_) => !request.deleting(),
         _ => true,
     }

@@ -66,6 +66,13 @@ impl Records {
         self.scoped.push(([key(policy), rule.into(), image.into()], status));
     }
 
+    /// Adds those of another rule.
+    pub fn extend(&mut self, more: Records) {
+        self.plain.extend(more.plain);
+        self.scoped.extend(more.scoped);
+        self.pinned.extend(more.pinned);
+    }
+
     /// The object with the records.
     pub fn on(&self, object: &Value) -> Value {
         let plain: Map =

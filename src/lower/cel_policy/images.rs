@@ -8,7 +8,9 @@ use regex::Regex;
 
 use crate::cel::library::KyvernoKind;
 use crate::cel::types::Type;
-use crate::ir::expressions::{AuditAnnotation, Expressions, POLICIES, Source, Variable, View};
+use crate::ir::expressions::{
+    AuditAnnotation, Expressions, IMAGES_OF_PAYLOADS, POLICIES, Source, Variable, View,
+};
 use crate::ir::facts::FailurePolicy;
 use crate::ir::image_validation::{Attestation, Attestor, ImagePattern, ImageValidation, Reference};
 use crate::ir::rule::Body;
@@ -19,9 +21,10 @@ use super::sections::{FieldError, Sections};
 
 /// Lowers a policy about images: what its expressions share, and the body.
 pub fn parts(spec: &Value, view: View, namespaced: bool) -> (Expressions, Body) {
+    let wording = if view == View::Payload { &IMAGES_OF_PAYLOADS } else { &POLICIES };
     let shared = Expressions {
         failure_policy: FailurePolicy::of(spec.text_at(&["failurePolicy"])),
-        ..super::shared(view, &POLICIES)
+        ..super::shared(view, wording)
     };
     match compiled(spec, view, namespaced) {
         Ok(Parts { conditions, variables, images, annotations }) => {

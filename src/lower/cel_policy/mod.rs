@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use crate::cel::library::KyvernoKind;
 use crate::ir::check::Check;
-use crate::ir::expressions::{Expressions, POLICIES, Proxy, VALIDATING, View, Wording};
+use crate::ir::expressions::{
+    CHECK_REQUESTS, DELETING, Expressions, GENERATING, POLICIES, Proxy, VALIDATING, View, Wording,
+};
 use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
 use crate::ir::generate::Generation;
 use crate::ir::mutate::{self, Mutation};
@@ -266,7 +268,7 @@ fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> 
     let variables = sections.variables(spec.get("variables"))?;
     let generators = sections.generators(spec.get("generate"))?;
     let annotations = sections.annotations(spec.get("auditAnnotations"))?;
-    let shared = Expressions { conditions, variables, annotations, ..shared(view, &POLICIES) };
+    let shared = Expressions { conditions, variables, annotations, ..shared(view, &GENERATING) };
     Ok((shared, Body::Generate(Box::new(Generation::Expressions(generators)))))
 }
 
@@ -274,7 +276,7 @@ fn deleting(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lo
     let mut sections = Sections::new(kind, namespaced, view);
     let variables = sections.variables(spec.get("variables"))?;
     let conditions = sections.conditions(spec.get("conditions"), "conditions")?;
-    Ok((Expressions { conditions, variables, ..shared(view, &POLICIES) }, Body::Delete))
+    Ok((Expressions { conditions, variables, ..shared(view, &DELETING) }, Body::Delete))
 }
 
 fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
@@ -282,7 +284,8 @@ fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> 
     let conditions = sections.conditions(spec.get("matchConditions"), "matchConditions")?;
     let variables = sections.variables(spec.get("variables"))?;
     let failure_policy = FailurePolicy::of(spec.text_at(&["failurePolicy"]));
-    let shared = Expressions { conditions, variables, failure_policy, ..shared(view, &VALIDATING) };
+    let wording = if matches!(view, View::CheckRequest(_)) { &CHECK_REQUESTS } else { &VALIDATING };
+    let shared = Expressions { conditions, variables, failure_policy, ..shared(view, wording) };
     if let View::CheckRequest(proxy) = view {
         return Ok((shared, Body::Answer(sections.answers(spec.get("validations"), proxy)?)));
     }

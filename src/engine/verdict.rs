@@ -1,0 +1,122 @@
+//! Rules that give verdicts.
+//!
+//! In: a rule that matches a request. Out: its result, none where it has nothing to say. On updates a violation that the
+//! former object had too may be allowed. Texts and order are those of `docs/validate.md`.
+
+use crate::ir::check::Check;
+use crate::ir::expressions::View;
+use crate::ir::rule::Body;
+use crate::ir::{Policy, Rule};
+use crate::value::Str;
+
+use super::Request;
+use super::data::Data;
+use super::outcome::{RuleOutcome, Status};
+use super::run::{Entered, Matched, applies, excepted, reported};
+use super::validate::{self, Subject};
+
+/// Runs the body of a rule that gives a verdict.
+pub(super) fn run(met: Matched<'_, '_>) -> Option<RuleOutcome> {
+    let Matched { policy, rule, request, around, .. } = met;
+    if let Some(bound) = &rule.bound {
+        return super::admission::offline::verdict(bound, rule, request);
+    }
+    if let Some(expressions) = rule.expressions.as_ref().filter(|e| e.view != View::Rule) {
+        return super::expressions::run(met, expressions);
+    }
+    let mut data = met.data(met.root());
+    let Entered { properties, exceptions } = match met.enter(&mut data) {
+        Ok(entered) => entered,
+        Err(result) => return Some(*result),
+    };
+    let outcome = |status, message: Str| met.result(status, message);
+    let mut result = match &rule.body {
+        Body::Validate { check: Check::PodSecurity(check), .. } => {
+            super::pod_security::rule(check, rule, request, &exceptions)
+        }
+        _ if !exceptions.is_empty() => Some(excepted(rule, &exceptions)),
+        Body::Validate { check: Check::Assert(validations), message } => {
+            rule.expressions.as_ref().map(|expressions| {
+                let passed = &message.passed;
+                let (status, text) =
+                    super::expressions::rule::run(expressions, validations, passed, request, around);
+                outcome(status, text)
+            })
+        }
+        Body::VerifyImages(checks) => {
+            let (status, text) = super::verify::check(checks, policy, rule, request);
+            Some(outcome(status, text.into()))
+        }
+        Body::Manifests(wanted) => {
+            let (status, text) = super::manifests::check(wanted, request);
+            Some(outcome(status, text.into()))
+        }
+        // These have phases of their own.
+        Body::Mutate(_) | Body::Generate(_) | Body::Delete | Body::Answer(_) | Body::ValidateImages(_) => {
+            None
+        }
+        Body::Validate { check, message } => {
+            let object = request.shown();
+            let subject = Subject {
+                rule: &rule.name,
+                message,
+                object,
+                scoped: false,
+                deleting: request.deleting(),
+                depth: 0,
+            };
+            validate::run(check, subject, &mut data).map(|(status, text)| outcome(status, text))
+        }
+    }?;
+    if result.status == Status::Fail
+        && tolerates_existing(policy, rule, request)
+        && failed_before(met, &mut data)
+    {
+        result = outcome(
+            Status::Skip,
+            "skipping the rule evaluation as pre-existing violations are allowed".into(),
+        );
+    }
+    Some(reported(result, properties))
+}
+
+/// Whether violations that the former object had too are allowed.
+fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
+    let action = rule.action.rule.as_ref().unwrap_or(&policy.action);
+    rule.action.allow_existing
+        && super::action::enforces(action)
+        && &*request.target.operation == "UPDATE"
+        && !request.old_object.is_null()
+}
+
+/// Whether the former object, as if it were created now, fails the rule as well. The reference keeps what it has
+/// loaded and filled in for the new object: images, context entries, and the patterns of the rule itself
+/// (`docs/validate.md`, "Existing violations").
+fn failed_before(met: Matched<'_, '_>, current: &mut Data<'_>) -> bool {
+    let (rule, former) = (met.rule, met.request.former());
+    if !applies(rule, &former) {
+        return false;
+    }
+    let (met, mut data) = met.on(&former);
+    data.adopt_loaded(current);
+    match &rule.body {
+        // The only check that asks for exceptions again.
+        Body::Validate { check: Check::PodSecurity(check), .. } => {
+            let exceptions = met.exceptions(&mut data);
+            super::pod_security::rule(check, rule, &former, &exceptions)
+                .is_some_and(|outcome| outcome.status == Status::Fail)
+        }
+        Body::Validate { check, message } => {
+            let subject = Subject {
+                rule: &rule.name,
+                message,
+                object: former.shown(),
+                scoped: false,
+                deleting: false,
+                depth: 0,
+            };
+            validate::fails_on_former(check, subject, &mut data, current)
+        }
+        _ => false,
+    }
+}
