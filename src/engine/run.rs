@@ -179,6 +179,7 @@ pub fn policy<'p>(
         }
         if let Concern::Unknown(text) = concern {
             if phase == Phase::Decide {
+                // It is the verdict on all rules.
                 out.rules.clear();
             }
             out.rules.push(undecided(rule, text));

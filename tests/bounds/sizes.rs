@@ -1,6 +1,7 @@
 //! Results that would take all memory.
 
 use ephor::admit::gate::Deadline;
+use ephor::{Engine, PolicySet, Status};
 
 use super::{answer, cluster_policy, config_map, gate, refusal, validating_policy};
 
@@ -105,6 +106,32 @@ fn a_rule_of_a_policy_that_fails_open_is_reported_as_an_error() {
         told.len() == 1 && told[0].starts_with("Error") && told[0].contains("result is too large"),
         "{told:?}"
     );
+}
+
+#[test]
+fn a_rule_about_images_that_exceeds_a_bound_leaves_the_others_their_results() {
+    let rule = |name: &str, key: &str| {
+        format!(
+            "  - name: {name}\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    \
+             preconditions: {{all: [{{key: \"{key}\", operator: Equals, value: y}}]}}\n    \
+             verifyImages: [{{imageReferences: ['*'], mutateDigest: false, verifyDigest: false, required: false}}]\n"
+        )
+    };
+    let x = "request.object.metadata.annotations.x";
+    let rules = rule("small", "x") + &rule("big", &format!("{{{{ replace_all({x}, 'a', {x}) || 'x' }}}}"));
+    let policies = format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  background: false\n  rules:\n{rules}"
+    );
+    let pod = format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: a, annotations: {{x: {}}}}}, \
+         spec: {{containers: [{{name: a, image: nginx}}]}}}}",
+        "a".repeat(250_000)
+    );
+    let outcome = Engine::new(PolicySet::from_yaml(&policies).unwrap()).check_yaml(&pod).unwrap();
+    let incoming = outcome.policies.iter().find(|p| p.incoming).expect("results about images");
+    let found: Vec<(&str, Status)> = incoming.rules.iter().map(|r| (&*r.rule, r.status)).collect();
+    assert_eq!(found, [("small", Status::Skip), ("big", Status::Error)]);
+    assert!(incoming.rules[1].message.contains("result is too large"), "{}", incoming.rules[1].message);
 }
 
 #[test]
