@@ -11,6 +11,7 @@ use crate::inputs::values::Values;
 use crate::inputs::{resources, user};
 use crate::load::Policies;
 use crate::policy_set::{Engine, PolicySet};
+use crate::report::diagnostic::did_you_mean;
 use crate::value::Value;
 use crate::value::print::json;
 
@@ -91,9 +92,14 @@ fn about(
         let request = requests.of(resource.value.clone(), Some(&policy.name), &engine)?;
         out.extend(decisions::decide(loaded, &engine, &request, resource));
     }
-    out.retain(|d| rule.is_empty() || d.rule == rule);
-    match out.is_empty() && !rule.is_empty() {
-        true => Err(format!("no rule `{rule}`")),
+    if rule.is_empty() {
+        return Ok(out);
+    }
+    let names: Vec<&str> = out.iter().map(|d| &*d.rule).collect();
+    let close = did_you_mean(rule, &names).map(|name| format!("; did you mean `{name}`?"));
+    out.retain(|d| d.rule == rule);
+    match out.is_empty() {
+        true => Err(format!("no rule `{rule}`{}", close.unwrap_or_default())),
         false => Ok(out),
     }
 }

@@ -83,7 +83,7 @@ fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
         && let Some(key) = data.seen(&c.key).map_err(key_failed)?
     {
         let holds = operator::holds(op, &key, right);
-        told(c, op, &key, right, holds);
+        told(c, op, key, right, holds);
         return Ok(holds);
     }
     let key = data.fill(&c.key).map_err(key_failed)?;
@@ -101,12 +101,12 @@ fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
     };
     let Some(op) = c.operator else { return Err(UNKNOWN_OPERATOR.into()) };
     let holds = operator::holds(op, &key, right);
-    told(c, op, &Cow::Owned(key), right, holds);
+    told(c, op, Cow::Owned(key), right, holds);
     Ok(holds)
 }
 
 /// Tells whoever watches.
-fn told(c: &Condition, operator: Operator, key: &Cow<'_, Value>, right: &Prepared, holds: bool) {
+fn told(c: &Condition, operator: Operator, key: Cow<'_, Value>, right: &Prepared, holds: bool) {
     trace::tell(&c.origin, || What::Condition {
         key: Seen::of(key),
         operator: operator.name(),

@@ -140,7 +140,7 @@ impl<'a> Lazies<'a> {
         };
         env.charge(1)?;
         let told = |result: Result<Value, Fault>| {
-            let shown = || result.as_ref().map(Value::clone).map_err(Fault::cel_text);
+            let shown = || result.as_ref().cloned().map_err(Fault::cel_text);
             trace::tell(&lazy.origin, || What::Data(lazy.name.clone(), shown()));
             result
         };

@@ -3,7 +3,6 @@
 //! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing when
 //! there was nothing to check. Texts and their order are those of `docs/validate.md`.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::functions::unforeseen;
@@ -314,7 +313,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 return Some((Status::Error, fault.to_string().into()));
             }
             data.reset(&before);
-            trace::tell(&l.origin, || What::Element(i, Seen::of(&Cow::Borrowed(item))));
+            trace::tell(&l.origin, || What::Element(i, Seen::at(item)));
             match trace::inside(|| element(l, i, item, s, data)) {
                 Element::Counted => counted = true,
                 Element::Ignored => {}

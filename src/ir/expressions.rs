@@ -274,6 +274,18 @@ pub static CHECK_REQUESTS: Wording = Wording {
 pub static API_SERVER: Wording =
     Wording { name: "API server", unmet: "match conditions aren't met", error: Some(""), ..copied(&RULES) };
 
+/// All rows.
+static WORDINGS: [&Wording; 8] = [
+    &RULES,
+    &VALIDATING,
+    &POLICIES,
+    &IMAGES_OF_PAYLOADS,
+    &GENERATING,
+    &DELETING,
+    &CHECK_REQUESTS,
+    &API_SERVER,
+];
+
 /// Wordings are written by the names of their rows.
 mod wording {
     use serde::de::{Deserialize, Deserializer, Error};
@@ -287,7 +299,7 @@ mod wording {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'static Wording, D::Error> {
         let name = crate::value::Str::deserialize(from)?;
-        let found = [&RULES, &VALIDATING, &POLICIES, &API_SERVER].into_iter().find(|w| *w.name == *name);
+        let found = super::WORDINGS.iter().find(|w| *w.name == *name).copied();
         found.ok_or_else(|| D::Error::custom(format!("no wording is called `{name}`")))
     }
 }

@@ -156,7 +156,7 @@ impl<'s> Scope<'s> {
         if let (true, Ok(expr)) = (trace::is_on(), &source.program) {
             let seen = match &found {
                 Err(Failure::Run(fault)) => Err(fault.clone()),
-                other => Ok(Seen::of(&Cow::Owned(Value::Bool(matches!(other, Ok(true)))))),
+                other => Ok(Seen::made(Value::Bool(matches!(other, Ok(true))))),
             };
             let steps = trace::steps(expr);
             trace::tell(&source.origin, || What::Expression(source.text.clone(), seen, steps));

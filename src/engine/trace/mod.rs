@@ -126,13 +126,22 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// A value that stands somewhere.
+    pub fn at(value: &Value) -> Seen {
+        Seen { value: value.clone(), address: Some(address(value)) }
+    }
+
+    /// A value that was made.
+    pub fn made(value: Value) -> Seen {
+        Seen { value, address: None }
+    }
+
     /// A value that may be borrowed from a request.
-    pub fn of(value: &Cow<'_, Value>) -> Seen {
-        let address = match value {
-            Cow::Borrowed(v) => Some(address(*v)),
-            Cow::Owned(_) => None,
-        };
-        Seen { value: (**value).clone(), address }
+    pub fn of(value: Cow<'_, Value>) -> Seen {
+        match value {
+            Cow::Borrowed(v) => Seen::at(v),
+            Cow::Owned(v) => Seen::made(v),
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Step {
 
 /// Notes the value of a node.
 pub fn node(expr: &Expr, found: &Result<Cow<'_, Value>, Fault>) {
-    let found = found.as_ref().map(Seen::of).map_err(Clone::clone);
+    let found = found.as_ref().map(|v| Seen::of(v.clone())).map_err(Clone::clone);
     NODES.with_borrow_mut(|nodes| {
         if nodes.len() < MAX_NODES {
             nodes.push((address(expr), found));
