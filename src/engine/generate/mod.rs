@@ -1,7 +1,7 @@
 //! Generate rules: objects that are made because of a request.
 //!
-//! In: a rule and a request ([`run`]), then all rules that want to generate something, and the objects that can be copied
-//! ([`finish`]). Out: a result, with the objects that the rule made. Nothing outlives the request: whether an
+//! In: a rule and a request (`run`), then all rules that want to generate something, and the objects that can be copied
+//! (`finish`). Out: a result, with the objects that the rule made. Nothing outlives the request: whether an
 //! object exists is asked of the source of data, the request's object and what was made before.
 //! Texts and order are those of `docs/generate.md`.
 
