@@ -291,7 +291,7 @@ mod wording {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::Serializer;
 
-    use super::{API_SERVER, POLICIES, RULES, VALIDATING, Wording};
+    use super::Wording;
 
     pub fn serialize<S: Serializer>(wording: &&'static Wording, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(wording.name)
