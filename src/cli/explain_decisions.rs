@@ -1,6 +1,5 @@
 //! `ephor explain POLICY -r RESOURCE`: what policies decide about resources, and why.
 
-use std::io::IsTerminal;
 use std::sync::Arc;
 
 use crate::document::Document;
@@ -28,10 +27,7 @@ pub(super) fn run(parsed: &Parsed, policies: &Policies) -> Result<i32, String> {
     loaded.failed.iter().for_each(|text| warn(text.trim()));
     loaded.warnings.iter().for_each(|text| warn(text));
     let requests = requests(parsed, profile)?;
-    let colour = !parsed.on("remove-color")
-        && std::io::stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none()
-        && std::env::var_os("TERM").is_none_or(|t| t != "dumb");
+    let colour = !parsed.on("remove-color") && super::shows_colours();
     let verbose = parsed.on("tree") || !parsed.text("v").is_empty();
     let (mut texts, mut list) = (Vec::new(), Vec::new());
     for resource in &loaded.documents {

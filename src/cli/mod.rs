@@ -194,6 +194,14 @@ fn warn(text: &str) {
     eprintln!("warning: {text}");
 }
 
+/// Whether standard output shows colours: it is a terminal that has them, and nobody asked for none.
+fn shows_colours() -> bool {
+    use std::io::IsTerminal;
+    std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none()
+        && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+}
+
 /// Writes to standard output; a closed pipe is no error of ours.
 pub fn print(text: &str) {
     use std::io::Write;

@@ -4,7 +4,7 @@
 //! parallel, what they print comes in the order of their files. What the reference is silent about
 //! goes to standard error, one line each.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -164,10 +164,8 @@ fn session(parsed: &Parsed, format: Format) -> Result<i32, String> {
         };
     }
     let colour = !parsed.on("remove-color") && format == Format::Table;
-    let terminal = std::io::stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none()
-        && std::env::var_os("TERM").is_none_or(|t| t != "dumb");
-    let style = Style { format, detailed: parsed.on("detailed-results"), colour, cells: colour && terminal };
+    let cells = colour && super::shows_colours();
+    let style = Style { format, detailed: parsed.on("detailed-results"), colour, cells };
     let mut sums = Sums::default();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let result = run_all(&tests, &selector, parsed, style, &mut sums, &mut out);

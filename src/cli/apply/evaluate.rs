@@ -85,7 +85,7 @@ impl Run<'_> {
             output: self.output,
             audit_warn: self.parsed.on("audit-warn"),
             detailed: self.parsed.on("detailed-results"),
-            colour: self.colour(),
+            colour: !self.parsed.on("remove-color") && crate::cli::shows_colours(),
             facts: &facts,
             seconds: std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
@@ -206,13 +206,6 @@ impl Run<'_> {
 
     fn request(&self, i: usize, engine: &Engine) -> Result<Request, String> {
         self.requests.of(self.resource(i).clone(), None, engine)
-    }
-
-    fn colour(&self) -> bool {
-        !self.parsed.on("remove-color")
-            && std::io::stdout().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none()
-            && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
     }
 
     /// The policies that the check refused, in the reference's two groups.
