@@ -17,7 +17,7 @@ use ephor::cel::library::{Admission, admission};
 use ephor::cel::types::Type;
 use ephor::cel::{self, env::Env as Declared, lower::with_lazies};
 use ephor::engine::eval::{Env, eval};
-use ephor::engine::strict::{Lazies, Meter};
+use ephor::engine::meter::{Lazies, Meter};
 use ephor::functions::Context;
 use ephor::ir::Expr;
 use ephor::ir::expressions::Variable;
@@ -124,6 +124,7 @@ impl Case {
             origin: Default::default(),
             name: name.clone(),
             program: Ok(with_lazies(compile(text), &names)),
+            sharing: Default::default(),
         };
         let lazies = self.variables.iter().map(lazy).collect();
         Compiled { expr: with_lazies(compile(&self.text), &names), lazies }

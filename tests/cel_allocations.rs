@@ -4,7 +4,7 @@ use std::alloc::System;
 
 use ephor::cel::library::{Admission, admission};
 use ephor::engine::eval::{Env, eval};
-use ephor::engine::strict::Meter;
+use ephor::engine::meter::Meter;
 use ephor::functions::Context;
 use ephor::search::read;
 use ephor::value::{Map, Value};

@@ -2,7 +2,8 @@
 //! part changed.
 //!
 //! Every policy is asked alone, so that no other one's reading covers for it, and then many together, whose results are
-//! put together of new and remembered ones. `EPHOR_RECALL=all` takes all objects.
+//! put together of new and remembered ones. What rules of many policies compute once for a request is compared with what
+//! each policy says alone. `EPHOR_RECALL=all` takes all objects.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -342,4 +343,34 @@ fn results_of_many_policies_are_put_together_as_if_they_were_made() {
     let (asked, kept) =
         compared(std::iter::once(("many", engines, &objects[..])), if is_long() { 1000 } else { 30 });
     assert!(kept > asked / 2, "{kept} of {asked}");
+}
+
+#[test]
+fn policies_say_together_what_each_says_alone() {
+    let Some(dir) = recorded() else { return };
+    let cases = of_library(&dir, false);
+    let texts: Vec<SourceText> =
+        cases.iter().map(|case| SourceText { name: case.name.clone(), text: case.policy.clone() }).collect();
+    let together = engine_of(&texts).expect("policies");
+    let alone: Vec<Engine> = texts.iter().filter_map(|t| engine_of(std::slice::from_ref(t))).collect();
+    let lines = |engine: &Engine, request: Request| -> Vec<String> {
+        shown(&verdicts(engine, request, None)).lines().map(String::from).collect()
+    };
+    let mut compared = 0;
+    for case in cases.iter().step_by(if is_long() { 1 } else { 3 }) {
+        let Some(whole) = case.objects.first() else { continue };
+        let mut objects = vec![whole.clone()];
+        changes(whole, &mut objects);
+        let step = 1 + objects.len() / if is_long() { 1000 } else { 6 };
+        for object in objects.iter().step_by(step).filter(|o| o.as_map().is_some()) {
+            let make = || request(object, &Value::Null, "CREATE", "anna");
+            let mut expected: Vec<String> = alone.iter().flat_map(|engine| lines(engine, make())).collect();
+            let mut found = lines(&together, make());
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "{}", ephor::value::print::json(object));
+            compared += found.len();
+        }
+    }
+    assert!(compared > 5_000, "only {compared} results were compared");
 }

@@ -318,7 +318,8 @@ impl Lowering<'_> {
         self.scope.truncate(depth);
         self.declared.truncate(known);
         let (kind, keep, body, wraps) = parts?;
-        Ok(Expr::Loop(Box::new(Loop { kind, range, two: fold.var2.is_some(), keep, body, wraps })))
+        let two = fold.var2.is_some();
+        Ok(Expr::Loop(Box::new(Loop { kind, range, two, keep, body, wraps, item_keys: Default::default() })))
     }
 
     /// What the macro was given, taken out of the step that it was made into.

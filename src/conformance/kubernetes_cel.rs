@@ -11,7 +11,7 @@ use crate::cel::schema::{Declared, values::typed as typed_value};
 use crate::cel::{self, env::Env, types::Type};
 use crate::engine::eval::{self, eval};
 use crate::engine::expressions::scope::PER_CALL;
-use crate::engine::strict::Meter;
+use crate::engine::meter::Meter;
 use crate::engine::view::admission::{self, Seen};
 use crate::external::Authorizer;
 use crate::functions::cel::kubernetes::url_text;

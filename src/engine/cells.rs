@@ -15,15 +15,14 @@ use super::eval::{Env, Evaluated};
 /// The cells of an expression; they take memory when the first one is read.
 pub(super) struct Cells {
     count: usize,
-    cells: OnceCell<Box<[Kept]>>,
+    cells: OnceCell<Box<[Kept<Value>]>>,
 }
 
 /// What is known of an expression that was evaluated.
-#[derive(Default)]
-pub(super) struct Kept(OnceCell<Known>);
+pub(super) struct Kept<T>(OnceCell<Known<T>>);
 
-struct Known {
-    result: Result<Value, Fault>,
+struct Known<T> {
+    result: Result<T, Fault>,
     charged: u64,
     bytes: u64,
 }
@@ -44,37 +43,75 @@ impl Cells {
         Cells { count: count.min(MOST_CELLS) as usize, cells: OnceCell::new() }
     }
 
-    pub(super) fn get(&self, at: u32) -> Option<&Kept> {
+    pub(super) fn get(&self, at: u32) -> Option<&Kept<Value>> {
         self.cells.get_or_init(|| (0..self.count).map(|_| Kept::default()).collect()).get(at as usize)
     }
 }
 
-impl Kept {
+impl<T> Default for Kept<T> {
+    fn default() -> Kept<T> {
+        Kept(OnceCell::new())
+    }
+}
+
+impl Kept<Value> {
     /// What the expression gives, at its cost.
     pub(super) fn read<'a>(
         &'a self,
         env: &Env<'_, 'a>,
         evaluate: impl FnOnce() -> Evaluated<'a>,
     ) -> Evaluated<'a> {
-        let Some(known) = self.0.get() else {
-            let before = env.used();
-            let result = evaluate();
-            self.keep(&result, &before, &env.used());
-            return result;
-        };
+        match self.known(env)? {
+            Some(known) => known.as_ref().map(Cow::Borrowed).map_err(Clone::clone),
+            None => self.first(env, evaluate, |v| (**v).clone()),
+        }
+    }
+}
+
+impl<T: Clone> Kept<T> {
+    /// The same for a result that is no larger than a reference to it.
+    pub(super) fn copied(
+        &self,
+        env: &Env<'_, '_>,
+        evaluate: impl FnOnce() -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        match self.known(env)? {
+            Some(known) => known.clone(),
+            None => self.first(env, evaluate, T::clone),
+        }
+    }
+}
+
+impl<T> Kept<T> {
+    /// What is kept, paid for; `None` = the expression is to be evaluated.
+    fn known(&self, env: &Env<'_, '_>) -> Result<Option<&Result<T, Fault>>, Fault> {
+        let Some(known) = self.0.get() else { return Ok(None) };
         if !env.affords(known.charged) || budget::left() < known.bytes {
-            return evaluate();
+            return Ok(None);
         }
         env.charge(known.charged)?;
         budget::take(usize::try_from(known.bytes).unwrap_or(usize::MAX))?;
-        known.result.as_ref().map(Cow::Borrowed).map_err(Clone::clone)
+        Ok(Some(&known.result))
+    }
+
+    /// Evaluates the expression, and keeps what it gives.
+    fn first<R>(
+        &self,
+        env: &Env<'_, '_>,
+        evaluate: impl FnOnce() -> Result<R, Fault>,
+        kept: impl FnOnce(&R) -> T,
+    ) -> Result<R, Fault> {
+        let before = env.used();
+        let result = evaluate();
+        self.keep(&result, kept, &before, &env.used());
+        result
     }
 
     /// Keeps a result. That of the evaluation that computes a composed variable is none to keep, for it used what later
     /// ones do not; neither is a fault that ends the evaluation.
-    fn keep(&self, result: &Evaluated<'_>, before: &Used, after: &Used) {
+    fn keep<R>(&self, result: &Result<R, Fault>, kept: impl FnOnce(&R) -> T, before: &Used, after: &Used) {
         let result = match result {
-            Ok(v) => Ok((**v).clone()),
+            Ok(v) => Ok(kept(v)),
             Err(fault) if fault.ends() => return,
             Err(fault) => Err(fault.clone()),
         };

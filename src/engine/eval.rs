@@ -14,8 +14,9 @@ use crate::value::{Fault, List, Map, Str, Value, budget};
 
 use super::cells::{Cells, Used};
 use super::lists::{self, higher};
+use super::meter::{Lazies, Meter};
 use super::sorted::Sorted;
-use super::strict::{Lazies, Meter, strict, truth};
+use super::strict::{strict, truth};
 use super::trace;
 
 /// The result of an expression.
@@ -232,7 +233,7 @@ impl<'f, 'a> Env<'f, 'a> {
         }
     }
 
-    fn local(&self, n: u32) -> Result<&'a Value, Fault> {
+    pub(super) fn local(&self, n: u32) -> Result<&'a Value, Fault> {
         let unbound = || Fault::new("unbound local");
         let mut frame = self.locals.ok_or_else(unbound)?;
         for _ in 0..n {

@@ -10,6 +10,7 @@ use crate::value::{Map, Str, Value};
 use super::Profile;
 use super::data::merge_at;
 use super::images::Images;
+use super::shared::SharedResults;
 
 mod changed;
 mod root;
@@ -37,6 +38,8 @@ pub struct Request {
     pub strict_root: std::sync::OnceLock<Value>,
     /// The same for reviews.
     pub review_root: std::sync::OnceLock<Value>,
+    /// What rules of many policies compute of the object.
+    pub shared: SharedResults,
     /// What functions may know of the world.
     pub functions: functions::Context,
     /// Whether results carry what only reports show.
@@ -191,6 +194,7 @@ impl Request {
             pod: Default::default(),
             strict_root: Default::default(),
             review_root: Default::default(),
+            shared: Default::default(),
             functions,
             details,
             doubles,
@@ -250,6 +254,7 @@ impl Request {
             pod: Default::default(),
             strict_root: Default::default(),
             review_root: Default::default(),
+            shared: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,

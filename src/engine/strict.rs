@@ -4,176 +4,22 @@
 //! What is charged, also for parts that fail, is the reference's (`docs/cel.md`, "Cost").
 
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
 
 use crate::functions::cel::{self, Call, Charge};
 use crate::functions::registry::Operation;
 use crate::functions::{CelLevel, limits};
 use crate::ir::Expr;
-use crate::ir::expr::{Invoke, Loop, LoopKind, Make, Step, Test, Walk};
-use crate::ir::expressions::Variable;
+use crate::ir::expr::{Invoke, Make, Step, Test, Walk};
 use crate::ir::strict::map_of;
 use crate::value::object::is_mutation;
-use crate::value::{Fault, Object, Str, Value, budget, stack};
+use crate::value::{Fault, Object, Str, Value};
 
-use super::entries::Entries;
-use super::eval::{Env, Evaluated, constant, value as eval};
-use super::trace::{self, What};
+use super::eval::{Env, Evaluated, NULL, constant, value as eval};
+use super::loops::looped;
 
-/// What evaluations are charged on.
-#[derive(Debug)]
-pub struct Meter {
-    spent: Cell<u64>,
-    limit: u64,
-}
+pub(super) const OVERLOAD: &str = "no such overload";
 
-impl Meter {
-    /// A meter with a limit.
-    pub fn new(limit: u64) -> Meter {
-        Meter { spent: Cell::new(0), limit }
-    }
-
-    /// What was charged so far.
-    pub fn spent(&self) -> u64 {
-        self.spent.get()
-    }
-
-    /// The limit.
-    pub fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Whether a charge stays within the limit.
-    pub fn affords(&self, amount: u64) -> bool {
-        self.spent.get().saturating_add(amount) <= self.limit
-    }
-
-    /// Adds a charge.
-    ///
-    /// # Errors
-    /// The limit is exceeded.
-    pub fn charge(&self, amount: u64) -> Result<(), Fault> {
-        // Negative depths of `flatten` are charged as numbers that wrap.
-        let now = self.spent.get().wrapping_add(amount);
-        self.spent.set(now);
-        if now > self.limit { Err(Fault::Budget) } else { Ok(()) }
-    }
-}
-
-/// Values under names: each is computed when it is first read, and then kept, its fault too. What that
-/// costs is not charged on the reader's meter: a value has the same limit for itself.
-pub struct Lazies<'a> {
-    programs: &'a [Variable],
-    /// Faults are told as they are.
-    bare: bool,
-    cells: Vec<OnceCell<Result<Value, Fault>>>,
-    spent: Cell<u64>,
-    /// How many were computed.
-    computed: Cell<usize>,
-    /// How many are being computed, each for the one before it.
-    depth: Cell<usize>,
-}
-
-impl<'a> Lazies<'a> {
-    /// Nothing is computed yet.
-    pub fn new(programs: &'a [Variable]) -> Lazies<'a> {
-        let cells = programs.iter().map(|_| OnceCell::new()).collect();
-        Lazies {
-            programs,
-            bare: false,
-            cells,
-            spent: Cell::new(0),
-            computed: Cell::new(0),
-            depth: Cell::new(0),
-        }
-    }
-
-    /// The same, but their faults are told as if they were those of the expression that reads them.
-    pub fn bare(programs: &'a [Variable]) -> Lazies<'a> {
-        Lazies { bare: true, ..Lazies::new(programs) }
-    }
-
-    /// What computing values has cost since this was last asked.
-    pub fn take_spent(&self) -> u64 {
-        self.spent.take()
-    }
-
-    /// How many were computed so far.
-    pub fn computed(&self) -> usize {
-        self.computed.get()
-    }
-
-    /// Computes a value that may read others, which may read others.
-    fn compute(&self, expr: &Expr, env: &Env<'_, '_>) -> Result<Value, Fault> {
-        let depth = self.depth.get();
-        if depth >= stack::MAX_CHAIN {
-            let text = format!("variables read one another in a chain of more than {}", stack::MAX_CHAIN);
-            return Err(budget::refuse(&text));
-        }
-        self.depth.set(depth + 1);
-        self.computed.set(self.computed.get() + 1);
-        let result = stack::deep(|| self.charged(expr, env));
-        self.depth.set(depth);
-        result
-    }
-
-    /// Computes a value on a meter of its own.
-    fn charged(&self, expr: &Expr, env: &Env<'_, '_>) -> Result<Value, Fault> {
-        let Some(limit) = env.limit() else { return eval(expr, &env.without_locals()).map(Cow::into_owned) };
-        let meter = Meter::new(limit);
-        let result = eval(expr, &env.without_locals().with_meter(&meter)).map(Cow::into_owned);
-        self.spent.set(self.spent.get().saturating_add(meter.spent()));
-        result
-    }
-
-    /// The value at a position.
-    ///
-    /// # Errors
-    /// `composited variable "x" fails to evaluate: …`.
-    pub fn get<'b>(&'b self, at: u32, env: &Env<'_, 'b>) -> Result<&'b Value, Fault>
-    where
-        'a: 'b,
-    {
-        let at = at as usize;
-        let (Some(lazy), Some(cell)) = (self.programs.get(at), self.cells.get(at)) else {
-            return Err(Fault::new("no such variable"));
-        };
-        env.charge(1)?;
-        let told = |result: Result<Value, Fault>| {
-            let shown = || result.as_ref().cloned().map_err(Fault::cel_text);
-            trace::tell(&lazy.origin, || What::Data(lazy.name.clone(), shown()));
-            result
-        };
-        if self.bare {
-            let compute = || {
-                let expr = lazy.program.as_ref().map_err(|text| Fault::new(text.to_string()));
-                told(expr.and_then(|expr| self.compute(expr, env)))
-            };
-            return cell.get_or_init(compute).as_ref().map_err(Clone::clone);
-        }
-        let compute = || {
-            told(match &lazy.program {
-                Err(text) => {
-                    let name = &lazy.name;
-                    Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))
-                }
-                Ok(expr) => self.compute(expr, env).map_err(|fault| {
-                    let (name, text) = (&lazy.name, fault.cel_text());
-                    // Each of a chain keeps a longer text than the one before it.
-                    if let Err(excess) = budget::take(text.len()) {
-                        return excess;
-                    }
-                    Fault::new(format!("composited variable \"{name}\" fails to evaluate: {text}"))
-                }),
-            })
-        };
-        cell.get_or_init(compute).as_ref().map_err(Clone::clone)
-    }
-}
-
-const OVERLOAD: &str = "no such overload";
-
-fn overload() -> Fault {
+pub(super) fn overload() -> Fault {
     Fault::new(OVERLOAD)
 }
 
@@ -313,7 +159,10 @@ type Walked<'a> = Result<(Option<Cow<'a, Value>>, bool), Fault>;
 
 /// What a walk finds (`None` = an optional step found nothing), and whether it had optional steps.
 fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
-    let base = eval(&walk.base, env);
+    let base = match &walk.base {
+        Expr::Local(n) if !env.is_sorting() => env.local(*n).map(Cow::Borrowed),
+        base => eval(base, env),
+    };
     if walk.charged && !base.as_ref().is_err_and(Fault::ends) {
         env.charge(1)?;
     }
@@ -363,6 +212,15 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
             }
         };
         optional |= may_miss;
+        // Most steps are those of objects of the request, and need nothing else of what follows.
+        if let (&Cow::Borrowed(Value::Map(m)), Value::Str(key)) = (&at, key)
+            && let Some(found) = m.get(key)
+        {
+            env.charge(1)?;
+            at = Cow::Borrowed(found);
+            fits(&at)?;
+            continue;
+        }
         let found = match at {
             Cow::Borrowed(v) => stepped(read(v, key), v, key, optional, env)?.map(Cow::Borrowed),
             Cow::Owned(v) => stepped(read(&v, key), &v, key, optional, env)?.map(|f| Cow::Owned(f.clone())),
@@ -399,13 +257,19 @@ fn stepped<'v>(
 }
 
 /// What does not fit its schema is a fault when it is read.
+#[inline(always)]
 fn fits(v: &Value) -> Result<(), Fault> {
     match v {
-        Value::Object(o) => match &**o {
-            Object::Invalid(text) => Err(Fault::new(text.to_string())),
-            _ => Ok(()),
-        },
+        Value::Object(o) => misfit(o).map_or(Ok(()), Err),
         _ => Ok(()),
+    }
+}
+
+#[cold]
+fn misfit(o: &Object) -> Option<Fault> {
+    match o {
+        Object::Invalid(text) => Some(Fault::new(text.to_string())),
+        _ => None,
     }
 }
 
@@ -417,7 +281,7 @@ fn missing(base: &Value, key: &Value) -> Fault {
     Fault::NotFound(shown(key))
 }
 
-fn shown(key: &Value) -> Str {
+pub(super) fn shown(key: &Value) -> Str {
     match key {
         Value::Str(s) => s.clone(),
         Value::Bool(b) => b.to_string().into(),
@@ -427,8 +291,6 @@ fn shown(key: &Value) -> Str {
         other => other.cel_type().into(),
     }
 }
-
-const NULL: Value = Value::Null;
 
 /// The fault of a computed key that can be none.
 fn unfit_key(index: &Expr, key: &Value) -> Option<Fault> {
@@ -629,7 +491,7 @@ fn charge_call(
     env.charge(invoke.function.charge(&charge)?)
 }
 
-const LIST_COST: u64 = 10;
+pub(super) const LIST_COST: u64 = 10;
 const MAP_COST: u64 = 30;
 const STRUCT_COST: u64 = 40;
 
@@ -698,196 +560,7 @@ fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Res
     cel::messages::build(name, out)
 }
 
-/// What a loop has so far.
-struct State {
-    kind: LoopKind,
-    /// `all`, `exists`: the verdict so far.
-    truth: bool,
-    count: u64,
-    items: Vec<Value>,
-    entries: Entries,
-    /// The fault that stands for the whole, unless a later item decides.
-    fault: Option<Fault>,
-}
-
-#[inline(never)]
-fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Evaluated<'a> {
-    let range = eval(&l.range, env)?;
-    let mut state = State {
-        kind: l.kind,
-        truth: l.kind == LoopKind::All,
-        count: 0,
-        items: Vec::new(),
-        entries: Entries::default(),
-        fault: None,
-    };
-    match &*range {
-        Value::List(items) => {
-            for (i, item) in items.iter().enumerate() {
-                let at = Value::Int(i64::try_from(i).unwrap_or(i64::MAX));
-                if !round(l, &mut state, &at, item, env)? {
-                    break;
-                }
-            }
-        }
-        Value::Map(m) => {
-            for (k, v) in m.iter() {
-                let key = Value::Str(k.clone());
-                if !round(l, &mut state, &key, if l.two { v } else { &key }, env)? {
-                    break;
-                }
-            }
-        }
-        Value::Object(o) if matches!(**o, Object::Keyed(_)) => {
-            let Object::Keyed(entries) = &**o else { return Ok(Cow::Borrowed(&NULL)) };
-            for (k, v) in entries {
-                if !round(l, &mut state, k, if l.two { v } else { k }, env)? {
-                    break;
-                }
-            }
-        }
-        other => {
-            let kind = cel::go_type(other);
-            return Err(Fault::new(if l.two {
-                format!("unsupported comprehension range type: {kind}")
-            } else {
-                format!("got '{kind}', expected iterable type")
-            }));
-        }
-    }
-    limits::list(state.items.len() + state.entries.len())?;
-    let compares = l.kind == LoopKind::One && (state.fault.is_none() || !is_new(env));
-    env.charge(if compares { 2 } else { 1 })?;
-    if let Some(fault) = state.fault {
-        return Err(fault);
-    }
-    Ok(match l.kind {
-        LoopKind::All | LoopKind::Exists => constant(state.truth),
-        LoopKind::One => constant(state.count == 1),
-        LoopKind::List => Cow::Owned(Value::list(state.items)),
-        LoopKind::Map | LoopKind::Entries => Cow::Owned(state.entries.into_value()),
-    })
-}
-
-/// One round of a loop; false when the loop is decided.
-fn round<'a>(
-    l: &'a Loop,
-    state: &mut State,
-    first: &Value,
-    second: &Value,
-    env: &Env<'_, 'a>,
-) -> Result<bool, Fault> {
-    budget::step()?;
-    let run =
-        |body: &Expr| if l.two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
-    let holds = |body: &Expr| env.bound_truth(l.two.then_some(first), second, body);
-    match state.kind {
-        LoopKind::All | LoopKind::Exists => {
-            let all = state.kind == LoopKind::All;
-            env.charge(if all { 2 } else { 3 })?;
-            if state.fault.is_none() && state.truth != all {
-                return Ok(false);
-            }
-            env.charge(1)?;
-            match holds(&l.body) {
-                Ok(Some(b)) if b != all => (state.truth, state.fault) = (b, None),
-                Ok(Some(_)) => {}
-                Ok(None) => keep_first(state, overload()),
-                Err(fault) if fault.ends() => return Err(fault),
-                Err(fault) => keep_first(state, fault),
-            }
-        }
-        LoopKind::One => match holds(&l.body) {
-            Ok(Some(true)) => {
-                env.charge(if state.fault.is_some() && is_new(env) { 1 } else { 2 })?;
-                state.count += 1;
-            }
-            Ok(Some(false)) => {}
-            Ok(None) => state.fault = Some(overload()),
-            Err(fault) if fault.ends() => return Err(fault),
-            Err(fault) => state.fault = Some(fault),
-        },
-        LoopKind::List | LoopKind::Map | LoopKind::Entries => {
-            if let Some(keep) = &l.keep {
-                match holds(keep) {
-                    Ok(Some(true)) => {}
-                    Ok(Some(false)) => return Ok(true),
-                    Ok(None) => {
-                        state.fault = Some(overload());
-                        return Ok(true);
-                    }
-                    Err(fault) if fault.ends() => return Err(fault),
-                    Err(fault) => {
-                        state.fault = Some(fault);
-                        return Ok(true);
-                    }
-                }
-            }
-            let alone = match state.kind {
-                LoopKind::List | LoopKind::Entries => is_new(env),
-                _ => true,
-            };
-            if state.fault.is_some() && alone {
-                // The accumulator alone is read: it fails.
-                env.charge(1)?;
-                return Ok(true);
-            }
-            env.charge(1 + u64::from(state.kind == LoopKind::Map))?;
-            let made = run(&l.body);
-            if let Err(fault) = &made
-                && fault.ends()
-            {
-                return Err(fault.clone());
-            }
-            env.charge(1 + if l.wraps { LIST_COST } else { 0 })?;
-            match made {
-                Ok(v) => collect(state, first, v),
-                Err(fault) => keep_first(state, fault),
-            }
-        }
-    }
-    Ok(true)
-}
-
 /// Whether the later runtime's charges apply.
-fn is_new(env: &Env<'_, '_>) -> bool {
+pub(super) fn is_new(env: &Env<'_, '_>) -> bool {
     env.functions.cel_level.is_new()
-}
-
-fn keep_first(state: &mut State, fault: Fault) {
-    if state.fault.is_none() {
-        state.fault = Some(fault);
-    }
-}
-
-fn collect(state: &mut State, key: &Value, v: Value) {
-    match state.kind {
-        LoopKind::Map => insert(state, key.clone(), v),
-        LoopKind::Entries => match v {
-            Value::Map(m) => {
-                for (k, v) in m.iter() {
-                    insert(state, Value::Str(k.clone()), v.clone());
-                }
-            }
-            Value::Object(o) if matches!(*o, Object::Keyed(_)) => {
-                if let Object::Keyed(entries) = &*o {
-                    for (k, v) in entries {
-                        insert(state, k.clone(), v.clone());
-                    }
-                }
-            }
-            other => {
-                let kind = other.cel_type();
-                keep_first(state, Fault::new(format!("{OVERLOAD}: cel.@mapInsert(map, {kind})")));
-            }
-        },
-        _ => state.items.push(v),
-    }
-}
-
-fn insert(state: &mut State, key: Value, v: Value) {
-    let name = key.clone();
-    if !state.entries.insert(key, v) {
-        keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&name))));
-    }
 }

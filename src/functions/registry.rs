@@ -358,6 +358,12 @@ impl Function {
         }
     }
 
+    /// Whether equal arguments give equal results at equal cost, whatever was spent before: charges of a function whose
+    /// cost cannot always be computed may wrap.
+    pub fn is_repeatable(&self) -> bool {
+        self.is_pure() && !matches!(self.cost, Cost::Charged { aborts: Some(_), .. })
+    }
+
     /// Whether a call that costs more than may be spent is not even tried.
     pub fn is_charged_ahead(&self) -> bool {
         matches!(self.cost, Cost::Charged { ahead: true, .. })

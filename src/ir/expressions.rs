@@ -10,6 +10,7 @@ use crate::value::Str;
 
 use super::facts::FailurePolicy;
 use super::matcher::Selector;
+use super::sharing::Sharing;
 use super::{Expr, Origin};
 
 /// An expression ready to run, or why it cannot.
@@ -25,6 +26,9 @@ pub struct Variable {
     pub name: Str,
     /// What computes it.
     pub program: Program,
+    /// What other policies may share with it.
+    #[serde(skip)]
+    pub sharing: Sharing,
 }
 
 /// An expression with its text, as faults show it.
@@ -37,12 +41,15 @@ pub struct Source {
     pub text: Str,
     /// What runs.
     pub program: Program,
+    /// What other policies may share with it.
+    #[serde(skip)]
+    pub sharing: Sharing,
 }
 
 impl Source {
     /// An expression that is not part of a policy's rules.
     pub fn new(text: &str, program: Program) -> Source {
-        Source { origin: Origin::default(), text: text.into(), program }
+        Source { origin: Origin::default(), text: text.into(), program, sharing: Sharing::default() }
     }
 
     /// The expression with the path where it is written.

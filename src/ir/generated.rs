@@ -14,7 +14,7 @@ use super::optimise::tests::{KEYS, Tape, value};
 use super::strict::{Charged, Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::conformance::kubernetes_cel;
 use crate::engine::eval::{Env, eval};
-use crate::engine::strict::Meter;
+use crate::engine::meter::Meter;
 use crate::functions::{CelLevel, Context, Run, cel};
 use crate::value::{Fault, Str, Value};
 
@@ -101,6 +101,7 @@ pub(crate) fn strict(tape: &mut Tape<'_>, depth: usize, bound: u32) -> Expr {
                 keep: tape.flip().then(|| strict(tape, depth - 1, inner)),
                 body: strict(tape, depth - 1, inner),
                 wraps: tape.flip(),
+                item_keys: Default::default(),
             }))
         }
         12 => Expr::Bind(Box::new([below(tape), strict(tape, depth - 1, bound + 1)])),

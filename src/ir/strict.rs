@@ -10,6 +10,7 @@ use crate::functions::registry::Dispatch;
 use crate::value::{Map, Object, Str, Value};
 
 use super::Expr;
+use super::item_keys::ItemKeys;
 
 /// Reads steps from a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -190,6 +191,9 @@ pub struct Loop {
     /// Whether a body that is computed makes a list of one item, which is charged.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub wraps: bool,
+    /// What the loop reads of its items.
+    #[serde(skip)]
+    pub item_keys: ItemKeys,
 }
 
 /// A map of entries; its kind is the plain one when all keys are texts.

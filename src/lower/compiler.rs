@@ -124,7 +124,7 @@ impl Compiler {
             Err(text) => (Err(text.into()), Type::Dyn),
         };
         self.declare_variable(name, plain(&ty));
-        Variable { origin: Origin::new(path), name: name.into(), program }
+        Variable { origin: Origin::new(path), name: name.into(), program, sharing: Default::default() }
     }
 
     /// Makes a name known for a value of a type; of two with one name the later counts.

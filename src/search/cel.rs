@@ -17,7 +17,7 @@ use crate::cel::spans::Spans;
 use crate::cel::{self, Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type};
 use crate::engine::eval::{Env, eval};
 use crate::engine::expressions::scope::PER_CALL;
-use crate::engine::strict::Meter;
+use crate::engine::meter::Meter;
 use crate::engine::view::admission::{self, Seen};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;

@@ -38,6 +38,11 @@ impl Map {
         Map(Arc::new(Entries { items, index: OnceLock::new() }))
     }
 
+    /// Whether both are one object in memory.
+    pub fn is_same(&self, other: &Map) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The number of entries.
     pub fn len(&self) -> usize {
         self.0.items.len()
@@ -66,7 +71,11 @@ impl Map {
     fn position(&self, key: &str) -> Option<usize> {
         let Entries { items, index } = &*self.0;
         if items.len() <= INDEX_FROM {
-            return items.iter().position(|(k, _)| &**k == key);
+            // Keys of the same length mostly differ in their first byte.
+            let (len, first) = (key.len(), key.as_bytes().first());
+            return items
+                .iter()
+                .position(|(k, _)| k.len() == len && k.as_bytes().first() == first && &**k == key);
         }
         let index =
             index.get_or_init(|| items.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect());

@@ -64,7 +64,7 @@ pub(super) fn run(met: Matched<'_, '_>, expressions: &Expressions) -> Option<Rul
 
 /// What comes before the body of a rule; a result where that ends the rule.
 fn enter<'s>(
-    met: Matched<'_, '_>,
+    met: Matched<'s, '_>,
     expressions: &'s Expressions,
     root: &'s Value,
     functions: &'s Context,
@@ -91,7 +91,7 @@ fn enter<'s>(
         let allowed = exceptions_value(all(|e| &e.images), all(|e| &e.values));
         root = Cow::Owned(with(&root, "exceptions", allowed));
     }
-    let scope = Scope::of(root, &expressions.variables, functions, expressions.wording);
+    let scope = Scope::of(root, &expressions.variables, functions, expressions.wording).sharing(met.request);
     match scope.admits(&expressions.conditions) {
         Ok(true) => Ok(scope),
         Ok(false) => Err(skipped()),

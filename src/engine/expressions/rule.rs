@@ -77,7 +77,7 @@ fn evaluate(
             Err(text) => return (Status::Fail, text.into()),
         }
     }
-    match decide(validations, &Scope::of_rule(root, expressions, functions), expressions) {
+    match decide(validations, &Scope::of_rule(root, expressions, functions).sharing(request), expressions) {
         Some(violation) => (violation.status, violation.message),
         None => (Status::Pass, passed.clone()),
     }

@@ -7,13 +7,17 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use crate::engine::Request;
 use crate::engine::eval::{Env, value};
+use crate::engine::meter::{Lazies, Meter};
+use crate::engine::shared::SharedResults;
 use crate::engine::sorted::Sorted;
-use crate::engine::strict::{Lazies, Meter, truth};
+use crate::engine::strict::truth;
 use crate::engine::trace::{self, Seen, What};
 use crate::functions::Context;
 use crate::ir::Expr;
 use crate::ir::expressions::{Expressions, Program, Source, Validation, Variable, Wording};
+use crate::ir::sharing::Shared;
 use crate::value::{Fault, Str, Value};
 
 /// What one expression may cost.
@@ -66,6 +70,8 @@ pub struct Scope<'s> {
     wording: &'static Wording,
     /// What is left of the budget; `None` = there is none.
     left: Cell<Option<u64>>,
+    /// What other rules computed of the same object.
+    shared: Option<&'s SharedResults>,
 }
 
 impl<'s> Scope<'s> {
@@ -90,12 +96,26 @@ impl<'s> Scope<'s> {
             true => Lazies::new(variables),
             false => Lazies::bare(variables),
         };
-        Scope { root, functions, variables, wording, left: Cell::new(None) }
+        Scope { root, functions, variables, wording, left: Cell::new(None), shared: None }
     }
 
     /// The list with what it may cost.
     pub fn with_budget(self, budget: u64) -> Scope<'s> {
         self.left.set(Some(budget));
+        self
+    }
+
+    /// The list with what other rules computed, where it sees the object of the request as it is. A list with a budget pays for
+    /// each expression when it comes to it, and shares nothing.
+    pub(super) fn sharing(mut self, request: &'s Request) -> Scope<'s> {
+        let is_same = match (self.root.get("object"), &request.object) {
+            (Some(Value::Map(seen)), Value::Map(object)) => seen.is_same(object),
+            _ => false,
+        };
+        if is_same && self.left.get().is_none() && std::ptr::eq(self.functions, &request.functions) {
+            self.shared = Some(&request.shared);
+            self.variables = self.variables.sharing(&request.shared);
+        }
         self
     }
 
@@ -152,7 +172,10 @@ impl<'s> Scope<'s> {
 
     /// Whether an expression is true; tells whoever watches why.
     pub(super) fn decides(&self, source: &Source) -> Result<bool, Failure> {
-        let found = self.is_true(&source.program);
+        let found = match self.shared_truth(source) {
+            Some(found) => found,
+            None => self.is_true(&source.program),
+        };
         if let (true, Ok(expr)) = (trace::is_on(), &source.program) {
             let seen = match &found {
                 Err(Failure::Run(fault)) => Err(fault.clone()),
@@ -162,6 +185,22 @@ impl<'s> Scope<'s> {
             trace::tell(&source.origin, || What::Expression(source.text.clone(), seen, steps));
         }
         found
+    }
+
+    /// Whether an expression is true that other rules may have evaluated; `None` = it shares nothing.
+    fn shared_truth(&self, source: &Source) -> Option<Result<bool, Failure>> {
+        let (shared, Ok(expr)) = (self.shared.filter(|_| !trace::is_on())?, &source.program) else {
+            return None;
+        };
+        let Shared { key, variables } = source.sharing.of(expr, self.variables.programs())?;
+        let meter = Meter::new(PER_CALL);
+        let env = Env::new(&self.root, self.functions).with_meter(&meter).with_lazies(&self.variables);
+        if !self.variables.compute_all(variables, &env) {
+            return None;
+        }
+        let truth = || truth(expr, &env)?.map(Value::Bool).ok_or_else(|| Fault::new("no such overload"));
+        let found = shared.read(*key, &meter, truth);
+        Some(found.map(|v| v.as_bool() == Some(true)).map_err(Failure::Run))
     }
 
     /// How a failure is shown.

@@ -78,6 +78,7 @@ impl Request {
             pod: Default::default(),
             strict_root: Default::default(),
             review_root: Default::default(),
+            shared: Default::default(),
             functions: self.functions.clone(),
             details: self.details,
             doubles: self.doubles,

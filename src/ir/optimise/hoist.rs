@@ -120,7 +120,8 @@ fn survey(expr: &Expr, within: Within, least: Least, parts: &mut Vec<Part>) {
         has_alike: false,
     });
     let mut free = if let Expr::Local(n) = expr { n.saturating_add(1) } else { 0 };
-    let (mut is_pure, mut works, mut weight) = (called(expr).is_none_or(is_repeatable), works, weight);
+    let (mut is_pure, mut works, mut weight) =
+        (called(expr).is_none_or(Function::is_repeatable), works, weight);
     let mut nth = 0;
     children(expr, &mut |e, child| {
         let below = parts.len();
@@ -183,12 +184,6 @@ fn gives_scalar(function: &Function) -> bool {
         }
         Overloads::Declared | Overloads::InPlaceOf(_) => false,
     }
-}
-
-/// Whether equal arguments give equal results at equal cost, whatever was spent before: charges of a function whose cost
-/// cannot always be computed may wrap.
-fn is_repeatable(function: &'static Function) -> bool {
-    function.is_pure() && !matches!(function.cost, Cost::Charged { aborts: Some(_), .. })
 }
 
 fn called(expr: &Expr) -> Option<&'static Function> {
@@ -323,4 +318,4 @@ fn placed(expr: Expr, at: &mut usize, cells: &[Option<u32>]) -> Expr {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::ir) mod tests;

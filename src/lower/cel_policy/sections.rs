@@ -177,7 +177,7 @@ impl Sections {
                 Ok((program, ty)) => {
                     self.compiler.declare_variable(name, ty);
                     let origin = Origin::new(at("variables", i, "expression"));
-                    out.push(Variable { origin, name: name.into(), program });
+                    out.push(Variable { origin, name: name.into(), program, sharing: Default::default() });
                 }
             }
         }

@@ -53,7 +53,7 @@ fn within(expr: &Expr, root: &Value, cx: &Context, limit: u64, bytes: u64) -> (O
 const MEMORY: u64 = 1 << 20;
 
 /// Compares expressions within every limit on costs up to what they cost, and limits on memory near what they take.
-fn same(before: &Expr, after: &Expr, root: &Value, cx: &Context) -> Result<(), String> {
+pub(in crate::ir) fn same(before: &Expr, after: &Expr, root: &Value, cx: &Context) -> Result<(), String> {
     let (whole, taken, _) = within(before, root, cx, 1_000_000, MEMORY);
     let taken = taken.unwrap_or(MEMORY);
     let costs = (0..=(whole.spent + 1).min(64)).chain([whole.spent / 2, whole.spent.saturating_sub(1)]);
@@ -69,7 +69,7 @@ fn same(before: &Expr, after: &Expr, root: &Value, cx: &Context) -> Result<(), S
     Ok(())
 }
 
-fn context(level: CelLevel) -> Context {
+pub(in crate::ir) fn context(level: CelLevel) -> Context {
     Context { cel_level: level, now: Some(0), ..Context::default() }
 }
 

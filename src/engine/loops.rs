@@ -1,0 +1,249 @@
+//! Loops of strict expressions (`all`, `exists`, `map`, `filter` and the like).
+//!
+//! In: a loop and its environment. Out: what it makes, charged round by round. A body is evaluated once for all items that
+//! have none of the keys that it reads ([`crate::ir::item_keys`]). Semantics: `docs/cel.md`, "Macros" and "Cost".
+
+use std::borrow::Cow;
+
+use crate::functions::{cel, limits};
+use crate::ir::Expr;
+use crate::ir::expr::{Loop, LoopKind};
+use crate::value::{Fault, Object, Str, Value, budget};
+
+use super::cells::Kept;
+use super::entries::Entries;
+use super::eval::{Env, Evaluated, NULL, constant, value as eval};
+use super::strict::{LIST_COST, OVERLOAD, is_new, overload, shown};
+
+/// What a loop has so far.
+struct State<'l> {
+    l: &'l Loop,
+    kind: LoopKind,
+    /// `all`, `exists`: the verdict so far.
+    truth: bool,
+    count: u64,
+    items: Vec<Value>,
+    entries: Entries,
+    /// The fault that stands for the whole, unless a later item decides.
+    fault: Option<Fault>,
+    /// The keys of items that the loop reads, when it reads nothing else of them.
+    keys: Option<&'l [Str]>,
+    /// Whether the current item has none of these keys.
+    is_bare: bool,
+    /// What the filter and the body give for such items.
+    bare: Bare,
+}
+
+#[derive(Default)]
+struct Bare {
+    keep: Kept<Option<bool>>,
+    truth: Kept<Option<bool>>,
+    body: Kept<Value>,
+}
+
+impl State<'_> {
+    fn lacks_keys(&self, item: &Value) -> bool {
+        match (self.keys, item) {
+            (Some(keys), Value::Map(m)) => !keys.iter().any(|key| m.contains_key(key)),
+            _ => false,
+        }
+    }
+
+    /// Whether the body is true of the items.
+    fn holds(&self, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<Option<bool>, Fault> {
+        self.truth(&self.l.body, &self.bare.truth, first, second, env)
+    }
+
+    fn truth(
+        &self,
+        body: &Expr,
+        kept: &Kept<Option<bool>>,
+        first: &Value,
+        second: &Value,
+        env: &Env<'_, '_>,
+    ) -> Result<Option<bool>, Fault> {
+        let truth = || env.bound_truth(self.l.two.then_some(first), second, body);
+        if self.is_bare { kept.copied(env, truth) } else { truth() }
+    }
+
+    /// What the body makes of the items.
+    fn body(&self, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<Value, Fault> {
+        let Loop { body, two, .. } = self.l;
+        let make = || if *two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
+        if self.is_bare { self.bare.body.copied(env, make) } else { make() }
+    }
+}
+
+#[inline(never)]
+pub(super) fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    let range = eval(&l.range, env)?;
+    let mut state = State {
+        l,
+        kind: l.kind,
+        truth: l.kind == LoopKind::All,
+        count: 0,
+        items: Vec::new(),
+        entries: Entries::default(),
+        fault: None,
+        keys: l.item_keys.of(l).filter(|_| env.fuses()),
+        is_bare: false,
+        bare: Bare::default(),
+    };
+    match &*range {
+        Value::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                let at = Value::Int(i64::try_from(i).unwrap_or(i64::MAX));
+                if !round(&mut state, &at, item, env)? {
+                    break;
+                }
+            }
+        }
+        Value::Map(m) => {
+            for (k, v) in m.iter() {
+                let key = Value::Str(k.clone());
+                if !round(&mut state, &key, if l.two { v } else { &key }, env)? {
+                    break;
+                }
+            }
+        }
+        Value::Object(o) if matches!(**o, Object::Keyed(_)) => {
+            let Object::Keyed(entries) = &**o else { return Ok(Cow::Borrowed(&NULL)) };
+            for (k, v) in entries {
+                if !round(&mut state, k, if l.two { v } else { k }, env)? {
+                    break;
+                }
+            }
+        }
+        other => {
+            let kind = cel::go_type(other);
+            return Err(Fault::new(if l.two {
+                format!("unsupported comprehension range type: {kind}")
+            } else {
+                format!("got '{kind}', expected iterable type")
+            }));
+        }
+    }
+    limits::list(state.items.len() + state.entries.len())?;
+    let compares = l.kind == LoopKind::One && (state.fault.is_none() || !is_new(env));
+    env.charge(if compares { 2 } else { 1 })?;
+    if let Some(fault) = state.fault {
+        return Err(fault);
+    }
+    Ok(match l.kind {
+        LoopKind::All | LoopKind::Exists => constant(state.truth),
+        LoopKind::One => constant(state.count == 1),
+        LoopKind::List => Cow::Owned(Value::list(state.items)),
+        LoopKind::Map | LoopKind::Entries => Cow::Owned(state.entries.into_value()),
+    })
+}
+
+/// One round of a loop; false when the loop is decided.
+fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<bool, Fault> {
+    budget::step()?;
+    let l = state.l;
+    state.is_bare = state.lacks_keys(second);
+    match state.kind {
+        LoopKind::All | LoopKind::Exists => {
+            let all = state.kind == LoopKind::All;
+            env.charge(if all { 2 } else { 3 })?;
+            if state.fault.is_none() && state.truth != all {
+                return Ok(false);
+            }
+            env.charge(1)?;
+            match state.holds(first, second, env) {
+                Ok(Some(b)) if b != all => (state.truth, state.fault) = (b, None),
+                Ok(Some(_)) => {}
+                Ok(None) => keep_first(state, overload()),
+                Err(fault) if fault.ends() => return Err(fault),
+                Err(fault) => keep_first(state, fault),
+            }
+        }
+        LoopKind::One => match state.holds(first, second, env) {
+            Ok(Some(true)) => {
+                env.charge(if state.fault.is_some() && is_new(env) { 1 } else { 2 })?;
+                state.count += 1;
+            }
+            Ok(Some(false)) => {}
+            Ok(None) => state.fault = Some(overload()),
+            Err(fault) if fault.ends() => return Err(fault),
+            Err(fault) => state.fault = Some(fault),
+        },
+        LoopKind::List | LoopKind::Map | LoopKind::Entries => {
+            if let Some(keep) = &l.keep {
+                match state.truth(keep, &state.bare.keep, first, second, env) {
+                    Ok(Some(true)) => {}
+                    Ok(Some(false)) => return Ok(true),
+                    Ok(None) => {
+                        state.fault = Some(overload());
+                        return Ok(true);
+                    }
+                    Err(fault) if fault.ends() => return Err(fault),
+                    Err(fault) => {
+                        state.fault = Some(fault);
+                        return Ok(true);
+                    }
+                }
+            }
+            let alone = match state.kind {
+                LoopKind::List | LoopKind::Entries => is_new(env),
+                _ => true,
+            };
+            if state.fault.is_some() && alone {
+                // The accumulator alone is read: it fails.
+                env.charge(1)?;
+                return Ok(true);
+            }
+            env.charge(1 + u64::from(state.kind == LoopKind::Map))?;
+            let made = state.body(first, second, env);
+            if let Err(fault) = &made
+                && fault.ends()
+            {
+                return Err(fault.clone());
+            }
+            env.charge(1 + if l.wraps { LIST_COST } else { 0 })?;
+            match made {
+                Ok(v) => collect(state, first, v),
+                Err(fault) => keep_first(state, fault),
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn keep_first(state: &mut State<'_>, fault: Fault) {
+    if state.fault.is_none() {
+        state.fault = Some(fault);
+    }
+}
+
+fn collect(state: &mut State<'_>, key: &Value, v: Value) {
+    match state.kind {
+        LoopKind::Map => insert(state, key.clone(), v),
+        LoopKind::Entries => match v {
+            Value::Map(m) => {
+                for (k, v) in m.iter() {
+                    insert(state, Value::Str(k.clone()), v.clone());
+                }
+            }
+            Value::Object(o) if matches!(*o, Object::Keyed(_)) => {
+                if let Object::Keyed(entries) = &*o {
+                    for (k, v) in entries {
+                        insert(state, k.clone(), v.clone());
+                    }
+                }
+            }
+            other => {
+                let kind = other.cel_type();
+                keep_first(state, Fault::new(format!("{OVERLOAD}: cel.@mapInsert(map, {kind})")));
+            }
+        },
+        _ => state.items.push(v),
+    }
+}
+
+fn insert(state: &mut State<'_>, key: Value, v: Value) {
+    let name = key.clone();
+    if !state.entries.insert(key, v) {
+        keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&name))));
+    }
+}

@@ -1,0 +1,202 @@
+//! What strict evaluation is charged on, and composed variables, each with a meter of its own.
+//!
+//! In: charges, and the programs of variables. Out: whether the limit is exceeded; values of variables, computed when they
+//! are first read. Semantics: `docs/cel.md`, "Cost"; `docs/ir.md`, "Expressions of a rule".
+
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+
+use crate::ir::Expr;
+use crate::ir::expressions::Variable;
+use crate::value::{Fault, Value, budget, stack};
+
+use super::eval::{Env, value as eval};
+use super::shared::SharedResults;
+use super::trace::{self, What};
+
+/// What evaluations are charged on.
+#[derive(Debug)]
+pub struct Meter {
+    spent: Cell<u64>,
+    limit: u64,
+}
+
+impl Meter {
+    /// A meter with a limit.
+    pub fn new(limit: u64) -> Meter {
+        Meter { spent: Cell::new(0), limit }
+    }
+
+    /// What was charged so far.
+    pub fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Whether a charge stays within the limit.
+    pub fn affords(&self, amount: u64) -> bool {
+        self.spent.get().saturating_add(amount) <= self.limit
+    }
+
+    /// Adds a charge.
+    ///
+    /// # Errors
+    /// The limit is exceeded.
+    pub fn charge(&self, amount: u64) -> Result<(), Fault> {
+        // Negative depths of `flatten` are charged as numbers that wrap.
+        let now = self.spent.get().wrapping_add(amount);
+        self.spent.set(now);
+        if now > self.limit { Err(Fault::Budget) } else { Ok(()) }
+    }
+}
+
+/// Values under names: each is computed when it is first read, and then kept, its fault too. What that
+/// costs is not charged on the reader's meter: a value has the same limit for itself.
+pub struct Lazies<'a> {
+    programs: &'a [Variable],
+    /// Faults are told as they are.
+    bare: bool,
+    cells: Vec<OnceCell<Result<Value, Fault>>>,
+    spent: Cell<u64>,
+    /// How many were computed.
+    computed: Cell<usize>,
+    /// How many are being computed, each for the one before it.
+    depth: Cell<usize>,
+    /// What other rules computed of the same object.
+    shared: Option<&'a SharedResults>,
+}
+
+impl<'a> Lazies<'a> {
+    /// Nothing is computed yet.
+    pub fn new(programs: &'a [Variable]) -> Lazies<'a> {
+        let cells = programs.iter().map(|_| OnceCell::new()).collect();
+        Lazies {
+            programs,
+            bare: false,
+            cells,
+            spent: Cell::new(0),
+            computed: Cell::new(0),
+            depth: Cell::new(0),
+            shared: None,
+        }
+    }
+
+    /// The same, but their faults are told as if they were those of the expression that reads them.
+    pub fn bare(programs: &'a [Variable]) -> Lazies<'a> {
+        Lazies { bare: true, ..Lazies::new(programs) }
+    }
+
+    /// The same with values that other rules may have computed.
+    pub(super) fn sharing(self, shared: &'a SharedResults) -> Lazies<'a> {
+        Lazies { shared: Some(shared), ..self }
+    }
+
+    /// What computes the values.
+    pub(super) fn programs(&self) -> &'a [Variable] {
+        self.programs
+    }
+
+    /// Computes values that are not computed yet, at no charge for reading them; whether all have one.
+    pub(super) fn compute_all<'b>(&'b self, all: &[u32], env: &Env<'_, 'b>) -> bool
+    where
+        'a: 'b,
+    {
+        all.iter().all(|n| self.computed_at(*n, env).is_ok())
+    }
+
+    /// What computing values has cost since this was last asked.
+    pub fn take_spent(&self) -> u64 {
+        self.spent.take()
+    }
+
+    /// How many were computed so far.
+    pub fn computed(&self) -> usize {
+        self.computed.get()
+    }
+
+    /// Computes a value that may read others, which may read others.
+    fn compute(&self, expr: &Expr, lazy: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
+        let depth = self.depth.get();
+        if depth >= stack::MAX_CHAIN {
+            let text = format!("variables read one another in a chain of more than {}", stack::MAX_CHAIN);
+            return Err(budget::refuse(&text));
+        }
+        self.depth.set(depth + 1);
+        self.computed.set(self.computed.get() + 1);
+        let result = stack::deep(|| self.charged(expr, lazy, env));
+        self.depth.set(depth);
+        result
+    }
+
+    /// Computes a value on a meter of its own.
+    fn charged(&self, expr: &Expr, lazy: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
+        let Some(limit) = env.limit() else { return eval(expr, &env.without_locals()).map(Cow::into_owned) };
+        let meter = Meter::new(limit);
+        let evaluate = || eval(expr, &env.without_locals().with_meter(&meter)).map(Cow::into_owned);
+        let known = self.shared.filter(|_| !trace::is_on()).and_then(|shared| {
+            let known = lazy.sharing.of(expr, self.programs)?;
+            self.compute_all(&known.variables, env).then_some((shared, known.key))
+        });
+        let result = match known {
+            Some((shared, key)) => shared.read(key, &meter, evaluate),
+            None => evaluate(),
+        };
+        self.spent.set(self.spent.get().saturating_add(meter.spent()));
+        result
+    }
+
+    /// The value at a position.
+    ///
+    /// # Errors
+    /// `composited variable "x" fails to evaluate: …`.
+    pub fn get<'b>(&'b self, at: u32, env: &Env<'_, 'b>) -> Result<&'b Value, Fault>
+    where
+        'a: 'b,
+    {
+        env.charge(1)?;
+        self.computed_at(at, env)
+    }
+
+    fn computed_at<'b>(&'b self, at: u32, env: &Env<'_, 'b>) -> Result<&'b Value, Fault>
+    where
+        'a: 'b,
+    {
+        let at = at as usize;
+        let (Some(lazy), Some(cell)) = (self.programs.get(at), self.cells.get(at)) else {
+            return Err(Fault::new("no such variable"));
+        };
+        let told = |result: Result<Value, Fault>| {
+            let shown = || result.as_ref().cloned().map_err(Fault::cel_text);
+            trace::tell(&lazy.origin, || What::Data(lazy.name.clone(), shown()));
+            result
+        };
+        if self.bare {
+            let compute = || {
+                let expr = lazy.program.as_ref().map_err(|text| Fault::new(text.to_string()));
+                told(expr.and_then(|expr| self.compute(expr, lazy, env)))
+            };
+            return cell.get_or_init(compute).as_ref().map_err(Clone::clone);
+        }
+        let compute = || {
+            told(match &lazy.program {
+                Err(text) => {
+                    let name = &lazy.name;
+                    Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))
+                }
+                Ok(expr) => self.compute(expr, lazy, env).map_err(|fault| {
+                    let (name, text) = (&lazy.name, fault.cel_text());
+                    // Each of a chain keeps a longer text than the one before it.
+                    if let Err(excess) = budget::take(text.len()) {
+                        return excess;
+                    }
+                    Fault::new(format!("composited variable \"{name}\" fails to evaluate: {text}"))
+                }),
+            })
+        };
+        cell.get_or_init(compute).as_ref().map_err(Clone::clone)
+    }
+}
