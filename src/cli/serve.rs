@@ -84,7 +84,7 @@ const FLAGS: &[Flag] = &[
         Takes::Number,
         "memory for results that requests which agree in what rules read share; 0 for none",
     )
-    .default("8"),
+    .default("32"),
     flag("max-body-bytes", Takes::Number, "largest review").default("50331648"),
     flag(
         "max-buffered-bytes",
