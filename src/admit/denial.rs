@@ -1,8 +1,8 @@
 //! Texts of refusals and warnings, as the reference words them.
 
+use crate::document::write::{self as yaml, Style};
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::Policy;
-use crate::report::yaml::{self, Style};
 use crate::value::{Map, Str, Value};
 
 use super::incoming::Incoming;

@@ -3,12 +3,12 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::api::admission::{check, defaulted};
+use crate::document::write::{self as yaml, Style};
 use crate::document::{self, Duplicates};
 use crate::kubernetes::Kinds;
 use crate::load;
 use crate::lower::admission::{Judge, warnings};
 use crate::native::{self, Known, Native};
-use crate::report::yaml::{self, Style};
 use crate::sources::files;
 use crate::value::Value;
 use crate::value::time::Time;

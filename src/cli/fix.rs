@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use crate::api::repair;
+use crate::document::write::{self as yaml, Style};
 use crate::document::{self, Duplicates};
 use crate::load;
-use crate::report::yaml::{self, Style};
 use crate::sources::files;
 use crate::testing::find::find;
 use crate::testing::repair::{self as repair_test, Repaired};

@@ -3,12 +3,12 @@
 use crate::api::admission::{check, defaulted};
 use crate::cluster::Cluster;
 use crate::document::json::to_serde;
+use crate::document::write::{self as yaml, Style};
 use crate::engine::admission::ClusterView;
 use crate::kubernetes::Kinds;
 use crate::load::{self, Reader};
 use crate::lower::admission as lower;
 use crate::registration::{self, Address, Names, Needs, Options};
-use crate::report::yaml::{self, Style};
 use crate::settings::Settings;
 use crate::sources::files;
 use crate::sources::objects::{Known, Objects};

@@ -12,7 +12,7 @@ pub mod cel;
 pub mod collections;
 pub mod encode;
 pub mod go_syntax;
-pub mod json;
+mod json;
 pub mod limits;
 mod misc;
 pub mod page;
@@ -37,7 +37,6 @@ use std::borrow::Cow;
 use crate::external::{Authorizer, ExternalData};
 use crate::value::{Fault, Value, budget, print};
 
-pub use json::{decode_first_json, decode_json};
 pub use limits::BOUNDED;
 pub use regex::go_regex;
 use registry::Overloads;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
+use crate::document::decode_json;
 use crate::value::Map;
 
 /// Evaluates the small part of the language that the recorded cases of functions mostly use: nested
@@ -254,9 +255,9 @@ fn random_texts_match_their_pattern() {
 #[test]
 fn deep_json_is_refused_and_dropped_without_overflow() {
     let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
-    assert!(decode_json(&deep(json::MAX_DEPTH)).is_ok());
+    assert!(decode_json(&deep(crate::document::decode::MAX_DEPTH)).is_ok());
     assert_eq!(
-        decode_json(&deep(json::MAX_DEPTH + 1)).unwrap_err(),
+        decode_json(&deep(crate::document::decode::MAX_DEPTH + 1)).unwrap_err(),
         "invalid character '[' exceeded max depth"
     );
 }

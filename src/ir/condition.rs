@@ -282,7 +282,7 @@ impl Prepared {
                 let any_duration = if membership { None } else { duration::parse_ok(s) };
                 let mut json = false;
                 if membership {
-                    match crate::functions::json::decode_json(s) {
+                    match crate::document::decode_json(s) {
                         Ok(Value::List(l)) => {
                             json = true;
                             if l.iter().all(|v| matches!(v, Value::Str(_))) {

@@ -3,7 +3,7 @@
 //! Depth is bounded: an expression whose tree is higher than [`MAX_HEIGHT`] is refused, because
 //! everything that walks the tree recurses.
 
-use crate::functions::json::decode_json;
+use crate::document::decode_json;
 use crate::value::Value;
 
 use super::SyntaxError;

@@ -9,7 +9,7 @@ use crate::ir::Policy;
 use crate::value::print::write_json_string;
 use crate::value::{Map, Str, Value};
 
-use super::yaml::{self, Style};
+use crate::document::write::{self as yaml, Style};
 
 /// What the report says about a policy, taken from it once.
 #[derive(Clone, Debug)]

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use super::files::reason;
 use crate::document;
+use crate::document::decode_json;
 use crate::document::locate::locate_key;
 use crate::functions::cel::proxy_types;
-use crate::functions::json::decode_json;
 use crate::ir::expressions::Proxy;
 use crate::value::place::PathPart;
 use crate::value::quote::quote;

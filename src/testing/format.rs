@@ -2,8 +2,9 @@
 //!
 //! In: rows. Out: the reference's text of each format; where that is no well-formed XML, ours is.
 
+use crate::document::write as yaml;
 use crate::report::diff::without_colour;
-use crate::report::{table, yaml};
+use crate::report::table;
 use crate::value::print::write_json_string;
 use crate::value::{Map, Str, Value};
 

@@ -4,8 +4,9 @@
 //! diff where it does not. What says who made an object, and empty parts, do not count. Semantics:
 //! `docs/test.md`, "Expected objects".
 
+use crate::document::write as yaml;
 use crate::document::{self, Document, ResourceOptions};
-use crate::report::{diff, yaml};
+use crate::report::diff;
 use crate::value::{Map, Str, Value};
 
 /// Why an object is not the expected one.

@@ -2,12 +2,12 @@
 //!
 //! An answer is decoded first, then checked; what is wrong is a failed call with the server's text.
 
+use crate::document::check_json;
 use crate::document::spelling::spelling;
 use crate::document::{Duplicates, json, yaml};
 use crate::engine::admission::converted;
 use crate::engine::admission::{Review, seen_request};
 use crate::functions::encode::{decode_base64, lossy};
-use crate::functions::json::check_json;
 use crate::ir::webhook::Webhook;
 use crate::matching::constraints::Accepted;
 use crate::value::quote::quote;

@@ -8,12 +8,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::document::write as yaml;
 use crate::engine::Effect;
 use crate::ir::Policy;
 use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
-use crate::report::yaml;
 use crate::value::Value;
 
 use super::results::path;

@@ -1,6 +1,6 @@
 //! Exceptions for failures, as `--generate-exceptions` prints them.
 
-use crate::report::yaml::{self, Style};
+use crate::document::write::{self as yaml, Style};
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 

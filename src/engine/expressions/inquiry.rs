@@ -7,14 +7,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use crate::document::decode_json;
 use crate::engine::verify::OFFLINE;
 use crate::engine::verify::cosign::{Refused, Subject};
 use crate::engine::verify::notary::{Artifact, Store};
 use crate::engine::verify::trust::{self, Trust};
 use crate::external::{Evidence, ExternalData};
+use crate::functions::CelLevel;
 use crate::functions::Context;
 use crate::functions::cel::evidence::name_of;
-use crate::functions::{CelLevel, decode_json};
 use crate::ir::expressions::POLICIES;
 use crate::ir::image_validation::{Attestation, ImageValidation, Reference};
 use crate::sources::registry::{Registry, Repository, facts, place};

@@ -408,7 +408,7 @@ fn annotations_fit(all: &[Signed], demanded: &Value) -> bool {
 /// Statements of `cosign` itself have data that is JSON in a text.
 fn read_data(statement: Value) -> Value {
     let Some(text) = statement.at(&["predicate", "Data"]).and_then(Value::as_str) else { return statement };
-    let Ok(data @ Value::Map(_)) = crate::functions::decode_json(text) else { return statement };
+    let Ok(data @ Value::Map(_)) = crate::document::decode_json(text) else { return statement };
     let mut whole = statement.as_map().cloned().unwrap_or_default();
     let mut predicate = whole.get("predicate").and_then(Value::as_map).cloned().unwrap_or_default();
     predicate.insert("Data", data);

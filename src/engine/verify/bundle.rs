@@ -5,8 +5,8 @@
 //! fetched: they verify nothing here. Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions
 //! 0.1 to 0.3); texts are the reference's (`docs/images.md`, "Bundles").
 
+use crate::document::decode_json;
 use crate::engine::verify::public_key::{Hash, PublicKey};
-use crate::functions::decode_json;
 use crate::functions::encode::decode_base64;
 use crate::value::{Map, Value};
 

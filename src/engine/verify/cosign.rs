@@ -4,8 +4,8 @@
 //! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
 //! envelopes with in-toto statements. Order and texts are the reference's (`docs/images.md`, "Registries").
 
+use crate::document::decode_json;
 use crate::engine::verify::public_key::{Hash, PublicKey};
-use crate::functions::decode_json;
 use crate::functions::encode::decode_base64;
 use crate::sources::registry::{Cause, Failure, Registry, Repository};
 use crate::value::Value;

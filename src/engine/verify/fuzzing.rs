@@ -1,8 +1,8 @@
 //! Entry points of fuzz targets into the readers of signatures, with `cfg(fuzzing)` only: what others sign and send. Reading must
 //! end, without a panic.
 
+use crate::document::decode_json;
 use crate::engine::manifests::message;
-use crate::functions::decode_json;
 use crate::functions::encode::decode_base64;
 use crate::value::Value;
 

@@ -5,8 +5,8 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::document::decode_json;
 use crate::engine::verify::public_key::{Hash, PublicKey};
-use crate::functions::decode_json;
 use crate::functions::encode::decode_base64;
 use crate::value::Value;
 

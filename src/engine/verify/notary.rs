@@ -6,8 +6,9 @@
 //! a chain that names some has an unknown status, as in the reference without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
 
+use crate::document::decode_json;
 use crate::engine::verify::public_key::Hash;
-use crate::functions::{decode_json, pem_all};
+use crate::functions::pem_all;
 use crate::sources::registry::{Cause, Failure, Manifest, Registry, Repository};
 use crate::value::Value;
 use crate::value::quote::quote;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::functions::json::decode_json;
+use crate::document::decode_json;
 use crate::ir::Policy;
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};

@@ -198,7 +198,7 @@ pub fn unmarshal(call: &Call<'_>) -> Given {
     if let Err(fault) = limits::decoded(text) {
         return Some(Err(fault));
     }
-    match json::decode_json(text) {
+    match crate::document::decode_json(text) {
         Ok(v) => given(v.with_float_numbers()),
         Err(e) => fault(e),
     }

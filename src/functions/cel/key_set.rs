@@ -16,8 +16,8 @@ use ring::signature::{
 use sha2::{Sha256, Sha384, Sha512};
 
 use super::{Call, Given, fault, given};
+use crate::document::decode_first_json;
 use crate::external::{Answer, ServiceCall};
-use crate::functions::decode_first_json;
 use crate::value::quote::quote;
 use crate::value::{Map, Object, Str, Value};
 

@@ -5,7 +5,7 @@
 
 use super::proxy_types::message;
 use super::{Call, Given, fault, given, native_type};
-use crate::functions::json::decode_json;
+use crate::document::decode_json;
 use crate::value::{Map, Str, Value};
 
 const REQUEST: &str = "mcp.MCPRequest";

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::key_set::Key;
-use crate::functions::json::decode_json;
+use crate::document::decode_json;
 use crate::value::quote::quote;
 use crate::value::{Map, Value};
 

@@ -4,7 +4,7 @@
 //! does it, in messages and names too. Semantics: `docs/cel-policies.md`, "Controllers of pods".
 
 use super::changing;
-use crate::functions::decode_json;
+use crate::document::decode_json;
 use crate::ir::expressions::View;
 use crate::value::{Map, Str, Value, print};
 

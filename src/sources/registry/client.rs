@@ -9,7 +9,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::functions::decode_json;
+use crate::document::decode_json;
 use crate::value::Value;
 use sha2::{Digest, Sha256};
 

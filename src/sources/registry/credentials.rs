@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::functions::decode_json;
+use crate::document::decode_json;
 use crate::functions::encode::base64_text;
 use crate::value::{Map, Value};
 

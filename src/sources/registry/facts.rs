@@ -4,8 +4,8 @@
 //! context entries of rules see (`imageRegistry`).
 
 use super::{Failure, Manifest, Registry, Repository, place};
+use crate::document::decode_json;
 use crate::functions::cel::image_reference;
-use crate::functions::decode_json;
 use crate::value::{Map, Str, Value};
 
 /// The largest configuration of an image.

@@ -1,7 +1,7 @@
 //! Entry points of fuzz targets into what registries answer, with `cfg(fuzzing)` only. Reading must end, without a panic; nobody is
 //! called.
 
-use crate::functions::decode_json;
+use crate::document::decode_json;
 
 use super::client::{Answer, listed};
 use super::credentials::{Keys, of_entries};

@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 pub use crate::external::registry::{Cause, Failure, Manifest, Registry, Repository};
 use crate::functions::cel::image_reference::{self, Reference};
-use crate::functions::decode_json;
 use crate::value::Value;
 
 /// Takes the name of an image apart: where it is kept, and its tag or digest. A digest counts more.
@@ -32,17 +31,6 @@ pub fn place(text: &str) -> Result<(Repository, String), String> {
     let Reference { registry, repository, tag, digest } = r;
     let by = if digest.is_empty() { tag } else { digest };
     Ok((Repository { registry: registry.into(), path: repository }, by.into()))
-}
-
-impl Manifest {
-    /// Its content.
-    ///
-    /// # Errors
-    /// It is no JSON.
-    pub fn read(&self) -> Result<Value, Failure> {
-        let text = String::from_utf8_lossy(&self.bytes);
-        decode_json(&text).map_err(Failure::other)
-    }
 }
 
 /// A registry with the credentials that a policy names (`imageRegistryCredentials`), which may be none.

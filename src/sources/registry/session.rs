@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::functions::decode_json;
+use crate::document::decode_json;
 use crate::sources::http::guard::Refusal;
 use crate::sources::http::{self, Caller, Failed, Request, Unread};
 

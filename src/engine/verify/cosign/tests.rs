@@ -5,6 +5,7 @@ use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, 
 use sha2::{Digest, Sha256};
 
 use super::{By, Demand, Identity, NO_ROOT, one, statement};
+use crate::document::decode_json;
 use crate::engine::verify::certificates::Certificate;
 use crate::engine::verify::fixtures::{
     Log, Part, Party, Stamp, ca, extension, flips, list, pem, root, signer, tsa, with, with_scts,
@@ -13,7 +14,6 @@ use crate::engine::verify::log::{About, LogKey};
 use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::engine::verify::sct::element;
 use crate::engine::verify::timestamp::TsaTrust;
-use crate::functions::decode_json;
 use crate::value::Value;
 
 const DIGEST: &str = "sha256:11";

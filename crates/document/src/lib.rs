@@ -1,0 +1,145 @@
+//! Documents: YAML and JSON streams, and where their parts stand in the user's files.
+//!
+//! In: the text of a file, a download or standard input. Out: [`Document`]s, each a [`Value`] with
+//! the file and line it begins on. A stream is cut at its separators ([`split`]), each document is
+//! parsed on its own ([`yaml`], which also reads JSON), and resources get what the reference's
+//! loader gives them ([`resource`]). Positions inside a document are looked up again only when a
+//! message needs them ([`locate`]).
+//!
+//! Semantics: `docs/cli.md`, policy and resource sources; typing of scalars as in YAML 1.1.
+#![forbid(unsafe_code)]
+
+mod build;
+pub mod decode;
+mod event;
+mod intern;
+pub mod json;
+pub mod locate;
+pub mod resource;
+mod scalar;
+pub mod scope;
+pub mod spelling;
+pub mod split;
+pub mod write;
+pub mod yaml;
+
+use ephor_value as value;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::value::Value;
+
+pub use decode::{check_json, decode_first_json, decode_json};
+pub use resource::{ResourceOptions, resources};
+
+/// How deeply collections may nest. The reference allows 10,000 levels; documents of clusters stay
+/// below 100, and every walk over a value must fit the stack of a worker thread.
+pub const MAX_DEPTH: usize = 1_000;
+
+/// What a mapping key means that comes twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// The last value counts: resources.
+    LastWins,
+    /// An error: policies.
+    Error,
+}
+
+/// One object of a file.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// What the document says.
+    pub value: Value,
+    /// The file's name as the user wrote it, `-` for standard input.
+    pub source: Arc<str>,
+    /// The line of the file on which the document begins, from 1.
+    pub line: usize,
+    /// The document's text; items of a list share the list's.
+    pub text: Arc<str>,
+}
+
+/// A document that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    /// The file's name.
+    pub source: Arc<str>,
+    /// The line on which the document begins, from 1.
+    pub line: usize,
+    /// What is wrong, in the reference's words.
+    pub message: String,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// The documents of a stream as they are, each parsed or refused on its own.
+///
+/// # Errors
+/// The stream cannot be cut into documents.
+pub fn parse_stream(
+    source: &str,
+    text: &str,
+    duplicates: Duplicates,
+) -> Result<Vec<Result<Document, LoadError>>, LoadError> {
+    stream(source, text, duplicates, yaml::Words::Old)
+}
+
+/// As [`parse_stream`] for YAML of the newer kind: `yes`, `on` and the like are text. Of equal keys the last
+/// counts.
+///
+/// # Errors
+/// The stream cannot be cut into documents.
+pub fn parse_new_stream(source: &str, text: &str) -> Result<Vec<Result<Document, LoadError>>, LoadError> {
+    stream(source, text, Duplicates::LastWins, yaml::Words::New)
+}
+
+fn stream(
+    source: &str,
+    text: &str,
+    duplicates: Duplicates,
+    words: yaml::Words,
+) -> Result<Vec<Result<Document, LoadError>>, LoadError> {
+    let source: Arc<str> = source.into();
+    let fault = |line, message| LoadError { source: source.clone(), line, message };
+    let parts = split::split(text).map_err(|(line, message)| fault(line, message))?;
+    let mut strings = intern::Interner::new();
+    Ok(parts
+        .into_iter()
+        .map(|part| match yaml::parse_sharing(part.text, duplicates, words, &mut strings) {
+            Ok(value) => {
+                Ok(Document { value, source: source.clone(), line: part.line, text: part.text.into() })
+            }
+            Err(message) => Err(fault(part.line, message)),
+        })
+        .collect())
+}
+
+/// The value of the first YAML document in `text`, for the function `parse_yaml`.
+///
+/// # Errors
+/// The reference's text, such as `yaml: line 1: did not find expected node content`.
+pub fn yaml_value(text: &str) -> Result<Value, String> {
+    yaml::parse(text, Duplicates::LastWins)
+}
+
+/// The value of the first YAML document in `text`; a mapping key that comes twice is an error.
+///
+/// # Errors
+/// The reference's text.
+pub fn yaml_value_strict(text: &str) -> Result<Value, String> {
+    yaml::parse(text, Duplicates::Error)
+}
+
+/// Whether an unquoted `text` is read as text, by every YAML reader that a user may have: booleans,
+/// numbers, dates, null forms and base-60 numbers are not.
+pub fn reads_as_text(text: &str) -> bool {
+    scalar::reads_as_text(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! Facts about Kubernetes 1.36: which kinds there are and how they are served.
+//!
+//! In: names, and definitions of custom resources. Out: the facts. The tables are written by
+//! `conformance/reference/kubernetes.py` from what an API server says about itself.
+#![forbid(unsafe_code)]
+
+pub mod convert;
+mod custom;
+pub mod decode;
+pub mod defaults;
+pub mod kinds;
+pub mod prune;
+pub mod published;
+pub mod schema;
+
+use ephor_value as value;
+pub use kinds::{Kinds, Resource};
+pub use schema::Types;

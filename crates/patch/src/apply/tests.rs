@@ -1,0 +1,78 @@
+#![allow(clippy::unwrap_used)]
+
+use super::apply;
+use crate::document::yaml_value;
+use crate::operation::decode;
+use crate::value::print::json;
+
+/// The document after a patch, or why it failed.
+fn patched(document: &str, patch: &str) -> Result<String, String> {
+    let document = yaml_value(document).unwrap();
+    apply(&document, &decode(patch)?.operations).map(|v| json(&v))
+}
+
+#[test]
+fn adding_creates_the_containers_above_and_pads_lists() {
+    assert_eq!(patched("{}", "- {op: add, path: /a/b, value: 1}").unwrap(), r#"{"a":{"b":1}}"#);
+    assert_eq!(patched("{}", "- {op: add, path: /a/2, value: 1}").unwrap(), r#"{"a":[null,null,1]}"#);
+    assert_eq!(patched("{}", "- {op: add, path: /a/-, value: 1}").unwrap(), r#"{"a":[1]}"#);
+    assert_eq!(
+        patched("{c: [x]}", "- {op: add, path: /c/3/name, value: q}").unwrap(),
+        r#"{"c":["x",null,null,{"name":"q"}]}"#
+    );
+    assert_eq!(
+        patched("{}", "- {op: add, path: /x/-/name, value: q}").unwrap_err(),
+        r#"add operation does not apply: doc is missing path: "/x/-/name": missing value"#
+    );
+}
+
+#[test]
+fn lists_are_not_padded_without_end() {
+    assert!(patched("{}", "- {op: add, path: /a/2000000000, value: 1}").is_err());
+    assert!(patched("{a: []}", "- {op: add, path: /a/2000000000/b, value: 1}").is_err());
+}
+
+#[test]
+fn negative_indices_count_from_the_end() {
+    let add = |i: i32| patched("{l: [a, b]}", &format!("- {{op: add, path: /l/{i}, value: x}}"));
+    assert_eq!(add(-1).unwrap(), r#"{"l":["a","b","x"]}"#);
+    assert_eq!(add(-3).unwrap(), r#"{"l":["x","a","b"]}"#);
+    assert!(add(-4).unwrap_err().contains("Unable to access invalid index: -4"));
+    assert_eq!(patched("{l: [a, b]}", "- {op: remove, path: /l/-1}").unwrap(), r#"{"l":["a"]}"#);
+}
+
+#[test]
+fn removing_what_is_not_there_is_no_failure() {
+    assert_eq!(patched("{a: 1}", "- {op: remove, path: /b/c}").unwrap(), r#"{"a":1}"#);
+    assert_eq!(patched("{l: [a]}", "- {op: remove, path: /l/7}").unwrap(), r#"{"l":["a"]}"#);
+    assert!(patched("{l: [a]}", "- {op: remove, path: /l/-}").unwrap_err().contains("invalid syntax"));
+}
+
+#[test]
+fn tokens_are_unescaped_in_one_pass() {
+    assert_eq!(patched("{a/b: 1}", "- {op: replace, path: /a~1b, value: 2}").unwrap(), r#"{"a/b":2}"#);
+    assert_eq!(patched("{a~1b: 1}", "- {op: replace, path: /a~01b, value: 2}").unwrap(), r#"{"a~1b":2}"#);
+}
+
+#[test]
+fn an_empty_token_writes_the_empty_key_and_leads_nowhere() {
+    assert_eq!(patched("{}", "- {op: add, path: /, value: 1}").unwrap(), r#"{"":1}"#);
+    assert!(
+        patched("{a: {}}", "- {op: replace, path: /a//z, value: 1}").unwrap_err().contains("missing path")
+    );
+}
+
+#[test]
+fn nothing_of_a_failed_patch_is_kept() {
+    let failed = patched(
+        "{a: 1}",
+        "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"test\",\"path\":\"/a\",\"value\":1}]",
+    );
+    assert_eq!(failed.unwrap_err(), "testing value /a failed: test failed");
+}
+
+#[test]
+fn a_missing_key_passes_a_test_for_null() {
+    assert_eq!(patched("{a: 1}", "- {op: test, path: /b}").unwrap(), r#"{"a":1}"#);
+    assert!(patched("{a: 1}", "- {op: test, path: /b/c}").unwrap_err().contains("is missing path"));
+}

@@ -1,0 +1,25 @@
+//! Patches: what changes a document, and how.
+//!
+//! In: a document and a patch, or two documents. Out: the changed document, or the patch that leads
+//! from one to the other. [`operation`] reads JSON patches, [`apply`] runs them, [`diff`] makes them;
+//! [`merge`] is the strategic merge, with [`keyed`] for lists whose items have keys and [`schema`] for
+//! the knowledge which lists these are. Nothing here knows variables, anchors or rules.
+//!
+//! Semantics: RFC 6902 and `docs/mutate.md`.
+#![forbid(unsafe_code)]
+
+pub mod apply;
+pub mod diff;
+mod keyed;
+pub mod merge;
+pub mod operation;
+pub mod schema;
+pub mod structured;
+
+use ephor_document as document;
+use ephor_kubernetes as kubernetes;
+use ephor_value as value;
+pub use operation::{JsonPatch, Operation};
+
+/// How deeply patches and what they are merged into may nest: as deep as JSON texts may.
+const MAX_DEPTH: usize = 10_000;
