@@ -36,7 +36,7 @@ fn code(path: &Path) -> String {
 
 /// Files of modules that are declared for tests only.
 fn test_files(all: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let declared = Regex::new(r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod (\w+);").unwrap();
+    let declared = Regex::new(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))? )?mod (\w+);").unwrap();
     let mut found = BTreeSet::new();
     for path in all {
         let text = fs::read_to_string(path).unwrap();
