@@ -121,11 +121,12 @@ fn every_listed_case_exists_and_fails() {
 
 #[test]
 fn packed_recordings_are_those_that_suites_are_run_on() {
+    let suites = ["admission", "engine", "jmespath-kyverno", "kubernetes-cel"];
+    let Some(run_on) = data::folder_with(&suites).expect("every suite is at hand") else { return };
     let packed = tempfile::tempdir().expect("a folder");
     data::unpack_all(&root().join("conformance/recordings"), packed.path()).expect("archives");
-    let run_on = data::folder().expect("a folder of suites");
     let mut compared = 0;
-    for suite in ["admission", "engine", "jmespath-kyverno", "kubernetes-cel"] {
+    for suite in suites {
         let (packed, run_on) = (files(&packed.path().join(suite)), files(&run_on.join(suite)));
         assert_eq!(packed.keys().collect::<Vec<_>>(), run_on.keys().collect::<Vec<_>>(), "{suite}");
         for (name, bytes) in &packed {
