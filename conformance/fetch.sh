@@ -2,7 +2,8 @@
 # Brings the public suites into conformance/data, exactly the files that conformance/public/*.sha256 list, each checked.
 # usage: conformance/fetch.sh [SUITE=FOLDER…]
 #
-# In: Go (modules are downloaded as Go is set up to) and Python 3. Nothing else of the modules is laid out or read.
+# In: Go (modules are downloaded as Go is set up to), Python 3, Bash 4 and the GNU tools. Nothing else of the modules is laid
+# out or read.
 #
 #   kyverno-cli        from the module of Kyverno 1.19.1
 #   chainsaw           from the same; cluster tests, which no test of this repository runs

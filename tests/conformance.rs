@@ -1,7 +1,7 @@
 //! The recorded suites against the ratchet: no suite may pass fewer cases than the scoreboard says,
 //! every failing case is listed with its cause, and nothing else is listed.
 //!
-//! Which recorded suites are at hand, `ephor::conformance::data` says; one that is not there is passed over with a line, or
+//! Which recorded suites are at hand, `ephor::conformance::data` says; a missing one is skipped with a line, or
 //! with `EPHOR_REQUIRE_CONFORMANCE=1` a failure.
 #![allow(clippy::expect_used)]
 
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use ephor::conformance::known::{self, Known};
 use ephor::conformance::{Report, Step, data, run_all};
 
-/// What suites are made of that lies in no folder of the repository: name of the suite, what it needs.
+/// Suites of which no recording is in the repository: their names, and the folders that they need.
 const BROUGHT: [(&str, &[&str]); 6] = [
     ("jmespath", &["jmespath"]),
     ("cel-spec", &["cel-spec"]),
@@ -38,26 +38,26 @@ fn reports(dir: &Path) -> Vec<Report> {
     all
 }
 
-/// What came of the suites that were recorded from the references.
+/// Reports of the suites that were recorded from Kyverno and kube-apiserver.
 fn recorded() -> &'static [Report] {
     static REPORTS: OnceLock<Vec<Report>> = OnceLock::new();
     REPORTS.get_or_init(|| reports(&data::folder().expect("a folder of suites")))
 }
 
-/// What came of the suites that this repository wrote.
+/// Reports of the suites that were written in this repository.
 fn own() -> &'static [Report] {
     static REPORTS: OnceLock<Vec<Report>> = OnceLock::new();
     REPORTS.get_or_init(|| reports(&root().join("conformance")))
 }
 
-/// Whether a suite of the scoreboard may be absent, since what it is made of is.
+/// Whether a suite of the scoreboard may be absent, since a folder that it needs is.
 fn may_be_absent(suite: &str) -> bool {
     let is_of = |name: &str| suite == name || suite.starts_with(&format!("{name}/"));
     let needed = match suite {
         "reviews/pool" => Some(["kyverno-policies", "verdicts"].as_slice()),
         _ => BROUGHT.iter().find(|(name, _)| is_of(name)).map(|(_, needed)| *needed),
     };
-    needed.is_some_and(|needed| data::folder_with(needed).expect("every suite is at hand").is_none())
+    needed.is_some_and(|needed| data::folder_with(needed).expect("no suite is missing").is_none())
 }
 
 fn assert_not_below_the_scoreboard(section: &str, reports: &[Report]) {
@@ -122,7 +122,7 @@ fn every_listed_case_exists_and_fails() {
 #[test]
 fn packed_recordings_are_those_that_suites_are_run_on() {
     let suites = ["admission", "engine", "jmespath-kyverno", "kubernetes-cel"];
-    let Some(run_on) = data::folder_with(&suites).expect("every suite is at hand") else { return };
+    let Some(run_on) = data::folder_with(&suites).expect("no suite is missing") else { return };
     let packed = tempfile::tempdir().expect("a folder");
     data::unpack_all(&root().join("conformance/recordings"), packed.path()).expect("archives");
     let mut compared = 0;
@@ -159,4 +159,22 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     found
+}
+
+#[test]
+fn a_missing_suite_fails_a_test_only_where_suites_are_required() {
+    let empty = tempfile::tempdir().expect("a folder");
+    let passes_without_suites = |required: &str| {
+        let test = std::env::current_exe().expect("this program");
+        std::process::Command::new(test)
+            .args(["--exact", "packed_recordings_are_those_that_suites_are_run_on"])
+            .env("EPHOR_CONFORMANCE", empty.path())
+            .env("EPHOR_REQUIRE_CONFORMANCE", required)
+            .output()
+            .expect("the test starts")
+            .status
+            .success()
+    };
+    assert!(passes_without_suites("0"));
+    assert!(!passes_without_suites("1"));
 }

@@ -1,7 +1,7 @@
 //! `ephor conformance`: runs recorded suites.
 //!
-//! Suites and their counts go to standard output; progress, what is left out, and the sum of all to standard error. Only
-//! differences that are not known make the command fail.
+//! Suites and their counts go to standard output; progress, skipped cases and totals to standard error. Only differences that are
+//! not known make the command fail.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,9 @@ const EXAMPLES: &str = "  # run the suites that this repository wrote\n  ephor c
 pub(super) const PAGE: super::Page =
     super::Page { name: "conformance", arguments: "[DIR]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
 
-/// What all suites come to.
+/// Totals over all suites.
 #[derive(Default)]
-struct Sum {
+struct Totals {
     suites: usize,
     passed: usize,
     total: usize,
@@ -44,7 +44,7 @@ struct Sum {
     lines: String,
 }
 
-impl Sum {
+impl Totals {
     fn add(&mut self, report: &Report, known: &Known) {
         self.suites += 1;
         self.passed += report.passed;
@@ -91,11 +91,11 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     }
     let known = known(parsed.text("known"))?;
     let progress = progress();
-    let mut sum = Sum::default();
+    let mut totals = Totals::default();
     conformance::run_all(&dir, parsed.text("suite"), |step| match step {
         Step::Begun(name) => progress.set_message(name.to_string()),
         Step::Done(report) => {
-            sum.add(&report, &known);
+            totals.add(&report, &known);
             progress.suspend(|| {
                 super::print(&format!("{} {}/{}\n", report.name, report.passed, report.total));
                 for (why, cases) in &report.left_out {
@@ -106,19 +106,19 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     })
     .map_err(|e| e.to_string())?;
     progress.finish_and_clear();
-    if sum.suites == 0 {
+    if totals.suites == 0 {
         return Err(format!("no suite found in {}", dir.display()));
     }
-    let Sum { suites, passed, total, known, .. } = sum;
+    let Totals { suites, passed, total, known, .. } = totals;
     eprintln!(
         "{suites} suites: {passed} of {total} cases pass; of the others {known} are known, {} new",
-        sum.new()
+        totals.new()
     );
     let file = parsed.text("failures");
     if !file.is_empty() {
-        super::write_whole(file, &sum.lines).map_err(|e| format!("failed to write {file} ({e})"))?;
+        super::write_whole(file, &totals.lines).map_err(|e| format!("failed to write {file} ({e})"))?;
     }
-    Ok(i32::from(sum.new() > 0))
+    Ok(i32::from(totals.new() > 0))
 }
 
 /// The differences that are known: those of a file, or of the repository that the command runs in.

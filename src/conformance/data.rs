@@ -3,7 +3,7 @@
 //! In: the environment and the folder that the program runs in. Out: a folder laid out as `docs/conformance.md` says. In this
 //! order: the folder that `EPHOR_CONFORMANCE` names; `../shared/conformance` beside the repository; `conformance/data` of the
 //! repository, into which the packed recordings of `conformance/recordings` are unpacked here and public suites are
-//! brought by `conformance/fetch.sh`. Tests, benches and the command ask here and nowhere else.
+//! brought by `conformance/fetch.sh`. Tests, benches and the command find suites through this module only.
 
 use std::fs::File;
 use std::io::{Error, Read, Result};
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 /// Names the folder of recorded suites.
 const FOLDER: &str = "EPHOR_CONFORMANCE";
-/// Where this is `1`, a suite that is not there is an error instead of a line.
+/// Where this is `1`, a missing suite is an error; otherwise tests that need it are skipped.
 const REQUIRED: &str = "EPHOR_REQUIRE_CONFORMANCE";
 /// In an unpacked folder: the digest of the archive that it comes from.
 const STAMP: &str = ".packed";
@@ -40,7 +40,7 @@ pub fn folder() -> Result<PathBuf> {
     if beside.is_dir() {
         return Ok(beside);
     }
-    // Archives are compared with what was unpacked once a process.
+    // Archives are compared with what is unpacked once per process.
     static UNPACKED: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
     let unpacked = UNPACKED.get_or_init(|| {
         let to = root.join("conformance/data");
@@ -50,10 +50,10 @@ pub fn folder() -> Result<PathBuf> {
     unpacked.clone().map_err(Error::other)
 }
 
-/// The folder of recorded suites, for a test that needs some of them: `None`, with a line that says so, where one is not at hand.
+/// The folder of recorded suites, for a test that needs some of them; `None`, and a line on standard output, where one is missing.
 ///
 /// # Errors
-/// One is not at hand, and `EPHOR_REQUIRE_CONFORMANCE` is `1`.
+/// One is missing, and `EPHOR_REQUIRE_CONFORMANCE` is `1`.
 pub fn folder_with(suites: &[&str]) -> Result<Option<PathBuf>> {
     let whole = folder().and_then(|dir| {
         let missing = suites.iter().map(|name| dir.join(name)).find(|path| !path.exists());
@@ -78,7 +78,7 @@ pub fn recorded(name: &str) -> Result<Option<PathBuf>> {
     Ok(folder_with(&[name])?.map(|dir| dir.join(name)))
 }
 
-/// Whether suites that are not there are errors.
+/// Whether missing suites are errors.
 pub fn is_required() -> bool {
     std::env::var(REQUIRED).is_ok_and(|v| v == "1")
 }

@@ -36,7 +36,7 @@ impl Known {
     /// Reads a list.
     ///
     /// # Errors
-    /// It cannot be read, a cause is not told, or a case is listed twice.
+    /// It cannot be read, a cause is empty, or a case is listed twice.
     pub fn read(file: &Path) -> Result<Known> {
         let wrong = |why: String| Error::other(format!("{}: {why}", file.display()));
         let list: File = toml::from_str(&std::fs::read_to_string(file)?).map_err(|e| wrong(e.to_string()))?;
@@ -63,5 +63,37 @@ impl Known {
     /// The suites with their cases.
     pub fn suites(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
         self.causes.iter().map(|(suite, cases)| (&**suite, cases.keys().map(|case| &**case).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Known> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), text)?;
+        Known::read(file.path())
+    }
+
+    #[test]
+    fn a_case_has_the_cause_under_which_it_is_listed() {
+        let known = read("[[cause]]\nsuite = 's'\nwhy = 'w'\ncases = ['a', 'b']\n").unwrap();
+        assert_eq!(known.cause("s", "b"), Some("w"));
+        assert_eq!(known.cause("s", "c"), None);
+        assert_eq!(known.cause("t", "a"), None);
+    }
+
+    #[test]
+    fn a_list_with_an_empty_cause_a_case_twice_or_an_unknown_key_is_refused() {
+        for text in [
+            "[[cause]]\nsuite = 's'\nwhy = ' '\ncases = ['a']\n",
+            "[[cause]]\nsuite = 's'\nwhy = 'w'\ncases = ['a', 'a']\n",
+            "[[cause]]\nsuite = 's'\nwhy = 'w'\nwhole = true\ncases = ['a']\n",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 }

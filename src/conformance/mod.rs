@@ -75,7 +75,7 @@ impl Report {
     }
 }
 
-/// What whoever runs suites is told.
+/// Progress of a run.
 #[derive(Debug)]
 pub enum Step<'a> {
     /// A suite, or several that are run as one, begins.
@@ -89,22 +89,22 @@ struct Run<'a> {
     dir: &'a Path,
     /// How their names start.
     only: &'a str,
-    tell: &'a mut dyn FnMut(Step<'_>),
+    observe: &'a mut dyn FnMut(Step<'_>),
 }
 
 impl Run<'_> {
-    /// Runs suites of these names together, when one of them is asked for and `needed` is there.
+    /// Runs suites of these names together, when one of them is selected and `needed` exists.
     fn several(
         &mut self,
         names: &[&str],
         needed: &str,
         suites: impl FnOnce(&Path) -> Result<Vec<Report>>,
     ) -> Result<()> {
-        let asked = names.iter().find(|name| name.starts_with(self.only));
-        let (Some(first), true) = (asked, self.dir.join(needed).exists()) else { return Ok(()) };
-        (self.tell)(Step::Begun(first));
+        let selected = names.iter().find(|name| name.starts_with(self.only));
+        let (Some(first), true) = (selected, self.dir.join(needed).exists()) else { return Ok(()) };
+        (self.observe)(Step::Begun(first));
         let reports = suites(self.dir)?.into_iter().filter(|report| report.name.starts_with(self.only));
-        reports.for_each(|report| (self.tell)(Step::Done(report)));
+        reports.for_each(|report| (self.observe)(Step::Done(report)));
         Ok(())
     }
 
@@ -115,12 +115,12 @@ impl Run<'_> {
 }
 
 /// Runs every suite of `dir` whose name starts with `only` (all of them when it is empty), in order,
-/// telling of each as soon as it begins and ends.
+/// reporting progress to `observe`.
 ///
 /// # Errors
 /// A suite's file cannot be read.
-pub fn run_all(dir: &Path, only: &str, mut tell: impl FnMut(Step<'_>)) -> Result<()> {
-    let mut run = Run { dir, only, tell: &mut tell };
+pub fn run_all(dir: &Path, only: &str, mut observe: impl FnMut(Step<'_>)) -> Result<()> {
+    let mut run = Run { dir, only, observe: &mut observe };
     let names = ["verdicts/status", "verdicts/message", "verdicts/other"];
     run.several(&names, "verdicts/kyverno-policies.jsonl", verdicts::run)?;
     for name in ["kyverno-cli", "kyverno-policies"] {

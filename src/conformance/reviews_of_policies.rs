@@ -153,7 +153,7 @@ fn of_test(test: Evaluated) -> Vec<Result<(), Failure>> {
     test.outcomes.iter().map(one).collect()
 }
 
-/// What came of a policy file.
+/// Results of a policy file.
 #[derive(Default)]
 struct OnObjects {
     results: Vec<Result<(), Failure>>,
