@@ -6,7 +6,6 @@
 
 #![allow(clippy::expect_used)]
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ephor::admit::incoming::decode;

@@ -66,7 +66,7 @@ impl Totals {
     }
 
     /// Failing cases that are not known.
-    fn new(&self) -> usize {
+    fn unknown(&self) -> usize {
         self.total - self.passed - self.known
     }
 }
@@ -112,13 +112,13 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let Totals { suites, passed, total, known, .. } = totals;
     eprintln!(
         "{suites} suites: {passed} of {total} cases pass; of the others {known} are known, {} new",
-        totals.new()
+        totals.unknown()
     );
     let file = parsed.text("failures");
     if !file.is_empty() {
         super::write_whole(file, &totals.lines).map_err(|e| format!("failed to write {file} ({e})"))?;
     }
-    Ok(i32::from(totals.new() > 0))
+    Ok(i32::from(totals.unknown() > 0))
 }
 
 /// The differences that are known: those of a file, or of the repository that the command runs in.
