@@ -22,10 +22,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const ROUNDS: usize = 15;
 
 fn main() {
-    let dir = std::env::var_os("EPHOR_CONFORMANCE").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"),
-        PathBuf::from,
-    );
+    let dir = match ephor::conformance::data::folder() {
+        Ok(dir) => dir,
+        Err(cause) => return println!("skipped: {cause}"),
+    };
     let Ok(recorded) = ephor::conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")) else {
         println!("skipped: no verdicts in {}", dir.display());
         return;

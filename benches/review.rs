@@ -6,7 +6,6 @@
 
 #![allow(clippy::expect_used)]
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ephor::admit::incoming::decode;
@@ -33,10 +32,10 @@ const KINDS: [&str; 4] = [
 ];
 
 fn main() {
-    let dir = std::env::var_os("EPHOR_CONFORMANCE").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"),
-        PathBuf::from,
-    );
+    let dir = match ephor::conformance::data::folder() {
+        Ok(dir) => dir,
+        Err(cause) => return println!("skipped: {cause}"),
+    };
     let Ok(recorded) = ephor::conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")) else {
         println!("skipped: no verdicts in {}", dir.display());
         return;

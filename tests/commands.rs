@@ -190,3 +190,26 @@ spec:
         files.run(&["lint", "q.yaml"]).err.contains("no such policy file `q.yaml`; did you mean `p.yaml`?")
     );
 }
+
+#[test]
+fn conformance_fails_on_differences_that_are_not_known() {
+    let files = Files::new(&[
+        (
+            "jmespath-random.jsonl",
+            "{\"id\": \"right\", \"expression\": \"a\", \"input\": {\"a\": 1}, \"result\": 1}\n{\"id\": \"wrong\", \"expression\": \"a\", \"input\": {\"a\": 1}, \"result\": 2}\n",
+        ),
+        (
+            "known.toml",
+            "[[cause]]\nsuite = \"jmespath-random\"\nwhy = \"for the test\"\ncases = [\"wrong\"]\n",
+        ),
+    ]);
+    let ran = files.run(&["conformance", "."]);
+    assert_eq!((ran.code, &*ran.out), (Some(1), "jmespath-random 1/2\n"));
+    assert_eq!(ran.err, "1 suites: 1 of 2 cases pass; of the others 0 are known, 1 new\n");
+    let ran = files.run(&["conformance", ".", "--known", "known.toml", "--failures", "wrong.jsonl"]);
+    assert_eq!((ran.code, &*ran.out), (Some(0), "jmespath-random 1/2\n"));
+    assert_eq!(ran.err, "1 suites: 1 of 2 cases pass; of the others 1 are known, 0 new\n");
+    let failures = std::fs::read_to_string(files.path("wrong.jsonl")).expect("failures");
+    assert_eq!(failures.lines().count(), 1);
+    assert!(failures.contains("\"id\":\"wrong\",\"known\":\"for the test\""), "{failures}");
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ephor::api::autogen::Selection;
-use ephor::conformance::{Report, round_trip, run_all};
+use ephor::conformance::{Report, Step, data, round_trip, run_all};
 use ephor::explain::print;
 use ephor::ir::json::Bundle;
 use ephor::ir::{Policy, Rule};
@@ -17,13 +17,6 @@ use serde_json::Value as Json;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The folder of recorded suites, where there is one.
-fn shared() -> Option<PathBuf> {
-    let named = std::env::var_os("EPHOR_CONFORMANCE").map(PathBuf::from);
-    let dir = named.unwrap_or_else(|| root().join("../shared/conformance"));
-    dir.is_dir().then_some(dir)
 }
 
 fn yaml_files(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -41,8 +34,8 @@ fn yaml_files(dir: &Path, out: &mut Vec<PathBuf>) {
 fn libraries() -> Vec<Policies> {
     let mut files = Vec::new();
     yaml_files(&root().join("policies"), &mut files);
-    if let Some(dir) = shared() {
-        yaml_files(&dir.join("kyverno-policies"), &mut files);
+    if let Some(dir) = data::recorded("kyverno-policies").unwrap() {
+        yaml_files(&dir, &mut files);
     }
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -176,7 +169,12 @@ fn suites_on_policies_that_were_read_back_come_to_the_same_counts() {
         let board = scoreboard(section);
         for suite in suites {
             let mut all: Vec<Report> = Vec::new();
-            run_all(dir, suite, |report| all.push(report)).unwrap();
+            let keep = |step: Step| {
+                if let Step::Done(report) = step {
+                    all.push(report)
+                }
+            };
+            run_all(dir, suite, keep).unwrap();
             assert!(!all.is_empty(), "no suite {suite}");
             for report in all {
                 let wanted = board.get(&report.name).copied();
@@ -185,7 +183,13 @@ fn suites_on_policies_that_were_read_back_come_to_the_same_counts() {
         }
     };
     run("own", &root().join("conformance"), &["engine/", "cases/", "server/"]);
-    if let Some(dir) = shared() {
-        run("recorded", &dir, &["engine/", "verdicts/", "reviews/tests", "reviews/pool"]);
+    for (needed, suites) in [
+        (&["engine"][..], &["engine/"][..]),
+        (&["verdicts", "kyverno-policies"], &["verdicts/", "reviews/pool"]),
+        (&["kyverno-policies"], &["reviews/tests"]),
+    ] {
+        if let Some(dir) = data::folder_with(needed).unwrap() {
+            run("recorded", &dir, suites);
+        }
     }
 }

@@ -2,38 +2,38 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
 /// The files with types that are written, in the order of the page.
 const FILES: [&str; 26] = [
-    "ir/json",
-    "ir/policy",
-    "ir/facts",
-    "ir/rule",
-    "ir/origin",
-    "ir/matcher",
-    "ir/constraints",
-    "ir/admission",
-    "ir/condition",
-    "ir/template",
-    "ir/check",
-    "ir/shape",
-    "ir/mutate",
-    "patch/operation",
-    "ir/generate",
-    "ir/images",
-    "ir/manifests",
-    "ir/image_validation",
-    "ir/expressions",
-    "ir/exemption",
-    "ir/expr",
-    "ir/strict",
-    "functions/mod",
-    "ir/pattern",
-    "value/wildcard",
-    "value/quantity/mod",
+    "src/ir/json.rs",
+    "src/ir/policy.rs",
+    "src/ir/facts.rs",
+    "src/ir/rule.rs",
+    "src/ir/origin.rs",
+    "src/ir/matcher.rs",
+    "src/ir/constraints.rs",
+    "src/ir/admission.rs",
+    "src/ir/condition.rs",
+    "src/ir/template.rs",
+    "src/ir/check.rs",
+    "src/ir/shape.rs",
+    "src/ir/mutate.rs",
+    "crates/patch/src/operation.rs",
+    "src/ir/generate.rs",
+    "src/ir/images.rs",
+    "src/ir/manifests.rs",
+    "src/ir/image_validation.rs",
+    "src/ir/expressions.rs",
+    "src/ir/exemption.rs",
+    "src/ir/expr.rs",
+    "src/ir/strict.rs",
+    "src/functions/mod.rs",
+    "src/ir/pattern.rs",
+    "crates/value/src/wildcard.rs",
+    "crates/value/src/quantity/mod.rs",
 ];
 
 fn read(path: &str) -> String {
@@ -108,7 +108,7 @@ fn tables() -> String {
     let into = Regex::new(r#"into = "([^"]*)""#).unwrap();
     let mut out = String::new();
     for file in FILES {
-        let text = read(&format!("src/{file}.rs"));
+        let text = read(file);
         for c in item.captures_iter(&text) {
             let (derives, attributes, kind, type_name, body) = (&c[2], &c[3], &c[4], &c[5], &c[6]);
             if !derives.contains("Serialize") {
@@ -178,7 +178,8 @@ fn the_page_has_every_node_and_field_of_the_types() {
 #[test]
 fn every_type_that_is_written_is_in_a_file_of_the_page() {
     let mut found = Vec::new();
-    let mut folders = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("src"), root.join("crates")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -188,7 +189,7 @@ fn every_type_that_is_written_is_in_a_file_of_the_page() {
                 .unwrap_or_default()
                 .contains(", Serialize, Deserialize)]")
             {
-                found.push(path.display().to_string().split("/src/").last().unwrap().replace(".rs", ""));
+                found.push(path.strip_prefix(root).unwrap().display().to_string());
             }
         }
     }

@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ephor::conformance::data;
 use ephor::document::{self, ResourceOptions};
 use ephor::engine::admission::Review;
 use ephor::engine::request::{Parts, UserParts};
@@ -23,11 +24,8 @@ use ephor::sources::objects::Objects;
 use ephor::value::{Map, Value};
 use ephor::{Engine, PolicySet};
 
-fn recorded() -> Option<PathBuf> {
-    let given = std::env::var_os("EPHOR_CONFORMANCE").map(PathBuf::from);
-    let dir = given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"));
-    dir.join("verdicts").is_dir().then_some(dir)
-}
+/// What policies of a library are asked about.
+const LIBRARY: [&str; 3] = ["verdicts/kyverno-policies.jsonl", "verdicts/pool.yaml", "kyverno-policies"];
 
 fn engine(name: &str, policy: &str) -> Option<Engine> {
     engine_of(&[SourceText { name: name.to_string(), text: policy.to_string() }])
@@ -237,7 +235,7 @@ fn compared<'c>(
 /// The native policies of recorded cases, with the requests that were recorded; those of the repository and those beside it.
 fn of_servers(all: bool) -> Vec<(String, [Engine; 2], Vec<Value>)> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/admission");
-    let beside = recorded().map(|dir| dir.join("admission"));
+    let beside = data::recorded("admission").unwrap();
     let below = |dir: PathBuf| std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = std::iter::once(own)
         .chain(beside)
@@ -316,21 +314,21 @@ fn is_long() -> bool {
 
 #[test]
 fn what_is_remembered_of_a_library_is_what_would_be_decided() {
-    let Some(dir) = recorded() else { return };
+    let Some(dir) = data::folder_with(&LIBRARY).unwrap() else { return };
     let (asked, kept) = compare(&of_library(&dir, is_long()), if is_long() { usize::MAX } else { 40 });
     assert!(kept > asked / 4);
 }
 
 #[test]
 fn what_is_remembered_of_single_rules_is_what_would_be_decided() {
-    let Some(dir) = recorded() else { return };
+    let Some(dir) = data::folder_with(&["engine"]).unwrap() else { return };
     let (asked, kept) = compare(&of_rules(&dir, is_long()), if is_long() { usize::MAX } else { 30 });
     assert!(kept > asked / 4);
 }
 
 #[test]
 fn results_of_many_policies_are_put_together_as_if_they_were_made() {
-    let Some(dir) = recorded() else { return };
+    let Some(dir) = data::folder_with(&LIBRARY).unwrap() else { return };
     let cases = of_library(&dir, false);
     let texts: Vec<SourceText> = cases
         .iter()
@@ -347,7 +345,7 @@ fn results_of_many_policies_are_put_together_as_if_they_were_made() {
 
 #[test]
 fn policies_say_together_what_each_says_alone() {
-    let Some(dir) = recorded() else { return };
+    let Some(dir) = data::folder_with(&LIBRARY).unwrap() else { return };
     let cases = of_library(&dir, false);
     let texts: Vec<SourceText> =
         cases.iter().map(|case| SourceText { name: case.name.clone(), text: case.policy.clone() }).collect();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes what an API server says about its kinds into src/kubernetes.
+"""Writes what an API server says about its kinds into crates/kubernetes/src.
 
 usage: kubernetes.py URL TOKEN
 
 Asks the API server at URL (the certificate is not checked) for its resources and its OpenAPI documents,
-and writes src/kubernetes/kinds.txt (a resource a line) and src/kubernetes/schema.txt (a type, and below it
+and writes crates/kubernetes/src/kinds.txt (a resource a line) and crates/kubernetes/src/schema.txt (a type, and below it
 a field a line). The formats are told in kinds.rs and schema.rs. Only facts are taken: names, types,
 list types, keys, defaults.
 """
@@ -14,7 +14,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-OUT = Path(__file__).resolve().parents[2] / "src/kubernetes"
+OUT = Path(__file__).resolve().parents[2] / "crates/kubernetes/src"
 HEAD = "# Kubernetes 1.36. Written by conformance/reference/kubernetes.py; the format is told in {}.\n"
 LEAVES = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",

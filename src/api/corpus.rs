@@ -1,32 +1,23 @@
 //! The recorded answers of the reference, for tests; see `conformance/engine/README.md`.
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
+use std::path::Path;
 
+use crate::conformance::data;
 use crate::value::{Map, Str, Value};
 
 /// The cases of one file, or nothing (with a printed line) where the recordings are absent.
 pub fn cases(file: &str) -> Vec<Value> {
-    let root = std::env::var_os("EPHOR_CONFORMANCE").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"),
-        PathBuf::from,
-    );
-    read(root.join("engine").join(file))
+    data::recorded(&format!("engine/{file}")).unwrap().map(|path| read(&path)).unwrap_or_default()
 }
 
 /// The cases of one file of the repository's own recordings.
 pub fn own_cases(file: &str) -> Vec<Value> {
-    read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("conformance/reference").join(file))
+    read(&data::repository().unwrap().join("conformance/reference").join(file))
 }
 
-fn read(path: PathBuf) -> Vec<Value> {
-    match std::fs::read_to_string(&path) {
-        Ok(text) => text.lines().map(parse).collect(),
-        Err(cause) => {
-            println!("skipped: {}: {cause}", path.display());
-            Vec::new()
-        }
-    }
+fn read(path: &Path) -> Vec<Value> {
+    std::fs::read_to_string(path).unwrap().lines().map(parse).collect()
 }
 
 /// The policies of a case.

@@ -25,17 +25,6 @@ use crate::webhooks::{Log, Server, in_order};
 use super::webhook_replies::{Replies, calls};
 use super::{Failure, Report, object};
 
-/// The topics of the folder that are run, by name.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn topics(dir: &Path) -> std::io::Result<Vec<String>> {
-    if !dir.is_dir() {
-        return Ok(Vec::new());
-    }
-    super::cases::topics(dir)
-}
-
 /// Runs the cases of one topic.
 ///
 /// # Errors

@@ -18,18 +18,19 @@ use crate::value::{Map, Str, Value};
 
 use super::{Failure, Report, lines, object, round_trip};
 
-/// The files of cases in a folder, by name; none where there is no folder.
+/// The names of files of cases in a folder, without `.jsonl`; none where there is no folder.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub fn stems(dir: &Path) -> std::io::Result<Vec<String>> {
     if !dir.is_dir() {
         return Ok(Vec::new());
     }
-    let mut files = std::fs::read_dir(dir)?.map(|e| Ok(e?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    let entries = std::fs::read_dir(dir)?.map(|e| Ok(e?.path()));
+    let mut files = entries.collect::<std::io::Result<Vec<PathBuf>>>()?;
     files.retain(|f| f.extension().is_some_and(|e| e == "jsonl"));
     files.sort();
-    Ok(files)
+    Ok(files.iter().filter_map(|f| Some(f.file_stem()?.to_string_lossy().into_owned())).collect())
 }
 
 /// Runs one file of cases.

@@ -1,14 +1,16 @@
 //! Running recorded suites.
 //!
 //! In: a folder laid out as a conformance suite. Out: for every suite how many cases came out as
-//! recorded, and each failing case with what was expected and what was got. Comparison is exact;
-//! what cannot be run counts as failed.
+//! recorded, each failing case with what was expected and what was got, and how many are left out, and why. Comparison is
+//! exact; what cannot be run counts as failed.
 
 pub mod admission;
 pub mod cases;
 pub mod cel_spec;
+pub mod data;
 pub mod engine;
 pub mod jmespath;
+pub mod known;
 pub mod kubernetes_cel;
 pub mod reviews;
 pub mod reviews_of_policies;
@@ -18,6 +20,8 @@ pub mod test_folders;
 pub mod verdicts;
 mod webhook_replies;
 
+use std::collections::BTreeMap;
+use std::io::Result;
 use std::path::Path;
 
 use crate::value::{Map, Value};
@@ -44,6 +48,8 @@ pub struct Report {
     pub total: usize,
     /// The others.
     pub failures: Vec<Failure>,
+    /// How many recorded cases are not run, by the reason.
+    pub left_out: BTreeMap<&'static str, usize>,
 }
 
 impl Report {
@@ -53,83 +59,116 @@ impl Report {
     }
 
     /// Counts a case.
-    pub fn count(&mut self, result: Result<(), Failure>) {
+    pub fn count(&mut self, result: std::result::Result<(), Failure>) {
         self.total += 1;
         match result {
             Ok(()) => self.passed += 1,
             Err(f) => self.failures.push(f),
         }
     }
+
+    /// Counts recorded cases that are not run.
+    pub fn leave_out(&mut self, why: &'static str, cases: usize) {
+        if cases > 0 {
+            *self.left_out.entry(why).or_default() += cases;
+        }
+    }
+}
+
+/// Progress of a run.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A suite, or several that are run as one, begins.
+    Begun(&'a str),
+    /// A suite has been run.
+    Done(Report),
+}
+
+/// Suites that are run.
+struct Run<'a> {
+    dir: &'a Path,
+    /// How their names start.
+    only: &'a str,
+    observe: &'a mut dyn FnMut(Step<'_>),
+}
+
+impl Run<'_> {
+    /// Runs suites of these names together, when one of them is selected and `needed` exists.
+    fn several(
+        &mut self,
+        names: &[&str],
+        needed: &str,
+        suites: impl FnOnce(&Path) -> Result<Vec<Report>>,
+    ) -> Result<()> {
+        let selected = names.iter().find(|name| name.starts_with(self.only));
+        let (Some(first), true) = (selected, self.dir.join(needed).exists()) else { return Ok(()) };
+        (self.observe)(Step::Begun(first));
+        let reports = suites(self.dir)?.into_iter().filter(|report| report.name.starts_with(self.only));
+        reports.for_each(|report| (self.observe)(Step::Done(report)));
+        Ok(())
+    }
+
+    /// Runs the suite that lies at `place`.
+    fn one(&mut self, name: &str, place: &str, suite: impl FnOnce(&Path) -> Result<Report>) -> Result<()> {
+        self.several(&[name], place, |dir| Ok(vec![suite(&dir.join(place))?]))
+    }
 }
 
 /// Runs every suite of `dir` whose name starts with `only` (all of them when it is empty), in order,
-/// handing each report over as soon as it is made.
+/// reporting progress to `observe`.
 ///
 /// # Errors
 /// A suite's file cannot be read.
-pub fn run_all(dir: &Path, only: &str, mut done: impl FnMut(Report)) -> std::io::Result<()> {
-    let wanted = |name: &str| name.starts_with(only);
-    let asked = wanted("verdicts") || only.starts_with("verdicts");
-    if asked && dir.join("verdicts/kyverno-policies.jsonl").exists() {
-        verdicts::run(dir)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
-    }
+pub fn run_all(dir: &Path, only: &str, mut observe: impl FnMut(Step<'_>)) -> Result<()> {
+    let mut run = Run { dir, only, observe: &mut observe };
+    let names = ["verdicts/status", "verdicts/message", "verdicts/other"];
+    run.several(&names, "verdicts/kyverno-policies.jsonl", verdicts::run)?;
     for name in ["kyverno-cli", "kyverno-policies"] {
-        let listed = dir.join(format!("{name}.reference-passes.txt")).exists();
-        if listed && (name.starts_with(only) || only.starts_with(name)) {
-            test_folders::run(dir, name)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
-        }
+        let names = [name, &format!("{name}/cel-kinds")];
+        run.several(&names, &test_folders::list(name), |dir| test_folders::run(dir, name))?;
     }
-    let asked = wanted("reviews") || only.starts_with("reviews");
-    if asked && dir.join("admission").is_dir() && wanted("reviews/admission") {
-        done(reviews::admission(&dir.join("admission"))?);
-    }
-    if asked && dir.join("kyverno-policies.reference-passes.txt").exists() {
-        reviews_of_policies::run(dir)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
-    }
-    let expressions = dir.join("kubernetes-cel/cases.jsonl");
-    if (wanted("kubernetes-cel") || only.starts_with("kubernetes-cel")) && expressions.exists() {
-        kubernetes_cel::run(&expressions)?.into_iter().filter(|r| wanted(&r.name)).for_each(&mut done);
-    }
-    let mut one = |name: &str, at: &Path, suite: &dyn Fn(&Path) -> std::io::Result<Report>| {
-        if wanted(name) && at.exists() {
-            done(suite(at)?);
-        }
-        Ok::<(), std::io::Error>(())
-    };
-    one("jmespath", &dir.join("jmespath"), &jmespath::compliance)?;
+    run.one("reviews/admission", "admission", reviews::admission)?;
+    let names = ["reviews/tests", "reviews/pool"];
+    run.several(&names, &test_folders::list("kyverno-policies"), reviews_of_policies::run)?;
+    let names =
+        ["kubernetes-cel", "kubernetes-cel/cost", "kubernetes-cel/estimate", "kubernetes-cel/runtime-0.30"];
+    run.several(&names, "kubernetes-cel", |dir| kubernetes_cel::run(&dir.join("kubernetes-cel")))?;
+    run.one("jmespath", "jmespath", jmespath::compliance)?;
     for (name, file) in [
         ("jmespath-kyverno/cases", "jmespath-kyverno/cases.jsonl"),
         ("jmespath-random", "jmespath-random.jsonl"),
     ] {
-        one(name, &dir.join(file), &|file| jmespath::dialect(name, file))?;
+        run.one(name, file, |file| jmespath::dialect(name, file))?;
     }
-    one("cel-spec", &dir.join("cel-spec"), &cel_spec::run)?;
+    run.one("cel-spec", "cel-spec", cel_spec::run)?;
     for name in ["cel-random", "cel-edges"] {
-        one(name, &dir.join(name), &|dir| kubernetes_cel::both_levels(name, dir))?;
+        run.one(name, name, |dir| kubernetes_cel::both_levels(name, dir))?;
     }
-    one("jmespath-kyverno/parse", &dir.join("jmespath-kyverno"), &jmespath::parse)?;
-    for file in engine::files(&dir.join("engine"))? {
-        let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        one(&format!("engine/{stem}"), &file, &engine::run)?;
+    run.one("jmespath-kyverno/parse", "jmespath-kyverno", jmespath::parse)?;
+    for stem in engine::stems(&dir.join("engine"))? {
+        run.one(&format!("engine/{stem}"), &format!("engine/{stem}.jsonl"), engine::run)?;
     }
-    for file in engine::files(&dir.join("server"))? {
-        let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        one(&format!("server/{stem}"), &file, &server::run)?;
+    for stem in engine::stems(&dir.join("server"))? {
+        run.one(&format!("server/{stem}"), &format!("server/{stem}.jsonl"), server::run)?;
     }
-    for topic in admission::topics(&dir.join("admission"))? {
-        one(&format!("admission/{topic}"), &dir.join("admission").join(&topic), &admission::run)?;
+    for name in topics(dir, "admission")? {
+        run.one(&name, &name, admission::run)?;
     }
-    let own = dir.join("cases");
-    if own.is_dir() {
-        for topic in cases::topics(&own)? {
-            one(&format!("cases/{topic}"), &own.join(&topic), &cases::run)?;
-        }
+    for name in topics(dir, "cases")? {
+        run.one(&name, &name, cases::run)?;
     }
     Ok(())
 }
 
+/// The topics of a suite, `SUITE/TOPIC` each; none where there is no such suite.
+fn topics(dir: &Path, suite: &str) -> Result<Vec<String>> {
+    let below = dir.join(suite);
+    let topics = if below.is_dir() { cases::topics(&below)? } else { Vec::new() };
+    Ok(topics.into_iter().map(|topic| format!("{suite}/{topic}")).collect())
+}
+
 /// The lines of a JSON-lines file; a line that is no JSON becomes null.
-pub fn lines(path: &Path) -> std::io::Result<Vec<Value>> {
+pub fn lines(path: &Path) -> Result<Vec<Value>> {
     let text = std::fs::read_to_string(path)?;
     Ok(text
         .lines()

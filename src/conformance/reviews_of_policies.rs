@@ -35,7 +35,7 @@ use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
 use super::reviews::{Said, ask};
-use super::{Failure, Report, lines, object, round_trip, verdicts};
+use super::{Failure, Report, lines, object, round_trip, test_folders, verdicts};
 
 /// The data of a run, as a cluster's.
 struct Told {
@@ -71,7 +71,7 @@ type Results = BTreeMap<(String, String), (String, String)>;
 /// # Errors
 /// A list or a recording cannot be read.
 pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
-    let list = std::fs::read_to_string(dir.join("kyverno-policies.reference-passes.txt"))?;
+    let list = std::fs::read_to_string(dir.join(test_folders::list("kyverno-policies")))?;
     let folders: Vec<&str> = list.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let mut tests = Report::new("reviews/tests");
     let all: Vec<Vec<_>> =
@@ -91,8 +91,13 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
     let mut on_pool = Report::new("reviews/pool");
     let recorded = lines(&recorded)?;
     let usable = recorded.par_iter().filter(|line| line.get("error").is_none());
-    let all: Vec<Vec<_>> = usable.map(|line| on_objects(dir, line, &pool)).collect();
-    all.into_iter().flatten().for_each(|result| on_pool.count(result));
+    let all: Vec<OnObjects> = usable.map(|line| on_objects(dir, line, &pool)).collect();
+    on_pool.leave_out("policy files of which the reference made no report", recorded.len() - all.len());
+    for of_file in all {
+        of_file.results.into_iter().for_each(|result| on_pool.count(result));
+        on_pool.leave_out("verdicts of generate rules, which no answer waits for", of_file.generating);
+        on_pool.leave_out("objects of which no request can be made", of_file.unasked);
+    }
     Ok(vec![tests, on_pool])
 }
 
@@ -148,8 +153,18 @@ fn of_test(test: Evaluated) -> Vec<Result<(), Failure>> {
     test.outcomes.iter().map(one).collect()
 }
 
+/// Results of a policy file.
+#[derive(Default)]
+struct OnObjects {
+    results: Vec<Result<(), Failure>>,
+    /// Recorded verdicts of generate rules.
+    generating: usize,
+    /// Objects of which no request can be made.
+    unasked: usize,
+}
+
 /// The objects of the pool that a policy file says something about.
-fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> Vec<Result<(), Failure>> {
+fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> OnObjects {
     let file = line.text_at(&["file"]);
     let text = std::fs::read_to_string(dir.join("kyverno-policies").join(file)).unwrap_or_default();
     let sources = Offline { objects: pool.to_vec(), ..Offline::default() };
@@ -168,6 +183,7 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> Vec<Result<(), Failur
     let enforcing = gate_of(enforced(&text));
     let gate = gate_of(text);
     let facts = facts(&gate);
+    let mut all = OnObjects::default();
     let mut recorded: Vec<Results> = vec![Results::new(); pool.len()];
     let generating: Vec<(String, Str)> = gate
         .engine()
@@ -175,32 +191,33 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> Vec<Result<(), Failur
         .policies()
         .iter()
         .flat_map(|p| {
-            let all = p.rules.iter().filter(|r| r.kind == RuleKind::Generation);
-            all.map(|r| (p.key(), r.name.clone())).collect::<Vec<_>>()
+            let rules = p.rules.iter().filter(|r| r.kind == RuleKind::Generation);
+            rules.map(|r| (p.key(), r.name.clone())).collect::<Vec<_>>()
         })
         .collect();
     for ((policy, rule, at), result) in verdicts::expected(line) {
         if generating.iter().any(|(of, name)| *of == policy && **name == *rule) {
+            all.generating += 1;
             continue;
         }
         if let Some(of_object) = recorded.get_mut(at) {
             of_object.insert((policy, rule), result);
         }
     }
-    let mut results = Vec::new();
     for (at, (object, expected)) in pool.iter().zip(&recorded).enumerate() {
         let parts = Parts { object: object.clone(), ..Parts::default() };
         let Ok(request) = Request::new(parts, Profile::kyverno_cli(), gate.engine().functions()) else {
+            all.unasked += 1;
             continue;
         };
         let done = compare(&gate, &request, &kinds, expected, None, &facts)
             .and_then(|()| compare(&enforcing, &request, &kinds, expected, None, &facts));
         if done.is_err() || !expected.is_empty() {
             let failure = |(expected, got)| Failure { id: format!("{file} {at}"), expected, got };
-            results.push(done.map_err(failure));
+            all.results.push(done.map_err(failure));
         }
     }
-    results
+    all
 }
 
 /// Policies that refuse what they would only audit.

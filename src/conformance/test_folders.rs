@@ -17,19 +17,23 @@ use crate::testing::rows::Verdict;
 use crate::testing::run::{Options, run as run_test};
 use crate::value::Value;
 
-use super::{Failure, Report, object};
+use super::{Failure, Report, data, object};
 
-/// The file with the numbers of rows that the reference gives, by suite and folder; beside the suites,
-/// or in the repository.
-const COUNTS: [&str; 2] = ["test-counts.json", "conformance/reference/test-counts.json"];
+/// The file of the repository with the numbers of rows that the reference gives, by suite and folder.
+const COUNTS: &str = "conformance/reference/test-counts.json";
+
+/// The file of a suite that names the folders.
+pub(super) fn list(name: &str) -> String {
+    format!("{name}.reference-passes.txt")
+}
 
 /// Runs a suite: `NAME` and `NAME/cel-kinds`.
 ///
 /// # Errors
 /// The list of folders cannot be read.
 pub fn run(dir: &Path, name: &str) -> std::io::Result<Vec<Report>> {
-    let list = std::fs::read_to_string(dir.join(format!("{name}.reference-passes.txt")))?;
-    let counts = counts(dir);
+    let list = std::fs::read_to_string(dir.join(list(name)))?;
+    let counts = counts();
     let folders: Vec<&str> = list.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let done: Vec<(bool, Result<(), Failure>)> = folders
         .par_iter()
@@ -49,10 +53,9 @@ pub fn run(dir: &Path, name: &str) -> std::io::Result<Vec<Report>> {
     Ok(vec![own, expressions])
 }
 
-fn counts(dir: &Path) -> Value {
-    let beside = dir.join(COUNTS[0]);
-    let text = std::fs::read_to_string(beside).or_else(|_| std::fs::read_to_string(COUNTS[1]));
-    text.ok().and_then(|text| document::json::parse(&text).ok()).unwrap_or_default()
+fn counts() -> Value {
+    let text = data::repository().and_then(|root| std::fs::read_to_string(root.join(COUNTS)).ok());
+    text.and_then(|text| document::json::parse(&text).ok()).unwrap_or_default()
 }
 
 /// Runs the tests of a folder; whether some of its policies are of other kinds.

@@ -1,11 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::conformance::data;
 use crate::document::decode_json;
 use crate::value::Map;
 
@@ -132,19 +132,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn conformance(file: &str) -> Option<String> {
-    let root = std::env::var_os("EPHOR_CONFORMANCE")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"));
-    std::fs::read_to_string(root.join(file)).ok()
-}
-
 #[test]
 fn functions_answer_as_the_reference_recorded() {
-    let Some(text) = conformance("jmespath-kyverno/cases.jsonl") else {
-        println!("skipped: no conformance data");
-        return;
-    };
+    let Some(file) = data::recorded("jmespath-kyverno/cases.jsonl").unwrap() else { return };
+    let text = std::fs::read_to_string(file).unwrap();
     let (mut compared, mut all, mut wrong) = (0, 0, Vec::new());
     for line in text.lines() {
         let case = decode_json(line).unwrap();

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ephor::conformance::data;
 use ephor::document::{self, Duplicates};
 use ephor::value::Value;
 
@@ -73,14 +74,14 @@ impl Corpus {
     pub fn read() -> Corpus {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut paths = Vec::new();
-        for dir in [
-            "policies",
-            "conformance",
-            "../shared/conformance/verdicts",
-            "../shared/conformance/engine",
-            "../shared/conformance/admission",
-        ] {
-            files(&root.join(dir), &mut paths);
+        let beside = data::folder().ok();
+        let recorded = |name: &str| beside.as_ref().map(|dir| dir.join(name));
+        files(&root.join("policies"), &mut paths);
+        files(&root.join("conformance"), &mut paths);
+        // Unpacked suites count below, where they lie beside the repository, too.
+        paths.retain(|path| !path.starts_with(root.join("conformance/data")));
+        for dir in ["verdicts", "engine", "admission"].into_iter().filter_map(recorded) {
+            files(&dir, &mut paths);
         }
         let texts = paths.iter().map(|path| std::fs::read_to_string(path).unwrap_or_default());
         let texts = texts.filter(|text| text.len() < 1 << 20).map(|text| {
@@ -88,8 +89,8 @@ impl Corpus {
             documents(&text).iter().for_each(|v| collect(v, &mut found));
             found
         });
-        let recorded = root.join("../shared/conformance/verdicts/kyverno-policies.jsonl");
-        let recorded = ephor::conformance::lines(&recorded).unwrap_or_default();
+        let verdicts = recorded("verdicts/kyverno-policies.jsonl");
+        let recorded = verdicts.and_then(|file| ephor::conformance::lines(&file).ok()).unwrap_or_default();
         let recorded = recorded.iter().map(|line| documents(line.text_at(&["policy"])));
         let mut policies = Vec::new();
         let mut objects = vec![document::yaml_value(POD).unwrap()];

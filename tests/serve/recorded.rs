@@ -1,10 +1,10 @@
 //! Answers over HTTP are those that the recorded suites measure.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ephor::admit::incoming::decode;
 use ephor::admit::{Deadline, Gate, Route};
+use ephor::conformance::data;
 use ephor::load::{Reader, argument_for};
 use ephor::sources::files;
 use ephor::sources::objects::Objects;
@@ -21,17 +21,6 @@ const POLICIES: [&str; 4] = [
 ];
 /// How many objects are sent to each.
 const OBJECTS: usize = 60;
-
-fn shared() -> Option<PathBuf> {
-    let named = std::env::var_os("EPHOR_CONFORMANCE").map(PathBuf::from);
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance");
-    let dir = named.unwrap_or(beside);
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    println!("skipped: no folder {} (set EPHOR_CONFORMANCE)", dir.display());
-    None
-}
 
 /// A review that creates an object.
 fn review(object: &Value) -> Value {
@@ -52,7 +41,8 @@ fn review(object: &Value) -> Value {
 
 #[test]
 fn the_server_answers_recorded_objects_as_the_gate_does() {
-    let Some(dir) = shared() else { return };
+    let needed = ["verdicts/pool.yaml", "kyverno-policies"];
+    let Some(dir) = data::folder_with(&needed).unwrap() else { return };
     let pool = std::fs::read_to_string(dir.join("verdicts/pool.yaml")).unwrap();
     let options = ephor::document::ResourceOptions { float_numbers: false };
     let pool = ephor::document::resources("pool.yaml", &pool, options).unwrap();

@@ -59,7 +59,7 @@ fn what_reads_more_than_the_object_or_asks_somebody_is_not_shared() {
         "object.spec.containers.all(c, c.name != request.name)",
         "object.spec.containers.all(c, c.name != namespaceObject.metadata.name)",
         "object.spec.containers.all(c, has(c.image) && oldObject == null)",
-        "object.spec.containers.all(c, resource.Get(\"v1\", \"configmaps\", \"a\", c.name) == null)",
+        "object.spec.containers.all(c, resource.Get(\"v1\", \"configmaps\", \"a\", c.name).kind == c.name)",
     ] {
         assert!(key(&[OTHERS], validation).is_none(), "{validation}");
     }

@@ -1,0 +1,55 @@
+# Daily commands; `just` lists them. Each is one or two lines that can be typed as well.
+
+[private]
+default:
+    @just --list
+
+# What must pass before a change is proposed: all of it, as in CI.
+ci:
+    bash .ci/run
+
+# Formatting and lints.
+lint:
+    cargo fmt --all --check
+    cargo clippy --locked --all-targets -- -D warnings
+
+# Writes the code as it is formatted.
+fmt:
+    cargo fmt --all
+
+# Unit tests of a module, as `just unit functions::strings`.
+unit name="":
+    cargo test --locked --lib {{ name }}
+
+# One file of tests, as `just test jp` or `just test conformance -- --nocapture`.
+test file *arguments:
+    cargo test --locked --test {{ file }} {{ arguments }}
+
+# Recorded suites whose names start with this; failing cases go to target/failures.jsonl.
+suites name="" folder="":
+    cargo run --locked -- conformance {{ folder }} --suite '{{ name }}' --failures target/failures.jsonl
+
+# Suites that this repository wrote.
+own name="": (suites name "conformance")
+
+# Brings public suites (docs/conformance.md).
+fetch *from:
+    conformance/fetch.sh {{ from }}
+
+# Pages that are made of the program.
+pages:
+    cargo run --locked -- jp function --markdown > target/functions.md
+    mv target/functions.md docs/functions.md
+
+# Licences, advisories, second versions of crates.
+deny:
+    cargo deny --all-features check
+
+# The book and the pages of the library.
+book:
+    mdbook build
+    cargo doc --locked --no-deps --lib
+
+# Fuzz targets for some seconds each (nightly, cargo-fuzz).
+fuzz seconds="60" *targets:
+    fuzz/run.sh {{ seconds }} {{ targets }}
