@@ -33,7 +33,6 @@ pub mod conformance;
 pub mod engine;
 pub mod explain;
 pub mod findings;
-pub mod functions;
 pub mod inputs;
 pub mod ir;
 pub mod jmespath;
@@ -55,6 +54,7 @@ pub mod webhooks;
 
 pub use ephor_document as document;
 pub use ephor_external as external;
+pub use ephor_functions as functions;
 pub use ephor_kubernetes as kubernetes;
 pub use ephor_patch as patch;
 pub use ephor_value as value;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 
 /// The files with types that are written, in the order of the page.
-const FILES: [&str; 26] = [
+const FILES: [&str; 27] = [
     "src/ir/json.rs",
     "src/ir/policy.rs",
     "src/ir/facts.rs",
@@ -30,7 +30,8 @@ const FILES: [&str; 26] = [
     "src/ir/exemption.rs",
     "src/ir/expr.rs",
     "src/ir/strict.rs",
-    "src/functions/mod.rs",
+    "crates/functions/src/lib.rs",
+    "crates/functions/src/registry.rs",
     "src/ir/pattern.rs",
     "crates/value/src/wildcard.rs",
     "crates/value/src/quantity/mod.rs",

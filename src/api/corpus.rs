@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::conformance::data;
 use crate::value::{Map, Str, Value};
+use ephor_samples::data;
 
 /// The cases of one file, or nothing (with a printed line) where the recordings are absent.
 pub fn cases(file: &str) -> Vec<Value> {

@@ -165,7 +165,8 @@ mod tests {
 
     use super::*;
     use crate::ir::generated::{metered, object, recorded, strict};
-    use crate::ir::optimise::tests::{Tape, text};
+    use crate::ir::optimise::tests::text;
+    use ephor_samples::Tape;
 
     fn shown(source: &str) -> String {
         let cx = Context::default();

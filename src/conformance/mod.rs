@@ -7,7 +7,6 @@
 pub mod admission;
 pub mod cases;
 pub mod cel_spec;
-pub mod data;
 pub mod engine;
 pub mod jmespath;
 pub mod known;
@@ -19,6 +18,8 @@ pub mod server;
 pub mod test_folders;
 pub mod verdicts;
 mod webhook_replies;
+
+pub use ephor_samples::data;
 
 use std::collections::BTreeMap;
 use std::io::Result;

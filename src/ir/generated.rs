@@ -10,13 +10,14 @@ use std::path::Path;
 
 use super::Expr;
 use super::expr::Missing;
-use super::optimise::tests::{KEYS, Tape, value};
+use super::optimise::tests::{KEYS, value};
 use super::strict::{Charged, Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
 use crate::conformance::kubernetes_cel;
 use crate::engine::eval::{Env, eval};
 use crate::engine::meter::Meter;
 use crate::functions::{CelLevel, Context, Run, cel};
 use crate::value::{Fault, Str, Value};
+use ephor_samples::Tape;
 
 /// What an expression gives: nothing can tell equal ones apart.
 #[derive(Debug)]

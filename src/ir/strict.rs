@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::functions::Function;
 use crate::functions::registry::Dispatch;
+pub use crate::functions::registry::Known;
 use crate::value::{Map, Object, Str, Value};
 
 use super::Expr;
@@ -111,24 +112,6 @@ impl Guard {
             Guard::List(item) => v.as_list().is_some_and(|l| l.first().is_none_or(|v| item.admits(v))),
         }
     }
-}
-
-/// What the checker knows of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Known {
-    /// Exactly one form of the function fits.
-    #[serde(default, skip_serializing_if = "super::unset")]
-    pub one_form: bool,
-    /// Called on a receiver.
-    #[serde(default, skip_serializing_if = "super::unset")]
-    pub member: bool,
-    /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
-    #[serde(default, skip_serializing_if = "super::unset")]
-    pub prepared: bool,
-    /// The one form that fits walks its second argument: a text that is parsed, or the list of `in`.
-    #[serde(default, skip_serializing_if = "super::unset")]
-    pub walked: bool,
 }
 
 /// A constant that was computed beforehand and costs what computing it would.

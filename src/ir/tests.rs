@@ -6,13 +6,14 @@ use std::hash::{BuildHasher, RandomState};
 use proptest::prelude::*;
 
 use super::generated::{metered, object, recorded, strict};
-use super::optimise::tests::{Tape, generate, text};
+use super::optimise::tests::{generate, text};
 use super::optimise::{PASSES, expression};
 use super::walk::{bottom_up, children, children_mut, holds, shift};
 use super::{Expr, json};
 use crate::cel;
 use crate::explain::print;
 use crate::functions::{CelLevel, Context};
+use ephor_samples::Tape;
 
 fn jmespath(text: &str) -> Expr {
     crate::jmespath::lower::lower(&crate::jmespath::parse(text).unwrap())

@@ -6,9 +6,10 @@ use super::*;
 use crate::engine::Profile;
 use crate::engine::request::Parts;
 use crate::functions;
-use crate::ir::optimise::tests::{Tape, value};
+use crate::ir::optimise::tests::value;
 use crate::ir::pod_security::{self, CONTROLS, Field, Of, Requirement};
 use crate::value::Value;
+use ephor_samples::Tape;
 
 /// The result of a rule on an object written as JSON.
 fn judged_with(level: &str, exclude: &str, object: &str, exceptions: &[Value]) -> Option<RuleOutcome> {

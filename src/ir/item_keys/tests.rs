@@ -7,10 +7,10 @@ use crate::functions::CelLevel;
 use crate::ir::expr::Missing;
 use crate::ir::generated::{object, strict};
 use crate::ir::optimise::hoist::tests::{context, same};
-use crate::ir::optimise::tests::Tape;
 use crate::ir::strict::LoopKind;
 use crate::ir::walk::bottom_up;
 use crate::value::Map;
+use ephor_samples::Tape;
 
 const KEYS: &[&str] = &["a", "b", "c"];
 

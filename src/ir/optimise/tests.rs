@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use ephor_samples::Tape;
 use proptest::prelude::*;
 
 use super::{PASSES, expression};
@@ -9,23 +10,6 @@ use crate::functions::{self, Higher, Run};
 use crate::ir::Expr;
 use crate::ir::expr::{Cmp, Faults, Missing, Over};
 use crate::value::{Str, Value};
-
-/// Bytes that decide, one after the other, what is generated; an empty tape gives the first choice.
-pub(crate) struct Tape<'b>(pub(crate) std::slice::Iter<'b, u8>);
-
-impl Tape<'_> {
-    pub(crate) fn pick(&mut self, n: usize) -> usize {
-        self.0.next().map_or(0, |b| *b as usize % n)
-    }
-
-    pub(crate) fn flip(&mut self) -> bool {
-        self.pick(2) == 1
-    }
-
-    pub(crate) fn of<T: Clone>(&mut self, choices: &[T]) -> T {
-        choices[self.pick(choices.len())].clone()
-    }
-}
 
 fn scalar(tape: &mut Tape<'_>) -> Value {
     match tape.pick(9) {

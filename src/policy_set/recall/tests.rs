@@ -9,12 +9,13 @@ use crate::engine::{Profile, Request};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::ir::generated::{metered, object, recorded, strict};
-use crate::ir::optimise::tests::{Tape, generate, outcome, text, value};
+use crate::ir::optimise::tests::{generate, outcome, text, value};
 use crate::ir::walk::holds;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
 use crate::value::{Map, Value};
 use crate::{PolicySet, document};
+use ephor_samples::Tape;
 
 const POLICY: &str = r#"
 apiVersion: kyverno.io/v1

@@ -6,9 +6,10 @@ use super::{Least, Lists, run, worth};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::ir::generated::{Outcome, metered, object, recorded, strict};
-use crate::ir::optimise::tests::{Tape, generate, outcome, text, value};
+use crate::ir::optimise::tests::{generate, outcome, text, value};
 use crate::ir::walk::{bottom_up, holds};
 use crate::value::{Value, budget};
+use ephor_samples::Tape;
 
 /// An expression in which a part without locals stands in many places.
 fn repeating(tape: &mut Tape<'_>, make: fn(&mut Tape<'_>, usize, u32) -> Expr) -> Expr {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Call, Given, fault, given};
-use crate::functions::encode::decode_base64;
+use crate::encode::decode_base64;
 use crate::value::Value;
 use crate::value::object::number_order;
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Call, Given, fault, given};
-use crate::functions::limits;
+use crate::limits;
 use crate::value::object::{list_sum, number_order};
 use crate::value::time::{Time, is_in_calendar};
 use crate::value::{Fault, Object, Str, Value};

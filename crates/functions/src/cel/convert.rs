@@ -1,7 +1,7 @@
 //! Conversions between kinds.
 
 use super::{Call, Given, fault, given};
-use crate::functions::CelLevel;
+use crate::CelLevel;
 use crate::value::number::parse_float;
 use crate::value::time::{Time, is_in_calendar};
 use crate::value::{Object, Value, duration};
@@ -171,7 +171,7 @@ pub fn duration_of(call: &Call<'_>) -> Given {
 /// Whether a text has the form of a time, whatever its day and second.
 fn looks_like_time(text: &str) -> bool {
     const FORM: &str = "^[0-9]{4}-(0[1-9]|1[012])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$";
-    crate::functions::regex::compiled(FORM).is_ok_and(|r| r.regex.is_match(text))
+    crate::regex::compiled(FORM).is_ok_and(|r| r.regex.is_match(text))
 }
 
 /// Whether a text is a point in time that a level of the runtime reads, in the years 1 to 9999.

@@ -1,8 +1,8 @@
 //! Strings. Positions count characters.
 
 use super::{Call, Given, fault, given};
-use crate::functions::{limits, regex};
 use crate::value::Value;
+use crate::{limits, regex};
 
 fn chars(text: &str) -> Vec<char> {
     text.chars().collect()

@@ -1,7 +1,7 @@
 //! What calls cost. Semantics: `docs/cel.md`, "Cost".
 
-use crate::functions::CelLevel;
-use crate::ir::expr::Known;
+use crate::CelLevel;
+use crate::registry::Known;
 use crate::value::{Fault, Object, Value};
 
 /// What a charge depends on.

@@ -7,9 +7,9 @@ use super::{
     key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net,
     operators as o, optional as opt, outside as w, patterns as x, proxy as p, strings as s, time as t,
 };
-use crate::functions::registry::Asked::{Chance, Clock, Cluster, Receiver, Registry, Services};
-use crate::functions::registry::Operation::{self, *};
-use crate::functions::registry::{Constants, Cost, Dispatch, Language, Meaning, Overloads, Run};
+use crate::registry::Asked::{Chance, Clock, Cluster, Receiver, Registry, Services};
+use crate::registry::Operation::{self, *};
+use crate::registry::{Constants, Cost, Dispatch, Language, Meaning, Overloads, Run};
 use crate::value::{Fault, Value};
 
 type Amount = fn(&Charge<'_>) -> u64;

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 
 use super::*;
-use crate::conformance::data;
 use crate::document::decode_json;
 use crate::value::Map;
+use ephor_samples::data;
 
 /// Evaluates the small part of the language that the recorded cases of functions mostly use: nested
 /// calls of texts, literals, `@` and top-level fields. `None`: the expression needs more than that.

@@ -23,7 +23,7 @@ pub fn name_of(attestor: &Value) -> &str {
 }
 
 fn evidence<'c>(call: &Call<'c>) -> Option<&'c dyn Evidence> {
-    crate::functions::unforeseen::note();
+    crate::unforeseen::note();
     call.cx.external.as_deref()?.evidence()
 }
 

@@ -1,7 +1,7 @@
 //! Named formats: what Kubernetes asks of names and other texts.
 
 use super::{Call, Charge, Given};
-use crate::functions::regex;
+use crate::regex;
 use crate::value::names::{
     is_lower_label, key_problems_of_server, old_label_problems, subdomain_problems, value_problems,
 };

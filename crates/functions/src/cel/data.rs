@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use std::io::{Read, Write};
 
 use super::{Call, Given, fault, given};
-use crate::functions::{self, Arg, encode, json, limits, random, x509};
 use crate::value::time::Time;
 use crate::value::{Fault, Map, Object, Str, Value, print, stack};
+use crate::{Arg, Context, encode, json, limits, random, x509};
 
 /// The largest text that is unpacked.
 const LARGEST: u64 = 64 << 20;
 
-type Body = fn(&functions::Context, &[Arg<'_>]) -> Result<Value, Fault>;
+type Body = fn(&Context, &[Arg<'_>]) -> Result<Value, Fault>;
 
 /// Runs the body of a JMESPath function on the text at a position.
 fn shared(body: Body, call: &Call<'_>, at: usize) -> Given {
@@ -98,7 +98,7 @@ pub fn clock(call: &Call<'_>) -> i128 {
 }
 
 pub fn now(call: &Call<'_>) -> Given {
-    functions::unforeseen::note();
+    crate::unforeseen::note();
     let clock = || {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         since.map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(i128::MAX))

@@ -4,6 +4,7 @@
 //! looks a function up once, when an expression is lowered, and calls one of JMESPath through [`call`], which
 //! checks the number and the types of the arguments first, and one of CEL through [`cel::call`]. [`page`] makes
 //! `docs/functions.md` of the registry.
+#![forbid(unsafe_code)]
 
 mod address;
 mod args;
@@ -22,6 +23,9 @@ pub mod registry;
 mod strings;
 mod table;
 mod timefn;
+use ephor_document as document;
+use ephor_external as external;
+use ephor_value as value;
 pub use timefn::now;
 pub mod unforeseen;
 pub mod url;

@@ -1,7 +1,7 @@
 //! Kubernetes' own types: URLs, quantities, versions.
 
 use super::{Call, Given, fault, given};
-use crate::functions::url::{Parts, escaped_path, split, split_request, unescaped_query};
+use crate::url::{Parts, escaped_path, split, split_request, unescaped_query};
 use crate::value::quantity::Quantity;
 use crate::value::quote::quote;
 use crate::value::semver::Version;

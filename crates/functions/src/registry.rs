@@ -7,6 +7,8 @@
 //! languages compute the same, the rows share the body's code, not the row: their arguments are checked, charged
 //! and refused in different words.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -368,6 +370,24 @@ impl Function {
     pub fn is_charged_ahead(&self) -> bool {
         matches!(self.cost, Cost::Charged { ahead: true, .. })
     }
+}
+
+/// What the checker knows of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Known {
+    /// Exactly one form of the function fits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_form: bool,
+    /// Called on a receiver.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub member: bool,
+    /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prepared: bool,
+    /// The one form that fits walks its second argument: a text that is parsed, or the list of `in`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub walked: bool,
 }
 
 impl Cost {

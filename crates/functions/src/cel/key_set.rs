@@ -439,7 +439,7 @@ fn point(curve: &str, x: &[u8], y: &[u8]) -> Result<Material, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::functions::cel::token::{Keys, decode};
+    use crate::cel::token::{Keys, decode};
 
     /// A key of each kind.
     const SET: &str = r#"{"keys":[{"kty":"RSA","kid":"r","alg":"RS256","n":"t_bWRkGhSIbghDDQnEMpSYK1kEn-XSGu-6ajW_kFthbxFvSGyeipiMO7Z40jsFG8UUwULzGCidEjMW9O-iRW1Z2Jg2H-emJHiDJWh2iMaM4_6_s83jPM7MGyeJzBuxuXQGl7WZ9MDAKr_tjB8JMHYvNdMfUYEQYOr1ieOyrH33VvGAqG7V2azou1jeu8fyHKzxAnp1QZz6gITzMBEMR0KE9BydqCQjJ7Sa6gtZ60E4knzKbUz--EuuwvmwPSRF6S4R2EKNwx17JwbB86MJPqzHsJCBoC8MjM7FnPx5kqN74m2ML-1vlHVEGXvfU7nNykPKUjUGWc7fRNglTxt0C3vQ","e":"AQAB"},{"kty":"EC","kid":"e","alg":"ES256","crv":"P-256","x":"SFMMTcruqSsCqJ2nvHrrtGyqF5oLZWEE7rfZCcKHX5I","y":"QbW-xVeG3jpdh6cj_gtCPZWHoBrwNSxN1VFDUxHA4O0"},{"kty":"EC","kid":"e3","alg":"ES384","crv":"P-384","x":"Ke8llYpeSQ8pogB3995EhBkKIkdidbC3mlcNBEM5Vbvq7jdsqQXv7jIGIaw69Phl","y":"vvAGW-lUR0gvPgKYNNUQ61KdkaS4zbKZJYvqO7s7xCHhUgb37QPLWNoKmD9F8lye"},{"kty":"OKP","kid":"d","alg":"EdDSA","crv":"Ed25519","x":"xoGL0wfrhtGhpwtIux5tDMSaISLUccddfW3Hr9lekt4"},{"kty":"oct","kid":"o","alg":"HS256","k":"c2VjcmV0"}]}"#;

@@ -7,13 +7,13 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::*;
 
 use super::*;
-use crate::functions::CelLevel;
-use crate::functions::cel::overload::{self, LIBRARIES, Overload};
-use crate::functions::cel::types::Type;
-use crate::ir::expr::Known;
-use crate::ir::optimise::tests::Tape;
+use crate::CelLevel;
+use crate::cel::overload::{self, LIBRARIES, Overload};
+use crate::cel::types::Type;
+use crate::registry::Known;
 use crate::value::time::Time;
 use crate::value::{Map, Str, Value};
+use ephor_samples::Tape;
 
 #[test]
 fn every_overload_has_a_row_and_every_row_overloads_or_a_function_whose_place_it_takes() {
@@ -151,8 +151,8 @@ fn tried(f: &'static Function, tape: &mut Tape<'_>) -> Option<[Result<Value, Fau
         Overloads::Checked { params, arity, .. } => {
             let args: Vec<Value> = params.iter().map(|tys| argument(tape, tys)).collect::<Option<_>>()?;
             let args: Vec<Arg<'_>> = args.iter().map(|v| Arg::Value(Cow::Borrowed(v))).collect();
-            assert!(arity != Arity::Fixed || crate::functions::check(f, &args).is_ok(), "{}", f.name);
-            return Some([(); 2].map(|()| crate::functions::call(f, &cx, &args)));
+            assert!(arity != Arity::Fixed || crate::check(f, &args).is_ok(), "{}", f.name);
+            return Some([(); 2].map(|()| crate::call(f, &cx, &args)));
         }
         Overloads::Declared => f.name,
         Overloads::InPlaceOf(name) => name,

@@ -6,8 +6,8 @@
 use std::rc::Rc;
 
 use super::{Call, Given, fault, given};
-use crate::functions::limits;
-use crate::functions::regex::{self, Compiled};
+use crate::limits;
+use crate::regex::{self, Compiled};
 use crate::value::quote::quote;
 use crate::value::{Fault, Object, Value};
 

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::operators::order;
 use super::pattern_sort::sorted_positions;
 use super::{Call, Given, fault, given};
-use crate::functions::{CelLevel, limits};
 use crate::value::{Fault, List, Value, budget, stack};
+use crate::{CelLevel, limits};
 
 fn items<'a>(call: &Call<'a>, at: usize) -> Option<&'a [Value]> {
     call.arg(at).as_list()

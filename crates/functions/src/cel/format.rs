@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::{Call, Given, fault, given};
-use crate::functions::limits;
+use crate::limits;
 use crate::value::number::float_plain;
 use crate::value::{Object, Value, stack};
 

@@ -37,7 +37,7 @@ pub mod types;
 
 use super::registry::{self, Function, Language, Operation, Run};
 use super::{Context, limits};
-use crate::ir::expr::Known;
+use crate::registry::Known;
 use crate::value::{Fault, Value, budget};
 
 pub use cost::Charge;

@@ -1,0 +1,10 @@
+//! What tests and `ephor conformance` take their cases from.
+//!
+//! In: the environment, and bytes of property tests. Out: the folder of recorded suites ([`data`]), and choices ([`Tape`]).
+
+#![forbid(unsafe_code)]
+
+pub mod data;
+mod tape;
+
+pub use tape::Tape;
