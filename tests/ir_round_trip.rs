@@ -1,4 +1,8 @@
 //! Policies that are written as JSON and read back are the same and decide the same.
+//!
+//! The same: every policy of the libraries, of the folders with tests and of the cases of `admission`, also of those cases
+//! that are only about what an API server says of a policy. Decide the same: test folders come to the same rows, also where
+//! the reference fails them, and the suites, `admission` among them, to the same counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -7,12 +11,17 @@ use std::sync::Arc;
 
 use ephor::api::autogen::Selection;
 use ephor::conformance::{Report, Step, data, round_trip, run_all};
+use ephor::document;
 use ephor::explain::print;
 use ephor::ir::json::Bundle;
 use ephor::ir::{Policy, Rule};
-use ephor::load::{self, Policies};
+use ephor::load::{self, Policies, Reader};
 use ephor::lower::policy::rules_as_lowered;
 use ephor::sources::files::SourceText;
+use ephor::testing::file;
+use ephor::testing::rows::Verdict;
+use ephor::testing::run::{Options, run};
+use ephor::value::Value;
 use serde_json::Value as Json;
 
 fn root() -> PathBuf {
@@ -30,20 +39,49 @@ fn yaml_files(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
+fn source(path: &Path) -> SourceText {
+    SourceText { name: path.display().to_string(), text: std::fs::read_to_string(path).unwrap() }
+}
+
+fn below(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    folders.iter().for_each(|dir| yaml_files(dir, &mut files));
+    files
+}
+
+fn beside(folders: &[&str]) -> Vec<PathBuf> {
+    folders.iter().filter_map(|name| data::recorded(name).unwrap()).collect()
+}
+
 /// What each file of the policy libraries that are at hand gives.
 fn libraries() -> Vec<Policies> {
-    let mut files = Vec::new();
-    yaml_files(&root().join("policies"), &mut files);
-    if let Some(dir) = data::recorded("kyverno-policies").unwrap() {
-        yaml_files(&dir, &mut files);
-    }
-    let read = |path: PathBuf| {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let mut loaded = load::argument(&[SourceText { name: path.display().to_string(), text }]);
-        loaded.bind(Vec::new());
+    let folders: Vec<PathBuf> =
+        [root().join("policies")].into_iter().chain(beside(&["kyverno-policies"])).collect();
+    below(&folders).iter().map(|path| offline(source(path))).collect()
+}
+
+fn offline(source: SourceText) -> Policies {
+    let mut loaded = load::argument(&[source]);
+    loaded.bind(Vec::new());
+    loaded
+}
+
+/// What the objects of each case of `admission` give to a server: policies with their bindings.
+fn native() -> Vec<Policies> {
+    let folders: Vec<PathBuf> =
+        [root().join("conformance/admission")].into_iter().chain(beside(&["admission"])).collect();
+    let read = |path: &PathBuf| {
+        let SourceText { name, text } = source(path);
+        let case = document::yaml_value(&text).unwrap();
+        let list = case.get("setup").and_then(Value::as_list).unwrap_or_default();
+        // A case about changes of a stored policy has this policy alone.
+        let text: Vec<String> = list.iter().chain(case.get("old")).map(ephor::value::print::json).collect();
+        let mut loaded =
+            load::argument_for(&[SourceText { name, text: text.join("\n---\n") }], Reader::Server);
+        loaded.bind_as_server();
         loaded
     };
-    files.into_iter().map(read).collect()
+    below(&folders).iter().map(read).collect()
 }
 
 fn back(bundle: &Bundle) -> Bundle {
@@ -54,27 +92,64 @@ fn back(bundle: &Bundle) -> Bundle {
 #[test]
 fn every_policy_of_the_libraries_is_read_back_as_it_was_written() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for loaded in libraries() {
+    let folders = below(&beside(&["kyverno-cli", "chainsaw"]));
+    let folders = folders.iter().map(|path| offline(source(path)));
+    for loaded in libraries().into_iter().chain(folders).chain(native()) {
+        let mut bundle = Bundle {
+            exceptions: loaded.exceptions,
+            exemptions: loaded.exemptions,
+            cleanups: loaded.cleanups,
+            bindings: loaded.bindings,
+            ..Bundle::default()
+        };
         for one in &loaded.policies {
             let Some(policy) = &one.policy else { continue };
             *seen.entry(policy.api.kind.to_string()).or_default() += 1;
             let as_lowered: Vec<Arc<Rule>> =
                 rules_as_lowered(&one.document, Selection::All).into_iter().map(Arc::new).collect();
             let as_lowered = Policy { rules: as_lowered.into(), ..(**policy).clone() };
-            let bundle = Bundle {
-                policies: vec![policy.clone(), Arc::new(as_lowered)],
-                exceptions: loaded.exceptions.clone(),
-                exemptions: loaded.exemptions.clone(),
-                cleanups: loaded.cleanups.clone(),
-                ..Bundle::default()
-            };
-            assert!(back(&bundle) == bundle, "{}: {}", one.source, one.name);
+            bundle.policies.extend([policy.clone(), Arc::new(as_lowered)]);
         }
+        *seen.entry("exceptions".into()).or_default() += bundle.exceptions.len() + bundle.exemptions.len();
+        *seen.entry("cleanups".into()).or_default() += bundle.cleanups.len();
+        let names = || loaded.policies.iter().map(|p| format!("{}: {}", p.source, p.name));
+        assert!(back(&bundle) == bundle, "{:?}", names().collect::<Vec<_>>());
     }
     println!("{seen:?}");
-    for kind in ["ClusterPolicy", "ValidatingPolicy", "ValidatingAdmissionPolicy"] {
-        assert!(seen.get(kind).is_some_and(|n| *n > 10), "{kind}: {seen:?}");
+    let here = ["ClusterPolicy", "ValidatingPolicy", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"];
+    let beside = ["MutatingPolicy", "GeneratingPolicy", "ImageValidatingPolicy", "DeletingPolicy"];
+    let beside = beside
+        .into_iter()
+        .chain(["exceptions", "cleanups"])
+        .filter(|_| data::recorded("kyverno-cli").unwrap().is_some());
+    for kind in here.into_iter().chain(beside) {
+        assert!(seen.get(kind).is_some_and(|n| *n >= 5), "{kind}: {seen:?}");
     }
+}
+
+#[test]
+fn test_folders_have_the_same_rows_when_their_policies_are_read_back() {
+    let read_back = |bundle: Bundle| {
+        let read = back(&bundle);
+        assert!(read == bundle);
+        read
+    };
+    let folders = beside(&["kyverno-cli", "kyverno-policies"]);
+    let tests = below(&folders).into_iter().filter(|path| path.ends_with("kyverno-test.yaml"));
+    let (mut rows, mut failed) = (0, 0);
+    for path in tests {
+        // What cannot be read is no test.
+        for test in file::tests(&source(&path), None).into_iter().flatten() {
+            let plain = run(&test, Options::default());
+            let read = run(&test, Options { through: Some(read_back), ..Options::default() });
+            assert_eq!((&read.rows, &read.failed), (&plain.rows, &plain.failed), "{}", path.display());
+            assert_eq!(read.log.text, plain.log.text, "{}", path.display());
+            rows += read.rows.len();
+            failed += read.rows.iter().filter(|row| row.verdict == Verdict::Fail).count();
+        }
+    }
+    println!("{rows} rows, {failed} of them failed");
+    assert!(folders.is_empty() || rows > 1_000 && failed > 10, "{rows} {failed}");
 }
 
 /// Paths of all scalars of a JSON document.
@@ -182,9 +257,10 @@ fn suites_on_policies_that_were_read_back_come_to_the_same_counts() {
             }
         }
     };
-    run("own", &root().join("conformance"), &["engine/", "cases/", "server/"]);
+    run("own", &root().join("conformance"), &["engine/", "cases/", "server/", "admission/", "reviews/"]);
     for (needed, suites) in [
         (&["engine"][..], &["engine/"][..]),
+        (&["admission"], &["admission/"]),
         (&["verdicts", "kyverno-policies"], &["verdicts/", "reviews/pool"]),
         (&["kyverno-policies"], &["reviews/tests"]),
     ] {

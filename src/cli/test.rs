@@ -229,6 +229,7 @@ fn run_all(
             registry: parsed.on("registry"),
         },
         coverage: parsed.on("coverage") || !parsed.text("coverage-file").is_empty(),
+        ..Options::default()
     };
     let one = |test: &Test| -> Option<Ran> {
         if test.deprecated {

@@ -12,6 +12,7 @@ use crate::document::{Duplicates, yaml};
 use crate::engine::admission::{Cause, ClusterView, Denial, Review};
 use crate::ir::Policy;
 use crate::ir::admission::PolicyBinding;
+use crate::ir::json::Bundle;
 use crate::ir::webhook::Webhook;
 use crate::kubernetes::Types;
 use crate::kubernetes::decode::problems;
@@ -23,7 +24,7 @@ use crate::value::{Map, Str, Value};
 use crate::webhooks::{Log, Server, in_order};
 
 use super::webhook_replies::{Replies, calls};
-use super::{Failure, Report, object};
+use super::{Failure, Report, object, round_trip};
 
 /// Runs the cases of one topic.
 ///
@@ -258,6 +259,7 @@ impl Cluster {
         let mut policies: Vec<Arc<Policy>> =
             objects.iter().filter(|o| is(o, "AdmissionPolicy")).map(bound).collect();
         policies.sort_by(|a, b| a.name.cmp(&b.name));
+        let Bundle { policies, .. } = round_trip::bundle(Bundle { policies, ..Bundle::default() });
         let data = with_namespaces(objects.clone(), &namespaces);
         let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
         let data = Objects::with(data, known);

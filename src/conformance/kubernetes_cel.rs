@@ -14,7 +14,6 @@ use crate::engine::expressions::scope::PER_CALL;
 use crate::engine::meter::Meter;
 use crate::engine::view::admission::{self, Seen};
 use crate::external::Authorizer;
-use crate::functions::cel::kubernetes::url_text;
 use crate::functions::cel::messages::{misnamed, native};
 use crate::functions::cel::selectors;
 use crate::functions::{CelLevel, Context};
@@ -416,7 +415,7 @@ fn opaque(o: &Object) -> Value {
             return object([("object", Value::Str(name.clone())), ("fields", fields)]);
         }
         Object::Quantity(q) => q.to_string(),
-        Object::Url(text) => url_text(text),
+        Object::Url(text) => text.to_string(),
         Object::Ip(ip) => ip.to_string(),
         Object::Cidr(ip, bits) => format!("{ip}/{bits}"),
         Object::Semver(v) => v.to_string(),

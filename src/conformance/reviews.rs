@@ -21,7 +21,7 @@ use crate::value::{Map, Value};
 use super::admission::{
     list, merged, recorded, stored_objects, with_doubles, with_namespaces, with_tolerations, yaml_files,
 };
-use super::{Failure, Report, object};
+use super::{Failure, Report, object, round_trip};
 
 /// Topics that are about something else than one decision of policies, and why.
 const LEFT_OUT: [(&str, &str); 12] = [
@@ -134,7 +134,7 @@ fn one(case: &Value) -> Result<(), Failure> {
     };
     let text: Vec<String> = objects.iter().filter(is_policy).map(json).collect();
     let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
-    let policies = load::argument_for(&[source], Reader::Server);
+    let policies = round_trip::loaded(load::argument_for(&[source], Reader::Server));
     if let Some(problem) = policies.problems.first() {
         return Err(failed(Value::Null, Value::from(problem.to_string())));
     }

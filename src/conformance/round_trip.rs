@@ -1,11 +1,11 @@
 //! Suites on policies that were written as JSON and read back.
 //!
 //! In: lowered policies, just before they are evaluated. Out: the same; or, once [`start`] was called, what JSON gives back. A
-//! policy that cannot be carried is left out with a line, so that its cases fail.
+//! policy that cannot be carried, or is another one when it is read back, is left out with a line, so that its cases fail.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::ir::json::{Bundle, JsonError};
+use crate::ir::json::Bundle;
 use crate::load::Policies;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -26,8 +26,10 @@ pub(super) fn bundle(bundle: Bundle) -> Bundle {
     })
 }
 
-fn read_back(bundle: &Bundle) -> Result<Bundle, JsonError> {
-    Bundle::read(&bundle.write()?)
+fn read_back(bundle: &Bundle) -> Result<Bundle, String> {
+    let text = bundle.write().map_err(|e| e.to_string())?;
+    let back = Bundle::read(&text).map_err(|e| e.to_string())?;
+    if back == *bundle { Ok(back) } else { Err(format!("read back it is another one: {text}")) }
 }
 
 /// What was loaded.
@@ -36,7 +38,8 @@ pub(super) fn loaded(mut all: Policies) -> Policies {
         let policies = policy.policy.iter().cloned().collect();
         policy.policy = bundle(Bundle { policies, ..Bundle::default() }).policies.pop();
     }
-    let Policies { exceptions, exemptions, .. } = all;
-    let rest = bundle(Bundle { exceptions, exemptions, ..Bundle::default() });
-    Policies { exceptions: rest.exceptions, exemptions: rest.exemptions, ..all }
+    let Policies { exceptions, exemptions, bindings, cleanups, .. } = all;
+    let rest = bundle(Bundle { exceptions, exemptions, bindings, cleanups, ..Bundle::default() });
+    let Bundle { exceptions, exemptions, bindings, cleanups, .. } = rest;
+    Policies { exceptions, exemptions, bindings, cleanups, ..all }
 }

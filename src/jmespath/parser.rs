@@ -5,6 +5,7 @@
 
 use crate::document::decode_json;
 use crate::value::Value;
+use crate::value::number::strconv;
 
 use super::SyntaxError;
 use super::ast::{Ast, Comparator};
@@ -327,12 +328,5 @@ impl Parser {
 }
 
 fn integer(token: &Token) -> Result<i64, SyntaxError> {
-    let text = &token.text;
-    text.parse().map_err(|e: std::num::ParseIntError| {
-        let why = match e.kind() {
-            std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        SyntaxError::raw(token.at, format!("strconv.Atoi: parsing \"{text}\": {why}"))
-    })
+    strconv("Atoi", &token.text).map_err(|text| SyntaxError::raw(token.at, text))
 }

@@ -15,7 +15,8 @@ use super::{MAX_DEPTH, strip};
 
 /// Lowers a document; `None` when it nests too deeply.
 pub fn lower(document: &Value) -> Option<Layer> {
-    let document = document.with_whole_numbers();
+    // Kyverno reads the document into doubles.
+    let document = document.with_float_numbers().with_whole_numbers();
     let node = node(&document, 0)?;
     if matches!(node, Node::Map(_)) && !holds_anchor(&node, Which::Any) {
         let mut clean = node.clone();

@@ -15,6 +15,7 @@ use crate::inputs::requests::Requests;
 use crate::ir::Policy;
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
+use crate::ir::json::Bundle;
 use crate::load::{Asked, LoadedPolicy, Policies};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
@@ -48,6 +49,8 @@ pub struct Options {
     pub strictness: Strictness,
     /// Whether it is recorded what policies reach.
     pub coverage: bool,
+    /// What becomes of policies and exceptions before they are evaluated.
+    pub through: Option<fn(Bundle) -> Bundle>,
 }
 
 /// Runs a test.
@@ -127,7 +130,16 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         count(exceptions.len(), "exception", "exceptions")
     ));
     let operations = load::operations(&test.results)?;
-    let lowered: Vec<Arc<Policy>> = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
+    let bundle = Bundle {
+        policies: policies.policies.iter().filter_map(|p| p.policy.clone()).collect(),
+        exceptions: exceptions.exceptions,
+        exemptions: exceptions.exemptions,
+        ..Bundle::default()
+    };
+    let Bundle { policies: lowered, exceptions, exemptions, .. } = match options.through {
+        Some(through) => through(bundle),
+        None => bundle,
+    };
     let facts = lowered.iter().map(|p| (p.id(), PolicyFacts::of(p))).collect();
     let refused: HashMap<String, String> =
         policies.policies.iter().filter_map(|p| Some((p.name.clone(), p.refused.clone()?))).collect();
@@ -142,7 +154,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));
     }
-    let engine = Engine::new(exceptions.with(lowered))
+    let engine = Engine::new(PolicySet::new(lowered, exceptions).with_exemptions(exemptions))
         .with_profile(requests.profile)
         .with_external(Arc::new(world))
         .with_values(requests.values.clone());

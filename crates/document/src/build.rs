@@ -417,12 +417,7 @@ fn allowed_alias_ratio(nodes: u64) -> f64 {
 
 /// The number that JSON text of this double reads back as.
 fn json_number(f: f64) -> Value {
-    // Below 2^63 in magnitude the conversion is exact; above, JSON text is no 64-bit integer.
-    if f.fract() == 0.0 && (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&f) {
-        Value::Int(f as i64)
-    } else {
-        Value::Float(f)
-    }
+    Value::Float(f).with_whole_numbers()
 }
 
 /// A float key is printed with single precision, and only this way, by the reference.

@@ -271,6 +271,23 @@ fn findings_of_random_comparison_stay_fixed() {
 
 proptest! {
     #[test]
+    fn a_url_that_is_written_is_split_into_the_same_parts(
+        text in "(http|A\\+b)?:?/{0,4}([a:%@?]{1,3}@)?([a-cü]{0,2}|\\[::1(%25[a%25]{1,2})?\\])(:8)?/?([a-c:/?#%%41%C3 ü!'\\[&=]{0,12})",
+    ) {
+        if let Ok(parts) = url::split(&text) {
+            let written = parts.to_string();
+            let Ok(again) = url::split(&written) else { panic!("{text}: {written}") };
+            prop_assert_eq!(again.to_string(), &*written, "{}", text);
+            prop_assert_eq!(
+                (again.host, again.host_name, again.escaped_path, again.query, again.escaped_fragment),
+                (parts.host, parts.host_name, parts.escaped_path, parts.query, parts.escaped_fragment)
+            );
+        }
+    }
+}
+
+proptest! {
+    #[test]
     fn no_text_makes_a_function_panic(
         a in "[-+0-9a-zA-Z.:/\\\\{}()\\[\\]*?|^$\"' éß\u{1f600}]{0,24}",
         b in "[-+0-9a-zTZ.:,/@\\\\{}()\\[\\]*?|<>=!%# é]{0,24}",

@@ -4,8 +4,7 @@
 
 use super::args::text;
 use super::{Arg, Context};
-use crate::value::number::parse_int;
-use crate::value::quote::quote;
+use crate::value::number::{parse_int, strconv};
 use crate::value::time::Time;
 use crate::value::{Fault, Value, duration};
 
@@ -72,12 +71,7 @@ pub(super) fn time_parse(_: &Context, args: &[Arg<'_>]) -> Answer {
     let (layout, s) = (text(args, 0), text(args, 1));
     // A layout that is a number means Unix seconds, even `2006`.
     if parse_int(layout).is_some() {
-        let secs = parse_int(s).ok_or_else(|| {
-            let digits = s.strip_prefix(['+', '-']).unwrap_or(s);
-            let in_form = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-            let why = if in_form { "value out of range" } else { "invalid syntax" };
-            Fault::new(format!("strconv.ParseInt: parsing {}: {why}", quote(s)))
-        })?;
+        let secs = strconv("ParseInt", s).map_err(Fault::new)?;
         return show(Time::from_unix(secs));
     }
     show(Time::parse(layout, s).map_err(Fault::new)?)

@@ -3,7 +3,10 @@
 //! The host must be an address or is looked up. Loopback and private addresses are inside, everything
 //! else, link-local included, is outside. Errors are those of Go's URL parser and resolver.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use super::args::text;
 use super::{Arg, Context};
@@ -47,7 +50,8 @@ fn resolve(host: &str) -> Result<Vec<IpAddr>, Fault> {
     if found.is_empty() { Err(not_found()) } else { Ok(found) }
 }
 
-/// The pieces of a URL.
+/// The pieces of a URL. Shown: the URL in the way that Go writes it.
+#[derive(Default)]
 pub struct Parts<'a> {
     /// What stands before the first colon.
     pub scheme: &'a str,
@@ -55,18 +59,26 @@ pub struct Parts<'a> {
     pub opaque: &'a str,
     /// The user with the password.
     pub user: Option<&'a str>,
-    /// Host and port as written.
-    pub host: &'a str,
+    /// Host and port, unescaped.
+    pub host: String,
     /// The host alone, unescaped and without brackets.
     pub host_name: String,
+    /// Whether the path follows the scheme, as in `file:/a`.
+    pub omits_host: bool,
     /// The path, unescaped.
     pub path: String,
     /// The path as written where that is not the usual way to write it.
     pub raw_path: &'a str,
+    /// The path as it stands in the URL: as written where that is well-formed.
+    pub escaped_path: String,
     /// The query as written.
     pub query: Option<&'a str>,
     /// The fragment, unescaped.
     pub fragment: String,
+    /// The fragment as written where that is not the usual way to write it.
+    pub raw_fragment: &'a str,
+    /// The fragment as it stands in the URL.
+    pub escaped_fragment: String,
 }
 
 /// Takes a URL apart.
@@ -75,70 +87,110 @@ pub struct Parts<'a> {
 /// The cause as Go's parser names it, without `parse "<url>": ` before.
 pub fn split(url: &str) -> Result<Parts<'_>, String> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
-    let mut parts = split_request(url)?;
+    let mut parts = split_before_fragment(url, false)?;
     check_escapes(fragment)?;
-    parts.fragment = super::encode::lossy(&percent_decode(fragment));
+    (parts.fragment, parts.raw_fragment, parts.escaped_fragment) = part(fragment, FRAGMENT, b"?");
     Ok(parts)
 }
 
-/// Takes the URL of a request apart: it has no fragment, `#` is a character like others.
+/// Takes the URL of a request apart: an absolute one, or an absolute path. It has no fragment, `#` is a character like
+/// others.
 ///
 /// # Errors
 /// As [`split`].
 pub fn split_request(url: &str) -> Result<Parts<'_>, String> {
+    if url.is_empty() {
+        return Err("empty url".into());
+    }
+    split_before_fragment(url, true)
+}
+
+fn split_before_fragment(url: &str, is_request: bool) -> Result<Parts<'_>, String> {
     if url.bytes().any(|b| b < 0x20 || b == 0x7f) {
         return Err("net/url: invalid control character in URL".into());
     }
-    let mut parts = Parts {
-        scheme: "",
-        opaque: "",
-        user: None,
-        host: "",
-        host_name: String::new(),
-        path: String::new(),
-        raw_path: "",
-        query: None,
-        fragment: String::new(),
-    };
-    split_before_fragment(url, &mut parts)?;
-    Ok(parts)
-}
-
-fn split_before_fragment<'a>(url: &'a str, parts: &mut Parts<'a>) -> Result<(), String> {
+    let mut parts = Parts::default();
     if url == "*" {
-        parts.path = "*".into();
-        return Ok(());
+        (parts.path, parts.escaped_path) = ("*".into(), "*".into());
+        return Ok(parts);
     }
     let (scheme, rest) = split_scheme(url)?;
     parts.scheme = scheme;
     let (rest, query) = rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
     parts.query = query;
     let mut path = rest;
-    if let Some(after) = rest.strip_prefix("//").filter(|_| !scheme.is_empty() || !rest.starts_with("///")) {
+    // The path of a request may begin with two slashes.
+    let may_have_host = !scheme.is_empty() || !is_request && !rest.starts_with("///");
+    if let Some(after) = rest.strip_prefix("//").filter(|_| may_have_host) {
         let (authority, after) = after.split_at(after.find('/').unwrap_or(after.len()));
-        (parts.user, parts.host) = match authority.rsplit_once('@') {
+        let (user, host) = match authority.rsplit_once('@') {
             Some((user, host)) => (Some(user), host),
             None => (None, authority),
         };
-        parts.host_name = host_name(parts.host)?;
+        (parts.user, (parts.host, parts.host_name)) = (user, split_host(host)?);
         check_user(parts.user.unwrap_or_default())?;
         path = after;
     } else if !rest.starts_with('/') {
         if !scheme.is_empty() {
             parts.opaque = rest;
-            return Ok(());
+            return Ok(parts);
+        }
+        if is_request {
+            return Err("invalid URI for request".into());
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
             return Err("first path segment in URL cannot contain colon".into());
         }
+    } else {
+        parts.omits_host = !scheme.is_empty();
     }
     check_escapes(path)?;
-    let decoded = percent_decode(path);
-    if percent_encode(&decoded) != path {
-        parts.raw_path = path;
+    (parts.path, parts.raw_path, parts.escaped_path) = part(path, PATH, b"");
+    Ok(parts)
+}
+
+/// A path or fragment: unescaped, as written where that is not the usual way, and as it stands in the URL.
+fn part<'a>(written: &'a str, usual: &'static AsciiSet, more: &[u8]) -> (String, &'a str, String) {
+    let decoded = percent_decode(written);
+    let encoded = percent_encode(&decoded, usual).to_string();
+    let is_usual = encoded == written;
+    let well_formed =
+        |b: u8| b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@[]%/".contains(&b) || more.contains(&b);
+    let escaped = if written.bytes().all(well_formed) { written.into() } else { encoded };
+    (super::encode::lossy(&decoded), if is_usual { "" } else { written }, escaped)
+}
+
+impl fmt::Display for Parts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scheme.is_empty() {
+            write!(f, "{}:", self.scheme.to_ascii_lowercase())?;
+        }
+        let has_host = !self.host.is_empty() || self.user.is_some();
+        let has_path = !self.scheme.is_empty() && !self.omits_host && !self.escaped_path.is_empty();
+        if has_host || has_path {
+            f.write_str("//")?;
+        }
+        if let Some(user) = self.user {
+            for (i, half) in user.splitn(2, ':').enumerate() {
+                let colon = if i > 0 { ":" } else { "" };
+                write!(f, "{colon}{}", percent_encode(&percent_decode(half), USER))?;
+            }
+            f.write_str("@")?;
+        }
+        let first = self.escaped_path.split('/').next().unwrap_or_default();
+        if self.scheme.is_empty() && !has_host && first.contains(':') {
+            f.write_str("./")?;
+        }
+        let host = percent_encode(self.host.as_bytes(), HOST);
+        write!(f, "{}{host}{}", self.opaque, self.escaped_path)?;
+        if let Some(query) = self.query {
+            write!(f, "?{query}")?;
+        }
+        if !self.escaped_fragment.is_empty() {
+            write!(f, "#{}", self.escaped_fragment)?;
+        }
+        Ok(())
     }
-    parts.path = super::encode::lossy(&decoded);
-    Ok(())
 }
 
 /// The scheme, if there is one, and what follows it.
@@ -163,14 +215,15 @@ fn check_user(user: &str) -> Result<(), String> {
     check_escapes(user)
 }
 
-/// The host without port and brackets, unescaped.
-fn host_name(host: &str) -> Result<String, String> {
+/// Host and port, and the host without port and brackets; both unescaped.
+fn split_host(host: &str) -> Result<(String, String), String> {
     if let Some(open) = host.find('[') {
         if open > 0 {
             return Err("invalid IP-literal".into());
         }
         let close = host.rfind(']').ok_or("missing ']' in host")?;
-        check_port(host.get(close + 1..).unwrap_or_default())?;
+        let port = host.get(close + 1..).unwrap_or_default();
+        check_port(port)?;
         let inner = host.get(1..close).unwrap_or_default();
         let (address, zone) = match inner.split_once("%25") {
             Some((address, zone)) => (address, Some(zone)),
@@ -183,7 +236,7 @@ fn host_name(host: &str) -> Result<String, String> {
             None => address.to_string(),
         };
         super::address::check(&literal)?;
-        return Ok(literal);
+        return Ok((format!("[{literal}]{port}"), literal));
     }
     let (name, port) = match host.find(':') {
         // With several colons the reference reports from the first one.
@@ -192,8 +245,8 @@ fn host_name(host: &str) -> Result<String, String> {
     };
     check_port(port)?;
     check_host_text(host)?;
-    let bytes = percent_decode(name);
-    Ok(super::encode::lossy(&bytes))
+    let name = super::encode::lossy(&percent_decode(name));
+    Ok((format!("{name}{port}"), name))
 }
 
 fn check_port(port: &str) -> Result<(), String> {
@@ -239,18 +292,6 @@ fn check_escapes(s: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The path as it stands in the URL: as written where that is well-formed.
-pub(super) fn escaped_path(parts: &Parts<'_>) -> String {
-    let well_formed = |b: u8| b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@[]%/".contains(&b);
-    if !parts.raw_path.is_empty() && parts.raw_path.bytes().all(well_formed) {
-        return parts.raw_path.into();
-    }
-    if parts.path == "*" {
-        return "*".into();
-    }
-    percent_encode(parts.path.as_bytes())
-}
-
 /// A key or value of a query, unescaped; `None` when an escape is malformed.
 pub(super) fn unescaped_query(text: &str) -> Option<String> {
     check_escapes(text).ok()?;
@@ -262,7 +303,10 @@ fn percent_decode(s: &str) -> Vec<u8> {
 }
 
 /// What is escaped in a path that is written in the usual way.
-const PATH: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
+const PATH: &AsciiSet = &USER.remove(b'/').remove(b':').remove(b'@');
+
+/// What is escaped in a user or password.
+const USER: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
@@ -271,13 +315,22 @@ const PATH: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
     .remove(b'&')
     .remove(b'+')
     .remove(b',')
-    .remove(b'/')
-    .remove(b':')
     .remove(b';')
-    .remove(b'=')
-    .remove(b'@');
+    .remove(b'=');
 
-/// A path in the usual way to write it.
-fn percent_encode(path: &[u8]) -> String {
-    percent_encoding::percent_encode(path, PATH).to_string()
-}
+/// What is escaped in a fragment.
+const FRAGMENT: &AsciiSet = &PATH.remove(b'?').remove(b'!').remove(b'(').remove(b')').remove(b'*');
+
+/// What is escaped in a host.
+const HOST: &AsciiSet = &USER
+    .remove(b'!')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b':')
+    .remove(b'[')
+    .remove(b']')
+    .remove(b'<')
+    .remove(b'>')
+    .remove(b'"');

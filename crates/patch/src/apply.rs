@@ -6,7 +6,7 @@
 //! the containers above.
 
 use crate::document::spelling::{read, spelled};
-use crate::value::number::parse_int;
+use crate::value::number::{parse_int, strconv};
 use crate::value::{List, Map, Str, Value};
 
 use super::operation::{Action, Operation, operation};
@@ -310,12 +310,7 @@ fn index(token: &str, len: usize) -> Result<usize, Fault> {
 }
 
 fn number(token: &str) -> Result<i64, Fault> {
-    parse_int(token).ok_or_else(|| {
-        let digits = token.strip_prefix(['+', '-']).unwrap_or(token);
-        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        let why = if is_number { "value out of range" } else { "invalid syntax" };
-        Fault::Other(format!("strconv.Atoi: parsing \"{token}\": {why}"))
-    })
+    strconv("Atoi", token).map_err(Fault::Other)
 }
 
 fn from_end(wanted: i64, len: usize) -> Option<usize> {

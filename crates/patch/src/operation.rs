@@ -96,7 +96,9 @@ pub fn decode(text: &str) -> Result<JsonPatch, String> {
     let failed = |cause: String| format!("failed to decode patches: {cause}");
     let is_json = text.starts_with('[');
     let parsed = if is_json {
-        document::json::parse(text).map_err(|_| failed("invalid state detected".into()))?
+        document::json::parse(text)
+            .or_else(|e| without_large(text).ok_or(e))
+            .map_err(|_| failed("invalid state detected".into()))?
     } else {
         document::yaml_value(text)
             .map_err(|cause| format!("failed to convert patchesJSON6902 to JSON: {cause}"))?
@@ -133,19 +135,36 @@ pub fn decode(text: &str) -> Result<JsonPatch, String> {
 fn written(text: &str) -> Option<Box<[Operation]>> {
     let tree = spelling(text);
     let items = tree.as_list()?;
-    let is_odd =
-        |s: &str| !s.starts_with('"') && read(&Value::from(s)).is_ok_and(|v| spelled(&v).as_str() != Some(s));
+    let is_odd = |s: &str| {
+        !s.starts_with('"') && !read(&Value::from(s)).is_ok_and(|v| spelled(&v).as_str() == Some(s))
+    };
     if !items.iter().any(|item| item.get("value").is_some_and(|v| v.any_text(&is_odd))) {
         return None;
     }
     let one = |item: &Value| {
-        let mut members = read(item).ok()?.as_map()?.clone();
+        let mut members = read(&small(item)).ok()?.as_map()?.clone();
         if let Some(value) = item.get("value") {
             members.insert("value", canonical(value));
         }
         operation(&Value::Map(members)).ok()
     };
     items.iter().map(one).collect()
+}
+
+/// The value of a JSON text with null for numbers that are larger than any double: only the patched object is read
+/// into doubles.
+fn without_large(text: &str) -> Option<Value> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
+    read(&small(&spelling(text))).ok()
+}
+
+fn small(tree: &Value) -> Value {
+    match tree {
+        Value::List(items) => Value::list(items.iter().map(small).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), small(v))).collect()),
+        number if read(number).is_err() => Value::Null,
+        other => other.clone(),
+    }
 }
 
 /// A tree whose texts are written as documents write them.
@@ -199,6 +218,8 @@ pub fn operation(v: &Value) -> Result<Operation, String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -228,6 +249,15 @@ mod tests {
         assert_eq!(written(odd), Some(vec![kept.to_string()]));
         assert_eq!(written(r#"[{"op":"test","path":"/a","value":[5,0.5,1e-7,"5.0"]}]"#), None);
         assert_eq!(written("- {op: test, path: /a, value: 5.0}"), None);
+    }
+
+    #[test]
+    fn numbers_larger_than_any_double_are_for_the_patched_object_to_refuse() {
+        let patch = decode(r#"[{"op":"add","path":"/a","value":[1e400,-1e400]}]"#).unwrap();
+        let all: Vec<String> =
+            patch.written.iter().flat_map(|all| all.iter()).map(|o| super::json(&o.to_value())).collect();
+        assert_eq!(all, [r#"{"op":"add","path":"/a","value":["1e400","-1e400"]}"#]);
+        assert!(decode(r#"[{"op":"add","path":"/a","value":[1e400,-1e400}]"#).is_err());
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Numbers as text, the way the reference's language prints and reads them.
 
+use std::num::{IntErrorKind, ParseIntError};
+
+use super::quote::quote;
+
 /// Which exponents switch from plain to exponent notation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
@@ -217,9 +221,20 @@ fn scale(mut m: f64, mut exp: i32) -> f64 {
 
 /// Reads a base-10 signed 64-bit integer: optional sign and digits, nothing else.
 pub fn parse_int(text: &str) -> Option<i64> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
     text.parse().ok()
+}
+
+/// The integer that [`parse_int`] reads.
+///
+/// # Errors
+/// What a function of Go's `strconv` says of the text. It reads from the left, without the sign, and stops at the digit
+/// that 64 bits have no room for.
+pub fn strconv(function: &str, text: &str) -> Result<i64, String> {
+    parse_int(text).ok_or_else(|| {
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let is_read = |e: ParseIntError| *e.kind() == IntErrorKind::PosOverflow;
+        let is_number = !digits.starts_with('+') && digits.parse::<u64>().map_or_else(is_read, |_| true);
+        let why = if is_number { "value out of range" } else { "invalid syntax" };
+        format!("strconv.{function}: parsing {}: {why}", quote(text))
+    })
 }

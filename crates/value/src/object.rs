@@ -23,7 +23,7 @@ pub enum Object {
     Keyed(Vec<(Value, Value)>),
     /// A Kubernetes quantity.
     Quantity(Quantity),
-    /// A URL that parses.
+    /// A URL that parses, as Go writes it.
     Url(Str),
     /// An address.
     Ip(IpAddr),

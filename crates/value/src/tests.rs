@@ -97,3 +97,21 @@ fn display_text_sorts_keys_and_shows_null() {
     assert_eq!(json(&v), r#"[null,{"a":"x","b":1000000}]"#);
     assert_eq!(json(&Value::from("a<b>&\u{2028}\u{1}")), "\"a\\u003cb\\u003e\\u0026\\u2028\\u0001\"");
 }
+
+#[test]
+fn texts_that_are_no_integer_have_the_error_of_the_first_digit_or_character_that_does_not_fit() {
+    for (text, why) in [
+        ("", "invalid syntax"),
+        ("+", "invalid syntax"),
+        ("+-1", "invalid syntax"),
+        ("++1", "invalid syntax"),
+        ("1_0", "invalid syntax"),
+        ("9223372036854775808", "value out of range"),
+        ("-9223372036854775809", "value out of range"),
+        ("9223372036854775808x", "invalid syntax"),
+        ("99999999999999999999x", "value out of range"),
+    ] {
+        assert_eq!(strconv("Atoi", text), Err(format!("strconv.Atoi: parsing \"{text}\": {why}")));
+    }
+    assert_eq!(strconv("Atoi", "+9223372036854775807"), Ok(i64::MAX));
+}

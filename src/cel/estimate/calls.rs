@@ -195,8 +195,11 @@ impl Estimator<'_> {
                 _ => Charge::of(ONE),
             },
             "_==_" if kind(0) == kind(1) && compared_at_once(kind(0)) => {
-                let named = matches!(kind(0), Type::Opaque(name, _) if &**name == "kubernetes.NamedFormat");
-                Charge::of(if named { Range { min: 1, max: 7 } } else { ONE })
+                let is = |name: &str| matches!(kind(0), Type::Opaque(n, _) if &**n == name);
+                let size = parts.get(1).filter(|_| is("kubernetes.URL")).and_then(|p| self.size(p));
+                let most =
+                    if is("kubernetes.NamedFormat") { 7 } else { size.map_or(1, |n| n.times(WALK).max) };
+                Charge::of(Range { min: 1, max: most.max(1) })
             }
             "_==_" | "_!=_" => Charge::of(compared(size(0), size(1))),
             "_<_" | "_<=_" | "_>_" | "_>=_" if of_text => Charge::of(compared(size(0), size(1))),

@@ -1,5 +1,7 @@
 //! What calls cost. Semantics: `docs/cel.md`, "Cost".
 
+use std::net::IpAddr;
+
 use crate::CelLevel;
 use crate::registry::Known;
 use crate::value::{Fault, Object, Value};
@@ -17,7 +19,7 @@ pub struct Charge<'a> {
 }
 
 impl Charge<'_> {
-    /// The size of an argument: characters, bytes, items; 1 for everything else.
+    /// The size of an argument: characters, bytes, items, bytes of an address or of a network's prefix; 1 for everything else.
     fn size(&self, at: usize) -> u64 {
         size_of(self.given(at))
     }
@@ -40,6 +42,9 @@ fn size_of(v: Option<&Value>) -> u64 {
         Some(Value::Map(m)) => m.len(),
         Some(Value::Object(o)) => match &**o {
             Object::Keyed(entries) => entries.len(),
+            Object::Ip(IpAddr::V4(_)) => 4,
+            Object::Ip(IpAddr::V6(_)) => 16,
+            Object::Cidr(_, bits) => usize::from(*bits).div_ceil(8),
             _ => 1,
         },
         _ => 1,
@@ -92,26 +97,15 @@ pub fn matches(c: &Charge<'_>) -> u64 {
     if c.known.one_form && (c.known.member || c.level.is_new()) { regex(c) } else { 1 }
 }
 
-/// The bytes of a network's prefix; other values have their size.
-fn prefix_bytes(c: &Charge<'_>) -> u64 {
-    match c.args.first() {
-        Some(Some(Value::Object(o))) => match &**o {
-            Object::Cidr(_, bits) => u64::from(*bits).div_ceil(8),
-            _ => 1,
-        },
-        _ => c.size(0),
-    }
-}
-
 /// Compares an address with a network; a text is parsed first.
 pub fn contains_ip(c: &Charge<'_>) -> u64 {
     let parsed = if c.known.walked { c.text_traversal(1) } else { 0 };
-    prefix_bytes(c).div_ceil(5) + parsed
+    c.size(0).div_ceil(5) + parsed
 }
 
 /// As [`contains_ip`], and compares the prefixes.
 pub fn contains_cidr(c: &Charge<'_>) -> u64 {
-    contains_ip(c) + 1 + tenths(prefix_bytes(c))
+    contains_ip(c) + 1 + c.text_traversal(0)
 }
 
 /// Walks the texts of one form.
@@ -140,8 +134,16 @@ pub fn contains(c: &Charge<'_>) -> u64 {
     if c.known.one_form { c.text_traversal(0).saturating_mul(c.text_traversal(1)) } else { 1 }
 }
 
-/// Compares values.
+/// Compares values; only the sizes of addresses and networks do not count.
 pub fn equality(c: &Charge<'_>) -> u64 {
+    match c.given(0) {
+        Some(Value::Object(o)) if matches!(**o, Object::Ip(_) | Object::Cidr(..)) => 1,
+        _ => inequality(c),
+    }
+}
+
+/// Tells values apart.
+pub fn inequality(c: &Charge<'_>) -> u64 {
     tenths(c.size(0).min(c.size(1)))
 }
 

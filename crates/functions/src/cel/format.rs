@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::{Call, Given, fault, given};
 use crate::limits;
-use crate::value::number::float_plain;
+use crate::value::number::{float_plain, strconv};
 use crate::value::{Object, Value, stack};
 
 /// A scalar as texts of errors show it.
@@ -96,16 +96,10 @@ pub fn clause(rest: &str) -> Result<(usize, Clause), String> {
         if len == digits.len() {
             return Err("error while parsing precision: could not find end of precision specifier".into());
         }
-        let bad = |why: &str| {
-            format!(
-                "error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing \"{text}\": {why}"
-            )
+        let bad = |why| {
+            format!("error while parsing precision: error while converting precision to integer: {why}")
         };
-        let n: usize = match text.parse::<i64>() {
-            Ok(n) => usize::try_from(n).unwrap_or_default(),
-            Err(_) if text.is_empty() => return Err(bad("invalid syntax")),
-            Err(_) => return Err(bad("value out of range")),
-        };
+        let n = usize::try_from(strconv("Atoi", text).map_err(bad)?).unwrap_or_default();
         precision = Some(n);
         at = 1 + len;
     }

@@ -1,7 +1,7 @@
 //! Kubernetes' own types: URLs, quantities, versions.
 
 use super::{Call, Given, fault, given};
-use crate::url::{Parts, escaped_path, split, split_request, unescaped_query};
+use crate::url::{Parts, split, split_request, unescaped_query};
 use crate::value::quantity::Quantity;
 use crate::value::quote::quote;
 use crate::value::semver::Version;
@@ -9,33 +9,17 @@ use crate::value::{Map, Object, Value};
 
 /// What is wrong with a text that should be a URL: an absolute one, or an absolute path.
 pub fn url_problem(text: &str) -> Option<String> {
-    let bad = |why: &str| Some(format!("parse {}: {why}", quote(text)));
-    if text.is_empty() {
-        return bad("empty url");
-    }
-    match split_request(text) {
-        Err(why) if why.starts_with("first path segment") => bad("invalid URI for request"),
-        // Whether it is a path is asked before its escapes are read.
-        Err(why)
-            if why.starts_with("invalid URL escape") && !text.starts_with('/') && !text.contains(':') =>
-        {
-            bad("invalid URI for request")
-        }
-        Err(why) => bad(&why),
-        Ok(parts) if parts.scheme.is_empty() && !text.starts_with('/') && text != "*" => {
-            bad("invalid URI for request")
-        }
-        Ok(_) => None,
-    }
+    split_request(text).err().map(|why| format!("parse {}: {why}", quote(text)))
 }
 
 pub fn url(call: &Call<'_>) -> Given {
     let text = call.text(0)?;
     // It is read a second time, with a fragment.
-    let problem = || split(text).err().map(|why| format!("parse {}: {why}", quote(text)));
-    match url_problem(text).or_else(problem) {
-        None => Some(Ok(Value::object(Object::Url(text.into())))),
-        Some(why) => fault(format!("URL parse error during conversion from string: {why}")),
+    match split_request(text).and_then(|_| split(text)) {
+        Ok(parts) => Some(Ok(Value::object(Object::Url(parts.to_string().into())))),
+        Err(why) => {
+            fault(format!("URL parse error during conversion from string: parse {}: {why}", quote(text)))
+        }
     }
 }
 
@@ -58,7 +42,7 @@ pub fn scheme(call: &Call<'_>) -> Given {
 }
 
 pub fn host(call: &Call<'_>) -> Given {
-    url_part(call, |p| Value::from(p.host))
+    url_part(call, |p| Value::from(&*p.host))
 }
 
 pub fn hostname(call: &Call<'_>) -> Given {
@@ -69,14 +53,14 @@ pub fn port(call: &Call<'_>) -> Given {
     url_part(call, |p| {
         let tail = match p.host.rfind(']') {
             Some(at) => p.host.get(at + 1..).unwrap_or_default(),
-            None => p.host,
+            None => &*p.host,
         };
         Value::from(tail.rsplit_once(':').map_or("", |(_, port)| port))
     })
 }
 
 pub fn path(call: &Call<'_>) -> Given {
-    url_part(call, |p| Value::from(escaped_path(p)))
+    url_part(call, |p| Value::from(&*p.escaped_path))
 }
 
 pub fn query(call: &Call<'_>) -> Given {
@@ -273,21 +257,4 @@ pub fn minor(call: &Call<'_>) -> Given {
 
 pub fn patch(call: &Call<'_>) -> Given {
     number(version_arg(call, 0)?.numbers()[2])
-}
-
-/// The text of a URL: without slashes for a host and a path that are not there.
-pub fn url_text(text: &str) -> String {
-    let is_scheme = |s: &str| {
-        s.starts_with(|c: char| c.is_ascii_alphabetic())
-            && s.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    };
-    let text = &*match text.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) {
-        Some((scheme, rest)) => format!("{}:{rest}", scheme.to_ascii_lowercase()),
-        None => text.to_string(),
-    };
-    let bare = text.split_once("://").filter(|(scheme, rest)| {
-        scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-            && (rest.is_empty() || rest.starts_with(['?', '#']))
-    });
-    bare.map_or_else(|| text.into(), |(scheme, rest)| format!("{scheme}:{rest}"))
 }

@@ -100,7 +100,7 @@ pub fn reread(value: &Value) -> Result<Value, Fault> {
         Object::Optional(Some(v)) => reread(v),
         Object::Type(name) => Ok(Value::Str(name.clone())),
         Object::Quantity(q) => unknown("*resource.Quantity", q.to_string()),
-        Object::Url(text) => unknown("*url.URL", super::kubernetes::url_text(text)),
+        Object::Url(text) => unknown("*url.URL", text.to_string()),
         Object::Ip(ip) => unknown("netip.Addr", ip.to_string()),
         Object::Cidr(ip, bits) => unknown("netip.Prefix", format!("{ip}/{bits}")),
         Object::Semver(v) => unknown("semver.Version", v.to_string()),

@@ -111,7 +111,7 @@ pub static TABLE: &[Function] = &[
     f("-_", o::negate, c::one).means(Negate).folded().operator(),
     f("!_", o::not, c::one).total().means(Not).folded().operator(),
     f("_==_", o::equal, c::equality).total().means(Equal).folded().operator(),
-    f("_!=_", o::unequal, c::equality).total().means(Unequal).folded().operator(),
+    f("_!=_", o::unequal, c::inequality).total().means(Unequal).folded().operator(),
     f("@equalsDeclared", o::equals_declared, c::equality).in_place_of("_==_"),
     f("@differsFromDeclared", o::differs_from_declared, c::equality).in_place_of("_!=_"),
     f("_<_", o::less, c::ordering).means(Less).folded().operator(),

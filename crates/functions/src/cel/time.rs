@@ -2,37 +2,39 @@
 
 use super::{Call, Given, fault, given};
 use crate::value::Value;
+use crate::value::number::strconv;
 use crate::value::time::{Civil, Time};
 
 /// The point in time in the zone that the call asks for.
 fn in_zone(call: &Call<'_>) -> Option<Result<Time, String>> {
     let Value::Timestamp(t) = call.arg(0) else { return None };
-    if call.args.len() < 2 {
-        return Some(Ok(t.utc()));
-    }
-    Some(offset(call.text(1)?, t).map(|seconds| t.with_offset(seconds)))
+    Some(if call.args.len() < 2 { Ok(t.utc()) } else { shown_in(call.text(1)?, t) })
 }
 
-/// Seconds east of UTC of a zone at a point in time: a name, or `+hh:mm`.
-fn offset(zone: &str, t: &Time) -> Result<i32, String> {
+/// A point in time in a zone: a name, or `+hh:mm`, whose numbers may be any. What they come to in nanoseconds wraps around
+/// at 64 bits; of this, whole seconds count.
+fn shown_in(zone: &str, t: &Time) -> Result<Time, String> {
+    const MINUTE: i64 = 60 * SECOND;
     if let Some((hours, minutes)) = zone.split_once(':') {
-        let number = |text: &str| {
-            text.parse::<i32>().map_err(|_| {
-                format!("strconv.Atoi: parsing {}: invalid syntax", crate::value::quote::quote(text))
-            })
-        };
-        let (h, m) = (number(hours)?, number(minutes)?);
-        let total = h.saturating_mul(60);
-        let total = if zone.starts_with('-') { total.saturating_sub(m) } else { total.saturating_add(m) };
-        return Ok(total.saturating_mul(60));
+        let (h, m) = (strconv("Atoi", hours)?, strconv("Atoi", minutes)?);
+        let m = if zone.starts_with('-') { m.wrapping_neg() } else { m };
+        let east = h.wrapping_mul(60).wrapping_add(m).wrapping_mul(MINUTE);
+        return Ok(t.utc().plus(east - east % SECOND));
     }
     if matches!(zone, "" | "UTC") {
-        return Ok(0);
+        return Ok(t.utc());
     }
     if zone.starts_with(['/', '\\']) || zone.contains("..") {
         return Err("time: invalid location name".into());
     }
-    let unknown = || format!("unknown time zone {zone}");
+    if zone.contains('\0') {
+        return Err("invalid argument".into());
+    }
+    let unknown = || {
+        let folder = format!("{}/", zone.trim_end_matches('/'));
+        let is_folder = jiff::tz::db().available().any(|name| name.as_str().starts_with(&folder));
+        if is_folder { "is a directory".into() } else { format!("unknown time zone {zone}") }
+    };
     let found = match zone {
         "Local" => jiff::tz::TimeZone::system(),
         zone => jiff::tz::TimeZone::get(zone).map_err(|_| unknown())?,
@@ -43,7 +45,7 @@ fn offset(zone: &str, t: &Time) -> Result<i32, String> {
     let seconds = i64::try_from(t.unix_nanos().div_euclid(1_000_000_000)).map_err(|_| unknown())?;
     // The last day of the year 9999 has the offset of the day before.
     let at = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MAX);
-    Ok(found.to_offset(at).seconds())
+    Ok(t.with_offset(found.to_offset(at).seconds()))
 }
 
 fn part(call: &Call<'_>, of: fn(&Civil, &Time) -> i64, nanos: Option<i64>) -> Given {

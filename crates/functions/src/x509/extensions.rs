@@ -364,11 +364,11 @@ fn url_fields(uri: &str) -> Parsed<Value> {
         ("Host", parts.host.into()),
         ("Path", parts.path.into()),
         ("RawPath", parts.raw_path.into()),
-        ("OmitHost", Value::Bool(false)),
+        ("OmitHost", Value::Bool(parts.omits_host)),
         ("ForceQuery", Value::Bool(parts.query == Some(""))),
         ("RawQuery", parts.query.unwrap_or_default().into()),
         ("Fragment", parts.fragment.into()),
-        ("RawFragment", "".into()),
+        ("RawFragment", parts.raw_fragment.into()),
     ]))
 }
 
