@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 DATA=${EPHOR_CONFORMANCE:-../shared/conformance}
 ROUNDS=${1:-5}
 [ -d "$DATA/verdicts" ] || { echo "skipped: no $DATA/verdicts"; exit 0; }
-cargo build --release --locked 2>/dev/null
-EPHOR=target/release/ephor
+cargo build --profile dist --locked 2>/dev/null
+EPHOR=target/dist/ephor
 W=$(mktemp -d); trap 'rm -rf "$W"' EXIT
 python3 - "$DATA" "$W" <<'P'
 import json, os, sys, yaml

@@ -11,8 +11,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v wrk >/dev/null || { echo "wrk is needed (Debian package wrk)"; exit 1; }
 data=${EPHOR_CONFORMANCE:-../shared/conformance}
-ephor=${EPHOR_BIN:-target/release/ephor}
-[ -x "$ephor" ] || cargo build --release --locked
+ephor=${EPHOR_BIN:-target/dist/ephor}
+[ -x "$ephor" ] || cargo build --profile dist --locked
 dir=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$dir"' EXIT
 seconds=${SECONDS_EACH:-10}

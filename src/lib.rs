@@ -27,8 +27,11 @@ pub mod admit;
 pub mod analysis;
 pub mod api;
 pub mod cel;
+#[cfg(feature = "commands")]
 pub mod cli;
+#[cfg(feature = "server")]
 pub mod cluster;
+#[cfg(feature = "commands")]
 pub mod conformance;
 pub mod engine;
 pub mod explain;
@@ -46,9 +49,11 @@ pub mod registration;
 pub mod report;
 pub mod scan;
 pub mod search;
+#[cfg(feature = "server")]
 pub mod serve;
 pub mod settings;
 pub mod sources;
+#[cfg(feature = "commands")]
 pub mod testing;
 pub mod webhooks;
 

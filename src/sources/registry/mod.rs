@@ -4,14 +4,17 @@
 //! text of why there are none. What the engine does with them is not known here. Semantics: `docs/images.md`,
 //! "Registries".
 
+#[cfg(feature = "network")]
 pub mod client;
+#[cfg(feature = "network")]
 pub mod credentials;
 pub mod facts;
-#[cfg(fuzzing)]
+#[cfg(all(fuzzing, feature = "network"))]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "network")]
 mod session;
-#[cfg(test)]
+#[cfg(all(test, feature = "network"))]
 mod tests;
 
 use std::sync::Arc;

@@ -1,0 +1,86 @@
+//! The engine alone brings no web server, client of a cluster, TLS or terminal with it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// The crates that a build with these features has, by name.
+fn crates(features: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args([
+            "tree",
+            "--locked",
+            "--package",
+            "ephor",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+        ])
+        .args(features)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
+}
+
+const OF_THE_PROGRAM: [&str; 11] = [
+    "axum",
+    "hyper",
+    "indicatif",
+    "kube",
+    "prometheus",
+    "rustls",
+    "rustyline",
+    "tokio",
+    "tokio-rustls",
+    "tracing-subscriber",
+    "ureq",
+];
+
+#[test]
+fn the_engine_alone_has_no_server_no_client_and_no_terminal() {
+    let (engine, program) = (crates(&["--no-default-features"]), crates(&[]));
+    for name in OF_THE_PROGRAM {
+        assert!(program.contains(name), "the program does not use {name} any more");
+        assert!(!engine.contains(name), "the engine uses {name}");
+    }
+    assert!(engine.len() <= 150, "{} crates: {engine:?}", engine.len());
+}
+
+#[test]
+fn the_crates_of_the_workspace_use_no_crate_above_them() {
+    let below = |name: &str| -> BTreeSet<String> {
+        let output = Command::new(env!("CARGO"))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args([
+                "tree",
+                "--locked",
+                "--package",
+                name,
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+                "--format",
+                "{p}",
+            ])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let names = text.lines().filter_map(|line| line.split_whitespace().next());
+        names.filter(|n| n.starts_with("ephor") && *n != name).map(String::from).collect()
+    };
+    let set = |names: &[&str]| names.iter().map(|n| format!("ephor-{n}")).collect::<BTreeSet<_>>();
+    assert_eq!(below("ephor-value"), set(&[]));
+    assert_eq!(below("ephor-document"), set(&["value"]));
+    assert_eq!(below("ephor-kubernetes"), set(&["value"]));
+    assert_eq!(below("ephor-external"), set(&["document", "kubernetes", "value"]));
+    assert_eq!(below("ephor-patch"), set(&["document", "kubernetes", "value"]));
+    assert_eq!(below("ephor-functions"), set(&["document", "external", "kubernetes", "value"]));
+}
