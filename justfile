@@ -11,7 +11,7 @@ ci:
 # Formatting and lints.
 lint:
     cargo fmt --all --check
-    cargo clippy --locked --all-targets -- -D warnings
+    cargo clippy --locked --workspace --all-targets -- -D warnings
 
 # Writes the code as it is formatted.
 fmt:
@@ -19,7 +19,7 @@ fmt:
 
 # Unit tests of a module, as `just unit functions::strings`.
 unit name="":
-    cargo test --locked --lib {{ name }}
+    cargo test --locked --workspace --lib {{ name }}
 
 # One file of tests, as `just test jp` or `just test conformance -- --nocapture`.
 test file *arguments:
@@ -48,7 +48,7 @@ deny:
 # The book and the pages of the library.
 book:
     mdbook build
-    cargo doc --locked --no-deps --lib
+    cargo doc --locked --workspace --no-deps --lib
 
 # Fuzz targets for some seconds each (nightly, cargo-fuzz).
 fuzz seconds="60" *targets:

@@ -2,7 +2,7 @@
 """Random CEL expressions, answered by the reference and by ephor.
 
 Makes expressions from a seed: mostly well-typed, some with an argument of a wrong type, some damaged as
-text. Every function that ephor declares (src/functions/cel/library/*.txt) is called. The reference is a program that
+text. Every function that ephor declares (crates/functions/src/cel/library/*.txt) is called. The reference is a program that
 reads cases as lines of JSON and writes them with their results, one for each level of the runtime.
 
   CELGOLD=PATH CELGOLD_LATER=PATH conformance/reference/cel.py --seed 1 --cases 10000 --work DIR
@@ -20,7 +20,7 @@ import resource
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBRARY = ROOT / "src/functions/cel/library"
+LIBRARY = ROOT / "crates/functions/src/cel/library"
 TABLES = ["standard", "extensions", "optional", "kubernetes", "network", "authorizer"]
 
 INT, UINT, DOUBLE, STRING, BYTES = "int", "uint", "double", "string", "bytes"

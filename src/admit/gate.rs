@@ -19,7 +19,7 @@ use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Asking, Settings};
 
 use super::answer::{Answer, Refusal};
-use super::incoming::Incoming;
+use super::incoming::{Incoming, Undecodable, decode};
 use super::route::{Phase, Route};
 use super::{needs, subject};
 use crate::value::{Str, Value, budget};
@@ -322,6 +322,49 @@ impl Gate {
         Some(format!(
             "failed to fetch policy with key: key {key}: {resource}.kyverno.io \"{name}\" not found"
         ))
+    }
+
+    /// Answers a review that a client sent to a path: JSON in, JSON out. Results of rules that only audit are not among what
+    /// is answered ([`Gate::audit`]).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use ephor::admit::Gate;
+    /// use ephor::external::NoData;
+    /// use ephor::load::{self, Reader};
+    /// use ephor::sources::files::SourceText;
+    ///
+    /// let policy = SourceText {
+    ///     name: "policy.yaml".into(),
+    ///     text: r#"
+    /// apiVersion: kyverno.io/v1
+    /// kind: ClusterPolicy
+    /// metadata: {name: need-team}
+    /// spec:
+    ///   rules:
+    ///   - name: team
+    ///     match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    ///     validate: {failureAction: Enforce, message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
+    /// "#.into(),
+    /// };
+    /// let gate = Gate::new(load::argument_for(&[policy], Reader::Server), Arc::new(NoData), &[]);
+    /// let review = r#"{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+    ///   "uid": "1", "operation": "CREATE", "name": "a", "namespace": "shop",
+    ///   "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+    ///   "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+    ///   "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}}}"#;
+    /// let answer = gate.review("/validate", review)?;
+    /// assert!(answer.contains(r#""allowed":false"#) && answer.contains("label team is needed"));
+    /// # Ok::<(), ephor::admit::incoming::Undecodable>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The text is no review, or there is no such path: the HTTP status and the text that the client is told.
+    pub fn review(&self, path: &str, review: &str) -> Result<String, Undecodable> {
+        let route = Route::parse(path).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
+        let incoming = decode("application/json", review.as_bytes())?;
+        Ok(self.answer(&route, &incoming, &Deadline::never()).answer.to_json(&incoming))
     }
 
     /// Answers a review.

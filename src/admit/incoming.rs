@@ -39,6 +39,14 @@ impl Undecodable {
     }
 }
 
+impl std::fmt::Display for Undecodable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Undecodable {}
+
 /// Members of a request that must be texts, and those that must be objects.
 const TEXTS: [&str; 6] = ["uid", "name", "namespace", "operation", "subResource", "requestSubResource"];
 const OBJECTS: [&str; 5] = ["kind", "resource", "requestKind", "requestResource", "userInfo"];

@@ -11,7 +11,7 @@ use super::{Function, all};
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Functions\n\n\
-         Made of the registry (`src/functions/table.rs`) by `ephor jp function --markdown`; do not edit. The functions\n\
+         Made of the registry (`crates/functions/src/table.rs`) by `ephor jp function --markdown`; do not edit. The functions\n\
          of JMESPath are marked *standard*, the others are Kyverno's. An *impure* function may give another result for the\n\
          same arguments and is never computed when a policy is loaded. The cost says how a call grows: *constant*, *linear* in\n\
          its arguments, *heavy* where something is parsed, hashed or matched.\n\n\
