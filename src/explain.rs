@@ -2,7 +2,7 @@
 //!
 //! In: a loaded policy. Out: for each of its rules, generated ones included, the IR as lowered and as
 //! optimised, every piece with file and line of what it was made from; or the IR of all policies as JSON. The texts are
-//! those of [`print`].
+//! those of [`mod@print`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! In: a template and a rule's data. Out: the document with every variable replaced, or the text of
 //! the first failure. A text whose results bring in new variables is resolved in rounds until none
 //! is left. A variable whose value holds the variable itself would never end: it is an error, and so is
-//! what exceeds the bounds of [`Expansion`]; the rule ends with it, whatever else absorbs failures of
+//! what exceeds the bounds of `Expansion`; the rule ends with it, whatever else absorbs failures of
 //! variables. The semantics' source is `docs/variables.md`.
 
 use std::borrow::Cow;

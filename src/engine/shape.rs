@@ -1,6 +1,6 @@
 //! Running shapes: does a document look like a pattern?
 //!
-//! In: a pattern and a value. Out: a verdict; for everything but a pass a [`Failure`] that knows
+//! In: a pattern and a value. Out: a verdict; for everything but a pass a `Failure` that knows
 //! the path and makes its text only when somebody reads it. Most checks pass, so nothing is
 //! allocated before something fails. The semantics' source is `docs/patterns.md`.
 

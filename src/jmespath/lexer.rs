@@ -8,36 +8,67 @@ use super::SyntaxError;
 /// Token kinds; [`Kind::name`] is the name that messages use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// A character that begins no token.
     Unknown,
+    /// `*`
     Star,
+    /// `.`
     Dot,
+    /// `[?`
     Filter,
+    /// `[]`
     Flatten,
+    /// `(`
     LParen,
+    /// `)`
     RParen,
+    /// `[`
     LBracket,
+    /// `]`
     RBracket,
+    /// `{`
     LBrace,
+    /// `}`
     RBrace,
+    /// `||`
     Or,
+    /// `|`
     Pipe,
+    /// An integer.
     Number,
+    /// A name.
     Identifier,
+    /// A name in double quotes.
     QuotedIdentifier,
+    /// `,`
     Comma,
+    /// `:`
     Colon,
+    /// `<`
     Lt,
+    /// `<=`
     Lte,
+    /// `>`
     Gt,
+    /// `>=`
     Gte,
+    /// `==`
     Eq,
+    /// `!=`
     Ne,
+    /// JSON in backticks.
     Json,
+    /// Text in single quotes.
     String,
+    /// `@`
     Current,
+    /// `&`
     Expref,
+    /// `&&`
     And,
+    /// `!`
     Not,
+    /// The end of the text.
     Eof,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: the `match` and `exclude` of a rule, and a target. Out: [`Decision`]: which filter accepted or excluded it, or for
 //! each filter the first attribute that does not fit, with what the request has and what the policy asks for. Decides
-//! nothing itself: what fits is asked of [`filter`](super::filter) and [`constraints`](super::constraints).
+//! nothing itself: what fits is asked of [`super::filter`] and [`super::constraints`].
 
 use crate::ir::matcher::{Filter, Selector, SetOperator};
 use crate::ir::{Matcher, Origin};

@@ -1,7 +1,7 @@
 //! HTTP: reviews in, answers out; health and metrics.
 //!
-//! Bodies are read by [`intake`](super::intake), decided on by [`answering`](super::answering), on the threads of
-//! [`threads`](super::threads), while the client waits until the deadline of the request. What is not ready then is answered by failure policy. When too
+//! Bodies are read by `intake`, decided on by `answering`, on the threads of
+//! `threads`, while the client waits until the deadline of the request. What is not ready then is answered by failure policy. When too
 //! many reviews are under way, the next ones are refused at once with status 429, so that those that were taken are
 //! answered in time. A review counts when its body is there.
 

@@ -1,7 +1,7 @@
 //! Policies and data that are watched.
 //!
 //! In: files and folders. Out: a [`Snapshot`] that decides, swapped as a whole when they change. What is read
-//! anew is compiled beside the one in use. What of it is used is decided in [`retained`](super::retained).
+//! anew is compiled beside the one in use. What of it is used is decided in `retained`.
 
 use std::collections::HashSet;
 use std::path::PathBuf;

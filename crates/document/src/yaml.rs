@@ -1,7 +1,7 @@
 //! YAML text to [`Value`].
 //!
-//! The nodes come from the event parser ([`event`](super::event)), their types from
-//! [`scalar`](super::scalar), and [`build`](super::build) puts them together. Only the first
+//! The nodes come from the event parser (`event`), their types from
+//! `scalar`, and `build` puts them together. Only the first
 //! document of the text is read: streams are split before, see [`split`](super::split).
 
 use super::Duplicates;

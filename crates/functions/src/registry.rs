@@ -122,20 +122,43 @@ pub enum Meaning {
 /// Operations that analyses interpret, on operands in the order in which the function takes them. Which values an
 /// operation takes and when values are equal is the language's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[rustfmt::skip]
 pub enum Operation {
-    /// Whether all, some operands are true.
-    And, Or,
+    /// Whether all operands are true.
+    And,
+    /// Whether some operand is.
+    Or,
     /// Negation.
     Not,
     /// The second operand if the first is true, else the third.
     Choose,
-    /// Comparisons.
-    Equal, Unequal, Less, LessOrEqual, Greater, GreaterOrEqual,
-    /// Arithmetic; texts and lists are added too.
-    Add, Subtract, Multiply, Divide, Remainder, Negate,
-    /// What stands in the first operand under the second, which may be required to exist, or not.
-    Index, OptionalIndex,
+    /// Equality.
+    Equal,
+    /// Its negation.
+    Unequal,
+    /// The first operand comes before the second.
+    Less,
+    /// It does, or they are equal.
+    LessOrEqual,
+    /// The first operand comes behind the second.
+    Greater,
+    /// It does, or they are equal.
+    GreaterOrEqual,
+    /// Sum; texts and lists are added too.
+    Add,
+    /// Difference.
+    Subtract,
+    /// Product.
+    Multiply,
+    /// Quotient.
+    Divide,
+    /// What a division leaves.
+    Remainder,
+    /// The number of the other sign.
+    Negate,
+    /// What stands in the first operand under the second, which must exist.
+    Index,
+    /// The same; it need not exist.
+    OptionalIndex,
     /// The first operand if it holds something, else the second.
     OrElse,
     /// Whether the first operand is an item or key of the second.
@@ -150,16 +173,22 @@ pub enum Operation {
     Unchanged,
     /// The name of a value's type.
     TypeOf,
-    /// Whether the first text begins with, ends with, contains the second; JMESPath's `contains` takes lists too.
-    StartsWith, EndsWith, Contains,
+    /// Whether the first text begins with the second.
+    StartsWith,
+    /// Whether the first text ends with the second.
+    EndsWith,
+    /// Whether the first text contains the second; JMESPath's `contains` takes lists too.
+    Contains,
     /// Whether the regular expression that is the second operand matches somewhere in the first.
     Matches,
     /// Whether the second operand matches the regular expression that is the first.
     MatchedBy,
     /// The first operand with the second one's items in the place of its clauses.
     Format,
-    /// Conversions to a duration, a point in time.
-    Duration, Timestamp,
+    /// Conversion to a duration.
+    Duration,
+    /// Conversion to a point in time.
+    Timestamp,
 }
 
 /// What a function's result depends on besides its arguments.

@@ -64,7 +64,7 @@ pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<V
 }
 
 /// Runs operations as an API server does with the patch of a webhook: a test that fails is a failure.
-/// Operations are read when it is their turn; they and the document are in their [`spelling`], so that values are compared as
+/// Operations are read when it is their turn; they and the document are in their `spelling`, so that values are compared as
 /// they are written.
 ///
 /// # Errors

@@ -9,7 +9,7 @@
 //! Kyverno 1.19.1 has no such bounds for ClusterPolicies; there Go's memory and stack, or the timeout of the webhook, end
 //! an evaluation.
 //!
-//! A step costs a counter. The clock is read once in [`PERIOD`] steps, and never without a deadline.
+//! A step costs a counter. The clock is read once in `PERIOD` steps, and never without a deadline.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;

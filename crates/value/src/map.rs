@@ -1,7 +1,7 @@
 //! Objects: shared maps that keep their keys in the order in which they were written.
 //!
 //! Kubernetes objects are small, so a lookup walks the entries; an object with more entries than
-//! [`INDEX_FROM`] gets a hash index at its first lookup.
+//! `INDEX_FROM` gets a hash index at its first lookup.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

@@ -2,7 +2,7 @@
 //!
 //! In: texts with a layout such as `2006-01-02T15:04:05Z07:00`. Out: instants with an offset, RFC 3339
 //! text, and the reference's error texts. Arithmetic is on the absolute instant; the calendar is the
-//! proleptic Gregorian one. The layout elements are those of [`Element`]; everything else in a layout
+//! proleptic Gregorian one. The layout elements are those of `Element`; everything else in a layout
 //! is literal text, where a run of spaces stands for one or more spaces or the end.
 
 use std::fmt::{self, Write};

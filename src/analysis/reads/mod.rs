@@ -5,7 +5,7 @@
 //! (`functions::unforeseen`); or [`Unforeseen`] where nobody would notice. Two requests that agree in these parts get the same
 //! results, so that a result may be remembered (`policy_set::recall`).
 //!
-//! The analysis runs a rule on *places* instead of values ([`seen`]): a value is where it comes from. A part
+//! The analysis runs a rule on *places* instead of values (`seen`): a value is where it comes from. A part
 //! counts as read when something depends on it: on all of it, or on its outline, which is its kind, how
 //! many items a list has, whether an object is empty, and the scalar itself.
 

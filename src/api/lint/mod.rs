@@ -5,9 +5,9 @@
 //! permissions count as granted, no kind is known to be cluster-scoped, CEL is not compiled.
 //!
 //! The steps run in this order and stop at the first error; each has a file:
-//! the policy as a whole ([`whole`]), variables ([`variables`]), the structure ([`structure`], which
-//! collects all it finds), action overrides ([`overrides`]), kinds ([`kinds`]), then each computed rule
-//! ([`rules`]). Exceptions have checks of their own ([`exception`]).
+//! the policy as a whole (`whole`), variables (`variables`), the structure (`structure`, which
+//! collects all it finds), action overrides (`overrides`), kinds (`kinds`), then each computed rule
+//! (`rules`). Exceptions have checks of their own ([`exception`]).
 
 mod body;
 mod conditions;

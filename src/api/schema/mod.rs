@@ -2,7 +2,7 @@
 //!
 //! In: one parsed document. Out: the same with the defaults filled in at the end of their objects, or
 //! why it is refused. Semantics: sections 1, 2 and 4 of the policy object specification. The tables are in
-//! [`policy`], [`others`], [`reviews`] and [`common`], in the words of [`shape`]; [`print`] writes typed objects
+//! [`policy`], [`others`], [`reviews`] and [`common`], in the words of [`shape`]; [`mod@print`] writes typed objects
 //! the way messages quote them.
 //!
 //! The steps, in order, each ending the check when it finds something:

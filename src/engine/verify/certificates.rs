@@ -1,7 +1,7 @@
 //! Certificates of signers, and the paths that lead from them to roots that are trusted.
 //!
 //! In: PEM. Out: what is read of a certificate (key, names, who verified the identity, validity), and whether a path
-//! leads to a root ([`super::path`]); a leaf counts at the moment when it was issued, as signatures are verified long
+//! leads to a root (`super::path`); a leaf counts at the moment when it was issued, as signatures are verified long
 //! after their certificates have run out.
 
 use std::net::IpAddr;

@@ -2,7 +2,7 @@
 //!
 //! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
 //! the reference's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
-//! signer ([`super::chain`]) must hold a certificate that is trusted. Lists of revoked certificates are not fetched:
+//! signer (`super::chain`) must hold a certificate that is trusted. Lists of revoked certificates are not fetched:
 //! a chain that names some has an unknown status, as in the reference without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
 

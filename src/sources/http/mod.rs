@@ -2,8 +2,8 @@
 //!
 //! In: a [`Request`]. Out: an [`Answer`], or a [`Failure`] in the words of Go's client. Connections and TLS sessions are
 //! kept for the next request to the same host. Redirects are followed one by one and each is checked again
-//! ([`exchange`]); requests that a policy can choose the URL of go through the [`guard`]; certificates are verified with
-//! the roots of the system, or only those of a bundle ([`roots`]); proxies are those of the environment ([`proxy`]).
+//! (`exchange`); requests that a policy can choose the URL of go through the [`guard`]; certificates are verified with
+//! the roots of the system, or only those of a bundle ([`roots`]); proxies are those of the environment (`proxy`).
 //! Time, size of an answer, redirects and the number of requests under way are limited.
 //! Semantics: `docs/variables.md`, "Service calls", and `docs/cel-policies.md`, "http".
 

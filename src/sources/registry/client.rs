@@ -1,7 +1,7 @@
 //! Registries over HTTP: the pulling half of the OCI distribution protocol.
 //!
 //! In: where something is kept. Out: its bytes, with the digest checked. Hosts on the machine itself and in private networks
-//! may speak plain HTTP; all others must speak TLS ([`super::session`]). Who asks is known from [`super::credentials`]. Every answer is
+//! may speak plain HTTP; all others must speak TLS (`super::session`). Who asks is known from [`super::credentials`]. Every answer is
 //! limited in size and time, and is kept, so that nothing is asked twice.
 
 use std::collections::HashMap;

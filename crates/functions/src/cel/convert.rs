@@ -10,15 +10,15 @@ fn from_text(to: &str) -> Given {
     fault(format!("type conversion error from 'string' to '{to}'"))
 }
 
-pub fn dynamic(call: &Call<'_>) -> Given {
+pub(crate) fn dynamic(call: &Call<'_>) -> Given {
     Some(Ok(call.arg(0).clone()))
 }
 
-pub fn type_of(call: &Call<'_>) -> Given {
+pub(crate) fn type_of(call: &Call<'_>) -> Given {
     Some(Ok(Value::object(Object::Type(call.arg(0).cel_type().into()))))
 }
 
-pub fn boolean(call: &Call<'_>) -> Given {
+pub(crate) fn boolean(call: &Call<'_>) -> Given {
     match call.arg(0) {
         v @ Value::Bool(_) => Some(Ok(v.clone())),
         Value::Str(s) => match &**s {
@@ -30,7 +30,7 @@ pub fn boolean(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn bytes(call: &Call<'_>) -> Given {
+pub(crate) fn bytes(call: &Call<'_>) -> Given {
     match call.arg(0) {
         v @ Value::Bytes(_) => Some(Ok(v.clone())),
         Value::Str(s) => Some(Ok(Value::Bytes(s.as_bytes().into()))),
@@ -38,7 +38,7 @@ pub fn bytes(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn double(call: &Call<'_>) -> Given {
+pub(crate) fn double(call: &Call<'_>) -> Given {
     match call.arg(0) {
         v @ Value::Float(_) => Some(Ok(v.clone())),
         Value::Int(i) => given(*i as f64),
@@ -63,7 +63,7 @@ fn go_float(text: &str) -> Option<f64> {
 
 const OVERFLOW: &str = "integer overflow";
 
-pub fn int(call: &Call<'_>) -> Given {
+pub(crate) fn int(call: &Call<'_>) -> Given {
     match call.arg(0) {
         v @ Value::Int(_) => Some(Ok(v.clone())),
         Value::UInt(u) => match i64::try_from(*u) {
@@ -86,7 +86,7 @@ pub fn int(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn uint(call: &Call<'_>) -> Given {
+pub(crate) fn uint(call: &Call<'_>) -> Given {
     const BAD: &str = "unsigned integer overflow";
     match call.arg(0) {
         v @ Value::UInt(_) => Some(Ok(v.clone())),
@@ -108,7 +108,7 @@ pub fn uint(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn string(call: &Call<'_>) -> Given {
+pub(crate) fn string(call: &Call<'_>) -> Given {
     match call.arg(0) {
         v @ Value::Str(_) => Some(Ok(v.clone())),
         Value::Bool(b) => given(if *b { "true" } else { "false" }),
@@ -153,7 +153,7 @@ pub fn duration_text(nanos: i64) -> String {
     format!("{}s", crate::value::number::float_plain(seconds))
 }
 
-pub fn duration_of(call: &Call<'_>) -> Given {
+pub(crate) fn duration_of(call: &Call<'_>) -> Given {
     const TO: &str = "google.protobuf.Duration";
     match call.arg(0) {
         v @ Value::Duration(_) => Some(Ok(v.clone())),
@@ -181,7 +181,7 @@ pub fn is_timestamp(text: &str, level: CelLevel) -> bool {
         && Time::parse_rfc3339(text).is_ok_and(|t| is_in_calendar(second(t)))
 }
 
-pub fn timestamp(call: &Call<'_>) -> Given {
+pub(crate) fn timestamp(call: &Call<'_>) -> Given {
     match call.arg(0) {
         v @ Value::Timestamp(_) => Some(Ok(v.clone())),
         Value::Int(n) => super::operators::timestamp(i128::from(*n) * 1_000_000_000),

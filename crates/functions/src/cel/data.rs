@@ -21,15 +21,15 @@ fn shared(body: Body, call: &Call<'_>, at: usize) -> Given {
     Some(body(call.cx, &[Arg::Value(Cow::Borrowed(call.arg(at)))]))
 }
 
-pub fn sha1(call: &Call<'_>) -> Given {
+pub(crate) fn sha1(call: &Call<'_>) -> Given {
     shared(encode::sha1, call, 0)
 }
 
-pub fn sha256(call: &Call<'_>) -> Given {
+pub(crate) fn sha256(call: &Call<'_>) -> Given {
     shared(encode::sha256, call, 0)
 }
 
-pub fn md5(call: &Call<'_>) -> Given {
+pub(crate) fn md5(call: &Call<'_>) -> Given {
     shared(encode::md5, call, 0)
 }
 
@@ -97,7 +97,7 @@ pub fn clock(call: &Call<'_>) -> i128 {
     }
 }
 
-pub fn now(call: &Call<'_>) -> Given {
+pub(crate) fn now(call: &Call<'_>) -> Given {
     crate::unforeseen::note();
     let clock = || {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -106,14 +106,14 @@ pub fn now(call: &Call<'_>) -> Given {
     Some(Ok(Value::Timestamp(Time::from_unix_nanos(call.cx.now.unwrap_or_else(clock)))))
 }
 
-pub fn to_cron(call: &Call<'_>) -> Given {
+pub(crate) fn to_cron(call: &Call<'_>) -> Given {
     match call.arg(0) {
         Value::Timestamp(t) => given(t.utc().cron()),
         _ => None,
     }
 }
 
-pub fn truncate(call: &Call<'_>) -> Given {
+pub(crate) fn truncate(call: &Call<'_>) -> Given {
     match (call.arg(0), call.arg(1)) {
         (Value::Timestamp(t), Value::Duration(d)) => Some(Ok(Value::Timestamp(t.truncate(*d)))),
         _ => None,
@@ -159,7 +159,7 @@ pub fn list_to_map(call: &Call<'_>) -> Given {
     given(Value::Map(out))
 }
 
-pub fn compress(call: &Call<'_>) -> Given {
+pub(crate) fn compress(call: &Call<'_>) -> Given {
     let mut packed = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::default());
     let Some(text) = call.text(0) else { return fault(no_text(call.arg(0))) };
     match packed.write_all(text.as_bytes()).and_then(|()| packed.finish()) {
@@ -168,7 +168,7 @@ pub fn compress(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn decompress(call: &Call<'_>) -> Given {
+pub(crate) fn decompress(call: &Call<'_>) -> Given {
     let Value::Bytes(packed) = call.arg(0) else { return None };
     let mut out = Vec::new();
     let read = flate2::read::GzDecoder::new(&packed[..]).take(LARGEST + 1).read_to_end(&mut out);
@@ -192,7 +192,7 @@ pub fn service_account(call: &Call<'_>) -> Given {
     given(Value::object(Object::Struct("user.ServiceAccount".into(), fields)))
 }
 
-pub fn unmarshal(call: &Call<'_>) -> Given {
+pub(crate) fn unmarshal(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "json.Json")?;
     let Some(text) = call.text(1) else { return fault(no_text(call.arg(1))) };
     if let Err(fault) = limits::decoded(text) {
@@ -220,7 +220,7 @@ pub fn no_text(v: &Value) -> String {
     }
 }
 
-pub fn marshal(call: &Call<'_>) -> Given {
+pub(crate) fn marshal(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "json.Json")?;
     if let Err(fault) = limits::printable(call.arg(1)) {
         return Some(Err(fault));
@@ -243,7 +243,7 @@ pub fn marshal(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn parse_yaml(call: &Call<'_>) -> Given {
+pub(crate) fn parse_yaml(call: &Call<'_>) -> Given {
     super::outside::fields(call.arg(0), "yaml.Yaml")?;
     match shared(json::parse_yaml, call, 1)? {
         Ok(v) => given(v.with_float_numbers()),

@@ -21,9 +21,9 @@ pub fn plain(v: &Value) -> String {
     }
 }
 
-pub type Text = Result<String, String>;
+pub(crate) type Text = Result<String, String>;
 
-pub fn format(call: &Call<'_>) -> Given {
+pub(crate) fn format(call: &Call<'_>) -> Given {
     let (pattern, args) = (call.text(0)?, call.arg(1).as_list()?);
     match filled(pattern, args, written) {
         Ok(text) => given(text),

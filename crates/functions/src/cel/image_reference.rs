@@ -78,7 +78,7 @@ fn is_repository(text: &str) -> bool {
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'.' | b'/' | b'-'))
 }
 
-pub fn image(call: &Call<'_>) -> Given {
+pub(crate) fn image(call: &Call<'_>) -> Given {
     let text = call.text(0)?;
     let Some(r) = parse(text) else { return fault(format!("could not parse reference: {text}")) };
     let entries = [
@@ -92,7 +92,7 @@ pub fn image(call: &Call<'_>) -> Given {
     given(Value::object(Object::Struct(TYPE.into(), fields)))
 }
 
-pub fn is_image(call: &Call<'_>) -> Given {
+pub(crate) fn is_image(call: &Call<'_>) -> Given {
     given(parse(call.text(0)?).is_some())
 }
 
@@ -100,27 +100,27 @@ fn part<'v>(call: &Call<'v>, key: &str) -> Option<&'v str> {
     fields(call.arg(0), TYPE)?.get(key)?.as_str()
 }
 
-pub fn contains_digest(call: &Call<'_>) -> Given {
+pub(crate) fn contains_digest(call: &Call<'_>) -> Given {
     given(!part(call, "digest")?.is_empty())
 }
 
-pub fn registry(call: &Call<'_>) -> Given {
+pub(crate) fn registry(call: &Call<'_>) -> Given {
     given(part(call, "registry")?)
 }
 
-pub fn repository(call: &Call<'_>) -> Given {
+pub(crate) fn repository(call: &Call<'_>) -> Given {
     given(part(call, "repository")?)
 }
 
-pub fn tag(call: &Call<'_>) -> Given {
+pub(crate) fn tag(call: &Call<'_>) -> Given {
     given(part(call, "tag")?)
 }
 
-pub fn digest(call: &Call<'_>) -> Given {
+pub(crate) fn digest(call: &Call<'_>) -> Given {
     given(part(call, "digest")?)
 }
 
-pub fn identifier(call: &Call<'_>) -> Given {
+pub(crate) fn identifier(call: &Call<'_>) -> Given {
     given(match (part(call, "tag")?, part(call, "digest")?) {
         (tag, "") => tag.to_string(),
         ("", digest) => digest.to_string(),
@@ -128,7 +128,7 @@ pub fn identifier(call: &Call<'_>) -> Given {
     })
 }
 
-pub fn identifier_with_separator(call: &Call<'_>) -> Given {
+pub(crate) fn identifier_with_separator(call: &Call<'_>) -> Given {
     given(match (part(call, "tag")?, part(call, "digest")?) {
         (tag, "") => format!(":{tag}"),
         (_, digest) => format!("@{digest}"),

@@ -12,7 +12,7 @@ pub fn url_problem(text: &str) -> Option<String> {
     split_request(text).err().map(|why| format!("parse {}: {why}", quote(text)))
 }
 
-pub fn url(call: &Call<'_>) -> Given {
+pub(crate) fn url(call: &Call<'_>) -> Given {
     let text = call.text(0)?;
     // It is read a second time, with a fragment.
     match split_request(text).and_then(|_| split(text)) {
@@ -23,7 +23,7 @@ pub fn url(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn is_url(call: &Call<'_>) -> Given {
+pub(crate) fn is_url(call: &Call<'_>) -> Given {
     given(url_problem(call.text(0)?).is_none())
 }
 
@@ -37,19 +37,19 @@ fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> Given {
     }
 }
 
-pub fn scheme(call: &Call<'_>) -> Given {
+pub(crate) fn scheme(call: &Call<'_>) -> Given {
     url_part(call, |p| Value::from(p.scheme.to_ascii_lowercase()))
 }
 
-pub fn host(call: &Call<'_>) -> Given {
+pub(crate) fn host(call: &Call<'_>) -> Given {
     url_part(call, |p| Value::from(&*p.host))
 }
 
-pub fn hostname(call: &Call<'_>) -> Given {
+pub(crate) fn hostname(call: &Call<'_>) -> Given {
     url_part(call, |p| Value::from(&*p.host_name))
 }
 
-pub fn port(call: &Call<'_>) -> Given {
+pub(crate) fn port(call: &Call<'_>) -> Given {
     url_part(call, |p| {
         let tail = match p.host.rfind(']') {
             Some(at) => p.host.get(at + 1..).unwrap_or_default(),
@@ -59,11 +59,11 @@ pub fn port(call: &Call<'_>) -> Given {
     })
 }
 
-pub fn path(call: &Call<'_>) -> Given {
+pub(crate) fn path(call: &Call<'_>) -> Given {
     url_part(call, |p| Value::from(&*p.escaped_path))
 }
 
-pub fn query(call: &Call<'_>) -> Given {
+pub(crate) fn query(call: &Call<'_>) -> Given {
     url_part(call, |p| {
         let mut all = Map::new();
         for pair in p.query.unwrap_or_default().split('&') {
@@ -113,7 +113,7 @@ fn quantity_problem(text: &str) -> &'static str {
     "unable to parse numeric part of quantity"
 }
 
-pub fn quantity(call: &Call<'_>) -> Given {
+pub(crate) fn quantity(call: &Call<'_>) -> Given {
     let Value::Str(text) = call.arg(0) else { return None };
     match Quantity::written(text) {
         Some(q) => Some(Ok(Value::object(Object::Quantity(q)))),
@@ -121,7 +121,7 @@ pub fn quantity(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn is_quantity(call: &Call<'_>) -> Given {
+pub(crate) fn is_quantity(call: &Call<'_>) -> Given {
     given(Quantity::parse(call.text(0)?).is_some())
 }
 
@@ -132,34 +132,34 @@ fn ordered(call: &Call<'_>) -> Option<std::cmp::Ordering> {
     }
 }
 
-pub fn is_less_than(call: &Call<'_>) -> Given {
+pub(crate) fn is_less_than(call: &Call<'_>) -> Given {
     given(ordered(call)?.is_lt())
 }
 
-pub fn is_greater_than(call: &Call<'_>) -> Given {
+pub(crate) fn is_greater_than(call: &Call<'_>) -> Given {
     given(ordered(call)?.is_gt())
 }
 
-pub fn compare_to(call: &Call<'_>) -> Given {
+pub(crate) fn compare_to(call: &Call<'_>) -> Given {
     given(ordered(call)? as i64)
 }
 
-pub fn sign(call: &Call<'_>) -> Given {
+pub(crate) fn sign(call: &Call<'_>) -> Given {
     given(quantity_arg(call, 0)?.sign() as i64)
 }
 
-pub fn approximate_float(call: &Call<'_>) -> Given {
+pub(crate) fn approximate_float(call: &Call<'_>) -> Given {
     given(quantity_arg(call, 0)?.approx())
 }
 
-pub fn as_integer(call: &Call<'_>) -> Given {
+pub(crate) fn as_integer(call: &Call<'_>) -> Given {
     match quantity_arg(call, 0)?.as_integer() {
         Some(n) => given(n),
         None => fault("cannot convert value to integer"),
     }
 }
 
-pub fn is_integer(call: &Call<'_>) -> Given {
+pub(crate) fn is_integer(call: &Call<'_>) -> Given {
     given(quantity_arg(call, 0)?.as_integer().is_some())
 }
 
@@ -175,11 +175,11 @@ fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>)
     }
 }
 
-pub fn add(call: &Call<'_>) -> Given {
+pub(crate) fn add(call: &Call<'_>) -> Given {
     combined(call, Quantity::add)
 }
 
-pub fn sub(call: &Call<'_>) -> Given {
+pub(crate) fn sub(call: &Call<'_>) -> Given {
     // The least integer is its own negative.
     let least = matches!(call.arg(1), Value::Int(i64::MIN));
     combined(call, if least { Quantity::add } else { Quantity::sub })
@@ -232,14 +232,14 @@ fn read_version(call: &Call<'_>) -> Option<Result<Version, String>> {
     Some(if normalise { normalised(text).and_then(|t| Version::parse(&t)) } else { Version::parse(text) })
 }
 
-pub fn semver(call: &Call<'_>) -> Given {
+pub(crate) fn semver(call: &Call<'_>) -> Given {
     match read_version(call)? {
         Ok(v) => Some(Ok(Value::object(Object::Semver(v)))),
         Err(e) => fault(e),
     }
 }
 
-pub fn is_semver(call: &Call<'_>) -> Given {
+pub(crate) fn is_semver(call: &Call<'_>) -> Given {
     given(read_version(call)?.is_ok())
 }
 
@@ -247,14 +247,14 @@ fn number(n: u64) -> Given {
     given(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-pub fn major(call: &Call<'_>) -> Given {
+pub(crate) fn major(call: &Call<'_>) -> Given {
     number(version_arg(call, 0)?.numbers()[0])
 }
 
-pub fn minor(call: &Call<'_>) -> Given {
+pub(crate) fn minor(call: &Call<'_>) -> Given {
     number(version_arg(call, 0)?.numbers()[1])
 }
 
-pub fn patch(call: &Call<'_>) -> Given {
+pub(crate) fn patch(call: &Call<'_>) -> Given {
     number(version_arg(call, 0)?.numbers()[2])
 }

@@ -3,7 +3,7 @@
 use super::{Call, Given, fault, given};
 use crate::value::{Fault, Object, Value};
 
-pub fn of(call: &Call<'_>) -> Given {
+pub(crate) fn of(call: &Call<'_>) -> Given {
     Some(Ok(Value::optional(Some(call.arg(0).clone()))))
 }
 
@@ -31,15 +31,15 @@ pub fn of_non_zero(call: &Call<'_>) -> Given {
     Some(Ok(Value::optional((!is_zero).then(|| v.clone()))))
 }
 
-pub fn none(_: &Call<'_>) -> Given {
+pub(crate) fn none(_: &Call<'_>) -> Given {
     Some(Ok(Value::optional(None)))
 }
 
-pub fn has_value(call: &Call<'_>) -> Given {
+pub(crate) fn has_value(call: &Call<'_>) -> Given {
     given(call.arg(0).as_optional()?.is_some())
 }
 
-pub fn value(call: &Call<'_>) -> Given {
+pub(crate) fn value(call: &Call<'_>) -> Given {
     match call.arg(0).as_optional()? {
         Some(v) => Some(Ok(v.clone())),
         None => fault("optional.none() dereference"),

@@ -93,23 +93,23 @@ fn adding(v: &Value, key: &str, item: Value) -> Given {
     with(v, key, Value::list(items))
 }
 
-pub fn http_allowed(_: &Call<'_>) -> Given {
+pub(crate) fn http_allowed(_: &Call<'_>) -> Given {
     given(made(HTTP_OK, []))
 }
 
-pub fn http_denied(call: &Call<'_>) -> Given {
+pub(crate) fn http_denied(call: &Call<'_>) -> Given {
     given(made(HTTP_DENIED, [("reason", Value::from(call.text(0)?))]))
 }
 
-pub fn envoy_allowed(_: &Call<'_>) -> Given {
+pub(crate) fn envoy_allowed(_: &Call<'_>) -> Given {
     given(made(OK, []))
 }
 
-pub fn envoy_denied(call: &Call<'_>) -> Given {
+pub(crate) fn envoy_denied(call: &Call<'_>) -> Given {
     given(made(DENIED, [("status", made(HTTP_STATUS, [("code", Value::Int(call.int(0)?))]))]))
 }
 
-pub fn response(call: &Call<'_>) -> Given {
+pub(crate) fn response(call: &Call<'_>) -> Given {
     let of = call.arg(0);
     let status = |code| made(STATUS, [("code", Value::Int(code))]);
     match parts(of)?.0 {
@@ -134,11 +134,11 @@ fn values(call: &Call<'_>, field: &str, name: &str) -> Given {
     given(found.unwrap_or_else(|| Value::list(Vec::new())))
 }
 
-pub fn header(call: &Call<'_>) -> Given {
+pub(crate) fn header(call: &Call<'_>) -> Given {
     values(call, "header", &canonical(call.text(1)?))
 }
 
-pub fn query(call: &Call<'_>) -> Given {
+pub(crate) fn query(call: &Call<'_>) -> Given {
     values(call, "query", call.text(1)?)
 }
 
@@ -178,15 +178,15 @@ fn query_of(call: &Call<'_>, at: usize) -> Option<Value> {
     Some(made(QUERY, [("key", key), ("value", value)]))
 }
 
-pub fn envoy_header(call: &Call<'_>) -> Given {
+pub(crate) fn envoy_header(call: &Call<'_>) -> Given {
     given(header_of(call, 0)?)
 }
 
-pub fn envoy_query(call: &Call<'_>) -> Given {
+pub(crate) fn envoy_query(call: &Call<'_>) -> Given {
     given(query_of(call, 0)?)
 }
 
-pub fn keep_empty(call: &Call<'_>) -> Given {
+pub(crate) fn keep_empty(call: &Call<'_>) -> Given {
     let keep = match call.arg(1) {
         Value::Bool(b) => *b,
         _ => true,
@@ -194,42 +194,42 @@ pub fn keep_empty(call: &Call<'_>) -> Given {
     with(call.arg(0), "keep_empty_value", Value::Bool(keep))
 }
 
-pub fn with_header(call: &Call<'_>) -> Given {
+pub(crate) fn with_header(call: &Call<'_>) -> Given {
     adding(call.arg(0), "headers", header_of(call, 1)?)
 }
 
-pub fn without_header(call: &Call<'_>) -> Given {
+pub(crate) fn without_header(call: &Call<'_>) -> Given {
     adding(call.arg(0), "headers_to_remove", Value::from(call.text(1)?))
 }
 
-pub fn with_response_header(call: &Call<'_>) -> Given {
+pub(crate) fn with_response_header(call: &Call<'_>) -> Given {
     adding(call.arg(0), "response_headers_to_add", header_of(call, 1)?)
 }
 
-pub fn with_query(call: &Call<'_>) -> Given {
+pub(crate) fn with_query(call: &Call<'_>) -> Given {
     adding(call.arg(0), "query_parameters_to_set", query_of(call, 1)?)
 }
 
-pub fn without_query(call: &Call<'_>) -> Given {
+pub(crate) fn without_query(call: &Call<'_>) -> Given {
     adding(call.arg(0), "query_parameters_to_remove", Value::from(call.text(1)?))
 }
 
-pub fn with_body(call: &Call<'_>) -> Given {
+pub(crate) fn with_body(call: &Call<'_>) -> Given {
     with(call.arg(0), "body", Value::from(call.text(1)?))
 }
 
-pub fn with_message(call: &Call<'_>) -> Given {
+pub(crate) fn with_message(call: &Call<'_>) -> Given {
     let (_, fields) = parts(call.arg(0))?;
     let mut status = fields.get("status").and_then(parts).map(|(_, f)| f.clone()).unwrap_or_default();
     status.insert("message", Value::from(call.text(1)?));
     with(call.arg(0), "status", message(STATUS, status))
 }
 
-pub fn with_metadata(call: &Call<'_>) -> Given {
+pub(crate) fn with_metadata(call: &Call<'_>) -> Given {
     with(call.arg(0), "dynamic_metadata", call.arg(1).clone())
 }
 
-pub fn decode_token(call: &Call<'_>) -> Given {
+pub(crate) fn decode_token(call: &Call<'_>) -> Given {
     let keys = match super::outside::fields(call.arg(1), KEY_SET) {
         Some(set) => Keys::Set(Key::all_of(set)),
         None => Keys::Secret(call.text(1)?),

@@ -14,12 +14,19 @@ pub struct Element<'a> {
     pub raw: &'a [u8],
 }
 
+/// The tag of a boolean.
 pub const BOOLEAN: u8 = 0x01;
+/// The tag of an integer.
 pub const INTEGER: u8 = 0x02;
+/// The tag of a string of bits.
 pub const BIT_STRING: u8 = 0x03;
+/// The tag of a string of bytes.
 pub const OCTET_STRING: u8 = 0x04;
+/// The tag of an object identifier.
 pub const OID: u8 = 0x06;
+/// The tag of a sequence.
 pub const SEQUENCE: u8 = 0x30;
+/// The tag of a set.
 pub const SET: u8 = 0x31;
 
 /// The elements of some content.
