@@ -15,9 +15,9 @@ use std::process::{Command, Stdio};
 
 use ephor::cel::library::{Admission, admission};
 use ephor::cel::types::Type;
-use ephor::cel::{self, env::Env as Declared, lower::with_lazies};
+use ephor::cel::{self, env::Env as Declared, lower::with_variables};
 use ephor::engine::eval::{Env, eval};
-use ephor::engine::meter::{Lazies, Meter};
+use ephor::engine::meter::{Meter, Variables};
 use ephor::functions::Context;
 use ephor::ir::Expr;
 use ephor::ir::expressions::Variable;
@@ -43,7 +43,7 @@ struct Case {
 /// What is run.
 struct Compiled {
     expr: Expr,
-    lazies: Vec<Variable>,
+    variables: Vec<Variable>,
 }
 
 fn main() {
@@ -62,7 +62,7 @@ fn main() {
         let compiled = case.compile(&env, &context);
         let result = compiled.run(&root, &context);
         let times = [
-            best(|| black_box(case.compile(&env, &context)).lazies.len() == case.variables.len()),
+            best(|| black_box(case.compile(&env, &context)).variables.len() == case.variables.len()),
             best(|| !matches!(black_box(compiled.run(black_box(&root), &context)), Value::Null)),
         ];
         let shown = case.text.chars().take(90).collect::<String>();
@@ -120,22 +120,22 @@ impl Case {
     fn compile(&self, env: &Declared, context: &Context) -> Compiled {
         let compile = |text: &str| cel::compile(text, env, context).expect(text).expr;
         let names: Vec<Str> = self.variables.iter().map(|(name, _)| name.clone()).collect();
-        let lazy = |(name, text): &(Str, String)| Variable {
+        let variable = |(name, text): &(Str, String)| Variable {
             origin: Default::default(),
             name: name.clone(),
-            program: Ok(with_lazies(compile(text), &names)),
+            program: Ok(with_variables(compile(text), &names)),
             sharing: Default::default(),
         };
-        let lazies = self.variables.iter().map(lazy).collect();
-        Compiled { expr: with_lazies(compile(&self.text), &names), lazies }
+        let variables = self.variables.iter().map(variable).collect();
+        Compiled { expr: with_variables(compile(&self.text), &names), variables }
     }
 }
 
 impl Compiled {
     fn run(&self, root: &Value, context: &Context) -> Value {
         let meter = Meter::new(PER_CALL);
-        let lazies = Lazies::new(&self.lazies);
-        let env = Env::new(root, context).with_meter(&meter).with_lazies(&lazies);
+        let variables = Variables::new(&self.variables);
+        let env = Env::new(root, context).with_meter(&meter).with_variables(&variables);
         eval(&self.expr, env).expect("a value").into_owned()
     }
 }

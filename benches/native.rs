@@ -56,7 +56,7 @@ fn gate(policies: usize, bytes: u64) -> Gate {
     let text: String = (0..policies).map(policy).collect();
     let loaded = load::argument_for(&[SourceText { name: "policies.yaml".into(), text }], Reader::Server);
     assert_eq!(loaded.policies.len(), policies);
-    Gate::new(loaded, Arc::new(Objects::default()), &[]).with_recall(bytes)
+    Gate::new(loaded, Arc::new(Objects::default()), &[]).with_result_cache(bytes)
 }
 
 fn policy(i: usize) -> String {

@@ -58,7 +58,7 @@ fn main() {
     let remembers = std::env::var("EPHOR_RECALL").is_ok();
     let gate_of = |texts: &[SourceText]| {
         let policies = load::argument_for(texts, Reader::Server);
-        Gate::new(policies, Arc::new(Objects::default()), &[]).with_recall(if remembers {
+        Gate::new(policies, Arc::new(Objects::default()), &[]).with_result_cache(if remembers {
             16 << 20
         } else {
             0

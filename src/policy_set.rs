@@ -26,10 +26,10 @@ use crate::{document, load};
 mod native;
 pub mod outcomes;
 pub mod phases;
-mod recall;
+mod result_cache;
 pub mod verdicts;
 
-use recall::Recall;
+use result_cache::ResultCache;
 
 /// Why a policy document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -243,7 +243,7 @@ pub struct Engine {
     external: Arc<dyn ExternalData>,
     values: Arc<dyn RuleValues>,
     is_valued: bool,
-    recall: Option<Recall>,
+    result_cache: Option<ResultCache>,
 }
 
 impl Engine {
@@ -256,7 +256,7 @@ impl Engine {
             external: Arc::new(NoData),
             values: Arc::new(NoValues),
             is_valued: false,
-            recall: None,
+            result_cache: None,
         }
     }
 
@@ -280,21 +280,21 @@ impl Engine {
     pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Engine {
         self.values = values;
         self.is_valued = true;
-        self.recall = None;
+        self.result_cache = None;
         self
     }
 
     /// Remembers verdicts on requests that a server has sent, of at most so many bytes, roughly; 0 = none. Requests
     /// are made with the engine's profile and functions. Nothing is remembered with values that are put in for rules.
     #[must_use]
-    pub fn with_recall(mut self, bytes: u64) -> Engine {
-        self.recall = (bytes > 0 && !self.is_valued).then(|| Recall::new(bytes));
+    pub fn with_result_cache(mut self, bytes: u64) -> Engine {
+        self.result_cache = (bytes > 0 && !self.is_valued).then(|| ResultCache::new(bytes));
         self
     }
 
     /// The same without what was remembered before something changed.
     fn forgetful(self) -> Engine {
-        self.recall.iter().for_each(Recall::forget);
+        self.result_cache.iter().for_each(ResultCache::forget);
         self
     }
 

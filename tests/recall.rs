@@ -195,7 +195,7 @@ fn compared<'c>(
 ) -> (u64, u64) {
     let (mut asked, mut kept, mut wrong) = (0u64, 0u64, 0u64);
     for (name, (plain, remembering), originals) in cases {
-        let remembering = remembering.with_recall(64 << 20);
+        let remembering = remembering.with_result_cache(64 << 20);
         for whole in originals {
             let mut objects = vec![whole.clone()];
             changes(whole, &mut objects);
@@ -281,7 +281,7 @@ fn what_is_remembered_of_native_policies_is_what_would_be_decided() {
     let (mut asked, mut kept, mut denied, mut wrong) = (0u64, 0u64, 0u64, 0u64);
     let few = if is_long() { usize::MAX } else { 12 };
     for (name, [plain, remembering], requests) in of_servers(is_long()) {
-        let remembering = remembering.with_recall(64 << 20);
+        let remembering = remembering.with_result_cache(64 << 20);
         for request in requests {
             let mut all = vec![request.clone(), request.clone()];
             changes(&request, &mut all);

@@ -197,8 +197,8 @@ impl Gate {
     }
 
     /// The same gate, remembering verdicts of at most so many bytes, roughly; 0 = none.
-    pub fn with_recall(mut self, bytes: u64) -> Gate {
-        self.engine = self.engine.with_recall(bytes);
+    pub fn with_result_cache(mut self, bytes: u64) -> Gate {
+        self.engine = self.engine.with_result_cache(bytes);
         self
     }
 

@@ -8,7 +8,9 @@ use crate::functions::cel::{self as library, Call, operation};
 use crate::functions::registry::{Constants, Dispatch, Operation, Run};
 use crate::functions::{Context, regex};
 use crate::ir::Expr;
-use crate::ir::expr::{Guard, Invoke, Known, Loop, LoopKind, Make, Missing, Step, Test, Walk};
+use crate::ir::expr::{
+    Comprehension, ComprehensionKind, Guard, Invoke, Known, Make, Missing, Step, Test, Walk,
+};
 use crate::ir::strict::map_of;
 use crate::ir::walk::bottom_up;
 use crate::value::object::is_mutation;
@@ -319,19 +321,30 @@ impl Lowering<'_> {
         self.declared.truncate(known);
         let (kind, keep, body, wraps) = parts?;
         let two = fold.var2.is_some();
-        Ok(Expr::Loop(Box::new(Loop { kind, range, two, keep, body, wraps, item_keys: Default::default() })))
+        Ok(Expr::Comprehension(Box::new(Comprehension {
+            kind,
+            range,
+            two,
+            keep,
+            body,
+            wraps,
+            item_keys: Default::default(),
+        })))
     }
 
     /// What the macro was given, taken out of the step that it was made into.
-    fn parts(&mut self, fold: &TypedFold) -> Result<(LoopKind, Option<Expr>, Expr, bool), Impossible> {
+    fn parts(
+        &mut self,
+        fold: &TypedFold,
+    ) -> Result<(ComprehensionKind, Option<Expr>, Expr, bool), Impossible> {
         let TypedKind::Call { args, .. } = &fold.step.kind else {
             return Err("a loop without a step".into());
         };
         let arg = |args: &[Typed], at: usize| args.get(at).cloned().ok_or("a step without its parts");
         let simple = match fold.shape {
-            Shape::All => Some((LoopKind::All, 1)),
-            Shape::Exists => Some((LoopKind::Exists, 1)),
-            Shape::ExistsOne => Some((LoopKind::One, 0)),
+            Shape::All => Some((ComprehensionKind::All, 1)),
+            Shape::Exists => Some((ComprehensionKind::Exists, 1)),
+            Shape::ExistsOne => Some((ComprehensionKind::One, 0)),
             _ => None,
         };
         if let Some((kind, at)) = simple {
@@ -348,10 +361,10 @@ impl Lowering<'_> {
                 };
                 let body = self.node(&arg(items, 0)?)?;
                 let wraps = !matches!(body, Expr::Const(_));
-                Ok((LoopKind::List, keep, body, wraps))
+                Ok((ComprehensionKind::List, keep, body, wraps))
             }
-            Shape::Map => Ok((LoopKind::Map, keep, self.node(&arg(args, 2)?)?, false)),
-            _ => Ok((LoopKind::Entries, keep, self.node(&arg(args, 1)?)?, false)),
+            Shape::Map => Ok((ComprehensionKind::Map, keep, self.node(&arg(args, 2)?)?, false)),
+            _ => Ok((ComprehensionKind::Entries, keep, self.node(&arg(args, 1)?)?, false)),
         }
     }
 }
@@ -491,7 +504,7 @@ fn membership(args: &[Expr]) -> Option<Expr> {
 }
 
 /// Replaces the reading of `variables.x` by the value's position among `names`.
-pub fn with_lazies(expr: Expr, names: &[Str]) -> Expr {
+pub fn with_variables(expr: Expr, names: &[Str]) -> Expr {
     let position = |name: &Str| {
         let at = names.iter().rposition(|n| n == name)?;
         u32::try_from(at).ok()
@@ -500,7 +513,7 @@ pub fn with_lazies(expr: Expr, names: &[Str]) -> Expr {
         Some(Step::Key { key: Value::Str(key), .. }) if is_variables(&walk.base) => match position(key) {
             Some(at) => {
                 let steps = walk.steps.into_vec().into_iter().skip(1).collect();
-                Walk { base: Expr::Lazy(at), steps, charged: walk.charged }
+                Walk { base: Expr::Variable(at), steps, charged: walk.charged }
             }
             None => walk,
         },
@@ -513,7 +526,7 @@ pub fn with_lazies(expr: Expr, names: &[Str]) -> Expr {
             match position(&key).filter(|_| walk.steps.is_empty() && is_variables(&walk.base)) {
                 // `has(variables.x)` computes the value.
                 Some(at) => Expr::Let {
-                    value: Box::new(self::walk(Expr::Lazy(at), walk.charged)),
+                    value: Box::new(self::walk(Expr::Variable(at), walk.charged)),
                     body: Box::new(Expr::Const(Value::Bool(true))),
                 },
                 None => Expr::Test(Box::new(Test { walk: in_place(walk), key })),

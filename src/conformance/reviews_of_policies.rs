@@ -178,7 +178,9 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> OnObjects {
     let gate_of = |text: String| {
         let policies = round_trip::loaded(load::argument(&[SourceText { name: file.to_string(), text }]));
         // The objects of the pool are asked about one after the other.
-        Gate::new(policies, cluster.clone(), &[]).with_profile(Profile::as_cluster()).with_recall(64 << 20)
+        Gate::new(policies, cluster.clone(), &[])
+            .with_profile(Profile::as_cluster())
+            .with_result_cache(64 << 20)
     };
     let enforcing = gate_of(enforced(&text));
     let gate = gate_of(text);

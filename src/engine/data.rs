@@ -410,7 +410,7 @@ impl<'r> Data<'r> {
         match source {
             QuerySource::Ready(q) => Ok(q.clone()),
             QuerySource::Dynamic { text, names } => {
-                functions::unforeseen::note();
+                functions::untracked::note();
                 let shown = raw.text_at(&["jmesPath"]);
                 match self.fill(text) {
                     Ok(Value::Str(s)) => Ok(self.world.late.plain_query(&s, names)),
@@ -425,7 +425,7 @@ impl<'r> Data<'r> {
 
     /// Asks the sources; `None` when nobody can answer.
     fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, String> {
-        functions::unforeseen::note();
+        functions::untracked::note();
         let name = &b.name;
         let text = |v: Result<Value, String>, field: &str, raw: &str| match v {
             Ok(Value::Str(s)) => Ok(s),

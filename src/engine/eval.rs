@@ -14,7 +14,7 @@ use crate::value::{Fault, List, Map, Str, Value, budget};
 
 use super::cells::{Cells, Used};
 use super::lists::{self, higher};
-use super::meter::{Lazies, Meter};
+use super::meter::{Meter, Variables};
 use super::sorted::Sorted;
 use super::strict::{strict, truth};
 use super::trace;
@@ -41,7 +41,7 @@ pub struct Env<'f, 'a> {
     sorted: Option<&'f Sorted>,
     locals: Option<&'f Frame<'f, 'a>>,
     meter: Option<&'a Meter>,
-    lazies: Option<&'a Lazies<'a>>,
+    variables: Option<&'a Variables<'a>>,
     cells: Option<&'a Cells>,
     /// Whether lists that are made of lists are put together one by one.
     one_by_one: bool,
@@ -66,7 +66,7 @@ impl<'f, 'a> Env<'f, 'a> {
             sorted: None,
             locals: None,
             meter: None,
-            lazies: None,
+            variables: None,
             cells: None,
             one_by_one: false,
         }
@@ -81,8 +81,8 @@ impl<'f, 'a> Env<'f, 'a> {
 
     /// With values under names.
     #[must_use]
-    pub fn with_lazies(mut self, lazies: &'a Lazies<'a>) -> Self {
-        self.lazies = Some(lazies);
+    pub fn with_variables(mut self, variables: &'a Variables<'a>) -> Self {
+        self.variables = Some(variables);
         self
     }
 
@@ -90,9 +90,9 @@ impl<'f, 'a> Env<'f, 'a> {
     ///
     /// # Errors
     /// Its fault.
-    pub fn lazy(&self, n: u32) -> Result<&'a Value, Fault> {
-        let lazies = self.lazies.ok_or_else(|| Fault::new("no such variable"))?;
-        lazies.get(n, self)
+    pub fn variable(&self, n: u32) -> Result<&'a Value, Fault> {
+        let variables = self.variables.ok_or_else(|| Fault::new("no such variable"))?;
+        variables.get(n, self)
     }
 
     /// The same without binders.
@@ -179,7 +179,7 @@ impl<'f, 'a> Env<'f, 'a> {
 
     /// What can tell what evaluating an expression has used: the meter, memory, and the variables that are computed.
     pub(super) fn used(&self) -> Used {
-        let computed = self.lazies.map_or(0, Lazies::computed);
+        let computed = self.variables.map_or(0, Variables::computed);
         Used { charged: self.meter.map_or(0, Meter::spent), bytes: budget::left(), computed }
     }
 
@@ -358,11 +358,11 @@ pub(in crate::engine) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluat
         | Expr::Cond(_)
         | Expr::Decide { .. }
         | Expr::Invoke(_)
-        | Expr::Lazy(_)
+        | Expr::Variable(_)
         | Expr::Charged(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
-        | Expr::Loop(_)
+        | Expr::Comprehension(_)
         | Expr::Bind(_)
         | Expr::OrElse { .. } => strict(expr, env),
         other => node(other, env),
@@ -462,11 +462,11 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         | Expr::Cond(_)
         | Expr::Decide { .. }
         | Expr::Invoke(_)
-        | Expr::Lazy(_)
+        | Expr::Variable(_)
         | Expr::Charged(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
-        | Expr::Loop(_)
+        | Expr::Comprehension(_)
         | Expr::Bind(_)
         | Expr::OrElse { .. } => value(expr, env),
         // An expression reference that is no argument has no value of its own.

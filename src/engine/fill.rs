@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::functions::unforeseen;
+use crate::functions::untracked;
 use crate::ir::late::Late;
 use crate::ir::template::{Hole, Part, Rounds, Text};
 use crate::ir::{Query, Template};
@@ -169,7 +169,7 @@ impl Data<'_> {
             }
         }
         if holds_braces(&out) {
-            unforeseen::note();
+            untracked::note();
             return self.rounds(&text.rounds, &text.rounds.source, &text.rounds.path, 0);
         }
         Ok(Value::from(out))
@@ -185,7 +185,7 @@ impl Data<'_> {
         goes_on.map_err(|fault| failed("variables", path, &fault.to_string()))?;
         match v {
             Value::Str(s) if s.contains("{{") => {
-                unforeseen::note();
+                untracked::note();
                 self.rounds(rounds, s, path, depth + 1)
             }
             Value::List(l) => {
@@ -222,7 +222,7 @@ impl Data<'_> {
         if !k.contains("{{") {
             return Ok(None);
         }
-        unforeseen::note();
+        untracked::note();
         match self.rounds(rounds, k, path, depth + 1)? {
             Value::Str(s) => Ok(Some(s)),
             Value::Null => Ok(None),
@@ -276,7 +276,7 @@ impl Data<'_> {
                 let mut embedded = String::new();
                 push(&mut embedded, &value);
                 if embedded.contains(BREAKING) {
-                    unforeseen::note();
+                    untracked::note();
                 }
                 if *shallow {
                     embedded = embedded.replace("{{", "\\{{");

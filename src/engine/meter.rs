@@ -56,7 +56,7 @@ impl Meter {
 
 /// Values under names: each is computed when it is first read, and then kept, its fault too. What that
 /// costs is not charged on the reader's meter: a value has the same limit for itself.
-pub struct Lazies<'a> {
+pub struct Variables<'a> {
     programs: &'a [Variable],
     /// Faults are told as they are.
     bare: bool,
@@ -70,11 +70,11 @@ pub struct Lazies<'a> {
     shared: Option<&'a SharedResults>,
 }
 
-impl<'a> Lazies<'a> {
+impl<'a> Variables<'a> {
     /// Nothing is computed yet.
-    pub fn new(programs: &'a [Variable]) -> Lazies<'a> {
+    pub fn new(programs: &'a [Variable]) -> Variables<'a> {
         let cells = programs.iter().map(|_| OnceCell::new()).collect();
-        Lazies {
+        Variables {
             programs,
             bare: false,
             cells,
@@ -86,13 +86,13 @@ impl<'a> Lazies<'a> {
     }
 
     /// The same, but their faults are told as if they were those of the expression that reads them.
-    pub fn bare(programs: &'a [Variable]) -> Lazies<'a> {
-        Lazies { bare: true, ..Lazies::new(programs) }
+    pub fn bare(programs: &'a [Variable]) -> Variables<'a> {
+        Variables { bare: true, ..Variables::new(programs) }
     }
 
     /// The same with values that other rules may have computed.
-    pub(super) fn sharing(self, shared: &'a SharedResults) -> Lazies<'a> {
-        Lazies { shared: Some(shared), ..self }
+    pub(super) fn sharing(self, shared: &'a SharedResults) -> Variables<'a> {
+        Variables { shared: Some(shared), ..self }
     }
 
     /// What computes the values.
@@ -119,7 +119,7 @@ impl<'a> Lazies<'a> {
     }
 
     /// Computes a value that may read others, which may read others.
-    fn compute(&self, expr: &Expr, lazy: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
+    fn compute(&self, expr: &Expr, variable: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let depth = self.depth.get();
         if depth >= stack::MAX_CHAIN {
             let text = format!("variables read one another in a chain of more than {}", stack::MAX_CHAIN);
@@ -127,18 +127,18 @@ impl<'a> Lazies<'a> {
         }
         self.depth.set(depth + 1);
         self.computed.set(self.computed.get() + 1);
-        let result = stack::deep(|| self.charged(expr, lazy, env));
+        let result = stack::deep(|| self.charged(expr, variable, env));
         self.depth.set(depth);
         result
     }
 
     /// Computes a value on a meter of its own.
-    fn charged(&self, expr: &Expr, lazy: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
+    fn charged(&self, expr: &Expr, variable: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let Some(limit) = env.limit() else { return eval(expr, &env.without_locals()).map(Cow::into_owned) };
         let meter = Meter::new(limit);
         let evaluate = || eval(expr, &env.without_locals().with_meter(&meter)).map(Cow::into_owned);
         let known = self.shared.filter(|_| !trace::is_on()).and_then(|shared| {
-            let known = lazy.sharing.of(expr, self.programs)?;
+            let known = variable.sharing.of(expr, self.programs)?;
             self.compute_all(&known.variables, env).then_some((shared, known.key))
         });
         let result = match known {
@@ -166,29 +166,29 @@ impl<'a> Lazies<'a> {
         'a: 'b,
     {
         let at = at as usize;
-        let (Some(lazy), Some(cell)) = (self.programs.get(at), self.cells.get(at)) else {
+        let (Some(variable), Some(cell)) = (self.programs.get(at), self.cells.get(at)) else {
             return Err(Fault::new("no such variable"));
         };
         let told = |result: Result<Value, Fault>| {
             let shown = || result.as_ref().cloned().map_err(Fault::cel_text);
-            trace::tell(&lazy.origin, || What::Data(lazy.name.clone(), shown()));
+            trace::tell(&variable.origin, || What::Data(variable.name.clone(), shown()));
             result
         };
         if self.bare {
             let compute = || {
-                let expr = lazy.program.as_ref().map_err(|text| Fault::new(text.to_string()));
-                told(expr.and_then(|expr| self.compute(expr, lazy, env)))
+                let expr = variable.program.as_ref().map_err(|text| Fault::new(text.to_string()));
+                told(expr.and_then(|expr| self.compute(expr, variable, env)))
             };
             return cell.get_or_init(compute).as_ref().map_err(Clone::clone);
         }
         let compute = || {
-            told(match &lazy.program {
+            told(match &variable.program {
                 Err(text) => {
-                    let name = &lazy.name;
+                    let name = &variable.name;
                     Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))
                 }
-                Ok(expr) => self.compute(expr, lazy, env).map_err(|fault| {
-                    let (name, text) = (&lazy.name, fault.cel_text());
+                Ok(expr) => self.compute(expr, variable, env).map_err(|fault| {
+                    let (name, text) = (&variable.name, fault.cel_text());
                     // Each of a chain keeps a longer text than the one before it.
                     if let Err(excess) = budget::take(text.len()) {
                         return excess;

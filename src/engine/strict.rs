@@ -14,8 +14,8 @@ use crate::ir::strict::map_of;
 use crate::value::object::is_mutation;
 use crate::value::{Fault, Object, Str, Value};
 
+use super::comprehension::evaluate;
 use super::eval::{Env, Evaluated, NULL, constant, value as eval};
-use super::loops::looped;
 
 pub(super) const OVERLOAD: &str = "no such overload";
 
@@ -47,7 +47,7 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
                 None => Err(overload()),
             }
         }
-        Expr::Lazy(n) => env.lazy(*n).map(Cow::Borrowed),
+        Expr::Variable(n) => env.variable(*n).map(Cow::Borrowed),
         Expr::Charged(charged) => {
             charged.charges.iter().try_for_each(|amount| env.charge(*amount))?;
             Ok(Cow::Borrowed(&charged.value))
@@ -58,7 +58,7 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             Ok(constant(set.iter().any(|one| one.cel_eq(&v))))
         }
         Expr::Make(make) => made(make, env).map(Cow::Owned),
-        Expr::Loop(l) => looped(l, env),
+        Expr::Comprehension(l) => evaluate(l, env),
         Expr::Bind(parts) => {
             let [value, body] = &**parts;
             env.bind_later(value, body).map(Cow::Owned)

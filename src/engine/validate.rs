@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 
-use crate::functions::unforeseen;
+use crate::functions::untracked;
 use crate::ir::check::{Check, ForEach, Overlay, Overlays, TOO_DEEP, doubles, is_open};
 use crate::ir::rule::{Message, Properties};
 use crate::ir::shape::{Pattern, type_name};
@@ -85,7 +85,7 @@ fn fill_again(template: &Template, data: &mut Data<'_>, current: &mut Data<'_>) 
     if !is_open(&filled) {
         return Some(filled);
     }
-    unforeseen::note();
+    untracked::note();
     data.fill(&data.world.late.document(&filled, &data.names())).ok()
 }
 

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::functions::{Function, Higher};
 use crate::value::{Str, Value};
 
-pub use super::strict::{Charged, Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
+pub use super::strict::{
+    Charged, Comprehension, ComprehensionKind, Guard, Invoke, Known, Make, Step, Test, Walk,
+};
 
 /// What reading a key does when the base is no object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -185,7 +187,7 @@ pub enum Expr {
         sides: Box<[Expr; 2]>,
     },
     /// Strict: the n-th value under a name, computed when it is first read.
-    Lazy(u32),
+    Variable(u32),
     /// Strict: a constant that costs something.
     Charged(Box<Charged>),
     /// Strict: a call.
@@ -201,7 +203,7 @@ pub enum Expr {
     /// Strict: a literal.
     Make(Box<Make>),
     /// Strict: a loop.
-    Loop(Box<Loop>),
+    Comprehension(Box<Comprehension>),
     /// Strict: binds a value, or its fault, for the body.
     Bind(Box<[Expr; 2]>),
     /// Strict: an optional value, or else another one; `unwrap` gives what is inside.

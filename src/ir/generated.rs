@@ -11,7 +11,9 @@ use std::path::Path;
 use super::Expr;
 use super::expr::Missing;
 use super::optimise::tests::{KEYS, value};
-use super::strict::{Charged, Guard, Invoke, Known, Loop, LoopKind, Make, Step, Test, Walk};
+use super::strict::{
+    Charged, Comprehension, ComprehensionKind, Guard, Invoke, Known, Make, Step, Test, Walk,
+};
 use crate::conformance::kubernetes_cel;
 use crate::engine::eval::{Env, eval};
 use crate::engine::meter::Meter;
@@ -86,16 +88,16 @@ pub(crate) fn strict(tape: &mut Tape<'_>, depth: usize, bound: u32) -> Expr {
         9 => Expr::Make(Box::new(make(tape, &below))),
         10 | 11 => {
             let kind = tape.of(&[
-                LoopKind::All,
-                LoopKind::Exists,
-                LoopKind::One,
-                LoopKind::List,
-                LoopKind::Map,
-                LoopKind::Entries,
+                ComprehensionKind::All,
+                ComprehensionKind::Exists,
+                ComprehensionKind::One,
+                ComprehensionKind::List,
+                ComprehensionKind::Map,
+                ComprehensionKind::Entries,
             ]);
             let two = tape.flip();
             let inner = bound + if two { 2 } else { 1 };
-            Expr::Loop(Box::new(Loop {
+            Expr::Comprehension(Box::new(Comprehension {
                 kind,
                 range: below(tape),
                 two,

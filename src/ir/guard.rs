@@ -52,7 +52,7 @@ fn repeats(expr: &Expr, most: &mut u64) -> u64 {
             args.iter().fold(1, |n: u64, arg| n.saturating_mul(repeats(arg, most)))
         }
         // What an item gives is repeated for each item.
-        Expr::Loop(l) => {
+        Expr::Comprehension(l) => {
             if let Some(keep) = &l.keep {
                 let _ = repeats(keep, most);
             }

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use crate::value::{Str, Value};
 
 use super::Expr;
-use super::strict::{Loop, Step, Walk};
+use super::strict::{Comprehension, Step, Walk};
 use super::walk::children;
 
 /// More keys than this are not worth looking for.
@@ -23,7 +23,7 @@ pub struct ItemKeys(OnceLock<Option<Box<[Str]>>>);
 
 impl ItemKeys {
     /// The keys that the loop reads of its items; `None` = it may read anything.
-    pub fn of(&self, l: &Loop) -> Option<&[Str]> {
+    pub fn of(&self, l: &Comprehension) -> Option<&[Str]> {
         self.0.get_or_init(|| found(l)).as_deref()
     }
 }
@@ -54,7 +54,7 @@ impl Hash for ItemKeys {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-fn found(l: &Loop) -> Option<Box<[Str]>> {
+fn found(l: &Comprehension) -> Option<Box<[Str]>> {
     if l.two {
         return None;
     }

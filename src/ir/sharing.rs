@@ -61,7 +61,7 @@ impl Hash for Sharing {
 /// Whether evaluating is more work than looking for a result: it loops, or makes a list of others.
 fn is_worth_it(expr: &Expr) -> bool {
     let mut found = match expr {
-        Expr::Loop(_) => true,
+        Expr::Comprehension(_) => true,
         Expr::Make(make) => !matches!(**make, Make::Struct(..)),
         Expr::Invoke(invoke) => {
             invoke.function.operation() == Some(crate::functions::registry::Operation::Add)
@@ -81,15 +81,15 @@ fn shared(expr: &Expr, variables: &[Variable], depth: u32) -> Option<Shared> {
         return None;
     }
     // Variables count by what they compute, not by name or position.
-    let Read { certain: lazies, .. } = read;
-    let numbered = numbered(expr.clone(), &lazies);
-    let keys = lazies.iter().map(|n| {
+    let Read { certain, .. } = read;
+    let numbered = numbered(expr.clone(), &certain);
+    let keys = certain.iter().map(|n| {
         let at = *n as usize;
         let program = variables.get(at)?.program.as_ref().ok()?;
         Some(shared(program, variables.get(..at)?, depth + 1)?.key)
     });
     let keys: Vec<u128> = keys.collect::<Option<_>>()?;
-    Some(Shared { key: hashed(&(numbered, keys)), variables: lazies.into() })
+    Some(Shared { key: hashed(&(numbered, keys)), variables: certain.into() })
 }
 
 /// Nobody knows how, so nobody can make two programs with one key.
@@ -100,12 +100,12 @@ fn hashed(what: &impl Hash) -> u128 {
 }
 
 /// The program with its variables numbered as in a list.
-fn numbered(expr: Expr, lazies: &[u32]) -> Expr {
+fn numbered(expr: Expr, positions: &[u32]) -> Expr {
     match expr {
-        Expr::Lazy(n) => {
-            Expr::Lazy(lazies.iter().position(|known| *known == n).map_or(u32::MAX, |at| at as u32))
+        Expr::Variable(n) => {
+            Expr::Variable(positions.iter().position(|known| *known == n).map_or(u32::MAX, |at| at as u32))
         }
-        expr => map_children(expr, &mut |e, _| numbered(e, lazies)),
+        expr => map_children(expr, &mut |e, _| numbered(e, positions)),
     }
 }
 
@@ -131,7 +131,7 @@ impl Read {
                 return keys.first().is_some_and(|key| &**key == "object");
             }
             Expr::Root => return false,
-            Expr::Lazy(n) => {
+            Expr::Variable(n) => {
                 let list = if is_certain { &mut self.certain } else { &mut self.maybe };
                 if !list.contains(n) {
                     list.push(*n);

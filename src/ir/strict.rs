@@ -140,7 +140,7 @@ pub enum Make {
 /// What a loop makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum LoopKind {
+pub enum ComprehensionKind {
     /// Whether all items satisfy the body.
     All,
     /// Whether some item does.
@@ -158,9 +158,9 @@ pub enum LoopKind {
 /// A loop over the items of a list or the keys of a map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Loop {
+pub struct Comprehension {
     /// What it makes.
-    pub kind: LoopKind,
+    pub kind: ComprehensionKind,
     /// What is walked.
     pub range: Expr,
     /// Whether it binds two values: position and item, or key and value.

@@ -40,7 +40,7 @@ macro_rules! walker {
         $(#[$about])*
         pub fn $name<'e>(expr: &'e $($mut)? Expr, f: &mut dyn FnMut(&'e $($mut)? Expr, Child)) {
             match expr {
-                Expr::Const(_) | Expr::Root | Expr::Local(_) | Expr::Lazy(_) | Expr::Charged(_) => {}
+                Expr::Const(_) | Expr::Root | Expr::Local(_) | Expr::Variable(_) | Expr::Charged(_) => {}
                 Expr::Path { base: e, .. }
                 | Expr::Index { base: e, .. }
                 | Expr::Slice { base: e, .. }
@@ -85,7 +85,7 @@ macro_rules! walker {
                         f(e, PER_ITEM);
                     }
                 }
-                Expr::Loop(l) => {
+                Expr::Comprehension(l) => {
                     let per_item = Child { binders: if l.two { 2 } else { 1 }, ..PER_ITEM };
                     f(& $($mut)? l.range, ONCE);
                     if let Some(keep) = & $($mut)? l.keep {

@@ -55,7 +55,7 @@ impl Compiler {
     /// What is wrong with it.
     pub(super) fn expression(&self, text: &str) -> Result<(Expr, Type), String> {
         let Compiled { expr, ty } = cel::compile(text, &self.env, &self.cx)?;
-        Ok((cel::lower::with_lazies(expr, &self.names), ty))
+        Ok((cel::lower::with_variables(expr, &self.names), ty))
     }
 
     /// Whether an expression mentions a variable.

@@ -15,7 +15,7 @@ use crate::matching::index::Slot;
 use crate::value::{Str, Value, budget};
 
 use super::outcomes::{Outcomes, Part};
-use super::recall::{Bytes, Subject};
+use super::result_cache::{Bytes, Subject};
 use super::verdicts::Evaluation;
 use super::{Engine, PolicyOutcome};
 

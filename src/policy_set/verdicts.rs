@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::engine::run::{Phase, Results};
 use crate::engine::{Request, RuleOutcome};
-use crate::functions::unforeseen;
+use crate::functions::untracked;
 use crate::ir::{Policy, Rule};
 use crate::matching::index::Slot;
 use crate::value::budget;
 
 use super::outcomes::{Bundle, Outcomes, Part};
-use super::recall::{Digests, Member, Plan, Recall, Subject};
+use super::result_cache::{Digests, Member, Plan, ResultCache, Subject};
 use super::{Engine, PolicyOutcome};
 
 /// What a run over a request is limited to.
@@ -102,9 +102,11 @@ impl Engine {
 
     /// How rules are asked; `is_known` = all that their results can depend on is known of the subject.
     pub(super) fn planned(&self, slots: Vec<Slot>, subject: &dyn Subject, is_known: bool) -> Rules {
-        let Some(recall) = self.recall.as_ref().filter(|_| is_known) else { return Rules::All(slots) };
-        let plan = recall.plan(self, slots, subject);
-        let digests = recall.digests(&plan, subject);
+        let Some(result_cache) = self.result_cache.as_ref().filter(|_| is_known) else {
+            return Rules::All(slots);
+        };
+        let plan = result_cache.plan(self, slots, subject);
+        let digests = result_cache.digests(&plan, subject);
         Rules::Planned { plan, digests }
     }
 
@@ -128,19 +130,19 @@ impl Engine {
         };
         for (group, digest) in plan.groups.iter().zip(&digests.groups) {
             let place = self.place(*digest, evaluation.name);
-            if let Some(known) = place.and_then(|(recall, place)| recall.bundle(place)) {
+            if let Some(known) = place.and_then(|(result_cache, place)| result_cache.bundle(place)) {
                 group.needs.found();
                 out.push(known, true);
                 continue;
             }
             let left = out.left.len();
             let make = || Arc::new(self.bundle(&group.members, digests, evaluation, &mut out.left));
-            let (bundle, is_unforeseen) = unforeseen::during(make);
-            if let Some((recall, place)) = place {
-                let kept = !is_unforeseen && out.left.len() == left;
+            let (bundle, is_untracked) = untracked::during(make);
+            if let Some((result_cache, place)) = place {
+                let kept = !is_untracked && out.left.len() == left;
                 group.needs.missed(kept);
                 if kept {
-                    recall.keep_bundle(place, &bundle);
+                    result_cache.keep_bundle(place, &bundle);
                 }
             }
             out.push(bundle, false);
@@ -153,9 +155,9 @@ impl Engine {
     }
 
     /// Where results are that depend on this.
-    fn place(&self, digest: Option<u128>, name: Option<&str>) -> Option<(&Recall, u128)> {
-        let (recall, digest, name) = (self.recall.as_ref()?, digest?, name?);
-        Some((recall, recall.place(digest, name)?))
+    fn place(&self, digest: Option<u128>, name: Option<&str>) -> Option<(&ResultCache, u128)> {
+        let (result_cache, digest, name) = (self.result_cache.as_ref()?, digest?, name?);
+        Some((result_cache, result_cache.place(digest, name)?))
     }
 
     /// The verdicts of policies, those of each made or remembered; a single one was looked for already.
@@ -168,10 +170,11 @@ impl Engine {
     ) -> Bundle {
         let mut out = Bundle::default();
         for member in members {
-            let recall = self.recall.as_ref().filter(|_| members.len() > 1);
-            let digest = recall.and_then(|recall| recall.digest(digests, &member.needs, evaluation.subject));
+            let result_cache = self.result_cache.as_ref().filter(|_| members.len() > 1);
+            let digest = result_cache
+                .and_then(|result_cache| result_cache.digest(digests, &member.needs, evaluation.subject));
             let place = self.place(digest, evaluation.name);
-            if let Some(known) = place.and_then(|(recall, place)| recall.part(place)) {
+            if let Some(known) = place.and_then(|(result_cache, place)| result_cache.part(place)) {
                 member.needs.found();
                 out.remembered += known.results();
                 out.push(known);
@@ -179,12 +182,12 @@ impl Engine {
             }
             let before = left.len();
             let make = || Arc::new((evaluation.part)(&member.slots, left));
-            let (part, is_unforeseen) = unforeseen::during(make);
-            if let Some((recall, place)) = place {
-                let kept = !is_unforeseen && left.len() == before;
+            let (part, is_untracked) = untracked::during(make);
+            if let Some((result_cache, place)) = place {
+                let kept = !is_untracked && left.len() == before;
                 member.needs.missed(kept);
                 if kept {
-                    recall.keep_part(place, &part);
+                    result_cache.keep_part(place, &part);
                 }
             }
             out.push(part);

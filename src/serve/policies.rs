@@ -164,7 +164,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     let notices = notices(&all);
     let asks_others = all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
     let mut gate =
-        Gate::new(all, cluster, &lost).with_recall(around.remembered).with_required(places.required);
+        Gate::new(all, cluster, &lost).with_result_cache(around.remembered).with_required(places.required);
     let link = around.link.as_ref();
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
     let map = round.config_map(&places.settings, &mut files.settings, || link?.settings());

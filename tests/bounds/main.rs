@@ -37,7 +37,7 @@ fn any_gate(policies: &str) -> Gate {
     loaded.bind(Vec::new());
     let namespace =
         ephor::document::yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: default}}");
-    Gate::new(loaded, Arc::new(Objects::new(vec![namespace.unwrap()])), &[]).with_recall(64 << 20)
+    Gate::new(loaded, Arc::new(Objects::new(vec![namespace.unwrap()])), &[]).with_result_cache(64 << 20)
 }
 
 /// A review of an object that is created.

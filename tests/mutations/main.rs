@@ -99,7 +99,7 @@ fn gate(policy: &[Value]) -> Gate {
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: limits, namespace: default, labels: {a: b}}, data: {max: '2', pull: Always}}",
     ];
     let known = known.iter().map(|text| document::yaml_value(text).unwrap()).collect();
-    Gate::new(loaded(policy), Arc::new(Objects::new(known)), &[]).with_recall(1 << 20)
+    Gate::new(loaded(policy), Arc::new(Objects::new(known)), &[]).with_result_cache(1 << 20)
 }
 
 /// What deleting policies say of an object.

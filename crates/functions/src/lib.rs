@@ -27,7 +27,7 @@ use ephor_document as document;
 use ephor_external as external;
 use ephor_value as value;
 pub use timefn::now;
-pub mod unforeseen;
+pub mod untracked;
 pub mod url;
 mod x509;
 

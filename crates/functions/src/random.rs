@@ -20,7 +20,7 @@ const MAX_PATTERN: usize = 64 << 10;
 const MAX_LENGTH: usize = 1 << 20;
 
 pub(super) fn random(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
-    super::unforeseen::note();
+    super::untracked::note();
     let pattern = text(args, 0);
     if pattern.is_empty() {
         return Err(Fault::new("no pattern provided"));

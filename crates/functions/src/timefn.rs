@@ -24,7 +24,7 @@ fn show(t: Time) -> Answer {
 
 /// The current moment.
 pub fn now(cx: &Context) -> Time {
-    super::unforeseen::note();
+    super::untracked::note();
     Time::from_unix_nanos(cx.now.unwrap_or_else(|| {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         since.map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(0))

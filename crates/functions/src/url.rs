@@ -32,7 +32,7 @@ fn is_inside(address: IpAddr) -> bool {
 }
 
 fn resolve(host: &str) -> Result<Vec<IpAddr>, Fault> {
-    super::unforeseen::note();
+    super::untracked::note();
     let not_found = || Fault::new(format!("lookup {host}: no such host"));
     if host.is_empty() {
         return Err(not_found());

@@ -5,13 +5,13 @@ use crate::functions::registry::Operation;
 use crate::ir::Expr;
 use crate::ir::expr::Over;
 use crate::ir::expressions::{Program, Variable};
-use crate::ir::strict::{Invoke, Loop, LoopKind, Make, Step as Walked, Walk};
+use crate::ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as Walked, Walk};
 use crate::value::Value;
 
-use super::Unforeseen;
+use super::Untracked;
 use super::seen::{One, Reader, Seen, composed, either};
 
-type Found = Result<Seen, Unforeseen>;
+type Found = Result<Seen, Untracked>;
 
 /// What an expression is run with.
 #[derive(Clone, Default)]
@@ -21,13 +21,13 @@ pub struct Around<'a> {
     /// Values of binders, the innermost last.
     pub locals: Vec<Seen>,
     /// Values under names.
-    pub lazies: &'a [Variable],
+    pub variables: &'a [Variable],
 }
 
 impl<'a> Around<'a> {
     /// The data of a request, with values under names.
-    pub fn request(lazies: &'a [Variable]) -> Around<'a> {
-        Around { root: vec![One::Root], locals: Vec::new(), lazies }
+    pub fn request(variables: &'a [Variable]) -> Around<'a> {
+        Around { root: vec![One::Root], locals: Vec::new(), variables }
     }
 
     fn with(&self, values: impl IntoIterator<Item = Seen>) -> Around<'a> {
@@ -62,13 +62,13 @@ impl Reader {
     }
 
     /// A program whose result is a verdict.
-    pub fn verdict(&mut self, program: &Program, around: &Around<'_>) -> Result<(), Unforeseen> {
+    pub fn verdict(&mut self, program: &Program, around: &Around<'_>) -> Result<(), Untracked> {
         let seen = self.program(program, around)?;
         self.outline(&seen)
     }
 
     /// A program whose result is shown.
-    pub fn told(&mut self, program: &Program, around: &Around<'_>) -> Result<(), Unforeseen> {
+    pub fn told(&mut self, program: &Program, around: &Around<'_>) -> Result<(), Untracked> {
         let seen = self.program(program, around)?;
         self.consume(&seen)
     }
@@ -77,14 +77,14 @@ impl Reader {
     pub fn expr(&mut self, expr: &Expr, a: &Around<'_>) -> Found {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
-            return Err(Unforeseen);
+            return Err(Untracked);
         }
         match expr {
             Expr::Const(_) | Expr::Charged(_) => Ok(NOTHING),
             Expr::Root => Ok(a.root.clone()),
             Expr::Local(n) => {
                 let at = a.locals.len().checked_sub(1 + *n as usize);
-                at.and_then(|at| a.locals.get(at)).cloned().ok_or(Unforeseen)
+                at.and_then(|at| a.locals.get(at)).cloned().ok_or(Untracked)
             }
             Expr::Path { base, keys, .. } => {
                 let mut seen = self.expr(base, a)?;
@@ -192,7 +192,7 @@ impl Reader {
                 }
                 Ok(NOTHING)
             }
-            Expr::Lazy(n) => self.lazy(*n as usize, a),
+            Expr::Variable(n) => self.variable(*n as usize, a),
             Expr::Invoke(invoke) => self.invoked(invoke, a),
             Expr::OneOf { value, .. } => {
                 let seen = self.expr(value, a)?;
@@ -200,7 +200,7 @@ impl Reader {
                 Ok(NOTHING)
             }
             Expr::Make(make) => self.made(make, a),
-            Expr::Loop(l) => self.looped(l, a),
+            Expr::Comprehension(l) => self.looped(l, a),
             Expr::Bind(parts) => {
                 let value = self.expr(&parts[0], a)?;
                 self.expr(&parts[1], &a.with([value]))
@@ -214,19 +214,19 @@ impl Reader {
     }
 
     /// A value under a name, which sees the earlier ones only.
-    fn lazy(&mut self, at: usize, a: &Around<'_>) -> Found {
-        let lazy = a.lazies.get(at).ok_or(Unforeseen)?;
-        let address = std::ptr::from_ref(lazy).addr();
+    fn variable(&mut self, at: usize, a: &Around<'_>) -> Found {
+        let variable = a.variables.get(at).ok_or(Untracked)?;
+        let address = std::ptr::from_ref(variable).addr();
         if let Some(known) = self.variables.get(&address) {
             return Ok(known.clone());
         }
         if self.depth >= MOST_VARIABLES {
-            return Err(Unforeseen);
+            return Err(Untracked);
         }
-        let earlier = a.lazies.get(..at).unwrap_or_default();
-        let around = Around { root: a.root.clone(), locals: Vec::new(), lazies: earlier };
+        let earlier = a.variables.get(..at).unwrap_or_default();
+        let around = Around { root: a.root.clone(), locals: Vec::new(), variables: earlier };
         self.depth += 1;
-        let seen = self.program(&lazy.program, &around);
+        let seen = self.program(&variable.program, &around);
         self.depth -= 1;
         let seen = seen?;
         self.outline(&seen)?;
@@ -261,7 +261,7 @@ impl Reader {
         composed(One::List(made))
     }
 
-    fn looped(&mut self, l: &Loop, a: &Around<'_>) -> Found {
+    fn looped(&mut self, l: &Comprehension, a: &Around<'_>) -> Found {
         let range = self.expr(&l.range, a)?;
         let items = self.items(&range)?;
         let bound = if l.two { vec![NOTHING, items] } else { vec![items] };
@@ -273,9 +273,9 @@ impl Reader {
         let body = self.expr(&l.body, &inner)?;
         self.outline(&body)?;
         match l.kind {
-            LoopKind::All | LoopKind::Exists | LoopKind::One => Ok(NOTHING),
-            LoopKind::List => composed(One::List(body)),
-            LoopKind::Map | LoopKind::Entries => {
+            ComprehensionKind::All | ComprehensionKind::Exists | ComprehensionKind::One => Ok(NOTHING),
+            ComprehensionKind::List => composed(One::List(body)),
+            ComprehensionKind::Map | ComprehensionKind::Entries => {
                 self.consume(&body)?;
                 Ok(NOTHING)
             }
@@ -350,7 +350,7 @@ impl Reader {
             seen = match step {
                 Walked::Key { key: Value::Str(key), .. } => self.key(&seen, key)?,
                 Walked::Key { .. } => self.items(&seen)?,
-                Walked::Field(_) => return Err(Unforeseen),
+                Walked::Field(_) => return Err(Untracked),
                 Walked::At { index, .. } => {
                     let index = self.expr(index, a)?;
                     self.consume(&index)?;

@@ -2,7 +2,7 @@
 //!
 //! In: a lowered policy. Out: [`Reads`], the parts of a request that results can depend on, and whether they may
 //! depend on more: on the clock, on chance, on answers of others, which notes itself at run time
-//! (`functions::unforeseen`); or [`Unforeseen`] where nobody would notice. Two requests that agree in these parts get the same
+//! (`functions::untracked`); or [`Untracked`] where nobody would notice. Two requests that agree in these parts get the same
 //! results, so that a result may be remembered (`policy_set::recall`).
 //!
 //! The analysis runs a rule on *places* instead of values (`seen`): a value is where it comes from. A part
@@ -22,7 +22,7 @@ use crate::value::Str;
 
 /// Results of these rules depend on what cannot be told beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unforeseen;
+pub struct Untracked;
 
 /// A step from a value into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ pub struct Reads {
     pub name: bool,
     /// Who makes the request.
     pub user: bool,
-    /// Others, the clock or chance may be asked, which is noted when it happens (`functions::unforeseen`).
+    /// Others, the clock or chance may be asked, which is noted when it happens (`functions::untracked`).
     pub asks: bool,
 }
 
@@ -175,7 +175,7 @@ impl Reads {
 pub(crate) fn of_expression(
     expr: &crate::ir::Expr,
     late: &'static dyn crate::ir::late::Late,
-) -> Result<Tree, Unforeseen> {
+) -> Result<Tree, Untracked> {
     let mut reader = seen::Reader::new(late);
     let root = vec![seen::One::At(seen::Part::Object, Vec::new())];
     let value = reader.expr(expr, &expr::Around { root, ..expr::Around::default() })?;

@@ -10,9 +10,9 @@ use crate::value::Str;
 
 use super::expr::Around;
 use super::seen::{One, Part, Reader, Seen};
-use super::{Reads, Step, Tree, Unforeseen};
+use super::{Reads, Step, Tree, Untracked};
 
-type Done = Result<(), Unforeseen>;
+type Done = Result<(), Untracked>;
 
 /// What the results of a policy's rules that give verdicts on objects of a kind can depend on.
 ///
@@ -24,7 +24,7 @@ pub fn of_policy(
     exceptions: &[Exception],
     exemptions: &[Exemption],
     late: &'static dyn Late,
-) -> Result<Reads, Unforeseen> {
+) -> Result<Reads, Untracked> {
     let mut reader = Reader::new(late);
     if policy.namespace.is_some() {
         let namespace = [Step::Key("metadata".into()), Step::Key("namespace".into())];
@@ -137,7 +137,7 @@ impl Reader {
             // These have phases of their own.
             Body::Mutate(_) | Body::Generate(_) | Body::Delete => Ok(()),
             Body::Answer(_) | Body::ValidateImages(_) | Body::VerifyImages(_) | Body::Manifests(_) => {
-                Err(Unforeseen)
+                Err(Untracked)
             }
         }
     }
@@ -151,7 +151,7 @@ impl Reader {
                 return loops.iter().try_for_each(|l| self.each(l, message, subject, depth));
             }
             // Only rules have these, and their messages are their own.
-            Check::Assert(_) | Check::PodSecurity(_) => return Err(Unforeseen),
+            Check::Assert(_) | Check::PodSecurity(_) => return Err(Untracked),
             Check::Nothing => return Ok(()),
         }
         match self.bound.len() == message.names.len() {
@@ -164,7 +164,7 @@ impl Reader {
         // Bindings are loaded when something mentions them, be it in an inner loop with an element of its own.
         let shadowed = l.bindings.iter().any(|b| self.bound.contains(&b.name));
         if shadowed || (depth > 0 && self.bound.len() > self.of_rule) {
-            return Err(Unforeseen);
+            return Err(Untracked);
         }
         let list = self.query(&l.list)?;
         self.outline(&list)?;
@@ -215,7 +215,7 @@ impl Reader {
     /// What conditions and audit annotations read.
     fn expressions(&mut self, e: &Expressions) -> Done {
         if !matches!(e.view, View::Rule | View::Request | View::PodTemplates | View::AdmissionRequest) {
-            return Err(Unforeseen);
+            return Err(Untracked);
         }
         self.sources(&e.conditions, &e.variables)?;
         let around = Around::request(&e.variables);

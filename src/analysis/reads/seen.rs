@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashMapExt};
 use crate::ir::late::Late;
 use crate::value::Str;
 
-use super::{Reads, Step, Tree, Unforeseen};
+use super::{Reads, Step, Tree, Untracked};
 
 /// A part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum One {
     /// An object with these entries.
     Map(Vec<(Str, Seen)>),
     /// Something that depends on more than the request.
-    Unforeseen,
+    Untracked,
 }
 
 /// All the things that a value may be; none = it follows from what is read already.
@@ -109,24 +109,24 @@ fn parts(seen: &Seen, left: usize) -> Option<usize> {
 }
 
 /// A value made of others, unless it has too many parts.
-pub fn composed(one: One) -> Result<Seen, Unforeseen> {
+pub fn composed(one: One) -> Result<Seen, Untracked> {
     let seen = vec![one];
-    parts(&seen, MOST_PARTS).map(|_| seen).ok_or(Unforeseen)
+    parts(&seen, MOST_PARTS).map(|_| seen).ok_or(Untracked)
 }
 
 /// Either of two.
-pub fn either(mut a: Seen, b: Seen) -> Result<Seen, Unforeseen> {
+pub fn either(mut a: Seen, b: Seen) -> Result<Seen, Untracked> {
     for one in b {
         if !a.contains(&one) {
             a.push(one);
         }
     }
-    if a.len() > MOST { Err(Unforeseen) } else { Ok(a) }
+    if a.len() > MOST { Err(Untracked) } else { Ok(a) }
 }
 
-fn further(part: Part, steps: &[Step], step: Step) -> Result<One, Unforeseen> {
+fn further(part: Part, steps: &[Step], step: Step) -> Result<One, Untracked> {
     if steps.len() >= MOST {
-        return Err(Unforeseen);
+        return Err(Untracked);
     }
     let mut steps = steps.to_vec();
     steps.push(step);
@@ -162,10 +162,10 @@ impl Reader {
     }
 
     /// Something depends on all of a value.
-    pub fn consume(&mut self, seen: &Seen) -> Result<(), Unforeseen> {
+    pub fn consume(&mut self, seen: &Seen) -> Result<(), Untracked> {
         for one in seen {
             match one {
-                One::Root | One::Request | One::Unforeseen => return Err(Unforeseen),
+                One::Root | One::Request | One::Untracked => return Err(Untracked),
                 One::At(part, steps) => self.read(*part, steps, true),
                 One::List(items) => self.consume(items)?,
                 One::Map(entries) => entries.iter().try_for_each(|(_, v)| self.consume(v))?,
@@ -175,7 +175,7 @@ impl Reader {
     }
 
     /// Something depends on the keys of an object.
-    pub fn names(&mut self, seen: &Seen) -> Result<(), Unforeseen> {
+    pub fn names(&mut self, seen: &Seen) -> Result<(), Untracked> {
         for one in seen {
             match one {
                 One::At(part, steps) => {
@@ -191,10 +191,10 @@ impl Reader {
     }
 
     /// Something depends on the outline of a value.
-    pub fn outline(&mut self, seen: &Seen) -> Result<(), Unforeseen> {
+    pub fn outline(&mut self, seen: &Seen) -> Result<(), Untracked> {
         for one in seen {
             match one {
-                One::Unforeseen => return Err(Unforeseen),
+                One::Untracked => return Err(Untracked),
                 One::At(part, steps) => self.read(*part, steps, false),
                 One::Root | One::Request | One::List(_) | One::Map(_) => {}
             }
@@ -203,7 +203,7 @@ impl Reader {
     }
 
     /// The value under a key.
-    pub fn key(&mut self, seen: &Seen, key: &Str) -> Result<Seen, Unforeseen> {
+    pub fn key(&mut self, seen: &Seen, key: &Str) -> Result<Seen, Untracked> {
         let mut out = Seen::new();
         for one in seen {
             let found = match one {
@@ -218,7 +218,7 @@ impl Reader {
                     self.consume(items)?;
                     Seen::new()
                 }
-                One::Unforeseen => return Err(Unforeseen),
+                One::Untracked => return Err(Untracked),
             };
             out = either(out, found)?;
         }
@@ -226,7 +226,7 @@ impl Reader {
     }
 
     /// Any of the values inside; how many there are, and the keys of an object, count as read.
-    pub fn items(&mut self, seen: &Seen) -> Result<Seen, Unforeseen> {
+    pub fn items(&mut self, seen: &Seen) -> Result<Seen, Untracked> {
         self.outline(seen)?;
         let mut out = Seen::new();
         for one in seen {
@@ -245,7 +245,7 @@ impl Reader {
                     }
                     all
                 }
-                One::Root | One::Request | One::Unforeseen => return Err(Unforeseen),
+                One::Root | One::Request | One::Untracked => return Err(Untracked),
             };
             out = either(out, found)?;
         }
@@ -253,7 +253,7 @@ impl Reader {
     }
 
     /// Any of the items of a list, lists among them taken apart.
-    pub fn flat(&mut self, seen: &Seen) -> Result<Seen, Unforeseen> {
+    pub fn flat(&mut self, seen: &Seen) -> Result<Seen, Untracked> {
         let items = self.items(seen)?;
         let mut out = items.clone();
         for one in &items {
@@ -265,14 +265,14 @@ impl Reader {
                 }
                 One::List(items) => items.clone(),
                 One::Map(_) => Seen::new(),
-                One::Root | One::Request | One::Unforeseen => return Err(Unforeseen),
+                One::Root | One::Request | One::Untracked => return Err(Untracked),
             };
             out = either(out, found)?;
         }
         Ok(out)
     }
 
-    fn of_root(&mut self, key: &Str) -> Result<Seen, Unforeseen> {
+    fn of_root(&mut self, key: &Str) -> Result<Seen, Untracked> {
         if let Some((_, seen)) = self.names.iter().rev().find(|(name, _)| name == key) {
             return Ok(seen.clone());
         }
@@ -291,17 +291,17 @@ impl Reader {
                 Ok(Seen::new())
             }
             constant if CONSTANT.contains(&constant) => Ok(Seen::new()),
-            _ => Err(Unforeseen),
+            _ => Err(Untracked),
         }
     }
 
-    fn of_request(&mut self, key: &Str) -> Result<Seen, Unforeseen> {
+    fn of_request(&mut self, key: &Str) -> Result<Seen, Untracked> {
         match &**key {
             "object" => return Ok(vec![One::At(Part::Object, Vec::new())]),
             "oldObject" => return Ok(vec![One::At(Part::Old, Vec::new())]),
             "userInfo" | "roles" | "clusterRoles" => self.reads.user = true,
             "name" => self.reads.name = true,
-            "uid" => return Err(Unforeseen),
+            "uid" => return Err(Untracked),
             // All else counts as read in any case.
             _ => {}
         }

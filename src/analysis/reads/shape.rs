@@ -6,10 +6,10 @@ use crate::ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
 use crate::value::wildcard::has_wildcard;
 use crate::value::{Str, Value};
 
-use super::Unforeseen;
+use super::Untracked;
 use super::seen::{Reader, Seen};
 
-type Done = Result<(), Unforeseen>;
+type Done = Result<(), Untracked>;
 
 impl Reader {
     /// What a pattern reads of a subject.

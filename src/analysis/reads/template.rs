@@ -6,7 +6,7 @@ use crate::ir::{Conditions, Query, Template};
 use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
-use super::Unforeseen;
+use super::Untracked;
 use super::expr::Around;
 use super::seen::{GIVEN, One, Reader, Seen, composed, either};
 
@@ -26,12 +26,12 @@ fn is_in_text(before: &str) -> bool {
 
 impl Reader {
     /// What a query gives.
-    pub fn query(&mut self, query: &Query) -> Result<Seen, Unforeseen> {
+    pub fn query(&mut self, query: &Query) -> Result<Seen, Untracked> {
         self.query_on(query, vec![One::Root])
     }
 
     /// What a query gives on other data.
-    fn query_on(&mut self, query: &Query, root: Seen) -> Result<Seen, Unforeseen> {
+    fn query_on(&mut self, query: &Query, root: Seen) -> Result<Seen, Untracked> {
         let around = Around { root, ..Around::default() };
         let seen = query.expr.as_ref().map_or(Ok(Seen::new()), |expr| self.expr(expr, &around))?;
         match &query.on_delete {
@@ -41,7 +41,7 @@ impl Reader {
     }
 
     /// What a template becomes. Results that bring in variables are noticed when they do.
-    pub fn template(&mut self, template: &Template) -> Result<Seen, Unforeseen> {
+    pub fn template(&mut self, template: &Template) -> Result<Seen, Untracked> {
         match template {
             Template::Const(_) | Template::Fail(_) => Ok(Seen::new()),
             Template::Whole(hole) => self.query(&hole.query),
@@ -82,7 +82,7 @@ impl Reader {
 
     /// A text that is resolved in rounds, as long as results only become parts of texts in it. What breaks out of
     /// these is noticed when it does.
-    fn rounds(&mut self, rounds: &Rounds) -> Result<Seen, Unforeseen> {
+    fn rounds(&mut self, rounds: &Rounds) -> Result<Seen, Untracked> {
         let mut text = rounds.source.to_string();
         for _ in 0..MAX_ROUNDS {
             let found = find_variables(&text);
@@ -92,45 +92,45 @@ impl Reader {
             let mut next = String::new();
             let mut from = 0;
             for at in found {
-                let variable = text.get(at.clone()).ok_or(Unforeseen)?;
+                let variable = text.get(at.clone()).ok_or(Untracked)?;
                 let expr = expression(variable);
                 if expr == "@" || expr.starts_with('-') {
-                    return Err(Unforeseen);
+                    return Err(Untracked);
                 }
                 let seen = self.query(&self.late.query(&expr, &rounds.names))?;
                 if variable == text {
                     return Ok(seen);
                 }
                 self.consume(&seen)?;
-                next.push_str(text.get(from..at.start).ok_or(Unforeseen)?);
+                next.push_str(text.get(from..at.start).ok_or(Untracked)?);
                 if !is_in_text(&next) {
-                    return Err(Unforeseen);
+                    return Err(Untracked);
                 }
                 next.push('x');
                 from = at.end;
             }
-            next.push_str(text.get(from..).ok_or(Unforeseen)?);
+            next.push_str(text.get(from..).ok_or(Untracked)?);
             text = next;
         }
         match text.contains("{{") {
-            true => Err(Unforeseen),
+            true => Err(Untracked),
             false => Ok(Seen::new()),
         }
     }
 
     /// A template whose text is shown or compared.
-    pub fn filled(&mut self, template: &Template) -> Result<(), Unforeseen> {
+    pub fn filled(&mut self, template: &Template) -> Result<(), Untracked> {
         let seen = self.template(template)?;
         self.consume(&seen)
     }
 
     /// What conditions read.
-    pub fn conditions(&mut self, conditions: &Conditions) -> Result<(), Unforeseen> {
+    pub fn conditions(&mut self, conditions: &Conditions) -> Result<(), Untracked> {
         for condition in conditions.any.iter().flatten().chain(&conditions.all) {
             self.filled(&condition.key)?;
             self.filled(&condition.value)?;
             if condition.message.contains("{{") {
-                return Err(Unforeseen);
+                return Err(Untracked);
             }
         }
         Ok(())
@@ -140,16 +140,16 @@ impl Reader {
     pub fn bindings<'b>(&mut self, bindings: impl IntoIterator<Item = &'b Binding>) {
         for binding in bindings {
             let found = match GIVEN.contains(&&*binding.name) {
-                true => Err(Unforeseen),
+                true => Err(Untracked),
                 false => self.binding(binding),
             };
-            let seen = found.unwrap_or_else(|Unforeseen| vec![One::Unforeseen]);
+            let seen = found.unwrap_or_else(|Untracked| vec![One::Untracked]);
             self.names.push((binding.name.clone(), seen));
             self.bound.push(binding.name.clone());
         }
     }
 
-    fn binding(&mut self, binding: &Binding) -> Result<Seen, Unforeseen> {
+    fn binding(&mut self, binding: &Binding) -> Result<Seen, Untracked> {
         let BindingSource::Variable { value, query, default, .. } = &binding.source else {
             // Asking for it is noted.
             self.reads.asks = true;

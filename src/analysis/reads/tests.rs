@@ -27,7 +27,7 @@ fn places(tree: &Tree, at: &str, out: &mut Vec<String>) {
     }
 }
 
-fn of(policy: &str) -> Result<Reads, Unforeseen> {
+fn of(policy: &str) -> Result<Reads, Untracked> {
     let set = PolicySet::from_yaml(policy).unwrap();
     of_policy(&set.policies()[0], "Pod", set.exceptions(), &[], crate::lower::LATE)
 }
@@ -150,14 +150,14 @@ fn texts_that_are_resolved_in_rounds_are_read_as_long_as_they_stay_texts() {
         "{{ request.object.metadata.annotations.{{ request.object.metadata.labels.a }} }}",
         "{{ to_upper(`{{ request.object.metadata.labels.a }}`) }}",
     ] {
-        assert_eq!(of(&deny(key)), Err(Unforeseen), "{key}");
+        assert_eq!(of(&deny(key)), Err(Untracked), "{key}");
     }
 }
 
 #[test]
 fn the_whole_request_is_never_the_same() {
     for key in ["{{ request.uid }}", "{{ to_string(request) }}", "{{ to_string(@) }}"] {
-        assert_eq!(of(&deny(key)), Err(Unforeseen), "{key}");
+        assert_eq!(of(&deny(key)), Err(Untracked), "{key}");
     }
 }
 

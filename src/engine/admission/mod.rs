@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::engine::request::namespace_of_labels;
 use crate::external::ExternalData;
-use crate::functions::{CelLevel, Context, unforeseen};
+use crate::functions::{CelLevel, Context, untracked};
 use crate::kubernetes::{Kinds, Types, convert};
 use crate::value::{Map, Str, Value};
 
@@ -101,7 +101,7 @@ impl<'e> ClusterView<'e> {
 pub fn converted(object: &Value, to: &[Str; 3]) -> Value {
     let Some(changed) = convert::converted(object, to) else { return object.clone() };
     // Expressions read fields under other names than those that the request has.
-    unforeseen::note();
+    untracked::note();
     changed
 }
 

@@ -20,7 +20,7 @@ pub fn params(
     let Some(kind) = policy.param_kind() else { return Ok(vec![None]) };
     let Some(wanted) = &binding.params else { return Ok(vec![Some(Value::Null)]) };
     // Parameters change without a request that tells.
-    crate::functions::unforeseen::note();
+    crate::functions::untracked::note();
     let [group, version, name] = kind;
     let known = cluster.kinds().kind(group, version, name);
     let namespaced = known.is_none_or(|r| r.namespaced);

@@ -32,7 +32,7 @@ impl<'e> Exemptions<'e> {
         named.filter(move |e| {
             let Some(expires) = e.expires.filter(|_| !self.expired_apply) else { return true };
             // A result that an exception made is good only until then.
-            crate::functions::unforeseen::note();
+            crate::functions::untracked::note();
             expires > now(functions).unix_nanos()
         })
     }

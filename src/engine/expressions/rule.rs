@@ -41,7 +41,7 @@ pub fn run(
         };
     }
     // Parameters change without a request that says so.
-    crate::functions::unforeseen::note();
+    crate::functions::untracked::note();
     let found = match rule_params::find(params, request, around.sources) {
         Ok(found) => found,
         Err(text) => return (Status::Error, text.into()),

@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use crate::engine::Request;
 use crate::engine::eval::{Env, value};
-use crate::engine::meter::{Lazies, Meter};
+use crate::engine::meter::{Meter, Variables};
 use crate::engine::shared::SharedResults;
 use crate::engine::sorted::Sorted;
 use crate::engine::strict::truth;
@@ -66,7 +66,7 @@ pub struct Scope<'s> {
     /// What the expressions see.
     pub root: Cow<'s, Value>,
     functions: &'s Context,
-    variables: Lazies<'s>,
+    variables: Variables<'s>,
     wording: &'static Wording,
     /// What is left of the budget; `None` = there is none.
     left: Cell<Option<u64>>,
@@ -93,8 +93,8 @@ impl<'s> Scope<'s> {
         wording: &'static Wording,
     ) -> Scope<'s> {
         let variables = match wording.faults_name_variable {
-            true => Lazies::new(variables),
-            false => Lazies::bare(variables),
+            true => Variables::new(variables),
+            false => Variables::bare(variables),
         };
         Scope { root, functions, variables, wording, left: Cell::new(None), shared: None }
     }
@@ -149,7 +149,7 @@ impl<'s> Scope<'s> {
     ) -> Result<T, Failure> {
         let expr = program.as_ref().map_err(|text| Failure::Compile(text.clone()))?;
         let meter = Meter::new(PER_CALL);
-        let env = Env::new(root, self.functions).with_meter(&meter).with_lazies(&self.variables);
+        let env = Env::new(root, self.functions).with_meter(&meter).with_variables(&self.variables);
         let watched = trace::is_on().then(Sorted::default);
         let env = watched.iter().fold(env, |env, table| env.sorting(table));
         let result = evaluate(expr, &env).map_err(Failure::Run);
@@ -194,7 +194,7 @@ impl<'s> Scope<'s> {
         };
         let Shared { key, variables } = source.sharing.of(expr, self.variables.programs())?;
         let meter = Meter::new(PER_CALL);
-        let env = Env::new(&self.root, self.functions).with_meter(&meter).with_lazies(&self.variables);
+        let env = Env::new(&self.root, self.functions).with_meter(&meter).with_variables(&self.variables);
         if !self.variables.compute_all(variables, &env) {
             return None;
         }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::ir::expr::LoopKind;
+use crate::ir::expr::ComprehensionKind;
 use crate::ir::{Expr, walk};
 use crate::value::{Fault, Value};
 
@@ -109,11 +109,11 @@ fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
         }
         Expr::Cond(_) | Expr::Once { .. } | Expr::Cells { .. } => e.parts.iter().collect(),
         Expr::Invoke(call) if call.function.name == "!_" => e.parts.iter().collect(),
-        Expr::Loop(l) if matches!(l.kind, LoopKind::All | LoopKind::Exists) => {
+        Expr::Comprehension(l) if matches!(l.kind, ComprehensionKind::All | ComprehensionKind::Exists) => {
             let of_body = |p: &&Evaluated<'_>| address(p.expr) == address(&l.body);
             let mut rounds: Vec<_> = e.parts.iter().filter(of_body).collect();
             // One item decides, or all of them do.
-            if boolean(e) == Some(l.kind == LoopKind::Exists) {
+            if boolean(e) == Some(l.kind == ComprehensionKind::Exists) {
                 rounds.drain(..rounds.len().saturating_sub(1));
             }
             rounds

@@ -31,7 +31,7 @@ impl<'e> Form<'e> {
     fn head(&mut self, expr: &'e Part) -> (String, bool) {
         match expr.variant {
             "const" => (expr.get("").map(constant).unwrap_or_default(), false),
-            "local" | "lazy" => {
+            "local" | "variable" => {
                 (format!("{}{}", expr.variant, expr.get("").map(constant).unwrap_or_default()), false)
             }
             "path" => {
@@ -173,8 +173,8 @@ fn items(tree: Option<&Tree>) -> &[Tree] {
 
 fn label(node: &Part, field: &str) -> &'static str {
     match (node.kind, node.variant, field) {
-        ("Loop", _, "keep") | (_, "project", "keep") => "keep",
-        ("Loop", _, "body") | (_, "project", "body") => "body",
+        ("Comprehension", _, "keep") | (_, "project", "keep") => "keep",
+        ("Comprehension", _, "body") | (_, "project", "body") => "body",
         (_, "let", "body") => "in",
         _ => "",
     }

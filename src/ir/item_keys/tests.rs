@@ -7,7 +7,7 @@ use crate::functions::CelLevel;
 use crate::ir::expr::Missing;
 use crate::ir::generated::{object, strict};
 use crate::ir::optimise::hoist::tests::{context, same};
-use crate::ir::strict::LoopKind;
+use crate::ir::strict::ComprehensionKind;
 use crate::ir::walk::bottom_up;
 use crate::value::Map;
 use ephor_samples::Tape;
@@ -27,20 +27,20 @@ fn of_keys(tape: &mut Tape<'_>) -> Expr {
     })
 }
 
-fn looping(tape: &mut Tape<'_>) -> Loop {
+fn looping(tape: &mut Tape<'_>) -> Comprehension {
     let keys = Box::new([Str::from("items")]);
     let range = Expr::Path { base: Box::new(Expr::Root), keys, scalar: Missing::Fault };
     let kind = tape.of(&[
-        LoopKind::All,
-        LoopKind::Exists,
-        LoopKind::One,
-        LoopKind::List,
-        LoopKind::Map,
-        LoopKind::Entries,
+        ComprehensionKind::All,
+        ComprehensionKind::Exists,
+        ComprehensionKind::One,
+        ComprehensionKind::List,
+        ComprehensionKind::Map,
+        ComprehensionKind::Entries,
     ]);
     let keep = tape.flip().then(|| of_keys(tape));
     let (body, wraps) = (of_keys(tape), tape.flip());
-    Loop { kind, range, two: tape.pick(8) == 7, keep, body, wraps, item_keys: ItemKeys::default() }
+    Comprehension { kind, range, two: tape.pick(8) == 7, keep, body, wraps, item_keys: ItemKeys::default() }
 }
 
 /// Data with items of which many lack keys.
@@ -59,7 +59,9 @@ fn items(tape: &mut Tape<'_>) -> Value {
 /// The expression with loops that evaluate their bodies for each item.
 fn each(expr: Expr) -> Expr {
     bottom_up(expr, &mut |e| match e {
-        Expr::Loop(l) => Expr::Loop(Box::new(Loop { item_keys: ItemKeys::unknown(), ..*l })),
+        Expr::Comprehension(l) => {
+            Expr::Comprehension(Box::new(Comprehension { item_keys: ItemKeys::unknown(), ..*l }))
+        }
         other => other,
     })
 }
@@ -73,7 +75,7 @@ proptest! {
         data in proptest::collection::vec(any::<u8>(), 0..80),
         level in prop_oneof![Just(CelLevel::V26), Just(CelLevel::V30), Just(CelLevel::Kyverno)],
     ) {
-        let expr = Expr::Loop(Box::new(looping(&mut Tape(tape.iter()))));
+        let expr = Expr::Comprehension(Box::new(looping(&mut Tape(tape.iter()))));
         let root = items(&mut Tape(data.iter()));
         same(&each(expr.clone()), &expr, &root, &context(level)).map_err(TestCaseError::fail)?;
     }

@@ -66,11 +66,11 @@ pub fn may(expr: &Expr) -> May {
         | Expr::Cond(_)
         | Expr::Decide { .. }
         | Expr::Invoke(_)
-        | Expr::Lazy(_)
+        | Expr::Variable(_)
         | Expr::Charged(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
-        | Expr::Loop(_)
+        | Expr::Comprehension(_)
         | Expr::Bind(_)
         | Expr::OrElse { .. } => own(true, true),
         Expr::Const(_)

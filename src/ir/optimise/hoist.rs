@@ -203,7 +203,7 @@ fn work(expr: &Expr) -> (bool, u32) {
         Expr::Test(test) => (false, 1 + steps(&test.walk)),
         Expr::Call { function, .. } => (true, call(function)),
         Expr::Invoke(invoke) => (true, call(invoke.function)),
-        Expr::Project { .. } | Expr::Loop(_) | Expr::Higher { .. } => (true, 16),
+        Expr::Project { .. } | Expr::Comprehension(_) | Expr::Higher { .. } => (true, 16),
         Expr::Flatten(_) | Expr::Slice { .. } | Expr::List(_) | Expr::Object(_) | Expr::Make(_) => (true, 8),
         _ => (false, 1),
     }

@@ -33,7 +33,7 @@ fn engine(policies: &str, external: Arc<dyn ExternalData>) -> Engine {
     let mut policies: Vec<_> = loaded.policies.into_iter().filter_map(|p| p.policy).collect();
     policies.sort_by(|a, b| a.name.cmp(&b.name));
     let set = PolicySet::new(policies, Vec::new());
-    Engine::new(set).with_profile(Profile::cluster()).with_external(external).with_recall(1 << 20)
+    Engine::new(set).with_profile(Profile::cluster()).with_external(external).with_result_cache(1 << 20)
 }
 
 fn review(more: &str) -> Review {

@@ -88,7 +88,7 @@ pub fn label_selector(call: &Call<'_>) -> Given {
 pub fn ask(call: &Call<'_>) -> Given {
     let about = check(call, About::Resource).or_else(|| check(call, About::Path))?;
     let verb = call.text(1)?;
-    crate::unforeseen::note();
+    crate::untracked::note();
     let decision = match &call.cx.authorizer {
         Some(authorizer) => authorizer.decide(about, verb),
         None => Decision::default(),

@@ -98,7 +98,7 @@ pub fn clock(call: &Call<'_>) -> i128 {
 }
 
 pub(crate) fn now(call: &Call<'_>) -> Given {
-    crate::unforeseen::note();
+    crate::untracked::note();
     let clock = || {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         since.map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(i128::MAX))

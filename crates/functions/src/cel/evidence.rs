@@ -23,7 +23,7 @@ pub fn name_of(attestor: &Value) -> &str {
 }
 
 fn evidence<'c>(call: &Call<'c>) -> Option<&'c dyn Evidence> {
-    crate::unforeseen::note();
+    crate::untracked::note();
     call.cx.external.as_deref()?.evidence()
 }
 

@@ -49,7 +49,7 @@ fn text<'v>(fields: &'v Map, key: &str) -> &'v str {
 
 /// The external data that a call reads, which static analysis does not see.
 pub(super) fn external<'c>(call: &Call<'c>) -> &'c dyn ExternalData {
-    crate::unforeseen::note();
+    crate::untracked::note();
     call.cx.external.as_deref().unwrap_or(&NoData)
 }
 
@@ -306,7 +306,7 @@ pub fn image_data(call: &Call<'_>) -> Given {
     let external = call.cx.external.as_deref().unwrap_or(&NoData);
     // What a registry says may change.
     if external.registry().is_some() {
-        crate::unforeseen::note();
+        crate::untracked::note();
     }
     let reference = call.text(1)?;
     match external.image(reference) {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::functions::{cel, limits};
 use crate::ir::Expr;
-use crate::ir::expr::{Loop, LoopKind};
+use crate::ir::expr::{Comprehension, ComprehensionKind};
 use crate::value::{Fault, Object, Str, Value, budget};
 
 use super::cells::Kept;
@@ -17,8 +17,8 @@ use super::strict::{LIST_COST, OVERLOAD, is_new, overload, shown};
 
 /// What a loop has so far.
 struct State<'l> {
-    l: &'l Loop,
-    kind: LoopKind,
+    l: &'l Comprehension,
+    kind: ComprehensionKind,
     /// `all`, `exists`: the verdict so far.
     truth: bool,
     count: u64,
@@ -68,19 +68,19 @@ impl State<'_> {
 
     /// What the body makes of the items.
     fn body(&self, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<Value, Fault> {
-        let Loop { body, two, .. } = self.l;
+        let Comprehension { body, two, .. } = self.l;
         let make = || if *two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
         if self.is_bare { self.bare.body.copied(env, make) } else { make() }
     }
 }
 
 #[inline(never)]
-pub(super) fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Evaluated<'a> {
+pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated<'a> {
     let range = eval(&l.range, env)?;
     let mut state = State {
         l,
         kind: l.kind,
-        truth: l.kind == LoopKind::All,
+        truth: l.kind == ComprehensionKind::All,
         count: 0,
         items: Vec::new(),
         entries: Entries::default(),
@@ -124,16 +124,16 @@ pub(super) fn looped<'a>(l: &'a Loop, env: &Env<'_, 'a>) -> Evaluated<'a> {
         }
     }
     limits::list(state.items.len() + state.entries.len())?;
-    let compares = l.kind == LoopKind::One && (state.fault.is_none() || !is_new(env));
+    let compares = l.kind == ComprehensionKind::One && (state.fault.is_none() || !is_new(env));
     env.charge(if compares { 2 } else { 1 })?;
     if let Some(fault) = state.fault {
         return Err(fault);
     }
     Ok(match l.kind {
-        LoopKind::All | LoopKind::Exists => constant(state.truth),
-        LoopKind::One => constant(state.count == 1),
-        LoopKind::List => Cow::Owned(Value::list(state.items)),
-        LoopKind::Map | LoopKind::Entries => Cow::Owned(state.entries.into_value()),
+        ComprehensionKind::All | ComprehensionKind::Exists => constant(state.truth),
+        ComprehensionKind::One => constant(state.count == 1),
+        ComprehensionKind::List => Cow::Owned(Value::list(state.items)),
+        ComprehensionKind::Map | ComprehensionKind::Entries => Cow::Owned(state.entries.into_value()),
     })
 }
 
@@ -143,8 +143,8 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
     let l = state.l;
     state.is_bare = state.lacks_keys(second);
     match state.kind {
-        LoopKind::All | LoopKind::Exists => {
-            let all = state.kind == LoopKind::All;
+        ComprehensionKind::All | ComprehensionKind::Exists => {
+            let all = state.kind == ComprehensionKind::All;
             env.charge(if all { 2 } else { 3 })?;
             if state.fault.is_none() && state.truth != all {
                 return Ok(false);
@@ -158,7 +158,7 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
                 Err(fault) => keep_first(state, fault),
             }
         }
-        LoopKind::One => match state.holds(first, second, env) {
+        ComprehensionKind::One => match state.holds(first, second, env) {
             Ok(Some(true)) => {
                 env.charge(if state.fault.is_some() && is_new(env) { 1 } else { 2 })?;
                 state.count += 1;
@@ -168,7 +168,7 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
             Err(fault) if fault.ends() => return Err(fault),
             Err(fault) => state.fault = Some(fault),
         },
-        LoopKind::List | LoopKind::Map | LoopKind::Entries => {
+        ComprehensionKind::List | ComprehensionKind::Map | ComprehensionKind::Entries => {
             if let Some(keep) = &l.keep {
                 match state.truth(keep, &state.bare.keep, first, second, env) {
                     Ok(Some(true)) => {}
@@ -185,7 +185,7 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
                 }
             }
             let alone = match state.kind {
-                LoopKind::List | LoopKind::Entries => is_new(env),
+                ComprehensionKind::List | ComprehensionKind::Entries => is_new(env),
                 _ => true,
             };
             if state.fault.is_some() && alone {
@@ -193,7 +193,7 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
                 env.charge(1)?;
                 return Ok(true);
             }
-            env.charge(1 + u64::from(state.kind == LoopKind::Map))?;
+            env.charge(1 + u64::from(state.kind == ComprehensionKind::Map))?;
             let made = state.body(first, second, env);
             if let Err(fault) = &made
                 && fault.ends()
@@ -218,8 +218,8 @@ fn keep_first(state: &mut State<'_>, fault: Fault) {
 
 fn collect(state: &mut State<'_>, key: &Value, v: Value) {
     match state.kind {
-        LoopKind::Map => insert(state, key.clone(), v),
-        LoopKind::Entries => match v {
+        ComprehensionKind::Map => insert(state, key.clone(), v),
+        ComprehensionKind::Entries => match v {
             Value::Map(m) => {
                 for (k, v) in m.iter() {
                     insert(state, Value::Str(k.clone()), v.clone());

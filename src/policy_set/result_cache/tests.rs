@@ -30,7 +30,9 @@ spec:
 "#;
 
 fn engine(policy: &str) -> Engine {
-    Engine::new(PolicySet::from_yaml(policy).unwrap()).with_profile(Profile::cluster()).with_recall(1 << 20)
+    Engine::new(PolicySet::from_yaml(policy).unwrap())
+        .with_profile(Profile::cluster())
+        .with_result_cache(1 << 20)
 }
 
 fn request(object: &str) -> Request {
@@ -109,7 +111,7 @@ fn what_an_engine_is_changed_by_is_forgotten_or_ends_it() {
             &[]
         }
     }
-    let third = second.with_values(Arc::new(None)).with_recall(1 << 20);
+    let third = second.with_values(Arc::new(None)).with_result_cache(1 << 20);
     assert!(!are_one(&asked(&third, map("")), &asked(&third, map(""))));
 }
 

@@ -39,7 +39,7 @@ const PLANS: usize = 256;
 const EACH: u64 = 1024;
 
 /// See the module page.
-pub struct Recall {
+pub struct ResultCache {
     key: Key,
     /// By kind, since positions of rules are among those for a kind.
     plans: Cache<(Str, Vec<Slot>), Arc<Plan>>,
@@ -49,9 +49,9 @@ pub struct Recall {
     made: AtomicU64,
 }
 
-impl std::fmt::Debug for Recall {
+impl std::fmt::Debug for ResultCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recall").field("known", &self.known.len()).finish_non_exhaustive()
+        f.debug_struct("ResultCache").field("known", &self.known.len()).finish_non_exhaustive()
     }
 }
 
@@ -106,14 +106,14 @@ thread_local! {
     static SCRATCH: RefCell<Bytes> = RefCell::default();
 }
 
-impl Recall {
+impl ResultCache {
     /// Results of at most so many bytes, roughly, are remembered.
-    pub fn new(bytes: u64) -> Recall {
+    pub fn new(bytes: u64) -> ResultCache {
         let key = Key([(); 4].map(|()| rand::random()));
         let capacity = usize::try_from(bytes / EACH).unwrap_or(usize::MAX).max(16);
         let known =
             Cache::with(capacity, bytes, Weight, BuildHasherDefault::default(), DefaultLifecycle::default());
-        Recall {
+        ResultCache {
             key,
             plans: Cache::new(PLANS),
             known,
