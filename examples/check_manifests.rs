@@ -7,42 +7,22 @@
 use std::process::ExitCode;
 
 use ephor::document::{ResourceOptions, resources};
-use ephor::sources::files::SourceText;
+use ephor::sources::files::{self, SourceText};
 use ephor::{Engine, PolicySet, Status};
-
-/// The YAML files of a folder, or one file.
-fn texts(path: &std::path::Path) -> std::io::Result<Vec<SourceText>> {
-    if path.is_file() {
-        let name = path.display().to_string();
-        return Ok(vec![SourceText { name, text: std::fs::read_to_string(path)? }]);
-    }
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with('.') {
-            continue;
-        }
-        let path = entry.path();
-        if path.is_dir() || path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
-            all.extend(texts(&path)?);
-        }
-    }
-    Ok(all)
-}
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(policies), Some(manifests)) = (arguments.next(), arguments.next()) else {
         return Err("usage: check_manifests POLICIES MANIFESTS".into());
     };
-    let loaded = ephor::load::argument(&texts(policies.as_ref())?);
+    let loaded = ephor::load::argument(&files::policies(&[policies]).sources);
     for problem in &loaded.problems {
         eprintln!("{problem}");
     }
     let policies = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
     let engine = Engine::new(PolicySet::new(policies, loaded.exceptions));
     let mut failed = 0;
-    for SourceText { name, text } in texts(manifests.as_ref())? {
+    for SourceText { name, text } in files::resources(&[manifests]).sources {
         for document in resources(&name, &text, ResourceOptions::default())? {
             let outcome = engine.check_yaml(&document.text)?;
             for (policy, result) in outcome.results().filter(|(_, r)| r.status == Status::Fail) {

@@ -12,23 +12,16 @@ use axum::routing::post;
 use ephor::admit::Gate;
 use ephor::external::NoData;
 use ephor::load::{self, Reader};
-use ephor::sources::files::SourceText;
-
-fn policies(folder: &str) -> std::io::Result<Vec<SourceText>> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "yaml") {
-            all.push(SourceText { name: path.display().to_string(), text: std::fs::read_to_string(&path)? });
-        }
-    }
-    Ok(all)
-}
+use ephor::sources::files;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: webhook FOLDER")?;
-    let gate = Gate::new(load::argument_for(&policies(&folder)?, Reader::Server), Arc::new(NoData), &[]);
+    let gate = Gate::new(
+        load::argument_for(&files::served_policies(&[folder]).sources, Reader::Server),
+        Arc::new(NoData),
+        &[],
+    );
     for broken in gate.broken() {
         eprintln!("{broken:?}");
     }

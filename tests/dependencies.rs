@@ -5,22 +5,12 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The crates that a build with these features has, by name.
-fn crates(features: &[&str]) -> BTreeSet<String> {
+/// The crates that a build of a package with these features has, by name.
+fn crates(package: &str, features: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args([
-            "tree",
-            "--locked",
-            "--package",
-            "ephor",
-            "--edges",
-            "normal",
-            "--prefix",
-            "none",
-            "--format",
-            "{p}",
-        ])
+        .args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
+        .args(["--package", package])
         .args(features)
         .output()
         .unwrap();
@@ -45,7 +35,7 @@ const OF_THE_PROGRAM: [&str; 11] = [
 
 #[test]
 fn the_engine_alone_has_no_server_no_client_and_no_terminal() {
-    let (engine, program) = (crates(&["--no-default-features"]), crates(&[]));
+    let (engine, program) = (crates("ephor", &["--no-default-features"]), crates("ephor", &[]));
     for name in OF_THE_PROGRAM {
         assert!(program.contains(name), "the program does not use {name} any more");
         assert!(!engine.contains(name), "the engine uses {name}");
@@ -56,25 +46,7 @@ fn the_engine_alone_has_no_server_no_client_and_no_terminal() {
 #[test]
 fn the_crates_of_the_workspace_use_no_crate_above_them() {
     let below = |name: &str| -> BTreeSet<String> {
-        let output = Command::new(env!("CARGO"))
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .args([
-                "tree",
-                "--locked",
-                "--package",
-                name,
-                "--edges",
-                "normal",
-                "--prefix",
-                "none",
-                "--format",
-                "{p}",
-            ])
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let names = text.lines().filter_map(|line| line.split_whitespace().next());
-        names.filter(|n| n.starts_with("ephor") && *n != name).map(String::from).collect()
+        crates(name, &[]).into_iter().filter(|n| n.starts_with("ephor") && *n != name).collect()
     };
     let set = |names: &[&str]| names.iter().map(|n| format!("ephor-{n}")).collect::<BTreeSet<_>>();
     assert_eq!(below("ephor-value"), set(&[]));

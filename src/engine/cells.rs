@@ -18,13 +18,38 @@ pub(super) struct Cells {
     cells: OnceCell<Box<[Kept<Value>]>>,
 }
 
-/// What is known of an expression that was evaluated.
+/// The place of what is known of an expression.
 pub(super) struct Kept<T>(OnceCell<Known<T>>);
 
-struct Known<T> {
-    result: Result<T, Fault>,
+/// A result with what evaluating it used.
+#[derive(Clone, Debug)]
+pub(super) struct Known<T> {
+    pub result: Result<T, Fault>,
     charged: u64,
     bytes: u64,
+}
+
+impl<T> Known<T> {
+    /// A result to keep. That of the evaluation that computes a composed variable is none, for it used what later
+    /// ones do not.
+    pub(super) fn of(result: Result<T, Fault>, before: &Used, after: &Used) -> Option<Known<T>> {
+        let charged = after.charged.checked_sub(before.charged)?;
+        let bytes = before.bytes.checked_sub(after.bytes)?;
+        (before.computed == after.computed).then_some(Known { result, charged, bytes })
+    }
+
+    /// Uses what evaluating it again would use; false = that is more than is left, and it is to be evaluated.
+    ///
+    /// # Errors
+    /// The evaluation must not go on.
+    pub(super) fn pay(&self, env: &Env<'_, '_>) -> Result<bool, Fault> {
+        if !env.affords(self.charged) || budget::left() < self.bytes {
+            return Ok(false);
+        }
+        env.charge(self.charged)?;
+        budget::take(usize::try_from(self.bytes).unwrap_or(usize::MAX))?;
+        Ok(true)
+    }
 }
 
 /// What was used at some point of an evaluation.
@@ -86,12 +111,7 @@ impl<T> Kept<T> {
     /// What is kept, paid for; `None` = the expression is to be evaluated.
     fn known(&self, env: &Env<'_, '_>) -> Result<Option<&Result<T, Fault>>, Fault> {
         let Some(known) = self.0.get() else { return Ok(None) };
-        if !env.affords(known.charged) || budget::left() < known.bytes {
-            return Ok(None);
-        }
-        env.charge(known.charged)?;
-        budget::take(usize::try_from(known.bytes).unwrap_or(usize::MAX))?;
-        Ok(Some(&known.result))
+        Ok(known.pay(env)?.then_some(&known.result))
     }
 
     /// Evaluates the expression, and keeps what it gives.
@@ -103,22 +123,14 @@ impl<T> Kept<T> {
     ) -> Result<R, Fault> {
         let before = env.used();
         let result = evaluate();
-        self.keep(&result, kept, &before, &env.used());
-        result
-    }
-
-    /// Keeps a result. That of the evaluation that computes a composed variable is none to keep, for it used what later
-    /// ones do not; neither is a fault that ends the evaluation.
-    fn keep<R>(&self, result: &Result<R, Fault>, kept: impl FnOnce(&R) -> T, before: &Used, after: &Used) {
-        let result = match result {
-            Ok(v) => Ok(kept(v)),
-            Err(fault) if fault.ends() => return,
-            Err(fault) => Err(fault.clone()),
-        };
-        let used = after.charged.checked_sub(before.charged).zip(before.bytes.checked_sub(after.bytes));
-        if let Some((charged, bytes)) = used.filter(|_| before.computed == after.computed) {
-            // Whoever evaluated it meanwhile found the same.
-            let _ = self.0.set(Known { result, charged, bytes });
+        if result.as_ref().is_err_and(Fault::ends) {
+            return result;
         }
+        if let Some(known) = Known::of(result.as_ref().map(kept).map_err(Clone::clone), &before, &env.used())
+        {
+            // An evaluation inside of this one found the same.
+            let _ = self.0.set(known);
+        }
+        result
     }
 }

@@ -18,7 +18,6 @@ use super::strict::{LIST_COST, OVERLOAD, is_new, overload, shown};
 /// What a loop has so far.
 struct State<'l> {
     l: &'l Comprehension,
-    kind: ComprehensionKind,
     /// `all`, `exists`: the verdict so far.
     truth: bool,
     count: u64,
@@ -79,7 +78,6 @@ pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated
     let range = eval(&l.range, env)?;
     let mut state = State {
         l,
-        kind: l.kind,
         truth: l.kind == ComprehensionKind::All,
         count: 0,
         items: Vec::new(),
@@ -142,9 +140,9 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
     budget::step()?;
     let l = state.l;
     state.is_bare = state.lacks_keys(second);
-    match state.kind {
+    match state.l.kind {
         ComprehensionKind::All | ComprehensionKind::Exists => {
-            let all = state.kind == ComprehensionKind::All;
+            let all = state.l.kind == ComprehensionKind::All;
             env.charge(if all { 2 } else { 3 })?;
             if state.fault.is_none() && state.truth != all {
                 return Ok(false);
@@ -184,7 +182,7 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
                     }
                 }
             }
-            let alone = match state.kind {
+            let alone = match state.l.kind {
                 ComprehensionKind::List | ComprehensionKind::Entries => is_new(env),
                 _ => true,
             };
@@ -193,7 +191,7 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
                 env.charge(1)?;
                 return Ok(true);
             }
-            env.charge(1 + u64::from(state.kind == ComprehensionKind::Map))?;
+            env.charge(1 + u64::from(state.l.kind == ComprehensionKind::Map))?;
             let made = state.body(first, second, env);
             if let Err(fault) = &made
                 && fault.ends()
@@ -217,7 +215,7 @@ fn keep_first(state: &mut State<'_>, fault: Fault) {
 }
 
 fn collect(state: &mut State<'_>, key: &Value, v: Value) {
-    match state.kind {
+    match state.l.kind {
         ComprehensionKind::Map => insert(state, key.clone(), v),
         ComprehensionKind::Entries => match v {
             Value::Map(m) => {

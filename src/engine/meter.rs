@@ -136,13 +136,14 @@ impl<'a> Variables<'a> {
     fn charged(&self, expr: &Expr, variable: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let Some(limit) = env.limit() else { return eval(expr, &env.without_locals()).map(Cow::into_owned) };
         let meter = Meter::new(limit);
-        let evaluate = || eval(expr, &env.without_locals().with_meter(&meter)).map(Cow::into_owned);
+        let own = env.without_locals().with_meter(&meter);
+        let evaluate = || eval(expr, &own).map(Cow::into_owned);
         let known = self.shared.filter(|_| !trace::is_on()).and_then(|shared| {
             let known = variable.sharing.of(expr, self.programs)?;
             self.compute_all(&known.variables, env).then_some((shared, known.key))
         });
         let result = match known {
-            Some((shared, key)) => shared.read(key, &meter, evaluate),
+            Some((shared, key)) => shared.read(key, &own, evaluate),
             None => evaluate(),
         };
         self.spent.set(self.spent.get().saturating_add(meter.spent()));

@@ -5,50 +5,43 @@
 //! Semantics: `docs/ir.md`, "Evaluated once".
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::value::{Fault, Value, budget};
+use crate::value::{Fault, Value};
 
-use super::meter::Meter;
+use super::cells::Known;
+use super::eval::Env;
 
 /// See the module page. All programs see one object.
 #[derive(Debug, Default)]
-pub struct SharedResults(Mutex<HashMap<u128, Known>>);
-
-#[derive(Clone, Debug)]
-struct Known {
-    value: Value,
-    charged: u64,
-    bytes: u64,
-}
+pub struct SharedResults(Mutex<HashMap<u128, Known<Value>>>);
 
 impl SharedResults {
-    /// The value of the program with a key.
+    /// The value of the program with a key, whose variables are computed.
     ///
     /// # Errors
     /// What evaluating it gives.
-    pub fn read(
+    pub(super) fn read(
         &self,
         key: u128,
-        meter: &Meter,
+        env: &Env<'_, '_>,
         evaluate: impl FnOnce() -> Result<Value, Fault>,
     ) -> Result<Value, Fault> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self.all().get(&key).cloned();
         if let Some(known) = known
-            && meter.affords(known.charged)
-            && budget::left() >= known.bytes
+            && known.pay(env)?
         {
-            meter.charge(known.charged)?;
-            budget::take(usize::try_from(known.bytes).unwrap_or(usize::MAX))?;
-            return Ok(known.value);
+            return known.result;
         }
-        let (spent, left) = (meter.spent(), budget::left());
+        let before = env.used();
         let value = evaluate()?;
-        let used = meter.spent().checked_sub(spent).zip(left.checked_sub(budget::left()));
-        if let Some((charged, bytes)) = used {
-            let known = Known { value: value.clone(), charged, bytes };
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, known);
+        if let Some(known) = Known::of(Ok(value.clone()), &before, &env.used()) {
+            self.all().insert(key, known);
         }
         Ok(value)
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<u128, Known<Value>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -245,6 +245,15 @@ pub enum Expr {
 super::json::node!(Expr, 1024);
 
 impl Expr {
+    /// The function that a node calls, if it calls one.
+    pub fn called(&self) -> Option<&'static Function> {
+        match self {
+            Expr::Call { function, .. } | Expr::Higher { function, .. } => Some(function),
+            Expr::Invoke(invoke) => Some(invoke.function),
+            _ => None,
+        }
+    }
+
     /// A fault with this text.
     pub fn fail(text: impl Into<Str>) -> Expr {
         Expr::Fail { args: Box::default(), text: text.into() }

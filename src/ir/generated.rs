@@ -87,14 +87,7 @@ pub(crate) fn strict(tape: &mut Tape<'_>, depth: usize, bound: u32) -> Expr {
         },
         9 => Expr::Make(Box::new(make(tape, &below))),
         10 | 11 => {
-            let kind = tape.of(&[
-                ComprehensionKind::All,
-                ComprehensionKind::Exists,
-                ComprehensionKind::One,
-                ComprehensionKind::List,
-                ComprehensionKind::Map,
-                ComprehensionKind::Entries,
-            ]);
+            let kind = tape.of(KINDS);
             let two = tape.flip();
             let inner = bound + if two { 2 } else { 1 };
             Expr::Comprehension(Box::new(Comprehension {
@@ -111,6 +104,16 @@ pub(crate) fn strict(tape: &mut Tape<'_>, depth: usize, bound: u32) -> Expr {
         _ => Expr::OrElse { sides: pair(tape), unwrap: tape.flip(), eager: tape.flip() },
     }
 }
+
+/// All kinds of comprehensions.
+pub(crate) const KINDS: &[ComprehensionKind] = &[
+    ComprehensionKind::All,
+    ComprehensionKind::Exists,
+    ComprehensionKind::One,
+    ComprehensionKind::List,
+    ComprehensionKind::Map,
+    ComprehensionKind::Entries,
+];
 
 type Below<'m> = &'m dyn Fn(&mut Tape<'_>) -> Expr;
 

@@ -5,26 +5,24 @@
 //! them have (`env.?valueFrom`), so the evaluator evaluates the body for one of those and gives the others the
 //! same (`docs/ir.md`, "Evaluated once").
 
-use std::hash::{Hash, Hasher};
-use std::sync::OnceLock;
-
 use crate::value::{Str, Value};
 
 use super::Expr;
+use super::derived::Derived;
 use super::strict::{Comprehension, Step, Walk};
 use super::walk::children;
 
 /// More keys than this are not worth looking for.
 const MOST_KEYS: usize = 8;
 
-/// The keys, found when the loop first runs. They follow from the loop, so they count for no comparison.
-#[derive(Debug, Default)]
-pub struct ItemKeys(OnceLock<Option<Box<[Str]>>>);
+/// The keys, found when the loop first runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ItemKeys(Derived<Option<Box<[Str]>>>);
 
 impl ItemKeys {
     /// The keys that the loop reads of its items; `None` = it may read anything.
     pub fn of(&self, l: &Comprehension) -> Option<&[Str]> {
-        self.0.get_or_init(|| found(l)).as_deref()
+        self.0.get_or_find(|| found(l)).as_deref()
     }
 }
 
@@ -32,26 +30,8 @@ impl ItemKeys {
 impl ItemKeys {
     /// Those of a loop of which nothing is known.
     fn unknown() -> ItemKeys {
-        ItemKeys(OnceLock::from(None))
+        ItemKeys(Derived::from(None))
     }
-}
-
-impl Clone for ItemKeys {
-    fn clone(&self) -> ItemKeys {
-        ItemKeys::default()
-    }
-}
-
-impl PartialEq for ItemKeys {
-    fn eq(&self, _: &ItemKeys) -> bool {
-        true
-    }
-}
-
-impl Eq for ItemKeys {}
-
-impl Hash for ItemKeys {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 fn found(l: &Comprehension) -> Option<Box<[Str]>> {

@@ -11,6 +11,7 @@ pub mod admission;
 pub mod check;
 pub mod condition;
 pub mod constraints;
+mod derived;
 pub mod exemption;
 pub mod expr;
 pub mod expressions;

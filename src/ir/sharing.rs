@@ -5,12 +5,14 @@
 //! that call functions which may say something else next time, or that are so small that looking for a result is as much work.
 //! What is done with the key: `engine::shared`; `docs/ir.md`, "Evaluated once".
 
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::OnceLock;
 
 use crate::functions::Function;
+use crate::functions::registry::Operation;
 
 use super::Expr;
+use super::derived::Derived;
 use super::expressions::Variable;
 use super::strict::Make;
 use super::walk::{Runs, children, map_children};
@@ -18,10 +20,9 @@ use super::walk::{Runs, children, map_children};
 /// Chains of variables that are longer are not shared.
 const MOST_VARIABLES: u32 = 16;
 
-/// The key of a program, found when it first runs. It follows from the program and its variables, so it counts for no
-/// comparison.
-#[derive(Debug, Default)]
-pub struct Sharing(OnceLock<Option<Shared>>);
+/// The key of a program, found when it first runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sharing(Derived<Option<Shared>>);
 
 /// See the module page.
 #[derive(Clone, Debug)]
@@ -36,26 +37,8 @@ impl Sharing {
     /// What tells the program from others; `variables` are always the same ones.
     pub fn of(&self, expr: &Expr, variables: &[Variable]) -> Option<&Shared> {
         let found = || if is_worth_it(expr) { shared(expr, variables, 0) } else { None };
-        self.0.get_or_init(found).as_ref()
+        self.0.get_or_find(found).as_ref()
     }
-}
-
-impl Clone for Sharing {
-    fn clone(&self) -> Sharing {
-        Sharing::default()
-    }
-}
-
-impl PartialEq for Sharing {
-    fn eq(&self, _: &Sharing) -> bool {
-        true
-    }
-}
-
-impl Eq for Sharing {}
-
-impl Hash for Sharing {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// Whether evaluating is more work than looking for a result: it loops, or makes a list of others.
@@ -63,9 +46,7 @@ fn is_worth_it(expr: &Expr) -> bool {
     let mut found = match expr {
         Expr::Comprehension(_) => true,
         Expr::Make(make) => !matches!(**make, Make::Struct(..)),
-        Expr::Invoke(invoke) => {
-            invoke.function.operation() == Some(crate::functions::registry::Operation::Add)
-        }
+        Expr::Invoke(invoke) => invoke.function.operation() == Some(Operation::Add),
         _ => false,
     };
     children(expr, &mut |e, _| found = found || is_worth_it(e));
@@ -121,11 +102,6 @@ struct Read {
 impl Read {
     /// Collects variables; false = the program is not one to share.
     fn all(&mut self, expr: &Expr, is_certain: bool) -> bool {
-        let called: Option<&Function> = match expr {
-            Expr::Invoke(invoke) => Some(invoke.function),
-            Expr::Call { function, .. } | Expr::Higher { function, .. } => Some(function),
-            _ => None,
-        };
         match expr {
             Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) => {
                 return keys.first().is_some_and(|key| &**key == "object");
@@ -137,7 +113,7 @@ impl Read {
                     list.push(*n);
                 }
             }
-            _ if !called.is_none_or(Function::is_repeatable) => return false,
+            _ if !expr.called().is_none_or(Function::is_repeatable) => return false,
             _ => {}
         }
         let mut all = true;

@@ -199,7 +199,7 @@ impl<'s> Scope<'s> {
             return None;
         }
         let truth = || truth(expr, &env)?.map(Value::Bool).ok_or_else(|| Fault::new("no such overload"));
-        let found = shared.read(*key, &meter, truth);
+        let found = shared.read(*key, &env, truth);
         Some(found.map(|v| v.as_bool() == Some(true)).map_err(Failure::Run))
     }
 

@@ -5,9 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::functions::CelLevel;
 use crate::ir::expr::Missing;
-use crate::ir::generated::{object, strict};
+use crate::ir::generated::{KINDS, object, strict};
 use crate::ir::optimise::hoist::tests::{context, same};
-use crate::ir::strict::ComprehensionKind;
 use crate::ir::walk::bottom_up;
 use crate::value::Map;
 use ephor_samples::Tape;
@@ -30,14 +29,7 @@ fn of_keys(tape: &mut Tape<'_>) -> Expr {
 fn looping(tape: &mut Tape<'_>) -> Comprehension {
     let keys = Box::new([Str::from("items")]);
     let range = Expr::Path { base: Box::new(Expr::Root), keys, scalar: Missing::Fault };
-    let kind = tape.of(&[
-        ComprehensionKind::All,
-        ComprehensionKind::Exists,
-        ComprehensionKind::One,
-        ComprehensionKind::List,
-        ComprehensionKind::Map,
-        ComprehensionKind::Entries,
-    ]);
+    let kind = tape.of(KINDS);
     let keep = tape.flip().then(|| of_keys(tape));
     let (body, wraps) = (of_keys(tape), tape.flip());
     Comprehension { kind, range, two: tape.pick(8) == 7, keep, body, wraps, item_keys: ItemKeys::default() }

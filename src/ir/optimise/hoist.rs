@@ -121,7 +121,7 @@ fn survey(expr: &Expr, within: Within, least: Least, parts: &mut Vec<Part>) {
     });
     let mut free = if let Expr::Local(n) = expr { n.saturating_add(1) } else { 0 };
     let (mut is_pure, mut works, mut weight) =
-        (called(expr).is_none_or(Function::is_repeatable), works, weight);
+        (expr.called().is_none_or(Function::is_repeatable), works, weight);
     let mut nth = 0;
     children(expr, &mut |e, child| {
         let below = parts.len();
@@ -183,14 +183,6 @@ fn gives_scalar(function: &Function) -> bool {
             matches!(returns, "string" | "number" | "boolean" | "bool")
         }
         Overloads::Declared | Overloads::InPlaceOf(_) => false,
-    }
-}
-
-fn called(expr: &Expr) -> Option<&'static Function> {
-    match expr {
-        Expr::Call { function, .. } | Expr::Higher { function, .. } => Some(function),
-        Expr::Invoke(invoke) => Some(invoke.function),
-        _ => None,
     }
 }
 
