@@ -130,7 +130,7 @@ fn value_of(v: &Value) -> Value {
             _ => Value::Float(f64::NAN),
         },
         "bytes_value" => {
-            let bytes = crate::functions::encode::decode_base64(text.as_bytes()).unwrap_or_default();
+            let bytes = crate::value::bytes::decode_base64(text.as_bytes()).unwrap_or_default();
             Value::Bytes(bytes.into())
         }
         "list_value" => list(inner, "values").iter().map(value_of).collect::<Vec<_>>().into(),

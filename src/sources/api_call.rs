@@ -7,9 +7,9 @@ use super::http::{Client, Failed, Failure, Unread};
 use super::service;
 use crate::document::json;
 use crate::external::ServiceCall;
-use crate::functions::encode::lossy;
 use crate::functions::url::split;
 use crate::value::Value;
+use crate::value::bytes::lossy;
 use crate::value::quote::quote;
 
 /// Calls a service; its answer must be JSON.

@@ -10,8 +10,8 @@ use super::api_call;
 use super::http::{Caller, Client, Failure, LATE_BODY, Request, Unread, is_timeout};
 use crate::document::{decode_first_json, decode_json};
 use crate::external::{Answer, Reader, ServiceCall};
-use crate::functions::encode::lossy;
 use crate::functions::url::split;
+use crate::value::bytes::lossy;
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value, print};
 

@@ -7,9 +7,9 @@ use crate::document::spelling::spelling;
 use crate::document::{Duplicates, json, yaml};
 use crate::engine::admission::converted;
 use crate::engine::admission::{Review, seen_request};
-use crate::functions::encode::{decode_base64, lossy};
 use crate::ir::webhook::Webhook;
 use crate::matching::constraints::Accepted;
+use crate::value::bytes::{decode_base64, lossy};
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 

@@ -3,8 +3,8 @@
 //! In: a review that came back. Out: the decoder's text on the first value of a wrong type. Source: answers of kube-apiserver
 //! 1.36.3, recorded in `conformance/admission/webhook-answers`.
 
-use crate::functions::encode::decode_base64;
 use crate::value::Value;
+use crate::value::bytes::decode_base64;
 use crate::value::print::json;
 
 /// What a field takes. Null is nothing, whatever is wanted.

@@ -6,6 +6,7 @@
 //! float; everything else, dates included, is text. A tag such as `!!int` makes a quoted scalar
 //! typed and refuses text of another type. Tags that are not of YAML leave the text alone.
 
+use crate::value::bytes::{decode_base64, lossy};
 use crate::value::number::parse_float;
 
 /// The meaning of a scalar.
@@ -234,59 +235,7 @@ fn is_base60(text: &str) -> bool {
         })
 }
 
-/// The bytes of base64 text as a Go decoder reads it (line breaks ignored, padding required), as
-/// text in which every byte that is not UTF-8 is U+FFFD.
+/// The bytes of base64 text, as text.
 pub(super) fn decode_binary(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut acc, mut bits, mut symbols, mut padding) = (0u32, 0u32, 0usize, 0usize);
-    for b in text.bytes() {
-        let digit = match b {
-            b'\r' | b'\n' => continue,
-            b'=' => {
-                padding += 1;
-                symbols += 1;
-                continue;
-            }
-            b'A'..=b'Z' => b - b'A',
-            b'a'..=b'z' => b - b'a' + 26,
-            b'0'..=b'9' => b - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        if padding > 0 {
-            return None;
-        }
-        symbols += 1;
-        acc = (acc << 6) | u32::from(digit);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((acc >> bits) as u8);
-            acc &= (1 << bits) - 1;
-        }
-    }
-    let expected_padding = match bits {
-        0 => 0,
-        4 => 2,
-        2 => 1,
-        _ => return None,
-    };
-    if symbols % 4 != 0 || padding != expected_padding {
-        return None;
-    }
-    Some(match String::from_utf8(bytes) {
-        Ok(s) => s,
-        Err(e) => replace_invalid(e.as_bytes()),
-    })
-}
-
-/// Each byte that is part of no character becomes one U+FFFD.
-fn replace_invalid(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        out.push_str(chunk.valid());
-        out.extend(std::iter::repeat_n('\u{fffd}', chunk.invalid().len()));
-    }
-    out
+    decode_base64(text.as_bytes()).ok().map(|bytes| lossy(&bytes))
 }

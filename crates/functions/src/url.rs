@@ -157,7 +157,7 @@ fn part<'a>(written: &'a str, usual: &'static AsciiSet, more: &[u8]) -> (String,
     let well_formed =
         |b: u8| b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@[]%/".contains(&b) || more.contains(&b);
     let escaped = if written.bytes().all(well_formed) { written.into() } else { encoded };
-    (super::encode::lossy(&decoded), if is_usual { "" } else { written }, escaped)
+    (crate::value::bytes::lossy(&decoded), if is_usual { "" } else { written }, escaped)
 }
 
 impl fmt::Display for Parts<'_> {
@@ -245,7 +245,7 @@ fn split_host(host: &str) -> Result<(String, String), String> {
     };
     check_port(port)?;
     check_host_text(host)?;
-    let name = super::encode::lossy(&percent_decode(name));
+    let name = crate::value::bytes::lossy(&percent_decode(name));
     Ok((format!("{name}{port}"), name))
 }
 
@@ -275,7 +275,7 @@ fn check_host_text(host: &str) -> Result<(), String> {
 
 fn unescape_zone(zone: &str) -> Result<String, String> {
     check_escapes(zone)?;
-    Ok(super::encode::lossy(&percent_decode(zone)))
+    Ok(crate::value::bytes::lossy(&percent_decode(zone)))
 }
 
 fn check_escapes(s: &str) -> Result<(), String> {
@@ -295,7 +295,7 @@ fn check_escapes(s: &str) -> Result<(), String> {
 /// A key or value of a query, unescaped; `None` when an escape is malformed.
 pub(super) fn unescaped_query(text: &str) -> Option<String> {
     check_escapes(text).ok()?;
-    Some(super::encode::lossy(&percent_decode(&text.replace('+', " "))))
+    Some(crate::value::bytes::lossy(&percent_decode(&text.replace('+', " "))))
 }
 
 fn percent_decode(s: &str) -> Vec<u8> {

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+pub mod bytes;
 pub mod cron;
 pub mod duration;
 mod encoding;

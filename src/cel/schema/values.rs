@@ -5,7 +5,7 @@
 
 use super::{Declared, Kind, ListKind, Scalar};
 use crate::functions::cel::native_type;
-use crate::functions::encode::decode_base64;
+use crate::value::bytes::decode_base64;
 use crate::value::list::{Order, Reader};
 use crate::value::time::Time;
 use crate::value::{List, Map, Object, Str, Value, duration};

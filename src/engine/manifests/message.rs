@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Read};
 use flate2::read::MultiGzDecoder;
 
 use crate::document::{Duplicates, parse_stream};
-use crate::functions::encode::decode_base64;
 use crate::value::Value;
+use crate::value::bytes::decode_base64;
 
 /// What a message may unpack to; objects themselves are no larger than a tenth of it.
 const LIMIT: u64 = 16 << 20;

@@ -8,8 +8,8 @@
 mod difference;
 pub(super) mod message;
 
-use crate::functions::encode::decode_base64;
 use crate::ir::manifests::{Attestor, AttestorSet, Manifests, Proof};
+use crate::value::bytes::decode_base64;
 use crate::value::{Map, Value};
 
 use super::Request;

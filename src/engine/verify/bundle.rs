@@ -7,7 +7,7 @@
 
 use crate::document::decode_json;
 use crate::engine::verify::public_key::{Hash, PublicKey};
-use crate::functions::encode::decode_base64;
+use crate::value::bytes::decode_base64;
 use crate::value::{Map, Value};
 
 use super::cosign::{self, Refused, Subject};

@@ -6,9 +6,9 @@
 
 use crate::document::decode_json;
 use crate::engine::verify::public_key::{Hash, PublicKey};
-use crate::functions::encode::decode_base64;
 use crate::sources::registry::{Cause, Failure, Registry, Repository};
 use crate::value::Value;
+use crate::value::bytes::decode_base64;
 use crate::value::time::Time;
 
 use super::certificates::Certificate;

@@ -3,8 +3,8 @@
 
 use crate::document::decode_json;
 use crate::engine::manifests::message;
-use crate::functions::encode::decode_base64;
 use crate::value::Value;
+use crate::value::bytes::decode_base64;
 
 use super::certificates::Certificate;
 use super::chain::{self, Leaf, Link};

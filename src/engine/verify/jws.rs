@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::document::decode_json;
-use crate::functions::encode::decode_base64;
+use crate::value::bytes::decode_base64;
 use crate::value::quote::quote;
 use crate::value::time::Time;
 use crate::value::{Map, Value};

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::document::decode_json;
 use crate::engine::verify::public_key::{Hash, PublicKey};
-use crate::functions::encode::decode_base64;
 use crate::value::Value;
+use crate::value::bytes::decode_base64;
 
 /// The key of a log.
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 //! which the reference reads them; the first that cannot be read ends the asking.
 
 use crate::engine::verify::public_key::{Hash, PublicKey};
-use crate::functions::encode::decode_base64;
 use crate::functions::{pem_block, pem_holds};
 use crate::sources::registry::place;
 use crate::value::Value;
+use crate::value::bytes::decode_base64;
 
 use super::OFFLINE;
 use super::certificates::Certificate;

@@ -11,8 +11,8 @@ use ureq::http::{self, Uri, header};
 use ureq::unversioned::resolver::Resolver;
 use ureq::unversioned::transport::NextTimeout;
 
-use crate::functions::encode::lossy;
 use crate::functions::url::split;
+use crate::value::bytes::lossy;
 use crate::value::quote::quote;
 
 use super::guard::{Guarded, Refusal};

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::io::{Read, Write};
 
 use super::{Call, Given, fault, given};
+use crate::value::bytes::lossy;
 use crate::value::time::Time;
 use crate::value::{Fault, Map, Object, Str, Value, print, stack};
 use crate::{Arg, Context, encode, json, limits, random, x509};
@@ -174,7 +175,7 @@ pub(crate) fn decompress(call: &Call<'_>) -> Given {
     let read = flate2::read::GzDecoder::new(&packed[..]).take(LARGEST + 1).read_to_end(&mut out);
     match read {
         Ok(_) if out.len() as u64 > LARGEST => fault("the text is too long"),
-        Ok(_) => given(encode::lossy(&out)),
+        Ok(_) => given(lossy(&out)),
         Err(_) if packed.is_empty() => fault("EOF"),
         Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => fault("unexpected EOF"),
         Err(e) if e.to_string().contains("header") => fault("gzip: invalid header"),

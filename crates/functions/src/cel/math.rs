@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::{Call, Given, fault, given};
-use crate::encode::decode_base64;
 use crate::value::Value;
+use crate::value::bytes::decode_base64;
 use crate::value::object::number_order;
 
 const OVERFLOW: &str = "integer overflow";

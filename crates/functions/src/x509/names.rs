@@ -72,7 +72,7 @@ pub(super) fn string(e: Element<'_>) -> Parsed<String> {
         }
         0x13 => Err("invalid PrintableString".into()),
         // T61String, taken as it is
-        0x14 => Ok(super::super::encode::lossy(e.body)),
+        0x14 => Ok(crate::value::bytes::lossy(e.body)),
         // IA5String
         0x16 if e.body.is_ascii() => utf8("IA5String"),
         0x16 => Err("invalid IA5String".into()),

@@ -1,6 +1,6 @@
 //! PEM: the text armour of certificates.
 
-use super::super::encode::decode_base64;
+use crate::value::bytes::decode_base64;
 
 /// A decoded block.
 pub(super) struct Block<'a> {

@@ -7,7 +7,7 @@ use crate::engine::verify::fixtures::{
 use crate::engine::verify::log::LogKey;
 use crate::engine::verify::path::{Purpose, find};
 use crate::functions::der::Reader;
-use crate::functions::encode::decode_base64;
+use crate::value::bytes::decode_base64;
 
 const TIME: i64 = 1_780_315_200_000;
 
