@@ -13,16 +13,17 @@ use std::hint::black_box;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use ephor::cel::library::{Admission, admission};
-use ephor::cel::types::Type;
-use ephor::cel::{self, env::Env as Declared, lower::with_variables};
-use ephor::engine::eval::{Env, eval};
-use ephor::engine::meter::{Meter, Variables};
-use ephor::functions::Context;
-use ephor::ir::Expr;
-use ephor::ir::expressions::Variable;
-use ephor::search::{json, read};
-use ephor::value::{Map, Str, Value};
+use ephor_cel as cel;
+use ephor_cel::library::{Admission, admission};
+use ephor_cel::types::Type;
+use ephor_cel::{env::Env as Declared, lower::with_variables};
+use ephor_engine::eval::{Env, eval};
+use ephor_engine::meter::{Meter, Variables};
+use ephor_functions::Context;
+use ephor_inspect::search::{json, read};
+use ephor_ir::Expr;
+use ephor_ir::expressions::Variable;
+use ephor_value::{Map, Str, Value};
 
 use common::{best, pod};
 

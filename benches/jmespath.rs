@@ -12,8 +12,8 @@ mod common;
 
 use std::hint::black_box;
 
-use ephor::functions::Context;
-use ephor::search::{Expression, json, read};
+use ephor_functions::Context;
+use ephor_inspect::search::{Expression, json, read};
 
 use common::{best, pod};
 

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use ephor::admit::incoming::decode;
-use ephor::admit::{Deadline, Gate, Incoming, Route};
-use ephor::load::{self, Reader};
-use ephor::sources::files::SourceText;
-use ephor::sources::objects::Objects;
+use ephor_admission::admit::incoming::decode;
+use ephor_admission::admit::{Deadline, Gate, Incoming, Route};
+use ephor_policies::load::{self, Reader};
+use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
 
 #[path = "common/mod.rs"]
 #[allow(dead_code)]

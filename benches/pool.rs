@@ -7,13 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ephor::document::{self, Duplicates, ResourceOptions};
-use ephor::engine::request::Parts;
-use ephor::engine::{Profile, Request};
-use ephor::load;
-use ephor::sources::files::SourceText;
-use ephor::value::Value;
 use ephor::{Engine, PolicySet};
+use ephor_document as document;
+use ephor_document::{Duplicates, ResourceOptions};
+use ephor_engine::request::Parts;
+use ephor_engine::{Profile, Request};
+use ephor_policies::load;
+use ephor_sources::files::SourceText;
+use ephor_value::Value;
 use serde::Deserialize;
 
 #[global_allocator]
@@ -22,11 +23,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const ROUNDS: usize = 15;
 
 fn main() {
-    let dir = match ephor::conformance::data::folder() {
+    let dir = match ephor_conformance::data::folder() {
         Ok(dir) => dir,
         Err(cause) => return println!("skipped: {cause}"),
     };
-    let Ok(recorded) = ephor::conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")) else {
+    let Ok(recorded) = ephor_conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")) else {
         println!("skipped: no verdicts in {}", dir.display());
         return;
     };
@@ -111,7 +112,7 @@ fn run(files: &[PathBuf], pool: &Path) -> usize {
     let engine = Engine::new(PolicySet::new(policies, loaded.exceptions));
     let resources = resources(pool);
     let mut results = 0;
-    ephor::scan::scan(
+    ephor_policies::scan::scan(
         &engine,
         resources.len(),
         |i| {

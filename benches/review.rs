@@ -8,14 +8,15 @@
 
 use std::sync::Arc;
 
-use ephor::admit::incoming::decode;
-use ephor::admit::{Answer, Deadline, Gate, Incoming, Route};
-use ephor::document::{self, ResourceOptions};
-use ephor::load::{self, Reader};
-use ephor::sources::files::SourceText;
-use ephor::sources::objects::Objects;
-use ephor::value::Value;
-use ephor::value::print::json;
+use ephor_admission::admit::incoming::decode;
+use ephor_admission::admit::{Answer, Deadline, Gate, Incoming, Route};
+use ephor_document as document;
+use ephor_document::ResourceOptions;
+use ephor_policies::load::{self, Reader};
+use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
+use ephor_value::Value;
+use ephor_value::print::json;
 
 #[path = "common/mod.rs"]
 #[allow(dead_code)]
@@ -32,11 +33,11 @@ const KINDS: [&str; 4] = [
 ];
 
 fn main() {
-    let dir = match ephor::conformance::data::folder() {
+    let dir = match ephor_conformance::data::folder() {
         Ok(dir) => dir,
         Err(cause) => return println!("skipped: {cause}"),
     };
-    let Ok(recorded) = ephor::conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")) else {
+    let Ok(recorded) = ephor_conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")) else {
         println!("skipped: no verdicts in {}", dir.display());
         return;
     };
@@ -74,7 +75,7 @@ fn main() {
     let decision = gate.answer(&route, &incoming, &Deadline::never());
     let asked = decision.asked.expect("a request");
     let later = gate.audit(&route, &asked, &Deadline::never());
-    let count = |all: &ephor::policy_set::outcomes::Outcomes| all.results().count();
+    let count = |all: &ephor_policies::policy_set::outcomes::Outcomes| all.results().count();
     println!("{} policies, {} bytes", hundred.len(), body.len());
     println!("answer: {}", decision.answer.to_json(&incoming));
     println!("{} results before the answer, {} after it", count(&decision.outcomes), count(&later));

@@ -6,16 +6,16 @@
 
 use std::process::ExitCode;
 
-use ephor::document::{ResourceOptions, resources};
-use ephor::sources::files::{self, SourceText};
 use ephor::{Engine, PolicySet, Status};
+use ephor_document::{ResourceOptions, resources};
+use ephor_sources::files::{self, SourceText};
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(policies), Some(manifests)) = (arguments.next(), arguments.next()) else {
         return Err("usage: check_manifests POLICIES MANIFESTS".into());
     };
-    let loaded = ephor::load::argument(&files::policies(&[policies]).sources);
+    let loaded = ephor_policies::load::argument(&files::policies(&[policies]).sources);
     for problem in &loaded.problems {
         eprintln!("{problem}");
     }

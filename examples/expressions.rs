@@ -2,9 +2,9 @@
 //!
 //! `cargo run --example expressions`
 
-use ephor::search::cel::{Environment, Expression as Cel};
-use ephor::search::{Expression, read};
-use ephor::value::print::json;
+use ephor_inspect::search::cel::{Environment, Expression as Cel};
+use ephor_inspect::search::{Expression, read};
+use ephor_value::print::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pod = read(

@@ -9,10 +9,10 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::post;
-use ephor::admit::Gate;
-use ephor::external::NoData;
-use ephor::load::{self, Reader};
-use ephor::sources::files;
+use ephor_admission::admit::Gate;
+use ephor_external::NoData;
+use ephor_policies::load::{self, Reader};
+use ephor_sources::files;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -23,46 +23,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod admit;
-pub mod analysis;
-pub mod api;
-pub mod cel;
 #[cfg(feature = "commands")]
+#[doc(hidden)]
 pub mod cli;
-#[cfg(feature = "server")]
-pub mod cluster;
-#[cfg(feature = "commands")]
-pub mod conformance;
-pub mod engine;
-pub mod explain;
-pub mod findings;
-pub mod inputs;
-pub mod ir;
-pub mod jmespath;
-pub mod load;
-pub mod lower;
-pub mod matching;
-pub mod native;
-pub mod pattern;
-pub mod policy_set;
-pub mod registration;
-pub mod report;
-pub mod scan;
-pub mod search;
-#[cfg(feature = "server")]
-pub mod serve;
-pub mod settings;
-pub mod sources;
-#[cfg(feature = "commands")]
-pub mod testing;
-pub mod webhooks;
 
-pub use ephor_document as document;
-pub use ephor_external as external;
-pub use ephor_functions as functions;
-pub use ephor_kubernetes as kubernetes;
-pub use ephor_patch as patch;
-pub use ephor_value as value;
-
-pub use engine::{Profile, Request, RuleOutcome, Status};
-pub use policy_set::{Engine, Outcome, PolicyError, PolicyOutcome, PolicySet};
+pub use ephor_engine::{Profile, Request, RuleOutcome, Status};
+pub use ephor_policies::{Engine, Outcome, PolicyError, PolicyOutcome, PolicySet};

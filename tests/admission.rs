@@ -1,10 +1,10 @@
 //! What the API server says of policies and bindings that it refuses.
 #![allow(clippy::unwrap_used)]
 
-use ephor::api::admission::{check, defaulted};
-use ephor::document::{Duplicates, parse_stream};
-use ephor::lower::admission::{Judge, warnings};
-use ephor::value::Value;
+use ephor_api::admission::{check, defaulted};
+use ephor_document::{Duplicates, parse_stream};
+use ephor_lower::admission::{Judge, warnings};
+use ephor_value::Value;
 
 const VALIDATING: &str = "\
 apiVersion: admissionregistration.k8s.io/v1

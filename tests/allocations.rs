@@ -1,8 +1,8 @@
 //! Reading fields and comparing allocates nothing.
 #![allow(clippy::expect_used)]
 
-use ephor::functions::Context;
-use ephor::search::{Expression, read};
+use ephor_functions::Context;
+use ephor_inspect::search::{Expression, read};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

@@ -56,9 +56,9 @@ fn a_table_has_a_row_for_each_result() {
 #[test]
 fn a_report_is_yaml_with_a_summary() {
     let ran = files().run(&["apply", "p.yaml", "-r", "r.yaml", "-p"]);
-    let report = ephor::document::yaml_value(&body(&ran.out)).expect("the report is YAML");
+    let report = ephor_document::yaml_value(&body(&ran.out)).expect("the report is YAML");
     assert_eq!(report.text_at(&["kind"]), "ClusterReport");
-    let results = report.get("results").and_then(ephor::value::Value::as_list).expect("results");
+    let results = report.get("results").and_then(ephor_value::Value::as_list).expect("results");
     let statuses: Vec<&str> = results.iter().map(|r| r.text_at(&["result"])).collect();
     assert_eq!(statuses, ["fail", "pass"]);
     assert!(report.at(&["summary", "fail"]).is_some_and(|n| n.as_number() == Some(1.0)));
@@ -69,7 +69,7 @@ fn other_formats_are_well_formed() {
     let run = |format: &str| {
         body(&files().run(&["apply", "p.yaml", "-r", "r.yaml", "--output-format", format]).out)
     };
-    let sarif = ephor::document::json::parse(run("sarif").trim()).expect("SARIF is JSON");
+    let sarif = ephor_document::json::parse(run("sarif").trim()).expect("SARIF is JSON");
     assert_eq!(sarif.text_at(&["version"]), "2.1.0");
     assert!(
         run("junit")

@@ -1,4 +1,4 @@
-//! Modules use only what the table of `docs/architecture.md` lets them use.
+//! The crates are those of the table in `docs/architecture.md`, and after lowering nothing names a kind of policy.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// From module to the modules that it uses, with one file as witness.
-type Edges = BTreeMap<String, BTreeMap<String, PathBuf>>;
+/// From crate to the crates of the workspace that it uses.
+type Edges = BTreeMap<String, BTreeSet<String>>;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -51,105 +51,57 @@ fn test_files(all: &[PathBuf]) -> BTreeSet<PathBuf> {
     found
 }
 
-/// The module that a name of the crate's root comes from.
-fn exports() -> BTreeMap<String, String> {
-    let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    let line = Regex::new(r"(?m)^pub use (\w+)::\{([^}]*)\};").unwrap();
-    line.captures_iter(&text)
-        .flat_map(|c| {
-            let module = c[1].to_string();
-            c[2].split(',').map(|n| (n.trim().to_string(), module.clone())).collect::<Vec<_>>()
-        })
-        .collect()
-}
-
+/// The crates and what their manifests list, tests aside.
 fn found() -> Edges {
-    let source = root().join("src");
-    let mut all = Vec::new();
-    files(&source, &mut all);
-    let skipped = test_files(&all);
-    let exports = exports();
-    let single = Regex::new(r"\bcrate::(\w+)").unwrap();
-    let group = Regex::new(r"\bcrate::\{([^;]*)\}\s*;").unwrap();
-    let mut edges = Edges::new();
-    for path in all.iter().filter(|p| !skipped.contains(*p)) {
-        let below = path.strip_prefix(&source).unwrap();
-        let first = below.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_string();
-        if matches!(&*first, "lib" | "main") {
-            continue;
-        }
-        let text = code(path);
-        let mut names: Vec<String> = single.captures_iter(&text).map(|c| c[1].to_string()).collect();
-        for c in group.captures_iter(&text) {
-            names
-                .extend(c[1].split(',').map(|n| n.trim().split("::").next().unwrap_or_default().to_string()));
-        }
-        let uses = edges.entry(first.clone()).or_default();
-        for name in names {
-            let module = exports.get(&name).cloned().unwrap_or(name);
-            if module != first && module != "self" && !module.is_empty() {
-                uses.entry(module).or_insert_with(|| below.to_path_buf());
-            }
-        }
-    }
-    edges
+    let mut manifests = vec![root().join("Cargo.toml")];
+    let folders = fs::read_dir(root().join("crates")).unwrap();
+    manifests.extend(folders.map(|e| e.unwrap().path().join("Cargo.toml")));
+    let read = |path: &PathBuf| {
+        let manifest: toml::Table = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        let name = manifest["package"]["name"].as_str().unwrap().to_string();
+        let uses = manifest.get("dependencies").and_then(|d| d.as_table()).into_iter().flat_map(|d| d.keys());
+        (name, uses.filter(|d| d.starts_with("ephor-")).cloned().collect())
+    };
+    manifests.iter().map(read).collect()
 }
 
-/// The table under "Module edges": module and what it may use.
-fn allowed() -> BTreeMap<String, BTreeSet<String>> {
+/// The table under "Crates": crate and what it uses.
+fn listed() -> Edges {
     let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    let (_, table) = text.split_once("## Module edges").expect("a section on module edges");
+    let (_, table) = text.split_once("\n## Crates\n").expect("a section on crates");
     let table = table.split("\n## ").next().unwrap();
-    let name = Regex::new(r"`(\w+)`").unwrap();
+    let name = Regex::new(r"`([\w-]+)`").unwrap();
     let names = |cell: &str| name.captures_iter(cell).map(|c| c[1].to_string()).collect::<Vec<_>>();
     table
         .lines()
-        .filter(|l| l.starts_with("| `"))
+        .filter(|l| l.starts_with("| `ephor"))
         .map(|l| {
             let cells: Vec<&str> = l.split('|').collect();
-            (names(cells[1]).remove(0), names(cells[2]).into_iter().collect())
+            let uses = names(cells[3]).into_iter().map(|n| format!("ephor-{n}")).collect();
+            (names(cells[1]).remove(0), uses)
         })
         .collect()
 }
 
 #[test]
-fn modules_use_only_what_the_table_lists() {
-    let allowed = allowed();
-    let mut wrong = Vec::new();
-    for (module, uses) in found() {
-        let Some(may) = allowed.get(&module) else {
-            wrong.push(format!("module `{module}` has no row"));
-            continue;
-        };
-        for (used, file) in &uses {
-            if !may.contains(used) {
-                wrong.push(format!("`{module}` must not use `{used}` ({})", file.display()));
-            }
-        }
-        for listed in may.iter().filter(|m| !uses.contains_key(*m)) {
-            wrong.push(format!("`{module}` does not use `{listed}`, the table says that it may"));
-        }
+fn crates_use_what_the_table_lists() {
+    let (found, listed) = (found(), listed());
+    assert_eq!(found.keys().collect::<Vec<_>>(), listed.keys().collect::<Vec<_>>());
+    for (name, uses) in &found {
+        assert_eq!(uses, &listed[name], "{name}: docs/architecture.md, \"Crates\"");
     }
-    assert!(wrong.is_empty(), "docs/architecture.md, \"Module edges\":\n{}", wrong.join("\n"));
-}
-
-#[test]
-fn the_table_has_no_row_for_a_module_that_is_gone() {
-    let found = found();
-    let gone: Vec<String> = allowed().into_keys().filter(|m| !found.contains_key(m)).collect();
-    assert!(gone.is_empty(), "no module {gone:?}");
 }
 
 /// What runs after `lower`: policies of all kinds are the same to it.
 const AFTER_LOWERING: [&str; 9] = [
-    "src/engine",
-    "src/ir",
-    "src/matching",
+    "crates/engine/src",
+    "crates/ir/src",
+    "crates/matching/src",
     "crates/patch/src",
-    "src/pattern",
-    "src/policy_set",
-    "src/policy_set.rs",
-    "src/scan.rs",
+    "crates/pattern/src",
+    "crates/policies/src/policy_set",
+    "crates/policies/src/policy_set.rs",
+    "crates/policies/src/scan.rs",
     "crates/value/src",
 ];
 
@@ -188,5 +140,8 @@ fn nothing_after_lowering_names_a_kind_of_policy_or_reads_the_api_of_a_policy() 
     }
     assert_eq!(known.len(), TEXTS_WITH_KINDS.len(), "a text of the list is gone");
     // The identity of a policy, which exceptions name, and the message about a kind that a set does not take.
-    assert_eq!(readers, [PathBuf::from("src/ir/policy.rs"), PathBuf::from("src/policy_set.rs")]);
+    assert_eq!(
+        readers,
+        [PathBuf::from("crates/ir/src/policy.rs"), PathBuf::from("crates/policies/src/policy_set.rs")]
+    );
 }

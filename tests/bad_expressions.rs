@@ -2,8 +2,8 @@
 //! panic or a hang.
 #![allow(clippy::expect_used)]
 
-use ephor::search::{Expression, json, read};
-use ephor::value::Value;
+use ephor_inspect::search::{Expression, json, read};
+use ephor_value::Value;
 
 fn document() -> Value {
     read("{a: {b: [1, 2, 3]}, s: text, big: 1e308}").expect("a document")

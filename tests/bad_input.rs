@@ -73,16 +73,16 @@ fn a_rule_that_can_never_match_is_told() {
 
 #[test]
 fn wrong_types_in_every_field_are_errors_and_no_panic() {
-    let good = ephor::document::yaml_value(POLICY).expect("the policy parses");
+    let good = ephor_document::yaml_value(POLICY).expect("the policy parses");
     let wrong = ["5", "\"x\"", "null", "[]", "{}", "true", "[{}]", "{a: {b: [1]}}", "1e400", "-0.0"];
     let mut paths = Vec::new();
     collect(&good, &mut Vec::new(), &mut paths);
     assert!(paths.len() > 12);
     for path in &paths {
         for bad in wrong {
-            let bad = ephor::document::yaml_value(bad).unwrap_or_default();
+            let bad = ephor_document::yaml_value(bad).unwrap_or_default();
             let doc = replaced(&good, path, &bad);
-            let text = ephor::value::print::json(&doc);
+            let text = ephor_value::print::json(&doc);
             let loaded = ephor::PolicySet::from_yaml(&text);
             if let Ok(set) = loaded {
                 let engine = ephor::Engine::new(set);
@@ -92,8 +92,8 @@ fn wrong_types_in_every_field_are_errors_and_no_panic() {
     }
 }
 
-fn collect(v: &ephor::value::Value, path: &mut Vec<String>, out: &mut Vec<Vec<String>>) {
-    use ephor::value::Value;
+fn collect(v: &ephor_value::Value, path: &mut Vec<String>, out: &mut Vec<Vec<String>>) {
+    use ephor_value::Value;
     out.push(path.clone());
     match v {
         Value::Map(m) => {
@@ -114,8 +114,8 @@ fn collect(v: &ephor::value::Value, path: &mut Vec<String>, out: &mut Vec<Vec<St
     }
 }
 
-fn replaced(v: &ephor::value::Value, path: &[String], new: &ephor::value::Value) -> ephor::value::Value {
-    use ephor::value::Value;
+fn replaced(v: &ephor_value::Value, path: &[String], new: &ephor_value::Value) -> ephor_value::Value {
+    use ephor_value::Value;
     let Some((first, rest)) = path.split_first() else { return new.clone() };
     match v {
         Value::Map(m) => Value::Map(

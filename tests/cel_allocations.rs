@@ -2,12 +2,12 @@
 
 use std::alloc::System;
 
-use ephor::cel::library::{Admission, admission};
-use ephor::engine::eval::{Env, eval};
-use ephor::engine::meter::Meter;
-use ephor::functions::Context;
-use ephor::search::read;
-use ephor::value::{Map, Value};
+use ephor_cel::library::{Admission, admission};
+use ephor_engine::eval::{Env, eval};
+use ephor_engine::meter::Meter;
+use ephor_functions::Context;
+use ephor_inspect::search::read;
+use ephor_value::{Map, Value};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -31,7 +31,7 @@ fn reading_fields_and_comparing_them_allocates_nothing() {
     let declared = admission(Admission::default());
     let context = Context::default();
     let allocations = |text: &str| {
-        let program = ephor::cel::compile(text, &declared, &context).expect(text);
+        let program = ephor_cel::compile(text, &declared, &context).expect(text);
         let once = || {
             let meter = Meter::new(1_000_000);
             let region = Region::new(ALLOCATOR);

@@ -1,7 +1,7 @@
 //! The recorded suites against the ratchet: no suite may pass fewer cases than the scoreboard says,
 //! every failing case is listed with its cause, and nothing else is listed.
 //!
-//! Which recorded suites are at hand, `ephor::conformance::data` says; a missing one is skipped with a line, or
+//! Which recorded suites are at hand, `ephor_conformance::data` says; a missing one is skipped with a line, or
 //! with `EPHOR_REQUIRE_CONFORMANCE=1` a failure.
 #![allow(clippy::expect_used)]
 
@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use ephor::conformance::known::{self, Known};
-use ephor::conformance::{Report, Step, data, run_all};
+use ephor_conformance::known::{self, Known};
+use ephor_conformance::{Report, Step, data, run_all};
 
 /// Suites of which no recording is in the repository: their names, and the folders that they need.
 const BROUGHT: [(&str, &[&str]); 6] = [

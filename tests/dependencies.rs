@@ -42,17 +42,3 @@ fn the_engine_alone_has_no_server_no_client_and_no_terminal() {
     }
     assert!(engine.len() <= 150, "{} crates: {engine:?}", engine.len());
 }
-
-#[test]
-fn the_crates_of_the_workspace_use_no_crate_above_them() {
-    let below = |name: &str| -> BTreeSet<String> {
-        crates(name, &[]).into_iter().filter(|n| n.starts_with("ephor") && *n != name).collect()
-    };
-    let set = |names: &[&str]| names.iter().map(|n| format!("ephor-{n}")).collect::<BTreeSet<_>>();
-    assert_eq!(below("ephor-value"), set(&[]));
-    assert_eq!(below("ephor-document"), set(&["value"]));
-    assert_eq!(below("ephor-kubernetes"), set(&["value"]));
-    assert_eq!(below("ephor-external"), set(&["document", "kubernetes", "value"]));
-    assert_eq!(below("ephor-patch"), set(&["document", "kubernetes", "value"]));
-    assert_eq!(below("ephor-functions"), set(&["document", "external", "kubernetes", "value"]));
-}

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use ephor::functions::{self, page};
-use ephor::search::{self, Expression};
-use ephor::value::{Map, Value};
+use ephor_functions as functions;
+use ephor_functions::page;
+use ephor_inspect::search::{self, Expression};
+use ephor_value::{Map, Value};
 
 #[test]
 fn the_page_is_made_of_the_registry() {

@@ -92,8 +92,8 @@ fn cleaned(spec: &str) -> Vec<String> {
     let files = Files::new(&[("c.yaml", &policy), ("r.yaml", RESOURCES)]);
     let ran = files.run(&["apply", "c.yaml", "-r", "r.yaml", "-p", "--output-format", "json"]);
     let report = body(&ran.out);
-    let report = ephor::document::json::parse(report.trim()).expect("the report is JSON");
-    let results = report.get("results").and_then(ephor::value::Value::as_list).expect("results");
+    let report = ephor_document::json::parse(report.trim()).expect("the report is JSON");
+    let results = report.get("results").and_then(ephor_value::Value::as_list).expect("results");
     results.iter().map(|r| format!("{}: {}", r.text_at(&["result"]), r.text_at(&["message"]))).collect()
 }
 

@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ephor::api::autogen::Selection;
-use ephor::conformance::{Report, Step, data, round_trip, run_all};
-use ephor::document;
-use ephor::explain::print;
-use ephor::ir::json::Bundle;
-use ephor::ir::{Policy, Rule};
-use ephor::load::{self, Policies, Reader};
-use ephor::lower::policy::rules_as_lowered;
-use ephor::sources::files::SourceText;
-use ephor::testing::file;
-use ephor::testing::rows::Verdict;
-use ephor::testing::run::{Options, run};
-use ephor::value::Value;
+use ephor_analysis::print;
+use ephor_api::autogen::Selection;
+use ephor_conformance::{Report, Step, data, round_trip, run_all};
+use ephor_document as document;
+use ephor_ir::json::Bundle;
+use ephor_ir::{Policy, Rule};
+use ephor_lower::policy::rules_as_lowered;
+use ephor_policies::load::{self, Policies, Reader};
+use ephor_sources::files::SourceText;
+use ephor_testing::testing::file;
+use ephor_testing::testing::rows::Verdict;
+use ephor_testing::testing::run::{Options, run};
+use ephor_value::Value;
 use serde_json::Value as Json;
 
 fn root() -> PathBuf {
@@ -75,7 +75,7 @@ fn native() -> Vec<Policies> {
         let case = document::yaml_value(&text).unwrap();
         let list = case.get("setup").and_then(Value::as_list).unwrap_or_default();
         // A case about changes of a stored policy has this policy alone.
-        let text: Vec<String> = list.iter().chain(case.get("old")).map(ephor::value::print::json).collect();
+        let text: Vec<String> = list.iter().chain(case.get("old")).map(ephor_value::print::json).collect();
         let mut loaded =
             load::argument_for(&[SourceText { name, text: text.join("\n---\n") }], Reader::Server);
         loaded.bind_as_server();

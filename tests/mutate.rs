@@ -1,12 +1,12 @@
 //! Laws of rules that change objects.
 #![allow(clippy::unwrap_used)]
 
-use ephor::engine::Effect;
-use ephor::patch::apply::apply;
-use ephor::patch::diff::diff;
-use ephor::value::print::json;
-use ephor::value::{Map, Str, Value};
 use ephor::{Engine, Outcome, PolicySet, Status};
+use ephor_engine::Effect;
+use ephor_patch::apply::apply;
+use ephor_patch::diff::diff;
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 use proptest::prelude::*;
 
 /// Documents as objects have them; keys in random order.

@@ -4,13 +4,13 @@
 mod common;
 
 use common::Files;
-use ephor::document::{Duplicates, parse_stream};
-use ephor::kubernetes::Kinds;
-use ephor::native::{Known, native};
-use ephor::policy_set::{Engine, PolicySet};
-use ephor::sources::files::SourceText;
-use ephor::value::time::Time;
-use ephor::value::{Value, print::json};
+use ephor_admission::native::{Known, native};
+use ephor_document::{Duplicates, parse_stream};
+use ephor_kubernetes::Kinds;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_sources::files::SourceText;
+use ephor_value::time::Time;
+use ephor_value::{Value, print::json};
 
 const POLICIES: &str = "\
 apiVersion: kyverno.io/v1
@@ -371,7 +371,7 @@ fn documents(text: &str) -> Vec<Value> {
 
 fn engine(text: &str) -> Engine {
     let source = SourceText { name: "-".into(), text: text.into() };
-    let mut loaded = ephor::load::argument(&[source]);
+    let mut loaded = ephor_policies::load::argument(&[source]);
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
     loaded.bind(Vec::new());
     let policies = loaded.policies.into_iter().map(|p| p.policy.expect("a usable policy")).collect();

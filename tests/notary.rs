@@ -147,9 +147,9 @@ fn says(policy: &str, image: &str) -> String {
     let ran = Files::new(&[("p.yaml", policy), ("r.yaml", &pod)]).run(&args);
     assert!(ran.ended_well(), "{}", ran.err);
     let at = ran.out.find("apiVersion: openreports").expect("a report");
-    let report = ephor::document::yaml_value(&ran.out[at..]).expect("YAML");
-    let results = report.get("results").and_then(ephor::value::Value::as_list).unwrap_or_default();
-    let told = |r: &ephor::value::Value| format!("{}: {}", r.text_at(&["result"]), r.text_at(&["message"]));
+    let report = ephor_document::yaml_value(&ran.out[at..]).expect("YAML");
+    let results = report.get("results").and_then(ephor_value::Value::as_list).unwrap_or_default();
+    let told = |r: &ephor_value::Value| format!("{}: {}", r.text_at(&["result"]), r.text_at(&["message"]));
     results.iter().map(told).collect::<Vec<_>>().join(" | ")
 }
 

@@ -9,20 +9,21 @@
 
 use std::path::{Path, PathBuf};
 
-use ephor::conformance::data;
-use ephor::document::{self, ResourceOptions};
-use ephor::engine::admission::Review;
-use ephor::engine::request::{Parts, UserParts};
-use ephor::engine::{Profile, Request};
-use ephor::functions::Context;
-use ephor::ir::facts::Stage;
-use ephor::load::{self, Reader};
-use ephor::policy_set::outcomes::Outcomes;
-use ephor::policy_set::verdicts::Limits;
-use ephor::sources::files::SourceText;
-use ephor::sources::objects::Objects;
-use ephor::value::{Map, Value};
 use ephor::{Engine, PolicySet};
+use ephor_conformance::data;
+use ephor_document as document;
+use ephor_document::ResourceOptions;
+use ephor_engine::admission::Review;
+use ephor_engine::request::{Parts, UserParts};
+use ephor_engine::{Profile, Request};
+use ephor_functions::Context;
+use ephor_ir::facts::Stage;
+use ephor_policies::load::{self, Reader};
+use ephor_policies::policy_set::outcomes::Outcomes;
+use ephor_policies::policy_set::verdicts::Limits;
+use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
+use ephor_value::{Map, Value};
 
 /// What policies of a library are asked about.
 const LIBRARY: [&str; 3] = ["verdicts/kyverno-policies.jsonl", "verdicts/pool.yaml", "kyverno-policies"];
@@ -135,7 +136,7 @@ fn of_library(dir: &Path, all: bool) -> Vec<Case> {
     let text = std::fs::read_to_string(dir.join("verdicts/pool.yaml")).unwrap();
     let pool = document::resources("pool.yaml", &text, ResourceOptions::default()).unwrap();
     let mut cases: Vec<Case> = Vec::new();
-    for line in ephor::conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")).unwrap() {
+    for line in ephor_conformance::lines(&dir.join("verdicts/kyverno-policies.jsonl")).unwrap() {
         let name = line.text_at(&["file"]);
         if cases.iter().any(|case| case.name == name) {
             continue;
@@ -161,7 +162,7 @@ fn of_library(dir: &Path, all: bool) -> Vec<Case> {
 fn of_rules(dir: &Path, all: bool) -> Vec<Case> {
     let mut cases = Vec::new();
     for file in ["realistic", "rules", "match", "conditions", "variables", "patterns", "autogen"] {
-        let lines = ephor::conformance::lines(&dir.join(format!("engine/{file}.jsonl"))).unwrap();
+        let lines = ephor_conformance::lines(&dir.join(format!("engine/{file}.jsonl"))).unwrap();
         for (i, line) in lines.iter().enumerate().filter(|(i, _)| all || i % 10 == 0) {
             let rules = line.at(&["policy", "spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
             let objects: Vec<Value> = line.get("resource").into_iter().cloned().collect();
@@ -170,7 +171,7 @@ fn of_rules(dir: &Path, all: bool) -> Vec<Case> {
                 let mut spec = policy.get("spec").unwrap().as_map().unwrap().clone();
                 spec.insert("rules", Value::list(vec![rule.clone()]));
                 policy.insert("spec", Value::Map(spec));
-                let policy = ephor::value::print::json(&Value::Map(policy));
+                let policy = ephor_value::print::json(&Value::Map(policy));
                 let name = format!("{} rule {r}", line.text_at(&["id"]));
                 cases.push(Case { name, policy, objects: objects.clone() });
             }
@@ -219,7 +220,7 @@ fn compared<'c>(
                     println!(
                         "{}: {}\n{}{}",
                         name,
-                        ephor::value::print::json(object),
+                        ephor_value::print::json(object),
                         shown(&fresh),
                         shown(&found)
                     );
@@ -266,7 +267,7 @@ fn of_servers(all: bool) -> Vec<(String, [Engine; 2], Vec<Value>)> {
 
 fn native(objects: &[Value]) -> Engine {
     let is_policy = |o: &&Value| o.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/");
-    let text: Vec<String> = objects.iter().filter(is_policy).map(ephor::value::print::json).collect();
+    let text: Vec<String> = objects.iter().filter(is_policy).map(ephor_value::print::json).collect();
     let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
     let mut loaded = load::argument_for(&[source], Reader::Server);
     loaded.bind_as_server();
@@ -298,7 +299,7 @@ fn what_is_remembered_of_native_policies_is_what_would_be_decided() {
                 kept += u64::from(again.shares().iter().any(|s| s.remembered || s.bundle.remembered > 0));
                 if format!("{fresh:?}") != format!("{found:?}") {
                     wrong += 1;
-                    println!("{name}: {}\n{fresh:?}\n{found:?}", ephor::value::print::json(request.1));
+                    println!("{name}: {}\n{fresh:?}\n{found:?}", ephor_value::print::json(request.1));
                 }
             }
         }
@@ -366,7 +367,7 @@ fn policies_say_together_what_each_says_alone() {
             let mut found = lines(&together, make());
             expected.sort();
             found.sort();
-            assert_eq!(found, expected, "{}", ephor::value::print::json(object));
+            assert_eq!(found, expected, "{}", ephor_value::print::json(object));
             compared += found.len();
         }
     }

@@ -5,22 +5,22 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ephor::api::admission::{check, defaulted};
-use ephor::document::yaml_value;
-use ephor::engine::Profile;
-use ephor::engine::admission::{ClusterView, Review};
-use ephor::engine::request::Parts;
-use ephor::functions::Context;
-use ephor::kubernetes::{Kinds, Resource};
-use ephor::load;
-use ephor::lower::admission::{Judge, webhooks};
-use ephor::matching::filter::{Mode, accepts};
-use ephor::registration::{Address, Names, Options, needs};
-use ephor::sources::files::SourceText;
-use ephor::sources::objects::Objects;
-use ephor::value::{Map, Str, Value};
-use ephor::webhooks::{Allowing, Log, Server, in_order};
 use ephor::{Engine, PolicySet, Request};
+use ephor_admission::registration::{Address, Names, Options, needs};
+use ephor_admission::webhooks::{Allowing, Log, Server, in_order};
+use ephor_api::admission::{check, defaulted};
+use ephor_document::yaml_value;
+use ephor_engine::Profile;
+use ephor_engine::admission::{ClusterView, Review};
+use ephor_engine::request::Parts;
+use ephor_functions::Context;
+use ephor_kubernetes::{Kinds, Resource};
+use ephor_lower::admission::{Judge, webhooks};
+use ephor_matching::filter::{Mode, accepts};
+use ephor_policies::load;
+use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
+use ephor_value::{Map, Str, Value};
 use proptest::prelude::*;
 
 fn options() -> Options {
@@ -261,7 +261,7 @@ fn is_sent(configurations: &[Value], review: &Review) -> bool {
 }
 
 /// What the match layer looks at for a request.
-fn target(review: &Review, resource: &Resource) -> ephor::matching::Target {
+fn target(review: &Review, resource: &Resource) -> ephor_matching::Target {
     let a = &review.attributes;
     let object = match &*a.operation {
         "DELETE" => review.part("oldObject"),

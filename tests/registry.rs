@@ -59,8 +59,8 @@ fn apply(policy: &str, image: &str, more: &[&str]) -> Ran {
 /// Status and message of every result.
 fn results(ran: &Ran) -> Vec<String> {
     let at = ran.out.find("apiVersion: openreports").expect("a report");
-    let report = ephor::document::yaml_value(&ran.out[at..]).expect("YAML");
-    let results = report.get("results").and_then(ephor::value::Value::as_list).unwrap_or_default();
+    let report = ephor_document::yaml_value(&ran.out[at..]).expect("YAML");
+    let results = report.get("results").and_then(ephor_value::Value::as_list).unwrap_or_default();
     results.iter().map(|r| format!("{}: {}", r.text_at(&["result"]), r.text_at(&["message"]))).collect()
 }
 
@@ -365,8 +365,8 @@ fn from_closed(files: &[(&str, &str)], path: Option<&str>) -> String {
     let output = program.output().expect("the program starts");
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     let at = out.find("apiVersion: openreports").expect("a report");
-    let report = ephor::document::yaml_value(&out[at..]).expect("YAML");
-    let results = report.get("results").and_then(ephor::value::Value::as_list).unwrap_or_default();
+    let report = ephor_document::yaml_value(&out[at..]).expect("YAML");
+    let results = report.get("results").and_then(ephor_value::Value::as_list).unwrap_or_default();
     results.iter().map(|r| r.text_at(&["message"]).replace('\n', " ")).collect()
 }
 

@@ -377,8 +377,8 @@ fn fault_of(expression: &str) -> String {
 /// The message of the first result of a report.
 fn first_message(ran: &Ran) -> String {
     let report = ran.out.find("apiVersion: openreports").and_then(|at| ran.out.get(at..)).unwrap_or_default();
-    let report = ephor::document::yaml_value(report).expect("YAML");
-    let results = report.get("results").and_then(ephor::value::Value::as_list).unwrap_or_default();
+    let report = ephor_document::yaml_value(report).expect("YAML");
+    let results = report.get("results").and_then(ephor_value::Value::as_list).unwrap_or_default();
     results.first().map_or_else(|| format!("{ran:?}"), |r| r.text_at(&["message"]).to_owned())
 }
 

@@ -1,12 +1,12 @@
 //! One engine for all languages and kinds of policies.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use ephor::document::{Duplicates, parse_stream};
-use ephor::explain::print;
-use ephor::policy_set::{Engine, PolicySet};
-use ephor::sources::files::SourceText;
-use ephor::value::Value;
-use ephor::value::print::json;
+use ephor_analysis::print;
+use ephor_document::{Duplicates, parse_stream};
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_sources::files::SourceText;
+use ephor_value::Value;
+use ephor_value::print::json;
 
 /// The same demand in five forms: a ConfigMap whose `mode` is `strict` has a label `team` with a text.
 const PATTERN: &str = "\
@@ -77,7 +77,7 @@ const FORMS: [&str; 5] = [PATTERN, DENY, CEL, KUBERNETES, REVIEW];
 fn engine(texts: &[&str]) -> Engine {
     let sources: Vec<SourceText> =
         texts.iter().map(|t| SourceText { name: "-".into(), text: (*t).into() }).collect();
-    let mut loaded = ephor::load::argument(&sources);
+    let mut loaded = ephor_policies::load::argument(&sources);
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
     loaded.bind(Vec::new());
     let policies = loaded.policies.into_iter().map(|p| p.policy.expect("a usable policy")).collect();

@@ -4,14 +4,14 @@
 
 use std::cell::RefCell;
 
-use ephor::api::admission::defaulted;
-use ephor::document::yaml_value;
-use ephor::engine::admission::{ClusterView, Denial, Review};
-use ephor::ir::webhook::Webhook;
-use ephor::lower::admission::webhooks;
-use ephor::sources::objects::Objects;
-use ephor::value::Value;
-use ephor::webhooks::{Answers, Call, Event, Log, Reply, Server, in_order};
+use ephor_admission::webhooks::{Answers, Call, Event, Log, Reply, Server, in_order};
+use ephor_api::admission::defaulted;
+use ephor_document::yaml_value;
+use ephor_engine::admission::{ClusterView, Denial, Review};
+use ephor_ir::webhook::Webhook;
+use ephor_lower::admission::webhooks;
+use ephor_sources::objects::Objects;
+use ephor_value::Value;
 
 /// Answers by webhook, and remembers the calls.
 struct Scripted<'s> {

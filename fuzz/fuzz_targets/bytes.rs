@@ -1,14 +1,14 @@
 //! Any bytes as what others sign and send: certificates, signatures in CMS, COSE and JWS, packed layers. Reading must end,
 //! without a panic.
 #![no_main]
-use ephor::functions::{Arg, Context, call, cel, find};
-use ephor::ir::expr::Known;
-use ephor::value::Value;
+use ephor_functions::{Arg, Context, call, cel, find};
+use ephor_ir::expr::Known;
+use ephor_value::Value;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let cx = Context::default();
-    let der = |e: &[u8]| drop(ephor::functions::pem_all(&String::from_utf8_lossy(e)));
+    let der = |e: &[u8]| drop(ephor_x509::pem_all(&String::from_utf8_lossy(e)));
     der(data);
     let known = Known { one_form: true, member: false, prepared: false, walked: false };
     let bytes = Value::Bytes(data.into());

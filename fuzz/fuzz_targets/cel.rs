@@ -1,10 +1,10 @@
 //! Any text as a CEL expression, evaluated on a small document within the limit of its cost, and traced.
 #![no_main]
-use ephor::search::cel::{Environment, Expression};
+use ephor_inspect::search::cel::{Environment, Expression};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let object = ephor::document::json::parse(
+    let object = ephor_document::json::parse(
         r#"{"a":{"b":[1,2.5,"x",null,true,{"c":"1Gi","d":"10s"}]},"s":"text","n":3,"l":[[1],[2,[3]]],"o":{}}"#,
     )
     .unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Any bytes as a certificate in DER with timestamps of logs (SCT), as a key, and as an entry of a log.
 #![no_main]
-use ephor::engine::verify::fuzzing::{certificate, entry};
+use ephor_signatures::fuzzing::{certificate, entry};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

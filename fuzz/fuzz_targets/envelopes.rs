@@ -1,6 +1,6 @@
 //! Any bytes as a signature envelope: COSE, JWS, JSON Web Tokens.
 #![no_main]
-use ephor::engine::verify::{cose, jws};
+use ephor_signatures::{cose, jws};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

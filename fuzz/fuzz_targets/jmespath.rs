@@ -7,15 +7,15 @@ fuzz_target!(|text: &str| {
     if text.contains("is_external_url") || text.contains("random") {
         return;
     }
-    let input = ephor::document::json::parse(
+    let input = ephor_document::json::parse(
         r#"{"a":{"b":[1,2.5,"x",null,true,{"c":"1Gi","d":"10s"}]},"s":"text","n":3,"l":[[1],[2,[3]]],"o":{}}"#,
     )
     .unwrap_or_default()
     .with_float_numbers();
-    if let Ok(expression) = ephor::search::Expression::compile(text) {
+    if let Ok(expression) = ephor_inspect::search::Expression::compile(text) {
         let _ = expression.ast().tree();
         if let Ok(value) = expression.search(&input) {
-            let _ = ephor::search::json(&value);
+            let _ = ephor_inspect::search::json(&value);
         }
     }
 });

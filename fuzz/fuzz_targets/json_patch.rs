@@ -1,7 +1,7 @@
 //! A document and a JSON patch: running it must end, without a panic; so must merging the patch and telling both apart.
 #![no_main]
-use ephor::document::{json, spelling};
-use ephor::patch::{apply, diff, merge};
+use ephor_document::{json, spelling};
+use ephor_patch::{apply, diff, merge};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
     if let Some(operations) = patch.as_list() {
         let written = spelling::spelling(text);
         let _ = apply::apply_in_order(&document, written.as_list().unwrap_or_default());
-        let decoded: Result<Vec<_>, _> = operations.iter().map(ephor::patch::operation::operation).collect();
+        let decoded: Result<Vec<_>, _> = operations.iter().map(ephor_patch::operation::operation).collect();
         if let Ok(operations) = decoded {
             let _ = apply::apply(&document, &operations);
         }

@@ -1,7 +1,7 @@
 //! Any text as a quantity, duration, version, range, time and number, and their laws.
 #![no_main]
-use ephor::value::quantity::Quantity;
-use ephor::value::{duration, number, range, semver};
+use ephor_value::quantity::Quantity;
+use ephor_value::{duration, number, range, semver};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

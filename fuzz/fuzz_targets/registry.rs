@@ -4,13 +4,13 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ephor::document::{json, yaml_value};
-use ephor::engine::verify::bundle;
-use ephor::engine::verify::cosign::Subject;
-use ephor::engine::verify::notary::{Artifact, Store};
-use ephor::engine::verify::trust::{self, Trust};
-use ephor::sources::registry::{Failure, Manifest, Registry, Repository, facts, fuzzing};
-use ephor::value::Value;
+use ephor_document::{json, yaml_value};
+use ephor_signatures::bundle;
+use ephor_signatures::cosign::Subject;
+use ephor_signatures::notary::{Artifact, Store};
+use ephor_signatures::trust::{self, Trust};
+use ephor_sources::registry::{Failure, Manifest, Registry, Repository, facts, fuzzing};
+use ephor_value::Value;
 use libfuzzer_sys::fuzz_target;
 
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
@@ -57,9 +57,9 @@ static TRUSTED: LazyLock<Vec<Trust>> = LazyLock::new(|| {
     .iter()
     .map(|text| {
         let text = text
-            .replace("KEY", &ephor::value::print::json(&key))
-            .replace("CHAIN", &ephor::value::print::json(&chain))
-            .replace("ROOTS", &ephor::value::print::json(&roots));
+            .replace("KEY", &ephor_value::print::json(&key))
+            .replace("CHAIN", &ephor_value::print::json(&chain))
+            .replace("ROOTS", &ephor_value::print::json(&roots));
         trust::read(&yaml_value(&text).expect("a document")).expect("an attestor")
     })
     .collect()

@@ -2,16 +2,17 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::api::admission::{check, defaulted};
-use crate::document::write::{self as yaml, Style};
-use crate::document::{self, Duplicates};
-use crate::kubernetes::Kinds;
-use crate::load;
-use crate::lower::admission::{Judge, warnings};
-use crate::native::{self, Known, Native};
-use crate::sources::files;
-use crate::value::Value;
-use crate::value::time::Time;
+use ephor_admission::native::{self, Known, Native};
+use ephor_api::admission::{check, defaulted};
+use ephor_document as document;
+use ephor_document::Duplicates;
+use ephor_document::write::{self as yaml, Style};
+use ephor_kubernetes::Kinds;
+use ephor_lower::admission::{Judge, warnings};
+use ephor_policies::load;
+use ephor_sources::files;
+use ephor_value::Value;
+use ephor_value::time::Time;
 
 use super::flags::{self, Flag, Takes, flag};
 
@@ -79,7 +80,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
 pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, String> {
     let mut all = Vec::new();
     for path in paths {
-        let text = crate::inputs::read(path)?;
+        let text = ephor_testing::inputs::read(path)?;
         for document in document::parse_stream(path, &text, Duplicates::Error).map_err(|e| e.to_string())? {
             all.push(document.map_err(|e| e.to_string())?.value);
         }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::conformance::known::{self, Known};
-use crate::conformance::{self, Report, Step, data};
-use crate::value::print::json;
-use crate::value::{Map, Value};
+use ephor_conformance as conformance;
+use ephor_conformance::known::{self, Known};
+use ephor_conformance::{Report, Step, data};
+use ephor_value::print::json;
+use ephor_value::{Map, Value};
 
 use super::flags::{self, Flag, Takes, flag};
 

@@ -282,7 +282,7 @@ fn metrics_config(parsed: &Parsed) -> String {
             .iter()
             .map(|s| {
                 let mut text = String::from("        ");
-                crate::value::print::write_json_string(&mut text, s);
+                ephor_value::print::write_json_string(&mut text, s);
                 text
             })
             .collect();

@@ -1,9 +1,9 @@
 //! `ephor explain`: the rules of policies as the engine sees them.
 
-use crate::explain::{self, Explained, Wanted};
-use crate::load::{self, Policies};
-use crate::report::diagnostic::did_you_mean;
-use crate::sources::files;
+use ephor_inspect::explain::{self, Explained, Wanted};
+use ephor_policies::load::{self, Policies};
+use ephor_report::diagnostic::did_you_mean;
+use ephor_sources::files;
 
 use super::flags::{self, Flag, Takes, flag};
 

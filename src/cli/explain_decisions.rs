@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::document::Document;
-use crate::engine::Profile;
-use crate::explain::decisions::{self, Decided};
-use crate::inputs::requests::Requests;
-use crate::inputs::values::Values;
-use crate::inputs::{resources, user};
-use crate::load::Policies;
-use crate::policy_set::{Engine, PolicySet};
-use crate::report::diagnostic::did_you_mean;
-use crate::value::Value;
-use crate::value::print::json;
+use ephor_document::Document;
+use ephor_engine::Profile;
+use ephor_inspect::explain::decisions::{self, Decided};
+use ephor_policies::load::Policies;
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_report::diagnostic::did_you_mean;
+use ephor_testing::inputs::requests::Requests;
+use ephor_testing::inputs::values::Values;
+use ephor_testing::inputs::{resources, user};
+use ephor_value::Value;
+use ephor_value::print::json;
 
 use super::flags::Parsed;
 use super::{print, warn};

@@ -5,14 +5,15 @@
 
 use std::path::Path;
 
-use crate::api::repair;
-use crate::document::write::{self as yaml, Style};
-use crate::document::{self, Duplicates};
-use crate::load;
-use crate::sources::files;
-use crate::testing::find::find;
-use crate::testing::repair::{self as repair_test, Repaired};
-use crate::value::Value;
+use ephor_api::repair;
+use ephor_document as document;
+use ephor_document::Duplicates;
+use ephor_document::write::{self as yaml, Style};
+use ephor_policies::load;
+use ephor_sources::files;
+use ephor_testing::testing::find::find;
+use ephor_testing::testing::repair::{self as repair_test, Repaired};
+use ephor_value::Value;
 
 use super::flags::{self, Parsed, Takes, flag};
 use super::{Page, command_help, print, unknown_below, warn, write_whole};
@@ -147,9 +148,9 @@ fn beside(test: &str, value: &Value, parsed: &Parsed) {
             continue;
         }
         let path = Path::new(test).parent().unwrap_or(Path::new("")).join(named);
-        let path = crate::testing::file::clean(&path);
+        let path = ephor_testing::testing::file::clean(&path);
         print(&format!("  Processing {what} file ({named})...\n"));
-        let repaired = crate::inputs::read(&path)
+        let repaired = ephor_testing::inputs::read(&path)
             .and_then(|text| document::yaml_value_strict(&text))
             .and_then(|document| repair(&document));
         match repaired {

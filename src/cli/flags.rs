@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::report::diagnostic::did_you_mean;
+use ephor_report::diagnostic::did_you_mean;
 
 /// What a flag takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +213,7 @@ impl Parser<'_> {
         let bad = |cause: String| {
             format!(
                 "invalid argument {} for \"{}\" flag: {cause}",
-                crate::value::quote::quote(value),
+                ephor_value::quote::quote(value),
                 flag.shown()
             )
         };
@@ -230,7 +230,7 @@ impl Parser<'_> {
                 Err(_) => return Err(bad(format!("strconv.ParseInt: parsing \"{value}\": invalid syntax"))),
             },
             Takes::Duration => {
-                crate::value::duration::parse(value).map_err(bad)?;
+                ephor_value::duration::parse(value).map_err(bad)?;
                 vec![value.into()]
             }
             Takes::Text | Takes::Array => vec![value.into()],

@@ -1,8 +1,8 @@
 //! `ephor lint`: what there is to say about policies before they run.
 
-use crate::findings::{Finding, Severity, findings};
-use crate::load::{self, Policies, Reader};
-use crate::sources::files;
+use ephor_inspect::findings::{Finding, Severity, findings};
+use ephor_policies::load::{self, Policies, Reader};
+use ephor_sources::files;
 
 use super::flags::{self, Flag, Takes, flag};
 

@@ -22,7 +22,7 @@ pub mod serve;
 pub mod test;
 pub mod webhook_config;
 
-use crate::report::diagnostic::did_you_mean;
+use ephor_report::diagnostic::did_you_mean;
 
 /// What there is to know about a command, or one below it.
 #[derive(Clone, Copy)]
@@ -75,9 +75,9 @@ fn about_of(name: &str) -> &'static str {
 }
 
 /// The cluster that the flags mean.
-fn cluster_choice(parsed: &flags::Parsed) -> crate::cluster::Choice {
+fn cluster_choice(parsed: &flags::Parsed) -> ephor_server::cluster::Choice {
     let text = |flag: &str| parsed.text(flag).to_string();
-    crate::cluster::Choice { kubeconfig: text("kubeconfig"), context: text("context") }
+    ephor_server::cluster::Choice { kubeconfig: text("kubeconfig"), context: text("context") }
 }
 
 /// A command of the program.

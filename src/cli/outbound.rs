@@ -2,9 +2,9 @@
 //!
 //! In: flags, or a profile of the command line. Out: settings of the HTTP client.
 
-use crate::engine::Profile;
-use crate::sources::http::guard::Guard;
-use crate::sources::http::{self, Settings, roots};
+use ephor_engine::Profile;
+use ephor_sources::http::guard::Guard;
+use ephor_sources::http::{self, Settings, roots};
 
 use super::flags::{Flag, Parsed, Takes, flag};
 

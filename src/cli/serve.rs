@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::cluster::Choice;
-use crate::serve::http::Limits;
-use crate::serve::live::ConfigMaps;
-use crate::serve::policies::Places;
-use crate::serve::reports::Wanted;
-use crate::serve::selfmade::SelfMade;
-use crate::serve::tls::Pair;
-use crate::serve::{AuditLog, Settings, Tls, run as serve};
-use crate::value::duration;
+use ephor_server::cluster::Choice;
+use ephor_server::serve::http::Limits;
+use ephor_server::serve::live::ConfigMaps;
+use ephor_server::serve::policies::Places;
+use ephor_server::serve::reports::Wanted;
+use ephor_server::serve::selfmade::SelfMade;
+use ephor_server::serve::tls::Pair;
+use ephor_server::serve::{AuditLog, Settings, Tls, run as serve};
+use ephor_value::duration;
 
 use super::flags::{self, Flag, Parsed, Takes, flag};
 use super::outbound;

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 
-use crate::engine::Profile;
-use crate::testing::coverage::Coverage;
-use crate::testing::file::{self, Test};
-use crate::testing::find::{Found, find};
-use crate::testing::format::{FORMATS, Format, Style, render};
-use crate::testing::load::Strictness;
-use crate::testing::rows::{Row, Verdict};
-use crate::testing::run::{Options, Ran, run as run_test};
-use crate::testing::selector::Selector;
+use ephor_engine::Profile;
+use ephor_testing::testing::coverage::Coverage;
+use ephor_testing::testing::file::{self, Test};
+use ephor_testing::testing::find::{Found, find};
+use ephor_testing::testing::format::{FORMATS, Format, Style, render};
+use ephor_testing::testing::load::Strictness;
+use ephor_testing::testing::rows::{Row, Verdict};
+use ephor_testing::testing::run::{Options, Ran, run as run_test};
+use ephor_testing::testing::selector::Selector;
 
 use super::flags::{self, Flag, Parsed, Takes, flag};
 use super::{Page, command_help, print, warn};
@@ -306,7 +306,7 @@ fn finish(parsed: &Parsed, style: Style, sums: Sums, out: &mut impl Write) -> Re
     let _ = out.flush();
     let file = parsed.text("coverage-file");
     if !file.is_empty() {
-        let text = format!("{}\n", crate::value::print::json_pretty(&sums.coverage.document(), 1));
+        let text = format!("{}\n", ephor_value::print::json_pretty(&sums.coverage.document(), 1));
         super::write_whole(file, &text).map_err(|e| format!("failed to write {file} ({e})"))?;
     }
     if sums.idle > 0 {

@@ -1,20 +1,20 @@
 //! `ephor webhook-config`: the webhook configurations that policies need, and what they do with a request.
 
-use crate::api::admission::{check, defaulted};
-use crate::cluster::Cluster;
-use crate::document::json::to_serde;
-use crate::document::write::{self as yaml, Style};
-use crate::engine::admission::ClusterView;
-use crate::kubernetes::Kinds;
-use crate::load::{self, Reader};
-use crate::lower::admission as lower;
-use crate::registration::{self, Address, Names, Needs, Options};
-use crate::settings::Settings;
-use crate::sources::files;
-use crate::sources::objects::{Known, Objects};
-use crate::value::{Map, Str, Value};
-use crate::webhooks::request::{generated, request};
-use crate::webhooks::{Allowing, Event, Log, Server, in_order};
+use ephor_admission::registration::{self, Address, Names, Needs, Options};
+use ephor_admission::settings::Settings;
+use ephor_admission::webhooks::request::{generated, request};
+use ephor_admission::webhooks::{Allowing, Event, Log, Server, in_order};
+use ephor_api::admission::{check, defaulted};
+use ephor_document::json::to_serde;
+use ephor_document::write::{self as yaml, Style};
+use ephor_engine::admission::ClusterView;
+use ephor_kubernetes::Kinds;
+use ephor_lower::admission as lower;
+use ephor_policies::load::{self, Reader};
+use ephor_server::cluster::Cluster;
+use ephor_sources::files;
+use ephor_sources::objects::{Known, Objects};
+use ephor_value::{Map, Str, Value};
 
 use super::admission::documents;
 use super::flags::{self, Flag, Parsed, Takes, flag};
@@ -138,7 +138,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     match parsed.text("simulate") {
         "" if parsed.on("apply") => {
             let cluster =
-                crate::cluster::connect(&super::cluster_choice(&parsed)).map_err(|e| e.to_string())?;
+                ephor_server::cluster::connect(&super::cluster_choice(&parsed)).map_err(|e| e.to_string())?;
             // Nothing is written unless everything may be.
             let current = configurations
                 .iter()
@@ -185,7 +185,8 @@ fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Op
 
 /// Deletes the configurations that ephor wrote; those of other programs stay.
 fn remove(parsed: &Parsed) -> Result<(), String> {
-    let cluster = crate::cluster::connect(&super::cluster_choice(parsed)).map_err(|e| e.to_string())?;
+    let cluster =
+        ephor_server::cluster::connect(&super::cluster_choice(parsed)).map_err(|e| e.to_string())?;
     for (kind, name) in registration::KINDS.into_iter().zip(names(parsed).configurations()) {
         let wanted = registration::reference(kind, name);
         match cluster.current(&wanted).map_err(|e| e.to_string())? {
@@ -250,7 +251,7 @@ fn options(parsed: &Parsed) -> Result<Options, String> {
     };
     let ca_bundle = match parsed.text("ca-bundle") {
         "" => String::new(),
-        path => crate::functions::encode::base64_text(crate::inputs::read(path)?.as_bytes()),
+        path => ephor_functions::encode::base64_text(ephor_testing::inputs::read(path)?.as_bytes()),
     };
     let excluded: Vec<String> = match parsed.list("exclude-namespace") {
         [] => match &address {
@@ -262,7 +263,7 @@ fn options(parsed: &Parsed) -> Result<Options, String> {
     let settings = match parsed.text("config-map") {
         "" => Settings::default(),
         path => {
-            let document = crate::document::yaml_value(&crate::inputs::read(path)?);
+            let document = ephor_document::yaml_value(&ephor_testing::inputs::read(path)?);
             Settings::of(&document.map_err(|e| format!("{path}: {e}"))?)
         }
     };

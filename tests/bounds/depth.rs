@@ -1,8 +1,8 @@
 //! Chains of variables, expressions, documents and objects that are deeper than stacks.
 
-use ephor::admit::gate::Deadline;
-use ephor::functions::Context;
-use ephor::value::Value;
+use ephor_admission::admit::gate::Deadline;
+use ephor_functions::Context;
+use ephor_value::Value;
 
 use super::{answer, any_gate, cluster_policy, config_map, on_a_small_stack, refusal, validating_policy};
 
@@ -121,14 +121,14 @@ fn deep_values_are_compared_converted_and_merged_on_a_small_stack() {
         let doubles = one.with_float_numbers();
         assert!(doubles.json_eq(&one) && !doubles.strict_eq(&one));
         let whole = |v: &Value| Value::Map([("k".into(), v.clone())].into_iter().collect());
-        assert_eq!(ephor::patch::diff::diff(&whole(&one), &whole(&other)).len(), 1);
-        let merged = ephor::patch::merge::merge(&whole(&one), &whole(&other)).unwrap();
+        assert_eq!(ephor_patch::diff::diff(&whole(&one), &whole(&other)).len(), 1);
+        let merged = ephor_patch::merge::merge(&whole(&one), &whole(&other)).unwrap();
         assert!(merged.json_eq(&whole(&other)));
         let plain = merged.with_plain_lists();
         let text = |f: &str, v: &Value| {
-            let f = ephor::functions::find(f).unwrap();
-            let arg = ephor::functions::Arg::Value(std::borrow::Cow::Borrowed(v));
-            ephor::functions::call(f, &Context::default(), &[arg]).map(|_| ())
+            let f = ephor_functions::find(f).unwrap();
+            let arg = ephor_functions::Arg::Value(std::borrow::Cow::Borrowed(v));
+            ephor_functions::call(f, &Context::default(), &[arg]).map(|_| ())
         };
         assert!(text("to_array", &one).is_ok());
         kept.0.extend([doubles, merged, plain]);

@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use ephor::functions::{self, Arg, CelLevel, Context, Run, Ty, cel};
-use ephor::ir::expr::Known;
-use ephor::value::budget::{self, Excess};
-use ephor::value::{Fault, Map, Value};
+use ephor_functions as functions;
+use ephor_functions::{Arg, CelLevel, Context, Run, Ty, cel};
+use ephor_ir::expr::Known;
+use ephor_value::budget::{self, Excess};
+use ephor_value::{Fault, Map, Value};
 
 use super::usage::Clock;
 

@@ -14,13 +14,13 @@ mod variables;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ephor::admit::gate::{Deadline, Decision, Gate};
-use ephor::admit::incoming::{Incoming, decode};
-use ephor::admit::route::Route;
-use ephor::load::{self, Reader};
-use ephor::sources::files::SourceText;
-use ephor::sources::objects::Objects;
-use ephor::value::Value;
+use ephor_admission::admit::gate::{Deadline, Decision, Gate};
+use ephor_admission::admit::incoming::{Incoming, decode};
+use ephor_admission::admit::route::Route;
+use ephor_policies::load::{self, Reader};
+use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
+use ephor_value::Value;
 
 /// A gate with policies that can all be evaluated.
 fn gate(policies: &str) -> Gate {
@@ -36,7 +36,7 @@ fn any_gate(policies: &str) -> Gate {
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
     loaded.bind(Vec::new());
     let namespace =
-        ephor::document::yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: default}}");
+        ephor_document::yaml_value("{apiVersion: v1, kind: Namespace, metadata: {name: default}}");
     Gate::new(loaded, Arc::new(Objects::new(vec![namespace.unwrap()])), &[]).with_result_cache(64 << 20)
 }
 
@@ -85,7 +85,7 @@ fn cluster_policy(failure_policy: &str, rest: &str) -> String {
 
 /// A policy of expressions for ConfigMaps.
 fn validating_policy(variables: &[(String, String)], expression: &str) -> String {
-    let quoted = |s: &str| ephor::value::print::json(&Value::from(s));
+    let quoted = |s: &str| ephor_value::print::json(&Value::from(s));
     let variable =
         |(name, text): &(String, String)| format!("  - name: {name}\n    expression: {}\n", quoted(text));
     let variables: String = variables.iter().map(variable).collect();

@@ -1,7 +1,7 @@
 //! Results that would take all memory.
 
-use ephor::admit::gate::Deadline;
 use ephor::{Engine, PolicySet, Status};
+use ephor_admission::admit::gate::Deadline;
 
 use super::{answer, cluster_policy, config_map, gate, refusal, validating_policy};
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ephor::conformance::data;
-use ephor::document::{self, Duplicates};
-use ephor::value::Value;
+use ephor_conformance::data;
+use ephor_document as document;
+use ephor_document::Duplicates;
+use ephor_value::Value;
 
 use crate::random::Random;
 
@@ -90,7 +91,7 @@ impl Corpus {
             found
         });
         let verdicts = recorded("verdicts/kyverno-policies.jsonl");
-        let recorded = verdicts.and_then(|file| ephor::conformance::lines(&file).ok()).unwrap_or_default();
+        let recorded = verdicts.and_then(|file| ephor_conformance::lines(&file).ok()).unwrap_or_default();
         let recorded = recorded.iter().map(|line| documents(line.text_at(&["policy"])));
         let mut policies = Vec::new();
         let mut objects = vec![document::yaml_value(POD).unwrap()];

@@ -1,7 +1,7 @@
 //! Reviews of changed objects, and bodies that are no reviews any more.
 
-use ephor::value::Value;
-use ephor::value::print::json;
+use ephor_value::Value;
+use ephor_value::print::json;
 
 use crate::random::Random;
 

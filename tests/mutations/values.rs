@@ -1,7 +1,7 @@
 //! Changes to documents: a part is removed, doubled, exchanged for a part of another document or for something that parts are
 //! rarely made of, a key gets an anchor, a text is changed.
 
-use ephor::value::{Map, Str, Value};
+use ephor_value::{Map, Str, Value};
 
 use crate::random::Random;
 use crate::texts;

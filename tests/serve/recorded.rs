@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ephor::admit::incoming::decode;
-use ephor::admit::{Deadline, Gate, Route};
-use ephor::conformance::data;
-use ephor::load::{Reader, argument_for};
-use ephor::sources::files;
-use ephor::sources::objects::Objects;
+use ephor_admission::admit::incoming::decode;
+use ephor_admission::admit::{Deadline, Gate, Route};
+use ephor_conformance::data;
+use ephor_policies::load::{Reader, argument_for};
+use ephor_sources::files;
+use ephor_sources::objects::Objects;
 use serde_json::{Value, json};
 
 use crate::server::{Client, start};
@@ -44,9 +44,9 @@ fn the_server_answers_recorded_objects_as_the_gate_does() {
     let needed = ["verdicts/pool.yaml", "kyverno-policies"];
     let Some(dir) = data::folder_with(&needed).unwrap() else { return };
     let pool = std::fs::read_to_string(dir.join("verdicts/pool.yaml")).unwrap();
-    let options = ephor::document::ResourceOptions { float_numbers: false };
-    let pool = ephor::document::resources("pool.yaml", &pool, options).unwrap();
-    let pods = pool.iter().map(|d| ephor::value::print::json(&d.value));
+    let options = ephor_document::ResourceOptions { float_numbers: false };
+    let pool = ephor_document::resources("pool.yaml", &pool, options).unwrap();
+    let pods = pool.iter().map(|d| ephor_value::print::json(&d.value));
     let pods: Vec<Value> = pods.map(|text| serde_json::from_str(&text).unwrap()).collect();
     let mut kinds: Vec<&Value> =
         pods.iter().filter(|o| o["kind"] == "Pod" || o["kind"] == "Deployment").collect();

@@ -7,13 +7,11 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::intern::Interner;
 use super::scope::{group_of, is_cluster_scoped};
 use super::split::{Part, split};
 use super::{Document, Duplicates, LoadError, yaml};
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, parallel};
 
 /// Choices of the profile that concern loading.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +36,7 @@ pub fn resources(source: &str, text: &str, options: ResourceOptions) -> Result<V
         parts.iter().map(|part| load(&mut strings, part)).collect()
     } else {
         // A table per run of neighbours: what threads share, they also contend for.
-        parts.par_iter().with_min_len(64).map_init(Interner::new, load).collect()
+        parallel::map_with(&parts, 64, Interner::new, load)
     };
     let mut out = Vec::with_capacity(loaded.len());
     for documents in loaded {

@@ -9,6 +9,8 @@
 //! says who reads ([`Reader`], [`Address`]). Semantics: `docs/variables.md`, `docs/cel-policies.md`, `docs/admission.md`.
 #![forbid(unsafe_code)]
 
+pub mod facts;
+pub mod reference;
 pub mod registry;
 
 use ephor_document as document;

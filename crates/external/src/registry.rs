@@ -6,7 +6,11 @@
 use std::sync::Arc;
 
 use crate::document::decode_json;
+use crate::reference::{self, Reference};
 use crate::value::Value;
+
+/// Why something is not known that needs a registry or a transparency log, where there is none.
+pub const OFFLINE: &str = "registries and transparency logs are not asked";
 
 /// Where images of one name are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,4 +120,22 @@ pub trait Registry: Send + Sync {
     fn with(&self, _credentials: &Value) -> Option<Arc<dyn Registry>> {
         None
     }
+}
+
+/// Takes the name of an image apart: where it is kept, and its tag or digest. A digest counts more.
+///
+/// # Errors
+/// The text is no reference.
+pub fn place(text: &str) -> Result<(Repository, String), String> {
+    let Some(r) = reference::parse(text) else {
+        return Err(format!("could not parse reference: {text}"));
+    };
+    let Reference { registry, repository, tag, digest } = r;
+    let by = if digest.is_empty() { tag } else { digest };
+    Ok((Repository { registry: registry.into(), path: repository }, by.into()))
+}
+
+/// A registry with the credentials that a policy names (`imageRegistryCredentials`), which may be none.
+pub fn for_policy(registry: &Arc<dyn Registry>, credentials: &Value) -> Arc<dyn Registry> {
+    registry.with(credentials).unwrap_or_else(|| registry.clone())
 }

@@ -6,7 +6,6 @@
 //! `docs/functions.md` of the registry.
 #![forbid(unsafe_code)]
 
-mod address;
 mod args;
 mod arithmetic;
 pub mod cel;
@@ -28,13 +27,8 @@ use ephor_external as external;
 use ephor_value as value;
 pub use timefn::now;
 pub mod untracked;
-pub mod url;
+mod url;
 mod x509;
-
-pub use x509::der;
-pub use x509::{
-    check_certificate, is_certificate as x509_decode_certificate, pem_all, pem_block, pem_blocks, pem_holds,
-};
 
 use std::borrow::Cow;
 

@@ -274,9 +274,9 @@ proptest! {
     fn a_url_that_is_written_is_split_into_the_same_parts(
         text in "(http|A\\+b)?:?/{0,4}([a:%@?]{1,3}@)?([a-cü]{0,2}|\\[::1(%25[a%25]{1,2})?\\])(:8)?/?([a-c:/?#%%41%C3 ü!'\\[&=]{0,12})",
     ) {
-        if let Ok(parts) = url::split(&text) {
+        if let Ok(parts) = crate::value::url::split(&text) {
             let written = parts.to_string();
-            let Ok(again) = url::split(&written) else { panic!("{text}: {written}") };
+            let Ok(again) = crate::value::url::split(&written) else { panic!("{text}: {written}") };
             prop_assert_eq!(again.to_string(), &*written, "{}", text);
             prop_assert_eq!(
                 (again.host, again.host_name, again.escaped_path, again.query, again.escaped_fragment),
@@ -302,7 +302,7 @@ proptest! {
             }
         }
         if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-            let _ = (url::split(a), url::split(b), decode_json(b));
+            let _ = (crate::value::url::split(a), crate::value::url::split(b), decode_json(b));
         }
     }
 }

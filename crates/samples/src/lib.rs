@@ -6,5 +6,6 @@
 
 pub mod data;
 mod tape;
+pub mod value;
 
 pub use tape::Tape;

@@ -10,6 +10,7 @@
 //! messages and reports. The module knows nothing of policies.
 #![forbid(unsafe_code)]
 
+mod address;
 pub mod budget;
 pub mod bytes;
 pub mod cron;
@@ -24,6 +25,7 @@ pub mod map;
 pub mod names;
 pub mod number;
 pub mod object;
+pub mod parallel;
 pub mod path;
 pub mod place;
 pub mod print;
@@ -35,6 +37,7 @@ pub mod stack;
 pub mod time;
 mod time_layout;
 pub mod ttl;
+pub mod url;
 pub mod variables;
 mod whole;
 pub mod wildcard;

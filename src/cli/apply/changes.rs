@@ -8,13 +8,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::document::write as yaml;
-use crate::engine::Effect;
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::ir::rule::RuleKind;
-use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
-use crate::value::Value;
+use ephor_document::write as yaml;
+use ephor_engine::Effect;
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_ir::rule::RuleKind;
+use ephor_policies::policy_set::{Outcome, PolicyOutcome, PolicySet};
+use ephor_value::Value;
 
 use super::results::path;
 

@@ -6,16 +6,16 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use crate::engine::expressions::deletion::Subject;
-use crate::engine::images::Images;
-use crate::engine::{RuleOutcome, Status};
-use crate::ir::facts::Stage;
-use crate::ir::policy::Cleanup;
-use crate::ir::rule::RuleKind;
-use crate::matching::Target;
-use crate::policy_set::{Engine, Outcome, PolicyOutcome};
-use crate::report::policy_report::PolicyFacts;
-use crate::value::Value;
+use ephor_engine::expressions::deletion::Subject;
+use ephor_engine::images::Images;
+use ephor_engine::{RuleOutcome, Status};
+use ephor_ir::facts::Stage;
+use ephor_ir::policy::Cleanup;
+use ephor_ir::rule::RuleKind;
+use ephor_matching::Target;
+use ephor_policies::policy_set::{Engine, Outcome, PolicyOutcome};
+use ephor_report::policy_report::PolicyFacts;
+use ephor_value::Value;
 
 use super::evaluate::Run;
 use super::finish::Sink;

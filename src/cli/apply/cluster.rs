@@ -11,15 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::flags::Parsed;
-use crate::cluster::{self, Cluster};
-use crate::document::Document;
-use crate::engine::Profile;
-use crate::ir::constraints::ResourceRule;
-use crate::ir::matcher::Filter;
-use crate::ir::{Matcher, Rule};
-use crate::kubernetes::Resource;
-use crate::load::Policies;
-use crate::value::Value;
+use ephor_document::Document;
+use ephor_engine::Profile;
+use ephor_ir::constraints::ResourceRule;
+use ephor_ir::matcher::Filter;
+use ephor_ir::{Matcher, Rule};
+use ephor_kubernetes::Resource;
+use ephor_policies::load::Policies;
+use ephor_server::cluster::{self, Cluster};
+use ephor_value::Value;
 
 /// Where the reference looks when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);

@@ -1,8 +1,8 @@
 //! Exceptions for failures, as `--generate-exceptions` prints them.
 
-use crate::document::write::{self as yaml, Style};
-use crate::value::print::json;
-use crate::value::{Map, Str, Value};
+use ephor_document::write::{self as yaml, Style};
+use ephor_value::print::json;
+use ephor_value::{Map, Str, Value};
 
 use super::results::Record;
 
@@ -79,7 +79,7 @@ pub fn for_failure(r: &Record, resource: &Value, ttl: Option<&str>, as_json: boo
 
 /// The controls of a Pod Security failure; images lose everything from the first `:` or `@` on.
 fn pod_security(controls: &str) -> Value {
-    let parsed = crate::document::json::parse(controls).unwrap_or_default();
+    let parsed = ephor_document::json::parse(controls).unwrap_or_default();
     let items = parsed.as_list().unwrap_or_default().iter().map(|c| {
         let mut entry = Map::new();
         entry.insert("controlName", Value::from(c.text_at(&["Name"])));

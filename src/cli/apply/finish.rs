@@ -5,10 +5,10 @@
 
 use std::io::Write;
 
-use crate::engine::Status;
-use crate::report::policy_report::{self, Summary};
-use crate::report::{formats, table};
-use crate::value::Value;
+use ephor_engine::Status;
+use ephor_report::policy_report::{self, Summary};
+use ephor_report::{formats, table};
+use ephor_value::Value;
 
 use super::changes::Changes;
 use super::evaluate::Run;
@@ -142,7 +142,7 @@ impl Run<'_> {
     fn exceptions_for(&self, records: &[Record]) -> String {
         let ttl = self.parsed.text("generated-exception-ttl");
         let ttl =
-            crate::value::duration::parse(ttl).ok().filter(|ns| *ns > 0).map(crate::value::duration::format);
+            ephor_value::duration::parse(ttl).ok().filter(|ns| *ns > 0).map(ephor_value::duration::format);
         let as_json = self.parsed.text("output-format") == "json";
         let failed = records.iter().filter(|r| r.status == Status::Fail && !r.policy.contains('/'));
         failed

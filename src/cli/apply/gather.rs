@@ -4,15 +4,15 @@
 //! In: arguments and flags. Out: loaded policies, resource documents and exceptions. Which failures
 //! end the run is the reference's choice (`docs/cli.md`); the others are told and change nothing.
 
-use crate::document::Document;
-use crate::engine::Profile;
-use crate::inputs::exceptions::{self, Exceptions};
-use crate::inputs::resources;
-use crate::load::{self, Policies};
-use crate::sources::download::is_url;
-use crate::sources::files::{self, Cause, Loaded};
-use crate::sources::git::Access;
-use crate::value::Value;
+use ephor_document::Document;
+use ephor_engine::Profile;
+use ephor_policies::load::{self, Policies};
+use ephor_sources::download::is_url;
+use ephor_sources::files::{self, Cause, Loaded};
+use ephor_sources::git::Access;
+use ephor_testing::inputs::exceptions::{self, Exceptions};
+use ephor_testing::inputs::resources;
+use ephor_value::Value;
 
 use crate::cli::flags::Parsed;
 use crate::cli::{print, warn};

@@ -18,20 +18,20 @@ mod when;
 
 use std::sync::Arc;
 
-use crate::engine::Profile;
-use crate::engine::request::UserParts;
-use crate::inputs::Refused;
-use crate::inputs::requests::Requests;
-use crate::inputs::user;
-use crate::inputs::values::Values;
-use crate::ir::expressions::Proxy;
-use crate::ir::facts::Stage;
-use crate::kubernetes::Types;
-use crate::load::{LoadedPolicy, Policies};
-use crate::sources::offline::Offline;
-use crate::sources::payload;
-use crate::sources::registry::client::registry;
-use crate::value::Value;
+use ephor_engine::Profile;
+use ephor_engine::request::UserParts;
+use ephor_ir::expressions::Proxy;
+use ephor_ir::facts::Stage;
+use ephor_kubernetes::Types;
+use ephor_policies::load::{LoadedPolicy, Policies};
+use ephor_sources::offline::Offline;
+use ephor_sources::payload;
+use ephor_sources::registry::client::registry;
+use ephor_testing::inputs::Refused;
+use ephor_testing::inputs::requests::Requests;
+use ephor_testing::inputs::user;
+use ephor_testing::inputs::values::Values;
+use ephor_value::Value;
 
 use super::flags::{self, Parsed};
 use super::{Page, command_help, print, warn};

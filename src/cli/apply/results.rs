@@ -5,16 +5,16 @@
 
 use std::collections::HashMap;
 
-use crate::engine::Status;
-use crate::engine::action::{enforces, of_policy};
-use crate::engine::pod_security::report::properties;
-use crate::ir::Policy;
-use crate::ir::facts::Stage;
-use crate::ir::rule::RuleKind;
-use crate::matching::Target;
-use crate::policy_set::Outcome;
-use crate::report::policy_report::{Entry, PolicyFacts, Summary, shown_message, shown_status};
-use crate::value::Value;
+use ephor_engine::Status;
+use ephor_engine::action::{enforces, of_policy};
+use ephor_engine::pod_security::report::properties;
+use ephor_ir::Policy;
+use ephor_ir::facts::Stage;
+use ephor_ir::rule::RuleKind;
+use ephor_matching::Target;
+use ephor_policies::policy_set::Outcome;
+use ephor_report::policy_report::{Entry, PolicyFacts, Summary, shown_message, shown_status};
+use ephor_value::Value;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@
 
 use std::io::Write;
 
-use crate::engine::images::Images;
-use crate::matching::Target;
-use crate::policy_set::Engine;
-use crate::value::Value;
-use crate::value::cron::Cron;
-use crate::value::time::Time;
-use crate::value::ttl::Ttl;
+use ephor_engine::images::Images;
+use ephor_matching::Target;
+use ephor_policies::policy_set::Engine;
+use ephor_value::Value;
+use ephor_value::cron::Cron;
+use ephor_value::time::Time;
+use ephor_value::ttl::Ttl;
 
 use super::evaluate::Run;
 
@@ -66,7 +66,7 @@ fn end(object: &Value, label: &str) -> String {
             created.checked_add(length.div_euclid(1_000_000_000)).map_or("never".into(), shown)
         }
         (Some(Ttl::After(length)), None) => {
-            format!("{} after it is made", crate::value::duration::format(length))
+            format!("{} after it is made", ephor_value::duration::format(length))
         }
     }
 }

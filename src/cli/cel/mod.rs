@@ -9,9 +9,9 @@ mod repl;
 
 use std::io::Read;
 
-use crate::search::cel::{Environment, Expression, Step};
-use crate::search::document;
-use crate::value::Value;
+use ephor_inspect::search::cel::{Environment, Expression, Step};
+use ephor_inspect::search::document;
+use ephor_value::Value;
 
 use super::Page;
 use super::flags::{Flag, Parsed, Takes, flag};

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::functions;
-use crate::search::Expression;
-use crate::value::Value;
+use ephor_functions as functions;
+use ephor_inspect::search::Expression;
+use ephor_value::Value;
 
 /// Candidates offered at most.
 const MOST: usize = 200;
@@ -92,7 +92,7 @@ fn written(key: String) -> String {
     if plain && !key.starts_with(|c: char| c.is_ascii_digit()) && !key.is_empty() {
         return key;
     }
-    crate::value::print::json(&Value::from(key))
+    ephor_value::print::json(&Value::from(key))
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
     use super::candidates;
 
     fn offered(text: &str) -> Vec<String> {
-        let document = crate::search::read(
+        let document = ephor_inspect::search::read(
             "metadata: {name: web, labels: {app.kubernetes.io/name: x}}\nspec: {containers: [{image: a}, {name: b, imagePullPolicy: c}]}",
         );
         candidates(text, &document.unwrap()).1

@@ -3,8 +3,9 @@
 //! Without names the list holds Kyverno's own functions, as the reference's does. What one of them does
 //! not know is told on standard error; the exit code stays 0.
 
-use crate::functions::{self, Function, page};
-use crate::report::diagnostic::did_you_mean;
+use ephor_functions as functions;
+use ephor_functions::{Function, page};
+use ephor_report::diagnostic::did_you_mean;
 
 use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};

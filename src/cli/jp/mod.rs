@@ -13,11 +13,11 @@ mod session;
 
 use std::io::Read;
 
-use crate::document::locate::Position;
-use crate::document::split;
-use crate::report::diagnostic::{Diagnostic, did_you_mean};
-use crate::search::{self, Problem};
-use crate::value::Value;
+use ephor_document::locate::Position;
+use ephor_document::split;
+use ephor_inspect::search::{self, Problem};
+use ephor_report::diagnostic::{Diagnostic, did_you_mean};
+use ephor_value::Value;
 
 use super::Page;
 use super::flags;

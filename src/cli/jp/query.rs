@@ -4,8 +4,8 @@
 //! or standard input. Results go to standard output, each after a line with its expression; the first
 //! failure ends the run.
 
-use crate::search::Expression;
-use crate::value::Value;
+use ephor_inspect::search::Expression;
+use ephor_value::Value;
 
 use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};

@@ -14,7 +14,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
-use crate::value::Value;
+use ephor_value::Value;
 
 use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};

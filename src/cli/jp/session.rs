@@ -2,9 +2,10 @@
 //!
 //! In: lines. Out: what to show for each. Nothing here knows of terminals.
 
-use crate::functions::{self, page};
-use crate::search::Expression;
-use crate::value::Value;
+use ephor_functions as functions;
+use ephor_functions::page;
+use ephor_inspect::search::Expression;
+use ephor_value::Value;
 
 /// What the session shows for `:help`.
 pub const HELP: &str = "\
@@ -109,7 +110,7 @@ fn compiled(text: &str, show: impl Fn(&Expression) -> String) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search;
+    use ephor_inspect::search;
 
     fn session() -> Session {
         Session::new(search::read("spec: {name: web, ports: [80, 443]}").unwrap(), false, false)

@@ -1,10 +1,10 @@
 //! Kubernetes' own types: URLs, quantities, versions.
 
 use super::{Call, Given, fault, given};
-use crate::url::{Parts, split, split_request, unescaped_query};
 use crate::value::quantity::Quantity;
 use crate::value::quote::quote;
 use crate::value::semver::Version;
+use crate::value::url::{Parts, split, split_request, unescaped_query};
 use crate::value::{Map, Object, Value};
 
 /// What is wrong with a text that should be a URL: an absolute one, or an absolute path.

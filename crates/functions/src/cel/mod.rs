@@ -4,6 +4,8 @@
 //! function give `no such overload: f(types)`. Semantics: `docs/cel.md`; which overloads the checker knows is
 //! declared in [`overload`].
 
+#[cfg(not(all(feature = "gzip", feature = "tokens")))]
+mod absent;
 mod authorizer;
 pub mod convert;
 mod cost;
@@ -11,7 +13,10 @@ pub mod data;
 pub mod evidence;
 pub mod format;
 mod format_plain;
+#[cfg(feature = "gzip")]
+mod gzip;
 pub mod image_reference;
+#[cfg(feature = "tokens")]
 pub mod key_set;
 pub mod kubernetes;
 mod lists;
@@ -32,7 +37,12 @@ pub mod selectors;
 mod strings;
 mod table;
 mod time;
+#[cfg(feature = "tokens")]
 mod token;
+#[cfg(not(feature = "gzip"))]
+use absent::gzip;
+#[cfg(not(feature = "tokens"))]
+use absent::tokens::{self as key_set, self as token};
 pub mod types;
 
 use super::registry::{self, Function, Language, Operation, Run};

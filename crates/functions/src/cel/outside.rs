@@ -8,7 +8,7 @@ use crate::external::{
     Address, Answer, ApiError, ApiRequest, ExternalData, Found, NoData, Place, Reader, ServiceCall,
 };
 use crate::value::{Map, Object, Str, Value};
-use crate::x509_decode_certificate;
+use crate::x509::is_certificate;
 
 /// Type names of the receivers.
 pub const RESOURCE: &str = "resource.Context";
@@ -292,7 +292,7 @@ pub fn client(call: &Call<'_>) -> Given {
     if ca.is_empty() {
         return Some(Ok(call.arg(0).clone()));
     }
-    if !x509_decode_certificate(ca) {
+    if !is_certificate(ca) {
         return fault("request failed: failed to parse PEM CA bundle for APICall");
     }
     let mut fields = limits.clone();

@@ -2,10 +2,8 @@
 //!
 //! In: messages of [`super::proxy_types`]. Out: messages. Semantics: `docs/cel-policies.md`, "Check requests".
 
-use super::key_set::{KEY_SET, Key};
 use super::proxy_types::message;
-use super::token::Keys;
-use super::{Call, Given, fault, given};
+use super::{Call, Given, given};
 use crate::value::{Map, Object, Str, Value};
 
 const HTTP_OK: &str = "http.CheckResponseOk";
@@ -73,7 +71,7 @@ fn text_of(fields: &Map, key: &str) -> String {
     fields.get(key).and_then(Value::as_str).unwrap_or_default().to_string()
 }
 
-fn made<const N: usize>(type_name: &str, fields: [(&str, Value); N]) -> Value {
+pub(super) fn made<const N: usize>(type_name: &str, fields: [(&str, Value); N]) -> Value {
     message(type_name, fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
 }
 
@@ -227,17 +225,4 @@ pub(crate) fn with_message(call: &Call<'_>) -> Given {
 
 pub(crate) fn with_metadata(call: &Call<'_>) -> Given {
     with(call.arg(0), "dynamic_metadata", call.arg(1).clone())
-}
-
-pub(crate) fn decode_token(call: &Call<'_>) -> Given {
-    let keys = match super::outside::fields(call.arg(1), KEY_SET) {
-        Some(set) => Keys::Set(Key::all_of(set)),
-        None => Keys::Secret(call.text(1)?),
-    };
-    match super::token::decode(call.text(0)?, keys, super::data::clock(call)) {
-        Ok((valid, claims)) => {
-            given(made("jwt.Token", [("Valid", Value::Bool(valid)), ("Claims", Value::Map(claims))]))
-        }
-        Err(text) => fault(text),
-    }
 }

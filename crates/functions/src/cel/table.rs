@@ -3,9 +3,9 @@
 use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
-    authorizer as a, convert, data as d, evidence as e, format, format_plain, image_reference as i,
+    authorizer as a, convert, data as d, evidence as e, format, format_plain, gzip, image_reference as i,
     key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net,
-    operators as o, optional as opt, outside as w, patterns as x, proxy as p, strings as s, time as t,
+    operators as o, optional as opt, outside as w, patterns as x, proxy as p, strings as s, time as t, token,
 };
 use crate::registry::Asked::{Chance, Clock, Cluster, Receiver, Registry, Services};
 use crate::registry::Operation::{self, *};
@@ -254,8 +254,8 @@ pub static TABLE: &[Function] = &[
     f("random", d::random_text, c::one).asks(Chance), f("random.random", d::random_text, c::one).asks(Chance),
     f("time.now", d::now, c::one).total().asks(Clock), f("time.toCron", d::to_cron, c::one).total(),
     f("time.truncate", d::truncate, c::one).total().folded(), f("listObjToMap", d::list_to_map, c::one),
-    f("transform.listObjToMap", d::list_to_map, c::one), f("gzip.compress", d::compress, c::one),
-    f("gzip.decompress", d::decompress, c::one), f("x509.decode", d::certificate, c::one),
+    f("transform.listObjToMap", d::list_to_map, c::one), f("gzip.compress", gzip::compress, c::one),
+    f("gzip.decompress", gzip::decompress, c::one), f("x509.decode", d::certificate, c::one),
     f("parseServiceAccount", d::service_account, c::one).total(),
     f("user.parseServiceAccount", d::service_account, c::one).total(), f("unmarshal", d::unmarshal, c::one),
     f("marshal", d::marshal, c::one), f("parse", d::parse_yaml, c::one),
@@ -268,7 +268,7 @@ pub static TABLE: &[Function] = &[
     f("WithoutHeader", p::without_header, c::one), f("WithResponseHeader", p::with_response_header, c::one),
     f("WithQueryParam", p::with_query, c::one), f("WithoutQueryParam", p::without_query, c::one),
     f("WithBody", p::with_body, c::one), f("WithMessage", p::with_message, c::one),
-    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", p::decode_token, c::one).asks(Clock),
+    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", token::decode_token, c::one).asks(Clock),
     f("jwks.Fetch", j::fetch, c::one).asks(Services), f("Parse", mcp::parse, c::one),
     f("GetStringArgument", mcp::text, c::one), f("GetIntArgument", mcp::int, c::one),
     f("GetFloatArgument", mcp::float, c::one), f("GetBoolArgument", mcp::bool, c::one),

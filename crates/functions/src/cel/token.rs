@@ -6,12 +6,28 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::key_set::Key;
+use super::key_set::{KEY_SET, Key};
+use super::proxy::made;
+use super::{Call, Given, fault, given};
 use crate::document::decode_json;
 use crate::value::quote::quote;
 use crate::value::{Map, Value};
 
 const NO_TOKEN: &str = "unknown payload type (payload is not JWT?)";
+
+/// `jwt.Decode`
+pub(crate) fn decode_token(call: &Call<'_>) -> Given {
+    let keys = match super::outside::fields(call.arg(1), KEY_SET) {
+        Some(set) => Keys::Set(Key::all_of(set)),
+        None => Keys::Secret(call.text(1)?),
+    };
+    match decode(call.text(0)?, keys, super::data::clock(call)) {
+        Ok((valid, claims)) => {
+            given(made("jwt.Token", [("Valid", Value::Bool(valid)), ("Claims", Value::Map(claims))]))
+        }
+        Err(text) => fault(text),
+    }
+}
 
 /// Who may have signed a token.
 pub enum Keys<'a> {

@@ -1,0 +1,109 @@
+//! Texts of refusals and warnings, as the reference words them.
+
+use crate::document::write::{self as yaml, Style};
+use crate::engine::{RuleOutcome, Status};
+use crate::ir::Policy;
+use crate::value::{Map, Str, Value};
+
+use super::incoming::Incoming;
+
+/// What was refused: kind, namespace and name of the object as it is told.
+pub struct Subject<'s> {
+    /// Its kind.
+    pub kind: &'s str,
+    /// Its namespace.
+    pub namespace: &'s str,
+    /// Its name; empty when the server is to generate one.
+    pub name: &'s str,
+}
+
+impl<'s> Subject<'s> {
+    /// Of a review.
+    pub fn of(incoming: &'s Incoming) -> Subject<'s> {
+        let name = match incoming.text(&["name"]) {
+            "" => incoming.text(&["object", "metadata", "name"]),
+            name => name,
+        };
+        Subject { kind: incoming.text(&["kind", "kind"]), namespace: incoming.text(&["namespace"]), name }
+    }
+}
+
+/// The block that tells of failed rules that count: by policy and rule, in the order of their names.
+pub fn block<'p>(
+    subject: &Subject<'_>,
+    results: impl Iterator<Item = (&'p Policy, &'p [RuleOutcome])>,
+    counts: impl Fn(&Policy, &RuleOutcome) -> bool,
+) -> String {
+    let mut policies = Map::new();
+    for (policy, rules) in results {
+        let told =
+            rules.iter().filter(|r| !matches!(r.status, Status::Pass | Status::Skip) && counts(policy, r));
+        let rules: Map = told.map(|r| (r.rule.clone(), Value::Str(r.message.clone()))).collect();
+        if !rules.is_empty() {
+            // A policy of the same name takes the place of the former one, as in the reference.
+            policies.insert(Str::clone(&policy.name), Value::Map(rules));
+        }
+    }
+    let Subject { kind, namespace, name } = subject;
+    // A request about a namespace carries its name; the object is in none.
+    let namespace = if *kind == "Namespace" { "" } else { namespace };
+    let mut text =
+        format!("\n\nresource {kind}/{namespace}/{name} was blocked due to the following policies \n\n");
+    yaml::write(&mut text, &Value::Map(policies), Style::Block);
+    text
+}
+
+/// A warning about a rule.
+pub fn warning(policy: &Policy, rule: &RuleOutcome) -> String {
+    format!("policy {}.{}: {}", policy.name, rule.rule, rule.message)
+}
+
+/// What is said of a policy with expressions.
+pub fn verdict(policy: &Policy, rule: &RuleOutcome) -> String {
+    let how = if rule.status == Status::Error { "error" } else { "failed" };
+    format!("Policy {} {how}: {}", policy.name, rule.message)
+}
+
+/// Why a change that failed refuses the request.
+pub fn unchanged(policy: &Policy, rules: &[RuleOutcome]) -> String {
+    let failed = rules.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error));
+    let told: Vec<String> = failed.map(|r| format!("{}: {}", r.rule, r.message)).collect();
+    let name = &policy.name;
+    format!("mutation policy {name} error: failed to apply policy {name} rules [{}]", told.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::ir::rule::RuleKind;
+
+    fn failed(rule: &str, message: &str) -> RuleOutcome {
+        RuleOutcome::new(&rule.into(), RuleKind::Validation, Status::Fail, message)
+    }
+
+    /// The keys and texts of the recorded answers of the reference.
+    #[test]
+    fn the_block_is_laid_out_as_the_reference_lays_it_out() {
+        let set = ephor_policies::PolicySet::from_yaml(
+            "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: deny-latest}, spec: {rules: [{name: a, match: {any: [{resources: {kinds: [ConfigMap]}}]}, validate: {message: m, pattern: {data: {a: b}}}}]}}",
+        )
+        .unwrap();
+        let rules = [
+            failed("two-lines", "first\nsecond"),
+            failed("no-latest", "use a fixed tag: latest is refused"),
+            failed("rule-10", &"long ".repeat(40)),
+            failed("rule-2", ""),
+            failed("y", "12"),
+            failed("list", "- a"),
+            failed("tab", "a\tb"),
+            failed("blank", "a \nb"),
+            failed("emoji", "ok \u{1F600}"),
+            failed("indented", "  a\nb\n"),
+        ];
+        let subject = Subject { kind: "Pod", namespace: "shop", name: "cart" };
+        let policy = set.policies().first().unwrap();
+        insta::assert_snapshot!(block(&subject, std::iter::once((&**policy, &rules[..])), |_, _| true));
+    }
+}

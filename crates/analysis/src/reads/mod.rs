@@ -1,0 +1,183 @@
+//! What rules read of a request, known before there is one.
+//!
+//! In: a lowered policy. Out: [`Reads`], the parts of a request that results can depend on, and whether they may
+//! depend on more: on the clock, on chance, on answers of others, which notes itself at run time
+//! (`functions::untracked`); or [`Untracked`] where nobody would notice. Two requests that agree in these parts get the same
+//! results, so that a result may be remembered (`policy_set::recall`).
+//!
+//! The analysis runs a rule on *places* instead of values (`seen`): a value is where it comes from. A part
+//! counts as read when something depends on it: on all of it, or on its outline, which is its kind, how
+//! many items a list has, whether an object is empty, and the scalar itself.
+
+mod expr;
+mod filter;
+mod rule;
+mod seen;
+mod shape;
+mod template;
+
+pub use rule::{of_policy, reads_namespace};
+
+use crate::value::Str;
+
+/// Results of these rules depend on what cannot be told beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Untracked;
+
+/// A step from a value into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The value under a key.
+    Key(Str),
+    /// The items of a list, or the keys and values of an object.
+    Items,
+    /// The items of a list; an object has none.
+    Nested,
+}
+
+/// What is read of a value: always its outline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// All of it is read.
+    pub whole: bool,
+    /// The keys are read; all of what is no object.
+    pub names: bool,
+    /// What is read under keys of an object.
+    pub keys: Vec<(Str, Tree)>,
+    /// What is read of the items of a list, or of the values of an object, whose keys are read then.
+    pub items: Option<Box<Tree>>,
+    /// What is read of the items of a list.
+    pub nested: Option<Box<Tree>>,
+}
+
+impl Tree {
+    /// All of a value.
+    pub fn all() -> Tree {
+        Tree { whole: true, ..Tree::default() }
+    }
+
+    /// Adds the value at the end of some steps.
+    pub fn add(&mut self, steps: &[Step], whole: bool) {
+        if let Some(tree) = self.at(steps)
+            && whole
+        {
+            *tree = Tree::all();
+        }
+    }
+
+    /// Adds what another tree reads.
+    pub fn merge(&mut self, other: &Tree) {
+        if self.whole || other.whole {
+            *self = Tree::all();
+            return;
+        }
+        self.names |= other.names;
+        for (key, below) in &other.keys {
+            self.under(key).merge(below);
+        }
+        if let Some(other) = &other.items {
+            self.items.get_or_insert_default().merge(other);
+        }
+        if let Some(other) = &other.nested {
+            self.nested.get_or_insert_default().merge(other);
+        }
+    }
+
+    fn under(&mut self, key: &Str) -> &mut Tree {
+        let at = self.keys.iter().position(|(k, _)| k == key).unwrap_or_else(|| {
+            self.keys.push((key.clone(), Tree::default()));
+            self.keys.len() - 1
+        });
+        &mut self.keys[at].1
+    }
+
+    /// The tree at the end of some steps; `None` = all of something on the way is read.
+    fn at(&mut self, steps: &[Step]) -> Option<&mut Tree> {
+        if self.whole {
+            return None;
+        }
+        match steps.split_first() {
+            None => Some(self),
+            Some((Step::Items, rest)) => self.items.get_or_insert_default().at(rest),
+            Some((Step::Nested, rest)) => self.nested.get_or_insert_default().at(rest),
+            Some((Step::Key(key), rest)) => self.under(key).at(rest),
+        }
+    }
+
+    /// What is read under a key; `None` = nothing.
+    pub fn get(&self, key: &str) -> Option<&Tree> {
+        self.keys.iter().find(|(k, _)| **k == *key).map(|(_, below)| below)
+    }
+}
+
+/// What is read of a request. Not told, since always counted as read: the operation, the kind and resource
+/// with what the request says of them, the namespace with its labels, the options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Of the new object, which is null in deletions.
+    pub object: Tree,
+    /// Of the former object.
+    pub old: Tree,
+    /// Of the object that rules match: the new one or else the former one.
+    pub shown: Tree,
+    /// Of the namespace as an object.
+    pub namespace: Tree,
+    /// The name of the object, as the request gives it.
+    pub name: bool,
+    /// Who makes the request.
+    pub user: bool,
+    /// Others, the clock or chance may be asked, which is noted when it happens (`functions::untracked`).
+    pub asks: bool,
+}
+
+impl Reads {
+    /// Adds what another one reads.
+    pub fn merge(&mut self, other: &Reads) {
+        self.object.merge(&other.object);
+        self.old.merge(&other.old);
+        self.shown.merge(&other.shown);
+        self.namespace.merge(&other.namespace);
+        self.name |= other.name;
+        self.user |= other.user;
+        self.asks |= other.asks;
+    }
+
+    /// Whether something is read that differs from object to object: its name, what a server writes into its
+    /// metadata, or all of it.
+    pub fn tells_objects_apart(&self) -> bool {
+        const OWN: [&str; 7] = [
+            "name",
+            "generateName",
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "managedFields",
+            "generation",
+        ];
+        let apart = |tree: &Tree| {
+            tree.whole
+                || tree.items.is_some()
+                || tree.names
+                || tree.get("status").is_some()
+                || tree.get("metadata").is_some_and(|m| {
+                    m.whole || m.names || m.items.is_some() || OWN.iter().any(|key| m.get(key).is_some())
+                })
+        };
+        self.name || self.user || apart(&self.object) || apart(&self.old) || apart(&self.shown)
+    }
+}
+
+/// What the value of an expression depends on, of the data that it is run on.
+///
+/// # Errors
+/// It depends on more.
+pub fn of_expression(
+    expr: &crate::ir::Expr,
+    late: &'static dyn crate::ir::late::Late,
+) -> Result<Tree, Untracked> {
+    let mut reader = seen::Reader::new(late);
+    let root = vec![seen::One::At(seen::Part::Object, Vec::new())];
+    let value = reader.expr(expr, &expr::Around { root, ..expr::Around::default() })?;
+    reader.consume(&value)?;
+    Ok(reader.reads.object)
+}

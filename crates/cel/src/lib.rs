@@ -1,0 +1,95 @@
+//! CEL, the Common Expression Language: text → syntax tree → checked tree → IR.
+//!
+//! In: an expression and the environment that it may use. Out: an IR expression that the one evaluator
+//! runs, its type, and the issues in the exact words of the reference. Semantics: `docs/cel.md`.
+#![forbid(unsafe_code)]
+
+use ephor_functions as functions;
+use ephor_ir as ir;
+use ephor_value as value;
+
+pub mod ast;
+pub mod check;
+pub mod env;
+pub mod estimate;
+pub mod fold;
+mod infer;
+pub mod issue;
+pub mod library;
+pub mod lower;
+pub mod schema;
+pub mod spans;
+pub mod syntax;
+mod validate;
+
+use crate::functions::Context;
+pub use crate::functions::cel::types;
+use crate::ir::Expr;
+use crate::ir::optimise::hoist::{self, Lists};
+use env::Env;
+use types::Type;
+
+/// An expression that can be run.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What to run.
+    pub expr: Expr,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// The type of an expression.
+///
+/// # Errors
+/// The issues, one after the other.
+pub fn checked(source: &str, env: &Env) -> Result<Type, String> {
+    typed(source, env).map(|tree| tree.ty)
+}
+
+/// Parses and checks an expression.
+///
+/// # Errors
+/// The issues, one after the other.
+pub fn typed(source: &str, env: &Env) -> Result<check::Typed, String> {
+    let failed = |issues: Vec<issue::Issue>| issue::report(source, &issues);
+    let tree = syntax::parse(source, env.syntax).map_err(failed)?;
+    let typed = check::check(&tree, env).map_err(failed)?;
+    let issues = validate::issues(&typed, env);
+    if issues.is_empty() { Ok(typed) } else { Err(failed(issues)) }
+}
+
+/// Whether a name stands for a value somewhere in an expression; in none that cannot be parsed.
+pub fn mentions(source: &str, env: &Env, name: &str) -> bool {
+    syntax::parse(source, env.syntax).is_ok_and(|tree| tree.mentions(name))
+}
+
+/// Compiles an expression.
+///
+/// # Errors
+/// The detail text, beginning `compilation failed: ` or `program instantiation failed: `.
+pub fn compile(source: &str, env: &Env, cx: &Context) -> Result<Program, String> {
+    compile_as(source, env, cx, &|_| None)
+}
+
+/// Compiles an expression that must have a certain type: `refused` tells what is wrong with its own.
+///
+/// # Errors
+/// As for [`compile`], and the text of `refused`.
+pub fn compile_as(
+    source: &str,
+    env: &Env,
+    cx: &Context,
+    refused: &dyn Fn(&Type) -> Option<String>,
+) -> Result<Program, String> {
+    let typed = typed(source, env).map_err(|text| format!("compilation failed: {text}"))?;
+    if let Some(text) = refused(&typed.ty) {
+        return Err(text);
+    }
+    let expr = lower::lower(&typed, env, cx).map_err(|e| format!("program instantiation failed: {e}"))?;
+    Ok(Program { expr: hoist::run(fold::fold(expr), Lists::Alike), ty: typed.ty })
+}
+
+/// What a checked expression will cost, as far as that is known before it runs.
+pub fn estimated(typed: &check::Typed, env: &Env) -> estimate::Range {
+    estimate::estimate(typed, env, &|path| env.size_at(path))
+}

@@ -1,0 +1,479 @@
+//! Admission recorded from an API server: policies, bindings, requests, and what became of them.
+//!
+//! In: a folder `admission/TOPIC` of YAML files, a case each. Out: a report `admission/TOPIC`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine;
+
+use crate::api::admission::{Refusal, check, check_update, defaulted};
+use crate::document::{Duplicates, yaml};
+use crate::ir::Policy;
+use crate::ir::admission::PolicyBinding;
+use crate::ir::json::Bundle;
+use crate::ir::webhook::Webhook;
+use crate::kubernetes::Types;
+use crate::kubernetes::decode::problems;
+use crate::kubernetes::defaults::completed;
+use crate::lower::admission as lower;
+use crate::sources::objects::{Known, Objects};
+use crate::value::{Map, Str, Value};
+use ephor_engine::admission::{Cause, ClusterView, Denial, Review};
+
+use crate::webhooks::{Log, Server, in_order};
+
+use super::webhook_replies::{Replies, calls};
+use super::{Failure, Report, object, round_trip};
+
+/// Runs the cases of one topic.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn run(dir: &Path) -> std::io::Result<Report> {
+    let topic = dir.file_name().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut report = Report::new(format!("admission/{topic}"));
+    for case in yaml_files(dir)? {
+        report.count(one(&case));
+    }
+    Ok(report)
+}
+
+/// The cases of a topic, by name.
+pub(super) fn yaml_files(dir: &Path) -> std::io::Result<Vec<Value>> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(dir)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
+    files.sort();
+    files.retain(|f| f.extension().is_some_and(|e| e == "yaml"));
+    let read = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file)?;
+        Ok(yaml::parse(&short_words_quoted(&text), Duplicates::LastWins).unwrap_or_default())
+    };
+    files.iter().map(read).collect()
+}
+
+/// The files were written by a program that takes `y` and `n` for text and leaves them plain, and that
+/// keeps `3.0` and `3` apart.
+fn short_words_quoted(text: &str) -> String {
+    let quoted = |line: &str| {
+        let body = line.trim_start_matches([' ', '-']);
+        let head = line.get(..line.len() - body.len()).unwrap_or_default();
+        let is_whole = |t: &str| t.strip_suffix(".0").is_some_and(|t| t.parse::<i64>().is_ok());
+        let is_word = |t: &str| matches!(t, "y" | "Y" | "n" | "N") || is_whole(t);
+        let quote = |t: &str| if is_word(t) { format!("'{t}'") } else { t.to_string() };
+        match body.split_once(": ") {
+            Some((key, value)) => format!("{head}{}: {}", quote(key), quote(value)),
+            None => match body.strip_suffix(':') {
+                Some(key) => format!("{head}{}:", quote(key)),
+                None => format!("{head}{}", quote(body)),
+            },
+        }
+    };
+    text.lines().map(|line| quoted(line) + "\n").collect()
+}
+
+pub(super) fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
+    v.get(key).and_then(Value::as_list).unwrap_or_default()
+}
+
+fn one(case: &Value) -> Result<(), Failure> {
+    let failed = |expected: Value, got: Value| Failure { id: case.text_at(&["id"]).into(), expected, got };
+    if let Some(old) = case.get("old") {
+        let (expected, got) = updates(case, old);
+        return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
+    }
+    let requests = list(case, "expected");
+    if requests.is_empty() && case.get("observedStatus").is_none() {
+        let (expected, got) = taken(case);
+        return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
+    }
+    if let Some(observed) = case.get("observedStatus").filter(|_| requests.is_empty()) {
+        let observed = &numberless(observed);
+        let got = numberless(&object([("policy", status(list(case, "setup")))]));
+        return if observed.json_eq(&got) { Ok(()) } else { Err(failed(observed.clone(), got)) };
+    }
+    let cluster = Cluster::new(case);
+    let sent = |name: &str| list(case, "requests").iter().find(|r| r.text_at(&["name"]) == name);
+    for wanted in requests {
+        let sent = sent(wanted.text_at(&["name"])).and_then(|r| r.get("object"));
+        let (expected, got) = cluster.answer(wanted, sent);
+        if !expected.json_eq(&got) {
+            return Err(failed(expected, got));
+        }
+    }
+    Ok(())
+}
+
+/// Names of types end in a number that differs from run to run.
+fn numberless(v: &Value) -> Value {
+    match v {
+        Value::Str(s) => {
+            let mut out = String::with_capacity(s.len());
+            let mut rest: &str = s;
+            while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+                let (head, tail) = rest.split_at(at);
+                let end = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
+                let (number, after) = tail.split_at(end);
+                let is_name = head.ends_with(|c: char| c.is_ascii_alphabetic())
+                    && after.starts_with(['.', ',', ')', '\'']);
+                out.push_str(head);
+                out.push_str(if is_name { "<N>" } else { number });
+                rest = after;
+            }
+            out.push_str(rest);
+            out.into()
+        }
+        Value::List(l) => Value::list(l.iter().map(numberless).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), numberless(v))).collect()),
+        v => v.clone(),
+    }
+}
+
+/// What a policy's status says once its types were checked.
+fn status(setup: &[Value]) -> Value {
+    let policy = setup.iter().find(|o| o.text_at(&["kind"]) == "ValidatingAdmissionPolicy");
+    let found = policy.map(|p| lower::warnings(&defaulted(p), setup)).unwrap_or_default();
+    let warning = |w: lower::Warning| object([("fieldRef", w.field.into()), ("warning", w.text.into())]);
+    let mut checked = Map::new();
+    if !found.is_empty() {
+        checked.insert("expressionWarnings", Value::list(found.into_iter().map(warning).collect()));
+    }
+    object([("observedGeneration", Value::Int(1)), ("typeChecking", Value::Map(checked))])
+}
+
+/// What was recorded for changes of a stored object, and what comes out.
+fn updates(case: &Value, old: &Value) -> (Value, Value) {
+    let stored = defaulted(old);
+    let answer = |update: &Value| {
+        let patch = update.get("patch").cloned().unwrap_or_default();
+        let new = defaulted(&merged(old.clone(), &patch));
+        match check_update(&new, &stored, &mut lower::Judge::new(&new)) {
+            Ok(_) => Value::Map(Map::new()),
+            Err(refusal) => {
+                let mut m = Map::new();
+                m.insert("code", Value::Int(refusal.code.into()));
+                m.insert("reason", refusal.reason.into());
+                m.insert("message", Value::from(&*refusal.message));
+                if !refusal.causes.is_empty() {
+                    m.insert("causes", refusal.causes());
+                }
+                Value::Map(m)
+            }
+        }
+    };
+    let all = list(case, "updates");
+    let expected = all.iter().map(|u| u.get("answer").cloned().unwrap_or_default()).collect();
+    (Value::list(expected), Value::list(all.iter().map(answer).collect()))
+}
+
+/// What was recorded for objects that are created alone, and what comes out.
+fn taken(case: &Value) -> (Value, Value) {
+    let objects: Vec<Value> = list(case, "setup").iter().map(defaulted).collect();
+    let mut errors = Vec::new();
+    for (i, object) in objects.iter().enumerate() {
+        if let Err(refusal) = check(object, &mut lower::Judge::new(object)) {
+            errors.push(refused(i, object, &refusal));
+        }
+    }
+    let (mut expected, mut got) = (Map::new(), Map::new());
+    expected.insert("setupErrors", case.get("setupErrors").cloned().unwrap_or_default());
+    got.insert("setupErrors", Value::list(errors));
+    if let Some(stored) = case.get("stored") {
+        let spec = |o: &Value| o.get("spec").or_else(|| o.get("webhooks")).cloned().unwrap_or_default();
+        let of_all = |all: &[Value]| Value::list(all.iter().map(spec).collect());
+        expected.insert("stored", of_all(stored.as_list().unwrap_or_default()));
+        got.insert("stored", of_all(&objects));
+    }
+    (Value::Map(expected), Value::Map(got))
+}
+
+fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
+    let (kind, name) = (of.text_at(&["kind"]), of.text_at(&["metadata", "name"]));
+    let mut m = Map::new();
+    m.insert("index", Value::Int(i64::try_from(index).unwrap_or(i64::MAX)));
+    m.insert("kind", kind.into());
+    m.insert("name", name.into());
+    m.insert("code", Value::Int(refusal.code.into()));
+    m.insert("reason", refusal.reason.into());
+    m.insert("message", Value::from(&*refusal.message));
+    if !refusal.causes.is_empty() {
+        m.insert("causes", refusal.causes());
+        let group = "admissionregistration.k8s.io";
+        let details = [("group", group.into()), ("kind", kind.into()), ("name", name.into())];
+        m.insert("details", object(details));
+    }
+    Value::Map(m)
+}
+
+/// The objects of a case as the server stored them, and its namespaces by name.
+pub(super) fn stored_objects(case: &Value) -> (Vec<Value>, Map) {
+    let refused: Vec<i64> = list(case, "setupErrors")
+        .iter()
+        .filter_map(|e| match e.get("index") {
+            Some(Value::Int(i)) => Some(*i),
+            _ => None,
+        })
+        .collect();
+    let objects = list(case, "setup")
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !refused.iter().any(|r| usize::try_from(*r) == Ok(*i)))
+        .map(|(_, o)| stored(defaulted(o)))
+        .collect();
+    let mut namespaces = case.get("namespaces").and_then(Value::as_map).cloned().unwrap_or_default();
+    for existing in list(case, "requests").iter().filter_map(|r| r.get("existing")) {
+        if existing.text_at(&["kind"]) == "Namespace" {
+            namespaces.insert(existing.text_at(&["metadata", "name"]), named_namespace(existing));
+        }
+    }
+    (objects, namespaces)
+}
+
+/// Objects with the namespaces of a case, and no others.
+pub(super) fn with_namespaces(mut objects: Vec<Value>, namespaces: &Map) -> Vec<Value> {
+    objects.retain(|o| o.text_at(&["kind"]) != "Namespace");
+    objects.extend(namespaces.iter().map(|(_, namespace)| namespace.clone()));
+    objects
+}
+
+/// The objects of a case.
+struct Cluster {
+    webhooks: Vec<Webhook>,
+    replies: Replies,
+    policies: Vec<Arc<Policy>>,
+    data: Objects,
+}
+
+impl Cluster {
+    fn new(case: &Value) -> Cluster {
+        let (objects, namespaces) = stored_objects(case);
+        let is = |o: &&Value, end: &str| o.text_at(&["kind"]).ends_with(end);
+        let bindings: Vec<PolicyBinding> =
+            objects.iter().filter(|o| is(o, "AdmissionPolicyBinding")).map(lower::binding).collect();
+        let bound = |o: &Value| {
+            let mutates = o.text_at(&["kind"]).starts_with("Mutating");
+            let policy = lower::offline::policy(o, lower::Place::Server);
+            let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == policy.name);
+            Arc::new(lower::offline::bind_as_server(&policy, own.cloned().collect()))
+        };
+        let mut policies: Vec<Arc<Policy>> =
+            objects.iter().filter(|o| is(o, "AdmissionPolicy")).map(bound).collect();
+        policies.sort_by(|a, b| a.name.cmp(&b.name));
+        let Bundle { policies, .. } = round_trip::bundle(Bundle { policies, ..Bundle::default() });
+        let data = with_namespaces(objects.clone(), &namespaces);
+        let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
+        let data = Objects::with(data, known);
+        Cluster {
+            webhooks: in_order(objects.iter().flat_map(lower::webhooks).collect()),
+            replies: Replies(case.get("webhooks").cloned().unwrap_or_default()),
+            policies,
+            data,
+        }
+    }
+
+    /// What was recorded for a request, and what comes out.
+    fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
+        let mut review = Review::new(wanted.get("request").cloned().unwrap_or_default());
+        if let Some(sent) = sent {
+            review = review.with_object(with_doubles(review.object(), sent));
+        }
+        let cluster = ClusterView::of(&self.data);
+        let server = Server {
+            policies: &self.policies,
+            webhooks: &self.webhooks,
+            cluster: &cluster,
+            answers: &self.replies,
+            own: with_tolerations,
+        };
+        let mut log = Log::default();
+        let mutated = server.mutate(&review, &mut log);
+        // The server refuses what it does not like before it asks policies.
+        let refused = wanted.text_at(&["by"]) == "server"
+            && wanted.get("code").is_some_and(|c| c.as_number() == Some(422.0));
+        let mut changed = None;
+        let denial = match mutated {
+            Err(denial) => Some(denial),
+            Ok(_) if refused => None,
+            Ok(object) => {
+                changed = (!object.json_eq(review.object())).then(|| object.clone());
+                let stored = match wanted.get("completion") {
+                    Some(more) if !object.is_null() => completed_by(object, more),
+                    _ => object,
+                };
+                server.validate(&review.with_object(stored), &mut log).err()
+            }
+        };
+        let mut warnings = log.warnings();
+        // The server itself tells of fields that it does not know.
+        if let (Some(sent), Some(def)) = (sent, cluster.types().of_kind(&review.attributes.kind)) {
+            let unknown = problems(sent, def, cluster.types()).unknown;
+            warnings.splice(0..0, unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+        }
+        let mut got = shown(denial.as_deref(), &warnings, &log.annotations);
+        if let Some(object) = changed.filter(|_| denial.is_none()) {
+            got.insert("object", object);
+        }
+        let calls = calls(&log, &review.request);
+        if !calls.is_empty() {
+            got.insert("webhookCalls", Value::list(calls));
+        }
+        (expected(wanted), Value::Map(got))
+    }
+}
+
+/// The server's own changes run again after those of policies: every pod tolerates some taints for a while.
+pub(super) fn with_tolerations(object: Value) -> Value {
+    let Value::Map(mut pod) = object else { return object };
+    if pod.get("kind").and_then(Value::as_str) == Some("Pod")
+        && let Some(Value::Map(spec)) = pod.get_mut("spec")
+    {
+        let mut all = spec.get("tolerations").and_then(Value::as_list).unwrap_or_default().to_vec();
+        for taint in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+            if !all.iter().any(|t| matches!(t.text_at(&["key"]), "" | "*") || t.text_at(&["key"]) == taint) {
+                all.push(object_of_toleration(taint));
+            }
+        }
+        spec.insert("tolerations", Value::list(all));
+    }
+    Value::Map(pod)
+}
+
+fn object_of_toleration(taint: &str) -> Value {
+    object([
+        ("effect", "NoExecute".into()),
+        ("key", taint.into()),
+        ("operator", "Exists".into()),
+        ("tolerationSeconds", Value::Int(300)),
+    ])
+}
+
+/// The recorded object with the doubles of the one that was sent: the recording shows `3.0` as `3`.
+pub(super) fn with_doubles(recorded: &Value, sent: &Value) -> Value {
+    match (recorded, sent) {
+        (Value::Int(i), Value::Float(f)) if *i as f64 == *f => sent.clone(),
+        (Value::Int(i), Value::Str(s)) if **s == *format!("{i}.0") => Value::Float(*i as f64),
+        (Value::List(a), Value::List(b)) if a.len() == b.len() => {
+            Value::list(a.iter().zip(b.iter()).map(|(a, b)| with_doubles(a, b)).collect())
+        }
+        (Value::Map(a), Value::Map(_)) => {
+            let entry = |(k, v): (&Str, &Value)| {
+                (k.clone(), sent.get(k).map_or_else(|| v.clone(), |sent| with_doubles(v, sent)))
+            };
+            Value::Map(a.iter().map(entry).collect())
+        }
+        _ => recorded.clone(),
+    }
+}
+
+/// An object as the server stores it: with its defaults, and texts of a Secret as data.
+fn stored(object: Value) -> Value {
+    let Value::Map(mut m) = object else { return object };
+    if let Some(Value::Map(texts)) = m.remove("stringData") {
+        let mut data = m.get("data").and_then(Value::as_map).cloned().unwrap_or_default();
+        for (k, v) in texts.iter() {
+            let text = v.as_str().unwrap_or_default();
+            data.insert(k.clone(), base64::engine::general_purpose::STANDARD.encode(text).into());
+        }
+        m.insert("data", Value::Map(data));
+    }
+    let object = Value::Map(m);
+    let (api_version, kind) = (object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
+    match Types::built_in().of_kind(&["".into(), api_version.into(), kind.into()]) {
+        Some(def) => completed(&object, def, Types::built_in()),
+        None => object,
+    }
+}
+
+/// A namespace that was stored before the request, as the server completes it.
+fn named_namespace(object: &Value) -> Value {
+    let name = object.text_at(&["metadata", "name"]);
+    let label = object_of(&["metadata", "labels", "kubernetes.io/metadata.name"], name.into());
+    merged(object.clone(), &label)
+}
+
+fn object_of(path: &[&str], value: Value) -> Value {
+    path.iter().rev().fold(value, |inner, key| object([(key, inner)]))
+}
+
+/// What storage adds. A name is generated only where there is none.
+fn completed_by(object: Value, more: &Value) -> Value {
+    let name = object.text_at(&["metadata", "name"]).to_string();
+    let whole = merged(object, more);
+    if name.is_empty() { whole } else { merged(whole, &object_of(&["metadata", "name"], name.into())) }
+}
+
+/// A JSON merge patch.
+pub(super) fn merged(into: Value, patch: &Value) -> Value {
+    let Value::Map(patch) = patch else { return patch.clone() };
+    let mut m = into.as_map().cloned().unwrap_or_default();
+    for (k, v) in patch.iter() {
+        if v.is_null() {
+            m.remove(k);
+        } else {
+            let old = m.get(k).cloned().unwrap_or_default();
+            m.insert(k.clone(), merged(old, v));
+        }
+    }
+    Value::Map(m)
+}
+
+/// What was recorded, as far as admission answers for it.
+fn expected(wanted: &Value) -> Value {
+    let mut m = Map::new();
+    let allowed = wanted.get("allowed").cloned().unwrap_or_default();
+    // What the server refuses between the phases counts as its answer.
+    let admitted = allowed.as_bool() == Some(true) && !is_moved(wanted);
+    m.insert("allowed", Value::Bool(admitted));
+    for key in ["code", "reason", "message", "details", "causes"] {
+        if let Some(v) = wanted.get(key).filter(|_| !admitted) {
+            m.insert(key, v.clone());
+        }
+    }
+    recorded(wanted, &["warnings", "auditAnnotations", "object", "webhookCalls"], &mut m);
+    Value::Map(m)
+}
+
+/// Whether an object was moved to another namespace.
+fn is_moved(wanted: &Value) -> bool {
+    wanted.text_at(&["message"]).starts_with("the namespace of the provided object does not match")
+}
+
+/// Takes over what was recorded under some keys.
+pub(super) fn recorded(wanted: &Value, keys: &[&str], m: &mut Map) {
+    for key in keys {
+        if let Some(v) = wanted.get(key) {
+            m.insert(*key, v.clone());
+        }
+    }
+    // The class of a pod is computed when it is stored; the recording keeps it where the object decides it.
+    if let Some(Value::Map(object)) = m.get_mut("object")
+        && let Some(Value::Map(status)) = object.get_mut("status")
+    {
+        status.remove("qosClass");
+    }
+}
+
+fn shown(denial: Option<&Denial>, warnings: &[String], annotations: &Map) -> Map {
+    let mut m = Map::new();
+    m.insert("allowed", Value::Bool(denial.is_none()));
+    if let Some(denial) = denial {
+        m.insert("code", Value::Int(denial.code.into()));
+        if !denial.reason.is_empty() {
+            m.insert("reason", Value::Str(denial.reason.clone()));
+        }
+        m.insert("message", Value::from(&*denial.message));
+        if !denial.details.is_null() {
+            m.insert("details", denial.details.clone());
+        }
+        if !denial.causes.is_empty() {
+            m.insert("causes", Value::list(denial.causes.iter().map(Cause::to_value).collect()));
+        }
+    }
+    if !warnings.is_empty() {
+        m.insert("warnings", Value::list(warnings.iter().map(|t| Value::from(&**t)).collect()));
+    }
+    if !annotations.is_empty() {
+        m.insert("auditAnnotations", Value::Map(annotations.clone()));
+    }
+    m
+}

@@ -1,0 +1,281 @@
+//! Expressions recorded in Kubernetes' own CEL environment: type, value, errors and cost.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use base64::Engine;
+
+use crate::cel::{self, types::Type};
+use crate::functions::CelLevel;
+use crate::functions::cel::messages::{misnamed, native};
+use crate::value::{Map, Object, Str, Value};
+use ephor_engine::eval::{self, eval};
+use ephor_engine::expressions::scope::PER_CALL;
+use ephor_engine::meter::Meter;
+
+use ephor_laws::recorded::{Setting, setting};
+
+use super::{Failure, Report, lines, object};
+
+/// Runs a folder's `cases.jsonl` and `runtime-0.30.jsonl`: outcomes and costs of each level, and estimates.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
+    let text = std::fs::read_to_string(dir.join("inputs.json"))?;
+    let inputs = crate::document::json::parse(&text).unwrap_or_default();
+    let text = std::fs::read_to_string(dir.join("schemas.json"))?;
+    let schemas = crate::document::json::parse(&text).unwrap_or_default();
+    let mut reports =
+        ["kubernetes-cel", "kubernetes-cel/cost", "kubernetes-cel/estimate"].map(Report::new).to_vec();
+    let mut later = Report::new("kubernetes-cel/runtime-0.30");
+    // What the later runtime does differently.
+    let differing: HashMap<Str, Value> = lines(&dir.join("runtime-0.30.jsonl"))?
+        .into_iter()
+        .map(|line| (line.text_at(&["id"]).into(), line.get("result").cloned().unwrap_or_default()))
+        .collect();
+    for case in lines(&dir.join("cases.jsonl"))? {
+        let id = case.text_at(&["id"]);
+        let expected = case.get("result").cloned().unwrap_or_default();
+        let got = outcome(&case, &inputs, &schemas, CelLevel::V26);
+        for (report, keys) in reports.iter_mut().zip(KEYS) {
+            if keys.len() == 1 && keys.iter().all(|key| expected.get(key).is_none()) {
+                report.leave_out("no such figure was recorded", 1);
+                continue;
+            }
+            report.count(verdict(id, &case, &expected, &got, keys));
+        }
+        if case.text_at(&["topic"]) == "cost" {
+            later.leave_out("costs alone were not recorded at this level", 1);
+            continue;
+        }
+        let expected = differing.get(id).unwrap_or(&expected);
+        let got = outcome(&case, &inputs, &schemas, CelLevel::V30);
+        let keys: Vec<&str> = KEYS.concat();
+        later.count(verdict(id, &case, expected, &got, &keys));
+    }
+    reports.push(later);
+    Ok(reports)
+}
+
+/// Runs expressions whose lines hold the results of both levels: a case passes when everything agrees at both.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn both_levels(name: &str, dir: &Path) -> std::io::Result<Report> {
+    let mut report = Report::new(name);
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(dir.join(name))?;
+        Ok::<Value, std::io::Error>(crate::document::json::parse(&text).unwrap_or_default())
+    };
+    let (inputs, schemas) = (read("inputs.json")?, read("schemas.json")?);
+    let keys: Vec<&str> = KEYS.concat();
+    for case in lines(&dir.join("cases.jsonl"))? {
+        let id = case.text_at(&["id"]);
+        let expected = case.get("result").cloned().unwrap_or_default();
+        let later = case.get("later").unwrap_or(&expected);
+        let of = |level, expected: &Value| {
+            verdict(id, &case, expected, &outcome(&case, &inputs, &schemas, level), &keys)
+        };
+        report.count(of(CelLevel::V26, &expected).and_then(|()| of(CelLevel::V30, later)));
+    }
+    Ok(report)
+}
+
+/// What the lines of a level compare: outcome, cost, estimate.
+const KEYS: [&[&str]; 3] =
+    [&["compileError", "outputType", "runtimeError", "objectCheck", "value"], &["cost"], &["estimatedCost"]];
+
+fn verdict(id: &str, case: &Value, expected: &Value, got: &Value, keys: &[&str]) -> Result<(), Failure> {
+    if agrees(expected, got, keys) {
+        return Ok(());
+    }
+    let mut case = case.as_map().cloned().unwrap_or_default();
+    case.insert("result", expected.clone());
+    Err(Failure { id: id.into(), expected: Value::Map(case), got: got.clone() })
+}
+
+fn agrees(expected: &Value, got: &Value, keys: &[&str]) -> bool {
+    let same = |key: &&str| match (expected.get(key), got.get(key)) {
+        (Some(Value::Str(a)), Some(Value::Str(b))) if a.starts_with("internal error: ") => {
+            b.starts_with("internal error: ")
+        }
+        (Some(a), Some(b)) => a.json_eq(b),
+        (None, None) => true,
+        // A cost is recorded with most results only.
+        (None, Some(_)) => ["cost", "estimatedCost"].contains(key),
+        (Some(_), None) => false,
+    };
+    keys.iter().all(same)
+}
+
+fn outcome(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -> Value {
+    let name = case.text_at(&["env"]);
+    let source = case.text_at(&["expression"]);
+    let Setting { env, cx, root, want } = setting(case, inputs, schemas, level);
+    let program = match cel::compile_as(source, &env, &cx, &|ty| refused(&want, ty)) {
+        Ok(program) => program,
+        Err(text) => return object([("compileError", Value::from(text))]),
+    };
+    let meter = Meter::new(PER_CALL);
+    let result = eval(&program.expr, eval::Env::new(&root, &cx).with_meter(&meter));
+    let mut out = Map::new();
+    out.insert("outputType", Value::from(program.ty.formal()));
+    if let Ok(typed) = cel::typed(source, &env) {
+        let found = cel::estimated(&typed, &env);
+        let found = [("min", found.min), ("max", found.max)].map(|(k, n)| (k, whole(n)));
+        out.insert("estimatedCost", object(found));
+    }
+    // Charges beyond every budget end the list of expressions.
+    if name != "typed" && meter.spent() > (i64::MAX / 2).unsigned_abs() {
+        let text = "LIST: validation failed due to running out of cost budget, no further validation rules will be run";
+        out.insert("runtimeError", Value::from(text));
+        return Value::Map(out);
+    }
+    match result {
+        Ok(v) => {
+            if let Some(text) = (name == "mutation").then(|| misnamed(&v)).flatten() {
+                out.insert("objectCheck", Value::from(text));
+            }
+            out.insert("value", tagged(&v));
+        }
+        Err(fault) => drop(out.insert("runtimeError", Value::from(fault.cel_text()))),
+    }
+    out.insert("cost", whole(meter.spent()));
+    Value::Map(out)
+}
+
+/// A number as JSON has it.
+fn whole(n: u64) -> Value {
+    i64::try_from(n).map_or(Value::UInt(n), Value::Int)
+}
+
+/// Why a result of a type is not wanted.
+fn refused(want: &str, ty: &Type) -> Option<String> {
+    let formal = ty.formal();
+    let (allowed, shown): (&[&str], &str) = match want {
+        // A type without a name is none that results can have.
+        "" if formal.is_empty() => {
+            return Some("unexpected compilation error: missing type conversion to proto: ".into());
+        }
+        "" => return None,
+        "annotation" => (&["string", "null_type"], "one of [string null_type]"),
+        "JSONPatches" => (&["list(JSONPatch)"], "list(JSONPatch)"),
+        other => (&[other], other),
+    };
+    (!allowed.contains(&&*formal)).then(|| format!("must evaluate to {shown} but got {formal}"))
+}
+
+fn entry(key: &str, v: impl Into<Value>) -> Value {
+    object([(key, v.into())])
+}
+
+/// A value as the recordings write it.
+fn tagged(v: &Value) -> Value {
+    match v {
+        Value::Null => entry("null", Value::Null),
+        Value::Bool(b) => entry("bool", *b),
+        Value::Int(i) => entry("int", i.to_string()),
+        Value::UInt(u) => entry("uint", u.to_string()),
+        Value::Float(f) => entry("double", double(*f)),
+        Value::Str(s) => entry("string", &**s),
+        Value::Bytes(b) => entry("bytes", base64::engine::general_purpose::STANDARD.encode(b)),
+        Value::Duration(d) => entry("duration", d.to_string()),
+        Value::Timestamp(t) => entry("timestamp", t.utc().rfc3339_nano()),
+        Value::List(l) => entry("list", l.iter().map(tagged).collect::<Vec<_>>()),
+        Value::Map(m) => {
+            let hidden = |v: &Value| matches!(v, Value::Object(o) if matches!(&**o, Object::Invalid(t) if t.is_empty()));
+            let entries = m.iter().map(|(k, v)| match v {
+                v if hidden(v) => (entry("absent", true), entry("error", "no such overload")),
+                v => (tagged(&Value::Str(k.clone())), tagged(v)),
+            });
+            entry("map", pairs(entries.collect()))
+        }
+        Value::Object(o) => opaque(o),
+    }
+}
+
+fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
+    entries.sort_by_key(|(k, _)| crate::value::print::json(k));
+    entries.into_iter().map(|(k, v)| Value::list(vec![k, v])).collect::<Vec<_>>().into()
+}
+
+/// The fields of a message.
+fn in_message(fields: &Map) -> Result<Value, String> {
+    let one = |(k, v): (&Str, &Value)| {
+        let v = native(v).map_err(|e| format!("fail to convert field \"{k}\": {e}"))?;
+        Ok::<_, String>((tagged(&Value::Str(k.clone())), tagged_native(&v)))
+    };
+    let entries: Result<Vec<(Value, Value)>, String> = fields.iter().map(one).collect();
+    Ok(entry("map", pairs(entries?)))
+}
+
+/// As [`tagged`] for what a message's field holds: some library values are the reference's own there.
+fn tagged_native(v: &Value) -> Value {
+    let o = match v {
+        Value::Object(o) => o,
+        Value::Map(m) => {
+            let entries = m.iter().map(|(k, v)| (tagged(&Value::Str(k.clone())), tagged_native(v)));
+            return entry("map", pairs(entries.collect()));
+        }
+        Value::List(l) => return entry("list", l.iter().map(tagged_native).collect::<Vec<_>>()),
+        v => return tagged(v),
+    };
+    let kind = match &**o {
+        Object::Quantity(_) => "*resource.Quantity",
+        Object::Url(_) => "*url.URL",
+        Object::Ip(_) => "netip.Addr",
+        Object::Cidr(..) => "netip.Prefix",
+        Object::Semver(_) => "semver.Version",
+        _ => return tagged(v),
+    };
+    entry("native", kind)
+}
+
+fn double(f: f64) -> String {
+    if f.is_nan() {
+        "NaN".into()
+    } else if f.is_infinite() {
+        if f > 0.0 { "Infinity".into() } else { "-Infinity".into() }
+    } else {
+        crate::value::number::float_v(f)
+    }
+}
+
+fn opaque(o: &Object) -> Value {
+    let text = match o {
+        Object::Optional(None) => return entry("optional", Value::Null),
+        Object::Optional(Some(v)) => return entry("optional", tagged(v)),
+        Object::Type(name) => return entry("type", &**name),
+        Object::Invalid(text) => return entry("error", &**text),
+        Object::Keyed(entries) => {
+            return entry("map", pairs(entries.iter().map(|(k, v)| (tagged(k), tagged(v))).collect()));
+        }
+        Object::Struct(name, fields) if &**name == "JSONPatch" => {
+            let mut shown: Map = ["op", "path", "from"]
+                .iter()
+                .map(|k| (Str::from(*k), fields.get(k).cloned().unwrap_or_else(|| Value::from(""))))
+                .collect();
+            if let Some(v) = fields.get("value") {
+                shown.insert("value", tagged(v));
+            }
+            return entry("jsonPatch", Value::Map(shown));
+        }
+        Object::Struct(name, _) if &**name == "google.protobuf.Empty" => String::new(),
+        Object::Struct(name, fields) => {
+            let fields = match in_message(fields) {
+                Ok(map) => map,
+                Err(text) => entry("error", text),
+            };
+            return object([("object", Value::Str(name.clone())), ("fields", fields)]);
+        }
+        Object::Quantity(q) => q.to_string(),
+        Object::Url(text) => text.to_string(),
+        Object::Ip(ip) => ip.to_string(),
+        Object::Cidr(ip, bits) => format!("{ip}/{bits}"),
+        Object::Semver(v) => v.to_string(),
+        Object::Format(name) => name.to_string(),
+        Object::Check(_) | Object::Decision(_) => String::new(),
+    };
+    object([("opaque", Value::from(o.type_name())), ("string", Value::from(text))])
+}

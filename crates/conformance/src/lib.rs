@@ -1,0 +1,203 @@
+//! Running recorded suites.
+//!
+//! In: a folder laid out as a conformance suite. Out: for every suite how many cases came out as
+//! recorded, each failing case with what was expected and what was got, and how many are left out, and why. Comparison is
+//! exact; what cannot be run counts as failed.
+#![forbid(unsafe_code)]
+
+use ephor_admission::{admit, webhooks};
+use ephor_api as api;
+use ephor_cel as cel;
+use ephor_document as document;
+use ephor_external as external;
+use ephor_functions as functions;
+use ephor_inspect::search;
+use ephor_ir as ir;
+use ephor_kubernetes as kubernetes;
+use ephor_lower as lower;
+use ephor_matching as matching;
+use ephor_patch as patch;
+use ephor_policies::{load, policy_set};
+use ephor_report as report;
+use ephor_sources as sources;
+use ephor_testing::{inputs, testing};
+use ephor_value as value;
+
+pub mod admission;
+pub mod cases;
+pub mod cel_spec;
+pub mod engine;
+pub mod jmespath;
+pub mod known;
+pub mod kubernetes_cel;
+pub mod reviews;
+pub mod reviews_of_policies;
+pub mod round_trip;
+pub mod server;
+pub mod test_folders;
+pub mod verdicts;
+mod webhook_replies;
+
+pub use ephor_samples::data;
+
+use std::collections::BTreeMap;
+use std::io::Result;
+use std::path::Path;
+
+use crate::value::{Map, Value};
+
+/// A case that did not come out as recorded.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The case.
+    pub id: String,
+    /// What was recorded.
+    pub expected: Value,
+    /// What came out.
+    pub got: Value,
+}
+
+/// The result of one suite.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Its name, `engine/patterns`.
+    pub name: String,
+    /// How many cases came out as recorded.
+    pub passed: usize,
+    /// How many there are.
+    pub total: usize,
+    /// The others.
+    pub failures: Vec<Failure>,
+    /// How many recorded cases are not run, by the reason.
+    pub left_out: BTreeMap<&'static str, usize>,
+}
+
+impl Report {
+    /// A report on nothing yet.
+    pub fn new(name: impl Into<String>) -> Report {
+        Report { name: name.into(), ..Report::default() }
+    }
+
+    /// Counts a case.
+    pub fn count(&mut self, result: std::result::Result<(), Failure>) {
+        self.total += 1;
+        match result {
+            Ok(()) => self.passed += 1,
+            Err(f) => self.failures.push(f),
+        }
+    }
+
+    /// Counts recorded cases that are not run.
+    pub fn leave_out(&mut self, why: &'static str, cases: usize) {
+        if cases > 0 {
+            *self.left_out.entry(why).or_default() += cases;
+        }
+    }
+}
+
+/// Progress of a run.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A suite, or several that are run as one, begins.
+    Begun(&'a str),
+    /// A suite has been run.
+    Done(Report),
+}
+
+/// Suites that are run.
+struct Run<'a> {
+    dir: &'a Path,
+    /// How their names start.
+    only: &'a str,
+    observe: &'a mut dyn FnMut(Step<'_>),
+}
+
+impl Run<'_> {
+    /// Runs suites of these names together, when one of them is selected and `needed` exists.
+    fn several(
+        &mut self,
+        names: &[&str],
+        needed: &str,
+        suites: impl FnOnce(&Path) -> Result<Vec<Report>>,
+    ) -> Result<()> {
+        let selected = names.iter().find(|name| name.starts_with(self.only));
+        let (Some(first), true) = (selected, self.dir.join(needed).exists()) else { return Ok(()) };
+        (self.observe)(Step::Begun(first));
+        let reports = suites(self.dir)?.into_iter().filter(|report| report.name.starts_with(self.only));
+        reports.for_each(|report| (self.observe)(Step::Done(report)));
+        Ok(())
+    }
+
+    /// Runs the suite that lies at `place`.
+    fn one(&mut self, name: &str, place: &str, suite: impl FnOnce(&Path) -> Result<Report>) -> Result<()> {
+        self.several(&[name], place, |dir| Ok(vec![suite(&dir.join(place))?]))
+    }
+}
+
+/// Runs every suite of `dir` whose name starts with `only` (all of them when it is empty), in order,
+/// reporting progress to `observe`.
+///
+/// # Errors
+/// A suite's file cannot be read.
+pub fn run_all(dir: &Path, only: &str, mut observe: impl FnMut(Step<'_>)) -> Result<()> {
+    let mut run = Run { dir, only, observe: &mut observe };
+    let names = ["verdicts/status", "verdicts/message", "verdicts/other"];
+    run.several(&names, "verdicts/kyverno-policies.jsonl", verdicts::run)?;
+    for name in ["kyverno-cli", "kyverno-policies"] {
+        let names = [name, &format!("{name}/cel-kinds")];
+        run.several(&names, &test_folders::list(name), |dir| test_folders::run(dir, name))?;
+    }
+    run.one("reviews/admission", "admission", reviews::admission)?;
+    let names = ["reviews/tests", "reviews/pool"];
+    run.several(&names, &test_folders::list("kyverno-policies"), reviews_of_policies::run)?;
+    let names =
+        ["kubernetes-cel", "kubernetes-cel/cost", "kubernetes-cel/estimate", "kubernetes-cel/runtime-0.30"];
+    run.several(&names, "kubernetes-cel", |dir| kubernetes_cel::run(&dir.join("kubernetes-cel")))?;
+    run.one("jmespath", "jmespath", jmespath::compliance)?;
+    for (name, file) in [
+        ("jmespath-kyverno/cases", "jmespath-kyverno/cases.jsonl"),
+        ("jmespath-random", "jmespath-random.jsonl"),
+    ] {
+        run.one(name, file, |file| jmespath::dialect(name, file))?;
+    }
+    run.one("cel-spec", "cel-spec", cel_spec::run)?;
+    for name in ["cel-random", "cel-edges"] {
+        run.one(name, name, |dir| kubernetes_cel::both_levels(name, dir))?;
+    }
+    run.one("jmespath-kyverno/parse", "jmespath-kyverno", jmespath::parse)?;
+    for stem in engine::stems(&dir.join("engine"))? {
+        run.one(&format!("engine/{stem}"), &format!("engine/{stem}.jsonl"), engine::run)?;
+    }
+    for stem in engine::stems(&dir.join("server"))? {
+        run.one(&format!("server/{stem}"), &format!("server/{stem}.jsonl"), server::run)?;
+    }
+    for name in topics(dir, "admission")? {
+        run.one(&name, &name, admission::run)?;
+    }
+    for name in topics(dir, "cases")? {
+        run.one(&name, &name, cases::run)?;
+    }
+    Ok(())
+}
+
+/// The topics of a suite, `SUITE/TOPIC` each; none where there is no such suite.
+fn topics(dir: &Path, suite: &str) -> Result<Vec<String>> {
+    let below = dir.join(suite);
+    let topics = if below.is_dir() { cases::topics(&below)? } else { Vec::new() };
+    Ok(topics.into_iter().map(|topic| format!("{suite}/{topic}")).collect())
+}
+
+/// The lines of a JSON-lines file; a line that is no JSON becomes null.
+pub fn lines(path: &Path) -> Result<Vec<Value>> {
+    let text = std::fs::read_to_string(path)?;
+    Ok(text
+        .lines()
+        .filter(|l| !l.trim().is_empty())
+        .map(|l| crate::document::json::parse(l).unwrap_or_default())
+        .collect())
+}
+
+/// An object of these entries.
+pub fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::Map(entries.into_iter().map(|(k, v)| (k.into(), v)).collect::<Map>())
+}

@@ -1,0 +1,350 @@
+//! Policies that change the object.
+//!
+//! Which policies run is settled on the object as it came; then each sees what those before it have made.
+//! Policies that ask for it run a second time when others have changed the object after them.
+
+use crate::functions::Context;
+use crate::ir::expressions::{ExpressionPatch, PatchType};
+use crate::ir::facts::FailurePolicy;
+use crate::kubernetes::convert::{changed_kind, with_kind};
+use crate::kubernetes::decode::{problems, unknown_text};
+use crate::kubernetes::defaults::completed;
+use crate::value::{Str, Value, budget};
+
+use crate::patch::structured::Atomic;
+
+use super::bound::{BoundPolicy, Run, Step, steps};
+use super::change::{apply_literals, merge_literal};
+use super::converted;
+use super::literal::check_names;
+use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
+use super::{ClusterView, Denial, Review};
+use crate::expressions::Scope;
+use crate::expressions::scope::{Failure, OUT_OF_BUDGET};
+use crate::view::admission::{self, Seen};
+
+/// What a change may cost.
+const BUDGET: u64 = 10_000_000;
+
+/// What became of the object.
+#[derive(Clone, Debug, Default)]
+pub struct Mutated {
+    /// The object after all changes, also those before a failure.
+    pub object: Value,
+    /// Why the request does not pass.
+    pub denial: Option<Denial>,
+}
+
+/// Runs policies on a request, in their order.
+pub fn mutate(policies: &[BoundPolicy<'_>], review: &Review, cluster: &ClusterView<'_>) -> Mutated {
+    let mut passes = Passes::new(review, cluster);
+    let denial = match passes.run(policies, review, false) {
+        Ok(()) if !passes.marked.is_empty() => passes.run(policies, review, true).err(),
+        Ok(()) => None,
+        Err(denial) => Some(denial),
+    };
+    Mutated { object: passes.object, denial: denial.map(|d| *d) }
+}
+
+/// An evaluation, for telling it from others: policy, binding, name and namespace of the parameter.
+type RunKey = [Str; 4];
+
+/// The passes of all policies over one request.
+pub struct Passes<'w> {
+    cluster: &'w ClusterView<'w>,
+    cx: Context,
+    /// The object as it is now.
+    pub object: Value,
+    /// Whether a policy has changed it.
+    pub changed: bool,
+    /// Evaluations that ran and may run again.
+    ran: Vec<RunKey>,
+    /// Evaluations that are to run again.
+    marked: Vec<RunKey>,
+}
+
+/// Failures of policies: the text, the reason, and what the answer says about whom.
+struct Failed {
+    texts: Vec<String>,
+    reason: Str,
+}
+
+enum Trouble {
+    /// Counts as the policy says.
+    Policy(String),
+    /// Ends the request.
+    Request(Box<Denial>),
+}
+
+impl<'w> Passes<'w> {
+    /// Begins with the object of a request.
+    pub fn new(review: &Review, cluster: &'w ClusterView<'w>) -> Passes<'w> {
+        Passes {
+            cluster,
+            cx: cluster.functions(review),
+            object: review.object().clone(),
+            changed: false,
+            ran: Vec::new(),
+            marked: Vec::new(),
+        }
+    }
+
+    /// Goes on with an object that others may have changed: then all that may run again do.
+    pub fn take_over(&mut self, object: Value) {
+        if !object.json_eq(&self.object) {
+            self.mark();
+            self.object = object;
+        }
+    }
+
+    /// One pass. In a second one only policies run that ask for it, and that others have come after.
+    ///
+    /// # Errors
+    /// The request does not pass.
+    pub fn run(
+        &mut self,
+        policies: &[BoundPolicy<'_>],
+        review: &Review,
+        again: bool,
+    ) -> Result<(), Box<Denial>> {
+        if review.is_exempt() || &*review.attributes.operation == "DELETE" {
+            return Ok(());
+        }
+        let review = review.with_object(self.object.clone());
+        let mutating = policies.iter().filter(|policy| policy.mutates());
+        let all: Vec<(BoundPolicy<'_>, Vec<Step>)> =
+            mutating.map(|policy| (*policy, steps(*policy, &review, self.cluster))).collect();
+        let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
+            true => seen_namespace(&review, self.cluster).map_err(Box::new)?,
+            false => Value::Null,
+        };
+        let marked = std::mem::take(&mut self.marked);
+        let mut failed: Option<Failed> = None;
+        let mut dirty = false;
+        for (policy, steps) in &all {
+            let policy = *policy;
+            for step in steps {
+                let run = match step {
+                    Step::Broken { binding, text } => {
+                        let text = told(policy, *binding, text);
+                        note(&mut failed, text, "Forbidden");
+                        continue;
+                    }
+                    Step::Run(run) => run,
+                };
+                let key = run_key(policy, run);
+                if again && !marked.contains(&key) {
+                    continue;
+                }
+                let before = self.object.clone();
+                let (changed, troubles) = self.bounded(policy, run, &review, &namespace);
+                dirty |= changed;
+                for trouble in troubles {
+                    match trouble {
+                        Trouble::Request(denial) => return Err(denial),
+                        Trouble::Policy(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
+                        Trouble::Policy(text) => {
+                            note(&mut failed, told(policy, Some(run.binding), &text), "Invalid");
+                        }
+                    }
+                }
+                if !before.json_eq(&self.object) {
+                    self.changed = true;
+                    self.mark();
+                }
+                if policy.is_reinvoked() && !self.ran.contains(&key) {
+                    self.ran.push(key);
+                }
+            }
+        }
+        if dirty {
+            self.changed = true;
+            self.mark();
+        }
+        match failed {
+            Some(failed) => Err(Box::new(denial(failed, &review))),
+            None => Ok(()),
+        }
+    }
+
+    fn mark(&mut self) {
+        for key in &self.ran {
+            if !self.marked.contains(key) {
+                self.marked.push(key.clone());
+            }
+        }
+    }
+
+    /// As [`Passes::evaluate`]; a policy that exceeds a bound fails, and changes nothing.
+    fn bounded(
+        &mut self,
+        policy: BoundPolicy<'_>,
+        run: &Run,
+        review: &Review,
+        namespace: &Value,
+    ) -> (bool, Vec<Trouble>) {
+        let before = self.object.clone();
+        let (done, excess) = budget::spend(|| self.evaluate(policy, run, review, namespace));
+        let text = match excess {
+            None => return done,
+            Some(excess) => excess.text().to_string(),
+        };
+        self.object = before;
+        (false, vec![Trouble::Policy(text)])
+    }
+
+    /// Runs the changes of a policy. Whether one succeeded, and what went wrong.
+    fn evaluate(
+        &mut self,
+        policy: BoundPolicy<'_>,
+        run: &Run,
+        review: &Review,
+        namespace: &Value,
+    ) -> (bool, Vec<Trouble>) {
+        let seen = |object: &Value, namespace: Value| Seen {
+            object: converted(object, &run.accepted.kind),
+            old_object: converted(&review.part("oldObject"), &run.accepted.kind),
+            params: run.param.clone(),
+            namespace,
+            authorizer: true,
+        };
+        if !policy.expressions.conditions.is_empty() {
+            let request = admission::request(&conditions_request(&run.accepted, review));
+            let root = admission::root(&request, seen(&self.object, Value::Null), &review.request);
+            let scope = Scope::of_rule(&root, policy.expressions, &self.cx).with_budget(CONDITIONS);
+            match scope.admits(&policy.expressions.conditions) {
+                Ok(true) => {}
+                Ok(false) => return (false, Vec::new()),
+                Err(text) => return (false, vec![Trouble::Policy(text)]),
+            }
+        }
+        if self.object.is_null() {
+            return (false, Vec::new());
+        }
+        let own = &review.attributes.kind;
+        let built_in = |kind: &[Str; 3]| self.cluster.types().of_kind(kind).is_some_and(|d| !d.custom);
+        let foreign = run.accepted.kind != *own && built_in(own);
+        let (mut changed, mut troubles) = (false, Vec::new());
+        for patch in policy.patches() {
+            let request = admission::request(&seen_request(&run.accepted, review));
+            let root = admission::root(&request, seen(&self.object, namespace.clone()), &review.request);
+            let current = converted(&self.object, &run.accepted.kind);
+            match self.changed(policy, patch, &root, &current, &run.accepted.kind) {
+                Ok(_) if foreign => {
+                    let shown = |k: &[Str; 3]| format!("({}.{})", k[1], k[2]);
+                    let (from, to) = (shown(&run.accepted.kind), shown(own));
+                    troubles.push(Trouble::Policy(format!("converting {from} to {to}: unknown conversion")));
+                }
+                Ok(None) => {}
+                Ok(Some(object)) => {
+                    self.object = converted(&object, own);
+                    changed = true;
+                }
+                Err(trouble @ Trouble::Request(_)) => return (changed, vec![trouble]),
+                Err(trouble) => troubles.push(trouble),
+            }
+        }
+        (changed, troubles)
+    }
+
+    /// The object after one change; `None` when it is left alone.
+    fn changed(
+        &self,
+        policy: BoundPolicy<'_>,
+        patch: &ExpressionPatch,
+        root: &Value,
+        object: &Value,
+        kind: &[Str; 3],
+    ) -> Result<Option<Value>, Trouble> {
+        let scope = Scope::of_rule(root, policy.expressions, &self.cx).with_budget(BUDGET);
+        let value = scope.value(&patch.source.program).map_err(|failure| {
+            Trouble::Policy(match failure {
+                Failure::OutOfBudget => OUT_OF_BUDGET.into(),
+                // What does not compile is shown without the step.
+                Failure::Compile(text) => text.to_string(),
+                failure => scope.text(&patch.source, &failure),
+            })
+        })?;
+        match patch.patch_type {
+            PatchType::ApplyConfiguration => self.applied(object, &value, kind).map(Some),
+            PatchType::JsonPatch => self.patched(object, &value, kind),
+            PatchType::Unknown => Err(Trouble::Policy("unsupported patch type".into())),
+        }
+    }
+
+    fn applied(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
+        check_names(value).map_err(Trouble::Policy)?;
+        let [group, version, name] = kind;
+        let types = self.cluster.types();
+        let served = self.cluster.kinds().kind(group, version, name).is_some();
+        let Some(def) = types.of_kind(kind).filter(|_| served) else {
+            let api_version =
+                if group.is_empty() { format!("/{version}") } else { format!("{group}/{version}") };
+            return Err(Trouble::Policy(format!(
+                "error applying patch: failed to convert patch object to typed object: no corresponding type \
+                 for {api_version}, Kind={name}"
+            )));
+        };
+        let merged = merge_literal(object, value, def, types, Atomic::Refused)
+            .map_err(|text| Trouble::Policy(format!("error applying patch: {text}")))?;
+        Ok(with_kind(&completed(&merged, def, types), kind))
+    }
+
+    fn patched(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Option<Value>, Trouble> {
+        match apply_literals(object, value).map_err(Trouble::Policy)? {
+            Some(now) => self.decoded(&now, kind).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A patched object, if it still is one of its kind.
+    fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
+        let types = self.cluster.types();
+        let kind = changed_kind(object, kind, types)
+            .map_err(|text| Trouble::Request(Box::new(Denial::internal(&text))))?;
+        let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
+        if !def.custom {
+            let found = problems(object, def, types);
+            let text = match found.wrong {
+                Some(text) => Some(text),
+                None if found.unknown.is_empty() => None,
+                None => Some(format!("strict decoding error: {}", unknown_text(&found.unknown))),
+            };
+            if let Some(text) = text {
+                return Err(Trouble::Request(Box::new(Denial::internal(&text))));
+            }
+        }
+        Ok(with_kind(&completed(object, def, types), &kind))
+    }
+}
+
+fn run_key(policy: BoundPolicy<'_>, run: &Run) -> RunKey {
+    let param = |key: &str| Str::from(run.param.as_ref().map_or("", |p| p.text_at(&["metadata", key])));
+    let binding = policy.bindings().get(run.binding).map(|binding| binding.name.clone());
+    [policy.name().clone(), binding.unwrap_or_default(), param("name"), param("namespace")]
+}
+
+fn told(policy: BoundPolicy<'_>, binding: Option<usize>, text: &str) -> String {
+    match binding.and_then(|at| policy.bindings().get(at)) {
+        Some(b) => format!("policy '{}' with binding '{}' denied request: {text}", policy.name(), b.name),
+        None => format!("policy \"{}\" denied request: {text}", policy.name()),
+    }
+}
+
+fn note(failed: &mut Option<Failed>, text: String, reason: &str) {
+    match failed {
+        Some(failed) => failed.texts.push(text),
+        None => *failed = Some(Failed { texts: vec![text], reason: reason.into() }),
+    }
+}
+
+fn denial(failed: Failed, review: &Review) -> Denial {
+    Denial {
+        code: 403,
+        reason: failed.reason,
+        message: failed.texts.first().cloned().unwrap_or_default(),
+        details: review.details(),
+        causes: failed.texts.into_iter().map(Into::into).collect(),
+        internal: false,
+    }
+}

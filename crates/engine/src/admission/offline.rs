@@ -1,0 +1,163 @@
+//! Admission policies outside of a cluster, as Kyverno runs them.
+//!
+//! The request always creates the object, which has no schema: lists are replaced, numbers are doubles.
+//! Parameters are told by name or labels alone. Semantics: `docs/admission.md`, "Outside of a cluster".
+
+use crate::expressions::Scope;
+use crate::ir::Rule;
+use crate::ir::admission::{Bound, PolicyBinding};
+use crate::ir::expressions::{API_SERVER, ExpressionPatch, Expressions, PatchType};
+use crate::ir::facts::FailurePolicy;
+use crate::matching::constraints::accepts_target;
+use crate::matching::filter::selects;
+use crate::patch::structured::merge_freely;
+use crate::value::{Map, Value};
+use crate::view::offline::root;
+use crate::view::rule::namespace;
+use crate::{Request, RuleOutcome, Status};
+
+use super::bound::{patches, validations};
+use super::change::apply_literals;
+use super::literal::{check_names, part};
+use super::validate::{BUDGET, CONDITIONS, Decision, decided};
+use crate::expressions::scope::OUT_OF_BUDGET;
+
+/// The bindings that accept a request; one `None` for a policy without bindings.
+fn accepting<'b>(bound: &'b Bound, request: &Request) -> Vec<Option<&'b PolicyBinding>> {
+    if bound.bindings.is_empty() {
+        return vec![None];
+    }
+    let accepts = |b: &&PolicyBinding| b.when.as_ref().is_none_or(|c| accepts_target(c, &request.target));
+    bound.bindings.iter().filter(accepts).map(Some).collect()
+}
+
+/// The parameter; null when there is none.
+fn param(bound: &Bound, binding: Option<&PolicyBinding>) -> Value {
+    let Some(wanted) = binding.and_then(|b| b.params.as_ref()) else { return Value::Null };
+    match &wanted.selector {
+        None => {
+            let named = |o: &&Value| o.text_at(&["metadata", "name"]) == &*wanted.name;
+            bound.params.iter().find(named).cloned().unwrap_or_default()
+        }
+        Some(selector) => {
+            let none = Map::new();
+            let fits = |o: &&Value| {
+                selects(selector, o.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none))
+            };
+            let items: Vec<Value> = bound.params.iter().filter(fits).cloned().collect();
+            if items.is_empty() {
+                return Value::Null;
+            }
+            let mut list = Map::new();
+            list.insert("items", Value::list(items));
+            Value::Map(list)
+        }
+    }
+}
+
+fn outcome(
+    rule: &Rule,
+    status: Status,
+    text: &str,
+    binding: Option<&PolicyBinding>,
+    key: &str,
+) -> RuleOutcome {
+    let mut result = RuleOutcome::new(&rule.name, rule.kind, status, text);
+    if let Some(binding) = binding {
+        result.properties.push((key.into(), binding.name.clone()));
+    }
+    result
+}
+
+/// The result of a policy that asks; the last binding that accepts the request decides.
+pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutcome> {
+    let binding = accepting(bound, request).pop()?;
+    let expressions = rule.expressions.as_ref()?;
+    let told = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
+    let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
+    let seen = |namespace: Value| root(request, &request.object, params.clone(), namespace);
+    let conditions = seen(Value::Null);
+    match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
+        Ok(true) => {}
+        Ok(false) => return told(Status::Skip, API_SERVER.unmet),
+        Err(_) if expressions.failure_policy == FailurePolicy::Ignore => {
+            return told(Status::Skip, API_SERVER.unmet);
+        }
+        Err(text) => return told(Status::Error, &text),
+    }
+    let root = seen(namespace(request));
+    let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
+        return told(Status::Error, OUT_OF_BUDGET);
+    };
+    match decisions.into_iter().next() {
+        Some((_, Decision::Fail(text))) => told(Status::Error, &text),
+        Some((_, Decision::Deny(text, _))) => told(Status::Fail, &text),
+        None => told(Status::Pass, API_SERVER.passed),
+    }
+}
+
+/// The result of a policy that changes the object, and the object; each binding sees what the one before
+/// it has made. A change that fails gives no result.
+pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutcome>, Option<Value>) {
+    let Some(expressions) = &rule.expressions else { return (None, None) };
+    let (mut last, mut object) = (None, request.object.clone());
+    for binding in accepting(bound, request) {
+        let told = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
+        match changed(bound, expressions, patches(rule), binding, request, &object) {
+            Ok(Some(new)) => {
+                object = new;
+                last = told(Status::Pass, "mutation is successfully applied");
+            }
+            Ok(None) => last = told(Status::Skip, API_SERVER.unmet),
+            Err(Failed::Condition(text)) => last = told(Status::Error, &text),
+            Err(Failed::Change) => {}
+        }
+    }
+    let new = (!object.strict_eq(&request.object)).then_some(object);
+    (last, new)
+}
+
+fn scope<'s>(expressions: &'s Expressions, root: &'s Value, request: &'s Request, budget: u64) -> Scope<'s> {
+    Scope::of_rule(root, expressions, &request.functions).with_budget(budget)
+}
+
+enum Failed {
+    Condition(String),
+    Change,
+}
+
+fn changed(
+    bound: &Bound,
+    expressions: &Expressions,
+    patches: &[ExpressionPatch],
+    binding: Option<&PolicyBinding>,
+    request: &Request,
+    object: &Value,
+) -> Result<Option<Value>, Failed> {
+    let params = bound.param_kind.as_ref().map(|_| Value::Null);
+    let conditions = root(request, object, params, Value::Null);
+    match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(_) if expressions.failure_policy == FailurePolicy::Ignore => return Ok(None),
+        Err(text) => return Err(Failed::Condition(text)),
+    }
+    let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
+    let namespace = if request.target.namespace.is_empty() { Value::Null } else { namespace(request) };
+    let mut object = object.clone();
+    // A patch of no known type changes nothing.
+    for patch in patches.iter().filter(|p| p.patch_type != PatchType::Unknown) {
+        let root = root(request, &object, params.clone(), namespace.clone());
+        let scope = scope(expressions, &root, request, BUDGET);
+        let value = scope.value(&patch.source.program).map_err(|_| Failed::Change)?;
+        let new = match patch.patch_type {
+            PatchType::ApplyConfiguration => {
+                check_names(&value).and_then(|()| merge_freely(&object, &part(&value))).map(Some)
+            }
+            PatchType::JsonPatch => apply_literals(&object, &value),
+            PatchType::Unknown => Ok(None),
+        };
+        object = new.map_err(|_| Failed::Change)?.unwrap_or(object);
+    }
+    Ok(Some(object))
+}

@@ -1,0 +1,678 @@
+//! The data that a rule's expressions see, loaded when it is first mentioned.
+//!
+//! The root is an object: `request` and whatever the rule's bindings, loops and injected values add.
+//! Bindings are registered in declaration order and loaded when an expression mentions them; a loop
+//! takes a snapshot and goes back to it before every element. The semantics' source is
+//! `docs/variables.md`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::external::{Address, Answer, ApiRequest, ExternalData, Reader, ServiceCall};
+use crate::external::{facts, registry};
+use crate::functions;
+use crate::ir::late::Late;
+use crate::ir::rule::{Binding, BindingSource, QuerySource};
+use crate::ir::template::Needs;
+use crate::ir::{Query, Template};
+use crate::value::print::{display_s, json};
+use crate::value::{Fault, Map, Str, Value, budget, stack};
+
+use super::eval::{Env, eval};
+use super::fill::Expansion;
+use super::sorted::Sorted;
+use super::trace::{self, What};
+
+/// Why a query has no value.
+#[derive(Clone, Debug)]
+pub enum Trouble {
+    /// Data that it mentions could not be loaded, or the text is no expression.
+    Text(String),
+    /// Its evaluation failed.
+    Eval(Fault),
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trouble::Text(text) => f.write_str(text),
+            Trouble::Eval(fault) => write!(f, "JMESPath query failed: {fault}"),
+        }
+    }
+}
+
+/// What does not change while a rule runs.
+#[derive(Clone, Copy)]
+pub struct World<'r> {
+    /// What functions may know.
+    pub functions: &'r functions::Context,
+    /// Where data comes from.
+    pub sources: &'r dyn ExternalData,
+    /// Lowers what is put together at run time.
+    pub late: &'static dyn Late,
+    /// The request deletes the object.
+    pub deleting: bool,
+    /// The image references of the object.
+    pub images: &'r super::images::Images,
+    /// Namespace of the policy, `None` for cluster-wide ones.
+    pub policy_namespace: Option<&'r str>,
+    /// Values put in each time a scope's bindings are registered: path and value.
+    pub injected: &'r [(Vec<Str>, Value)],
+    /// Lists that expressions of the policy have sorted, where that is of interest.
+    pub sorted: Option<&'r Sorted>,
+    /// Whether entries that no source answers are dropped; else they are errors
+    /// (`Profile::unanswered_entries_are_dropped`).
+    pub drops_unanswered: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Pending,
+    Loaded,
+    Failed,
+}
+
+#[derive(Clone)]
+struct Entry {
+    binding: Arc<Binding>,
+    state: State,
+    /// The answer of a remote source, which is asked only once.
+    fetched: Option<Value>,
+}
+
+/// A state to come back to.
+pub struct Snapshot {
+    overlay: Vec<(Str, Value)>,
+    states: Vec<State>,
+    images: bool,
+    /// What [`Data::replaced_from`] was for the snapshot around this one.
+    outer: usize,
+}
+
+/// The data of one rule.
+pub struct Data<'r> {
+    /// What does not change.
+    pub world: World<'r>,
+    root: &'r Value,
+    /// `request.object` of the root, as long as no other `request` was added.
+    object: Option<&'r Value>,
+    /// Top-level names that were added; the last of equal names counts.
+    overlay: Vec<(Str, Value)>,
+    /// The first position of `overlay` that was replaced since the last snapshot was taken or gone back to.
+    replaced_from: usize,
+    entries: Vec<Entry>,
+    /// Only entries before this position may be loaded now.
+    limit: usize,
+    images_loaded: bool,
+    /// How many entries are being loaded, each for the one before it.
+    loading: usize,
+    /// What its variables have expanded to.
+    pub(super) expansion: Expansion,
+}
+
+impl<'r> Data<'r> {
+    /// The data of a request without any binding.
+    pub fn new(root: &'r Value, world: World<'r>) -> Self {
+        Data {
+            world,
+            root,
+            object: root.at(&["request", "object"]).filter(|o| !o.is_null()),
+            overlay: Vec::new(),
+            replaced_from: usize::MAX,
+            entries: Vec::new(),
+            limit: usize::MAX,
+            images_loaded: false,
+            loading: 0,
+            expansion: Expansion::default(),
+        }
+    }
+
+    /// Adds a scope's bindings, and the injected values on top.
+    pub fn register(&mut self, bindings: &[Arc<Binding>]) {
+        self.entries.extend(bindings.iter().map(|b| Entry {
+            binding: b.clone(),
+            state: State::Pending,
+            fetched: None,
+        }));
+        for (path, value) in self.world.injected {
+            self.put(path, value.clone());
+        }
+    }
+
+    /// How many bindings are in scope.
+    pub fn bound(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The names of the bindings in scope, outermost first.
+    pub fn names(&self) -> Arc<[Str]> {
+        self.entries.iter().map(|e| e.binding.name.clone()).collect()
+    }
+
+    /// Sets a top-level name, replacing what was there.
+    pub fn set(&mut self, name: &Str, value: Value) {
+        if &**name == "request" {
+            self.object = None;
+        }
+        match self.overlay.iter_mut().enumerate().find(|(_, (k, _))| k == name) {
+            Some((at, slot)) => {
+                slot.1 = value;
+                self.replaced_from = self.replaced_from.min(at);
+            }
+            None => self.overlay.push((name.clone(), value)),
+        }
+    }
+
+    /// Adds a value at a path; objects are merged.
+    pub fn put(&mut self, path: &[Str], value: Value) {
+        let Some((name, rest)) = path.split_first() else { return };
+        let added = self.overlay.iter().find(|(k, _)| k == name).map(|(_, v)| v);
+        let mut whole = added.or_else(|| self.root.get(name)).cloned().unwrap_or_default();
+        merge_at(&mut whole, rest, value);
+        self.set(name, whole);
+    }
+
+    /// Shows another object as that of the request.
+    pub fn replace_object(&mut self, object: Value) {
+        let name = Str::from("request");
+        let added = self.overlay.iter().find(|(k, _)| *k == name).map(|(_, v)| v);
+        let Some(mut request) = added.or_else(|| self.root.get(&name)).cloned() else { return };
+        if let Value::Map(m) = &mut request {
+            m.insert("object", object);
+        }
+        self.set(&name, request);
+    }
+
+    /// The state as it is now.
+    pub fn snapshot(&mut self) -> Snapshot {
+        let outer = std::mem::replace(&mut self.replaced_from, usize::MAX);
+        Snapshot {
+            outer,
+            overlay: self.overlay.clone(),
+            states: self.entries.iter().map(|e| e.state).collect(),
+            images: self.images_loaded,
+        }
+    }
+
+    /// Goes back to a snapshot. Entries that were loaded since are loaded again; one that fails now
+    /// counts as loaded and has no value (the reference's behaviour).
+    pub fn reset(&mut self, to: &Snapshot) {
+        if self.replaced_from < to.overlay.len() {
+            self.overlay.clear();
+            self.overlay.extend_from_slice(&to.overlay);
+        } else {
+            self.overlay.truncate(to.overlay.len());
+        }
+        self.replaced_from = usize::MAX;
+        self.entries.truncate(to.states.len());
+        self.images_loaded = to.images;
+        for at in 0..to.states.len() {
+            let Some(entry) = self.entries.get_mut(at) else { break };
+            let before = to.states.get(at).copied().unwrap_or(State::Pending);
+            match (before, entry.state) {
+                (State::Pending, State::Loaded) => {
+                    let _ = self.load(at);
+                    if let Some(entry) = self.entries.get_mut(at) {
+                        entry.state = State::Loaded;
+                    }
+                }
+                (State::Pending, State::Failed) => entry.state = State::Pending,
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes over the values of entries that another run of the same bindings has loaded.
+    pub fn adopt_loaded(&mut self, from: &Data<'_>) {
+        for at in 0..self.entries.len().min(from.entries.len()) {
+            let (Some(own), Some(other)) = (self.entries.get_mut(at), from.entries.get(at)) else { return };
+            if other.state != State::Loaded || !Arc::ptr_eq(&own.binding, &other.binding) {
+                continue;
+            }
+            own.state = State::Loaded;
+            let name = own.binding.name.clone();
+            if let Some((_, value)) = from.overlay.iter().find(|(known, _)| *known == name) {
+                let value = value.clone();
+                self.set(&name, value);
+            }
+        }
+    }
+
+    /// Gives up a snapshot that was just gone back to.
+    pub fn release(&mut self, snapshot: Snapshot) {
+        self.replaced_from = self.replaced_from.min(snapshot.outer);
+    }
+
+    /// Runs a query on the data; loads first what it mentions.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub fn query(&mut self, query: &Query) -> Result<Value, Trouble> {
+        self.look(query).map(Cow::into_owned)
+    }
+
+    /// As [`Data::query`], without a copy of what stands in the data.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub fn look<'q>(&'q mut self, query: &'q Query) -> Result<Cow<'q, Value>, Trouble> {
+        let query = match &query.on_delete {
+            Some(other) if self.world.deleting => other,
+            _ => query,
+        };
+        if !query.needs.is_empty() {
+            self.ensure(&query.needs)?;
+        }
+        let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
+        budget::steps(16).map_err(Trouble::Eval)?;
+        let env =
+            Env::new(self.root, self.world.functions).with_overlay(&self.overlay).with_object(self.object);
+        let env = self.sorting(query, env);
+        eval(expr, env).map_err(Trouble::Eval)
+    }
+
+    /// Runs a query on a value instead of the data; its failure is told without introduction.
+    fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
+        let expr = query.expr.as_ref().map_err(ToString::to_string)?;
+        let env = self.sorting(query, Env::new(input, self.world.functions));
+        eval(expr, env).map(Cow::into_owned).map_err(|fault| fault.to_string())
+    }
+
+    /// Has an expression see lists that were sorted, and others those that it sorts.
+    fn sorting<'f>(&'f self, query: &Query, env: Env<'f, 'f>) -> Env<'f, 'f> {
+        match self.world.sorted {
+            Some(sorted) if query.sorts || sorted.any() => env.sorting(sorted),
+            _ => env,
+        }
+    }
+
+    fn ensure(&mut self, needs: &Needs) -> Result<(), Trouble> {
+        if needs.images && !self.images_loaded {
+            self.images_loaded = true;
+            match self.world.images.get() {
+                Ok(Some(images)) => self.put(&["images".into()], images.clone()),
+                Ok(None) => {}
+                Err(text) => {
+                    self.images_loaded = false;
+                    return Err(Trouble::Text(text.clone()));
+                }
+            }
+        }
+        for at in needs.bindings.iter().map(|b| *b as usize) {
+            let pending = self.entries.get(at).is_some_and(|e| e.state == State::Pending);
+            if pending && at < self.limit {
+                self.load(at).map_err(Trouble::Text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads the entry at a position; while it loads, only earlier ones can be loaded.
+    fn load(&mut self, at: usize) -> Result<(), String> {
+        let Some(entry) = self.entries.get_mut(at) else { return Ok(()) };
+        entry.state = State::Loaded;
+        let binding = entry.binding.clone();
+        let fetched = entry.fetched.clone();
+        let outer = std::mem::replace(&mut self.limit, at);
+        self.loading += 1;
+        let result = match self.loading {
+            ..=stack::MAX_CHAIN => stack::deep(|| self.load_binding(&binding, fetched, at)),
+            _ => {
+                Err(format!("context entries read one another in a chain of more than {}", stack::MAX_CHAIN))
+            }
+        };
+        self.loading -= 1;
+        self.limit = outer;
+        trace::tell(&binding.origin, || {
+            let loaded = self.overlay.iter().find(|(known, _)| *known == binding.name);
+            let value = loaded.map(|(_, value)| value.clone()).unwrap_or_default();
+            What::Data(binding.name.clone(), result.clone().map(|()| value))
+        });
+        if result.is_err()
+            && let Some(entry) = self.entries.get_mut(at)
+        {
+            entry.state = State::Failed;
+        }
+        result
+    }
+
+    fn load_binding(&mut self, b: &Binding, fetched: Option<Value>, at: usize) -> Result<(), String> {
+        let name = &b.name;
+        if let BindingSource::Variable { value, query, default, raw } = &b.source {
+            let value = self.variable(name, value.as_ref(), query.as_ref(), default.as_ref(), raw)?;
+            // It is written as JSON and read back.
+            self.set(name, value.with_plain_lists().with_float_numbers());
+            return Ok(());
+        }
+        let found = match fetched {
+            Some(v) => Some(v),
+            None => match self.fetch(b)? {
+                // A value that is put in for the entry needs no source.
+                None if !self.world.drops_unanswered && self.world.injected.is_empty() => {
+                    return Err(unanswered(b));
+                }
+                found => found,
+            },
+        };
+        if let Some(v) = found {
+            let v = v.with_float_numbers();
+            if let Some(entry) = self.entries.get_mut(at) {
+                entry.fetched = Some(v.clone());
+            }
+            self.put(std::slice::from_ref(name), v);
+        }
+        Ok(())
+    }
+
+    fn variable(
+        &mut self,
+        name: &str,
+        value: Option<&Template>,
+        query: Option<&QuerySource>,
+        default: Option<&Template>,
+        raw: &Value,
+    ) -> Result<Value, String> {
+        let query = query.map(|q| self.ready(q, name, raw)).transpose()?;
+        let mut part = |template: Option<&Template>, key: &str| match template {
+            None => Ok(None),
+            Some(t) => self.fill(t).map(Some).map_err(|e| {
+                let shown = display_s(&raw.get(key).unwrap_or(&Value::Null).with_float_numbers());
+                format!("failed to substitute variables in context entry {name} {shown}: {e}")
+            }),
+        };
+        let default = part(default, "default")?.filter(|v| !v.is_null());
+        let value = part(value, "value")?;
+        let output = match (&value, &query) {
+            (Some(v), None) => v.clone(),
+            (_, Some(q)) => {
+                let result = match &value {
+                    Some(v) => self.query_on(q, &v.with_float_numbers()),
+                    None => self.query(q).map_err(|e| e.to_string()),
+                };
+                match (result, default) {
+                    (Ok(Value::Null), Some(default)) if value.is_none() => default,
+                    (Ok(v), _) => v,
+                    (Err(_), Some(default)) => default,
+                    (Err(e), None) => {
+                        return Err(format!("failed to apply jmespath {} to variable <nil>: {e}", q.text));
+                    }
+                }
+            }
+            (None, None) => default.unwrap_or_default(),
+        };
+        if output.is_null() {
+            return Err(format!("failed to add context entry for variable {name} since it evaluated to nil"));
+        }
+        Ok(output)
+    }
+
+    fn ready(&mut self, source: &QuerySource, name: &str, raw: &Value) -> Result<Query, String> {
+        match source {
+            QuerySource::Ready(q) => Ok(q.clone()),
+            QuerySource::Dynamic { text, names } => {
+                functions::untracked::note();
+                let shown = raw.text_at(&["jmesPath"]);
+                match self.fill(text) {
+                    Ok(Value::Str(s)) => Ok(self.world.late.plain_query(&s, names)),
+                    Ok(_) => Err(format!("jmespath value must be a string {name} {shown}: <nil>")),
+                    Err(e) => {
+                        Err(format!("failed to substitute variables in context entry {name} {shown}: {e}"))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks the sources; `None` when nobody can answer.
+    fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, String> {
+        functions::untracked::note();
+        let name = &b.name;
+        let text = |v: Result<Value, String>, field: &str, raw: &str| match v {
+            Ok(Value::Str(s)) => Ok(s),
+            Ok(_) => Err(format!("{field} of context entry {name} is no string")),
+            Err(e) => Err(format!("failed to substitute variables in context {name} {field} {raw}: {e}")),
+        };
+        match &b.source {
+            BindingSource::Variable { .. } => Ok(None),
+            BindingSource::ConfigMap { name: cm, namespace, raw } => {
+                let failed = |e| format!("failed to retrieve config map for context entry {name}: {e}");
+                let cm = text(self.fill(cm), "configMap.name", raw.text_at(&["name"])).map_err(failed)?;
+                let ns = text(self.fill(namespace), "configMap.namespace", raw.text_at(&["namespace"]))
+                    .map_err(failed)?;
+                let ns = match (&*ns, self.world.policy_namespace) {
+                    ("", Some(own)) => own.into(),
+                    ("", None) => "default".into(),
+                    (given, Some(own)) if given != own => {
+                        return Err(format!(
+                            "context entry {name}: configMap namespace \"{given}\" is different from policy namespace \"{own}\""
+                        ));
+                    }
+                    _ => ns.clone(),
+                };
+                match self.world.sources.config_map(&ns, &cm) {
+                    None => Ok(None),
+                    Some(Ok(v)) => Ok(Some(config_map_data(&v))),
+                    Some(Err(e)) => Err(format!(
+                        "failed to retrieve config map for context entry {name}: failed to get configmap {ns}/{cm} : {e}"
+                    )),
+                }
+            }
+            BindingSource::ApiCall { call, raw } => self.api_call(name, call, raw),
+            BindingSource::Global { name: reference, query } => {
+                if self.world.policy_namespace.is_some() {
+                    return Err(format!(
+                        "context entry {name}: globalReference is not allowed in namespaced policies"
+                    ));
+                }
+                let mut parts = reference.split('.');
+                let (entry, projection) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+                let found = self.world.sources.global(entry, projection, Reader::Entry(name));
+                let Some(found) = found else { return Ok(None) };
+                let found = found
+                    .map_err(|e| format!("failed to marshal APICall data for context entry {name}: {e}"))?;
+                self.apply(query.as_ref(), found, name, |path, e| {
+                    format!("failed to apply JMESPath {path} for context entry {name}: {e}")
+                })
+                .map(Some)
+            }
+            BindingSource::Image { reference, credentials, query } => {
+                let reference = text(self.fill(reference), "imageRegistry.reference", "")?;
+                let Some(registry) = self.world.sources.registry() else { return Ok(None) };
+                let registry = registry::for_policy(registry, credentials);
+                let found = facts::for_rules(&*registry, &reference)
+                    .map_err(|e| format!("failed to fetch image descriptor: {reference}, error: {e}"))?;
+                self.apply(query.as_ref(), found, name, |path, e| {
+                    format!("failed to apply JMESPath ({path}) results to context entry {name}, error: {e}")
+                })
+                .map(Some)
+            }
+        }
+    }
+
+    fn apply(
+        &mut self,
+        query: Option<&QuerySource>,
+        data: Value,
+        name: &str,
+        wrap: impl FnOnce(&str, String) -> String,
+    ) -> Result<Value, String> {
+        match query {
+            None => Ok(data),
+            Some(q) => {
+                let q = self.ready(q, name, &Value::Null)?;
+                let data = data.with_float_numbers();
+                self.query_on(&q, &data).map_err(|e| wrap(&q.text, e))
+            }
+        }
+    }
+
+    fn api_call(&mut self, name: &str, call: &Template, raw: &Value) -> Result<Option<Value>, String> {
+        if !raw.text_at(&["urlPath"]).is_empty() && !self.world.sources.reaches_api() {
+            return Ok(None);
+        }
+        let filled = self
+            .fill(call)
+            .map_err(|e| {
+                let path = raw.text_at(&["urlPath"]);
+                format!("failed to fetch data for APICall: failed to substitute variables in context entry {name} {path}: {e}")
+            })?;
+        let data: Map = filled
+            .get("data")
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+            .iter()
+            .map(|d| (Str::from(d.text_at(&["key"])), d.get("value").cloned().unwrap_or_default()))
+            .collect();
+        let headers = filled.at(&["service", "headers"]).and_then(Value::as_list).unwrap_or_default();
+        let path = filled.text_at(&["urlPath"]);
+        if let Some(own) = self.world.policy_namespace {
+            check_namespace(path, own).map_err(|e| format!("failed to fetch data for APICall: {e}"))?;
+        }
+        if path.is_empty() && filled.get("service").is_none() {
+            return Err(format!("failed to fetch data for APICall: missing service for APICall {name}"));
+        }
+        let body = match filled.text_at(&["method"]) {
+            "" | "GET" => None,
+            "POST" => Some(Value::Map(data)),
+            method => {
+                return Err(format!(
+                    "failed to fetch data for APICall: invalid request type {method} for APICall {name}"
+                ));
+            }
+        };
+        let answer = match path {
+            "" => self.world.sources.service(&ServiceCall {
+                answer: Answer::Json(Reader::Entry(name)),
+                url: filled.text_at(&["service", "url"]),
+                body,
+                headers: headers
+                    .iter()
+                    .map(|h| (h.text_at(&["key"]).into(), h.text_at(&["value"]).into()))
+                    .collect(),
+                ca_bundle: filled.text_at(&["service", "caBundle"]),
+            }),
+            path => {
+                let request = ApiRequest { at: Address::Path { path, entry: name }, body: body.as_ref() };
+                self.world.sources.api(&request).map(|answer| answer.map_err(|e| e.text))
+            }
+        };
+        let Some(answer) = answer else { return Ok(None) };
+        let default = raw.get("default").filter(|d| !d.is_null());
+        let answer = match (answer, default) {
+            (Ok(v), _) => v,
+            (Err(_), Some(default)) => default.clone(),
+            (Err(e), None) => return Err(format!("failed to fetch data for APICall: {e}")),
+        };
+        let path = filled.text_at(&["jmesPath"]);
+        if path.is_empty() || default.is_some_and(|d| json(d) == json(&answer)) {
+            return Ok(Some(answer));
+        }
+        let query = self.world.late.plain_query(path, &[]);
+        let answer = answer.with_float_numbers();
+        self.query_on(&query, &answer).map(Some).map_err(|e| {
+            format!(
+                "failed to store data for APICall: failed to apply JMESPath {path} for context entry {name}: {e}"
+            )
+        })
+    }
+}
+
+/// Why an entry that nobody answers has no value.
+fn unanswered(b: &Binding) -> String {
+    let name = &b.name;
+    match &b.source {
+        BindingSource::Variable { .. } => format!("context entry {name} has no value"),
+        BindingSource::ConfigMap { .. } => {
+            format!(
+                "failed to retrieve config map for context entry {name}: there is no source of ConfigMaps"
+            )
+        }
+        BindingSource::ApiCall { .. } => {
+            format!("failed to fetch data for APICall: context entry {name}: there is no cluster to call")
+        }
+        BindingSource::Global { .. } => format!(
+            "failed to marshal APICall data for context entry {name}: there is no source of global context entries"
+        ),
+        BindingSource::Image { .. } => {
+            format!("failed to fetch image descriptor for context entry {name}: no registry may be asked")
+        }
+    }
+}
+
+/// A request path of a namespaced policy must stay in its namespace. What counts is the path alone – a query or
+/// fragment may say anything –, percent-decoded and without `.` and `..`, and where the API has its namespace:
+/// `/api/VERSION/namespaces/NAME/…` or `/apis/GROUP/VERSION/namespaces/NAME/…`.
+fn check_namespace(path: &str, own: &str) -> Result<(), String> {
+    let missing = || {
+        // Calls of services have no path.
+        let shown = if path.is_empty() { "." } else { path };
+        Err(format!(
+            "path {shown} does not contain a namespace segment, which is required for namespaced policies"
+        ))
+    };
+    let bare = path.split(['?', '#']).next().unwrap_or_default();
+    let decoded = percent_encoding::percent_decode_str(bare).decode_utf8_lossy();
+    let mut steps: Vec<&str> = Vec::new();
+    // An encoded stroke or mark may be read in another way by whoever is called.
+    if decoded.contains(['?', '#', '\\']) || decoded.chars().any(char::is_control) {
+        return missing();
+    }
+    for step in decoded.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => drop(steps.pop()),
+            step => steps.push(step),
+        }
+    }
+    let rest = match &steps[..] {
+        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+        _ => return missing(),
+    };
+    match rest {
+        ["namespaces", namespace, ..] if *namespace == own => Ok(()),
+        ["namespaces", namespace, ..] => Err(format!(
+            "path {path} refers to namespace {namespace}, which is different from the policy namespace {own}"
+        )),
+        _ => missing(),
+    }
+}
+
+fn config_map_data(v: &Value) -> Value {
+    let part = |key: &str| (Str::from(key), v.get(key).cloned().unwrap_or_default());
+    Value::Map([part("data"), part("metadata")].into_iter().collect())
+}
+
+/// Puts `value` at `path` below `target`; objects on both sides are merged, all else replaced.
+pub fn merge_at(target: &mut Value, path: &[Str], value: Value) {
+    let Some((first, rest)) = path.split_first() else {
+        merge(target, value);
+        return;
+    };
+    if !matches!(target, Value::Map(_)) {
+        *target = Value::Map(Map::new());
+    }
+    if let Value::Map(m) = target {
+        if !m.contains_key(first) {
+            m.insert(first.clone(), if rest.is_empty() { Value::Null } else { Value::Map(Map::new()) });
+        }
+        if let Some(slot) = m.get_mut(first) {
+            merge_at(slot, rest, value);
+        }
+    }
+}
+
+fn merge(target: &mut Value, value: Value) {
+    match (target, value) {
+        (Value::Map(into), Value::Map(from)) => {
+            for (k, v) in from.iter() {
+                match into.get_mut(k) {
+                    Some(slot) => stack::deep(|| merge(slot, v.clone())),
+                    None => {
+                        into.insert(k.clone(), v.clone());
+                    }
+                }
+            }
+        }
+        (target, value) => *target = value,
+    }
+}

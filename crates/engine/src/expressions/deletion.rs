@@ -1,0 +1,60 @@
+//! Deleting policies: whether a run would delete an object.
+//!
+//! In: a policy and an object, or data of any form. Out: pass = it would be deleted; none where the policy does not
+//! select it. Expressions see neither a request nor a former object. Semantics: `docs/cel-policies.md`, "Deletion".
+
+use crate::Request;
+use crate::ir::Policy;
+use crate::ir::rule::Body;
+use crate::outcome::{RuleOutcome, Status};
+use crate::run::applies;
+
+use super::{Exemptions, Scope, excepted};
+use crate::view::request::{Part, limited_to, namespace, rooted};
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An object of a cluster.
+    Object,
+    /// Data of any form; without a kind it is selected by every policy.
+    Payload,
+}
+
+/// See the module page. A fault is an error result with its text alone.
+pub fn run(
+    policy: &Policy,
+    request: &Request,
+    exemptions: Exemptions<'_>,
+    subject: Subject,
+) -> Option<RuleOutcome> {
+    let rule = policy.rules.first()?;
+    let expressions = rule.expressions.as_ref()?;
+    if !matches!(rule.body, Body::Delete) {
+        return None;
+    }
+    let object = &request.object;
+    let has_kind = !object.text_at(&["apiVersion"]).is_empty() && !object.text_at(&["kind"]).is_empty();
+    if (subject == Subject::Object || has_kind) && !applies(rule, request) {
+        return None;
+    }
+    let root = rooted([(Part::Object, object.clone()), (Part::Namespace, namespace(request))]);
+    let root = match &policy.namespace {
+        Some(own) => limited_to(&root, own),
+        None => root,
+    };
+    let what = if subject == Subject::Payload { "json" } else { "resource" };
+    let result = |status, text: String| Some(RuleOutcome::new(&policy.name, rule.kind, status, text));
+    let spared = || result(Status::Fail, format!("{what} {}", expressions.wording.unmet));
+    match excepted(policy, &root, &request.functions, exemptions) {
+        Ok(found) if found.is_empty() => {}
+        Ok(_) => return spared(),
+        Err(text) => return result(Status::Error, text),
+    }
+    let scope = Scope::of_rule(&root, expressions, &request.functions);
+    match scope.admits(&expressions.conditions) {
+        Ok(true) => result(Status::Pass, format!("{what} {}", expressions.wording.passed)),
+        Ok(false) => spared(),
+        Err(text) => result(Status::Error, text),
+    }
+}

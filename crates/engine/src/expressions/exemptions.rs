@@ -1,0 +1,71 @@
+//! PolicyExceptions of `policies.kyverno.io` on their way into results.
+//!
+//! In: the exceptions of a set, a policy, and what expressions see. Out: those that apply, and the result of a rule that
+//! is exempt as a whole. Semantics: `docs/cel-policies.md`, "Exceptions".
+
+use crate::functions::{Context, now};
+use crate::ir::exemption::Exemption;
+use crate::ir::expressions::POLICIES;
+use crate::ir::{Policy, Rule};
+use crate::outcome::{RuleOutcome, Status};
+use crate::value::Value;
+
+use super::scope::Scope;
+
+/// The PolicyExceptions of `policies.kyverno.io`, in the order in which they count.
+#[derive(Clone, Copy, Debug)]
+pub struct Exemptions<'e> {
+    /// All of them.
+    pub all: &'e [Exemption],
+    /// Whether they apply after they have expired (`Profile::expired_exceptions_apply`).
+    pub expired_apply: bool,
+}
+
+impl<'e> Exemptions<'e> {
+    /// Those that name a policy and have not expired.
+    fn of<'p>(
+        self,
+        policy: &'p Policy,
+        functions: &'p Context,
+    ) -> impl Iterator<Item = &'e Exemption> + use<'e, 'p> {
+        let named = self.all.iter().filter(|e| e.names(policy));
+        named.filter(move |e| {
+            let Some(expires) = e.expires.filter(|_| !self.expired_apply) else { return true };
+            // A result that an exception made is good only until then.
+            crate::functions::untracked::note();
+            expires > now(functions).unix_nanos()
+        })
+    }
+}
+
+/// The exceptions that apply to the policy.
+pub(super) fn excepted<'e>(
+    policy: &Policy,
+    root: &Value,
+    functions: &Context,
+    exemptions: Exemptions<'e>,
+) -> Result<Vec<&'e Exemption>, String> {
+    let mut found: Vec<&Exemption> = Vec::new();
+    for exemption in exemptions.of(policy, functions) {
+        match Scope::new(root, functions, &POLICIES).admits(&exemption.admit) {
+            Ok(true) => found.push(exemption),
+            Ok(false) => {}
+            Err(_) if found.iter().any(|e| e.is_full()) => {}
+            Err(text) => return Err(text),
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn exempt(rule: &Rule, found: &[&Exemption]) -> RuleOutcome {
+    let keys: Vec<&str> = found.iter().map(|e| &*e.key).collect();
+    let decides = found.iter().rev().max_by_key(|e| e.priority);
+    let (status, verb) = match decides {
+        Some(e) if e.passes => (Status::Pass, "passed"),
+        _ => (Status::Skip, "skipped"),
+    };
+    let text = format!("rule is {verb} due to policy exception: {}", keys.join(", "));
+    let mut result = RuleOutcome::new(&"exception".into(), rule.kind, status, text);
+    result.exceptions = found.iter().map(|e| e.name.clone()).collect();
+    result
+}

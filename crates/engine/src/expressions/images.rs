@@ -1,0 +1,296 @@
+//! Reviews of images: ImageValidatingPolicies.
+//!
+//! In: a review and a request. Out: a result with what was looked at, from which [`settle`] tells whether every image
+//! that somebody had to look at was: that may have been another policy. Order: conditions, exceptions, the images,
+//! their digests, what registries know of them, verdicts, texts for reports. Semantics: `docs/cel-policies.md`,
+//! "Images".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::external::reference;
+use crate::external::registry::for_policy;
+use crate::functions::cel::evidence;
+use crate::functions::{CelLevel, Context};
+use crate::images::pod_spec_path;
+use crate::ir::expressions::Expressions;
+use crate::ir::image_validation::ImageValidation;
+use crate::outcome::{Effect, RuleOutcome, Status};
+use crate::run::Matched;
+use crate::value::{Str, Value};
+
+use super::inquiry::{Inquiry, Known, matches};
+use super::{Scope, annotations, broken, excepted, exempt};
+use crate::view::request::limited_to;
+
+/// What a policy looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Looked {
+    /// Images that somebody must have looked at.
+    pub required: Vec<String>,
+    /// Images that it looked at, and whether somebody vouched.
+    pub images: BTreeMap<String, bool>,
+}
+
+/// What is looked at.
+pub struct Subject<'a> {
+    /// What expressions see.
+    pub root: &'a Value,
+    /// The kind of the object, which tells where its images are; empty = it has none of its own.
+    pub kind: &'a str,
+    /// It is data of any form.
+    pub payload: bool,
+}
+
+/// Reviews the images of what expressions see.
+pub(super) fn run(
+    met: Matched<'_, '_>,
+    expressions: &Expressions,
+    checks: &Arc<Result<ImageValidation, Str>>,
+    subject: &Subject<'_>,
+) -> Option<RuleOutcome> {
+    let Matched { policy, rule, request, around, .. } = met;
+    let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
+    let failed = |text: &str| Some(broken(rule, expressions, text));
+    let parts = match &**checks {
+        Ok(parts) => parts,
+        Err(text) => return Some(RuleOutcome { message: text.clone(), ..broken(rule, expressions, "") }),
+    };
+    let mut root = subject.root.as_map().cloned().unwrap_or_default();
+    if let Some(namespace) = &policy.namespace
+        && let Value::Map(limited) = limited_to(&Value::Map(root.clone()), namespace)
+    {
+        root = limited;
+    }
+    root.remove("exceptions");
+    let functions = Context { cel_level: CelLevel::V30, ..request.functions.clone() };
+    let plain = Value::Map(root.clone());
+    let counts = expressions.failure_policy.is_fail();
+    let scope = Scope::of_rule(&plain, expressions, &functions);
+    match scope.admits(&expressions.conditions) {
+        Ok(true) => {}
+        Ok(false) => return None,
+        Err(_) if !counts => return None,
+        Err(text) => return failed(&text),
+    }
+    if !subject.payload {
+        match excepted(policy, &plain, &functions, around.exemptions) {
+            Ok(found) if found.iter().any(|e| e.is_full()) => {
+                let mut result = exempt(rule, &found);
+                if result.status == Status::Pass {
+                    result.status = Status::Skip;
+                    result.message =
+                        result.message.replace("rule is passed due", "rule is skipped due").into();
+                }
+                return Some(result);
+            }
+            Err(text) if counts => return failed(&text),
+            _ => {}
+        }
+    }
+    let images = match extracted(parts, checks, subject, &scope) {
+        Ok(images) => images,
+        Err(text) => return failed(&text),
+    };
+    let all: Vec<String> = images.values().flatten().cloned().collect();
+    if parts.verify_digest {
+        for image in &all {
+            match reference::parse(image) {
+                None => {
+                    let text = format!(
+                        "failed to parse image reference {image}: could not parse reference: {image}"
+                    );
+                    return failed(&text);
+                }
+                Some(r) if r.digest.is_empty() => {
+                    let text = format!("image {image} does not have a digest");
+                    return Some(result(Status::Fail, text.into()));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    let attestors: BTreeMap<String, Known> = parts
+        .attestors
+        .iter()
+        .map(|a| (a.name.to_string(), filled(&a.name, &a.written, &a.computed, &scope)))
+        .collect();
+    let registry = around.sources.registry().map(|r| for_policy(r, &parts.credentials));
+    let inquiry =
+        Arc::new(Inquiry::new(request.functions.external.clone(), registry, checks.clone(), attestors));
+    for image in &all {
+        if let Err(text) = inquiry.fetch(image) {
+            return failed(&text);
+        }
+    }
+    let list = |images: &[String]| Value::list(images.iter().map(|i| Value::from(&**i)).collect());
+    let object = |entries: Vec<(Str, Value)>| Value::Map(entries.into_iter().collect());
+    root.insert("images", object(images.iter().map(|(k, v)| (Str::from(&**k), list(v))).collect()));
+    let named = |name: &Str| (name.clone(), evidence::attestor(name));
+    root.insert("attestors", object(parts.attestors.iter().map(|a| named(&a.name)).collect()));
+    let stated = |name: &Str| (name.clone(), Value::Str(name.clone()));
+    root.insert("attestations", object(parts.attestations.iter().map(|a| stated(&a.name)).collect()));
+    let whole = Value::Map(root);
+    let functions = Context { external: Some(inquiry.clone()), ..functions.clone() };
+    let scope = Scope::of_rule(&whole, expressions, &functions);
+    let mut outcome = result(Status::Pass, expressions.wording.passed.into());
+    for (i, validation) in parts.validations.iter().enumerate() {
+        match scope.is_true(&validation.check.program) {
+            Ok(true) => {}
+            Ok(false) => {
+                outcome = result(Status::Fail, scope.message(validation, i));
+                break;
+            }
+            Err(failure) => return failed(&failure.alone()),
+        }
+    }
+    match annotations(expressions, &scope, &whole) {
+        Ok(properties) => outcome.properties = properties,
+        Err(text) => return failed(&text),
+    }
+    let required = if parts.required && !subject.payload { all } else { Vec::new() };
+    outcome.effect = Some(Box::new(Effect::Looked(Looked { required, images: inquiry.looked() })));
+    Some(outcome)
+}
+
+/// The images by list: those of containers and those of the policy's own extractors, as far as the policy is about
+/// them.
+fn extracted(
+    parts: &ImageValidation,
+    checks: &Result<ImageValidation, Str>,
+    subject: &Subject<'_>,
+    scope: &Scope<'_>,
+) -> Result<BTreeMap<String, Vec<String>>, String> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if let Some(path) = pod_spec_path(subject.kind).filter(|_| subject.kind != "ReplicationController") {
+        let mut spec = match scope.root.get("object") {
+            Some(object) if !object.is_null() => object,
+            _ => scope.root.get("oldObject").unwrap_or(&Value::Null),
+        };
+        for step in path {
+            spec = spec.get(step).ok_or_else(|| format!("no such key: {step}"))?;
+        }
+        for list in ["containers", "initContainers", "ephemeralContainers"] {
+            let all = spec.get(list).and_then(Value::as_list).unwrap_or_default();
+            let image = |c: &Value| c.get("image").cloned().ok_or_else(|| "no such key: image".to_string());
+            let all: Vec<Value> = all.iter().map(image).collect::<Result<_, _>>()?;
+            found.insert(list.into(), texts(&all)?);
+        }
+    }
+    for (name, program) in &parts.extractors {
+        let value = scope.value(program).map_err(|failure| failure.alone())?;
+        let all = match &value {
+            Value::List(all) => texts(all)?,
+            other => {
+                let kind = crate::functions::cel::native_type(other);
+                return Err(format!("unsupported native conversion from {kind} to '[]string'"));
+            }
+        };
+        found.insert(name.to_string(), all);
+    }
+    for images in found.values_mut() {
+        let mut kept = Vec::new();
+        for image in images.drain(..) {
+            if matches(checks, &image)? {
+                kept.push(image);
+            }
+        }
+        *images = kept;
+    }
+    Ok(found)
+}
+
+fn texts(all: &[Value]) -> Result<Vec<String>, String> {
+    let text = |v: &Value| match v.as_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(format!("unsupported type conversion from '{}' to string", v.cel_type())),
+    };
+    all.iter().map(text).collect()
+}
+
+/// An attestor with what its expressions give in place.
+fn filled(
+    name: &str,
+    written: &Value,
+    computed: &[(Box<[Str]>, crate::ir::expressions::Program)],
+    scope: &Scope<'_>,
+) -> Known {
+    let mut attestor = written.clone();
+    for (path, program) in computed {
+        let what = path.get(1).map_or("key", |s| &**s);
+        let failed = |e: String| format!("failed to convert {what} in compiled attestor: {name}, error: {e}");
+        let value = scope.value(program).map_err(|e| {
+            failed(format!("failed to evaluate compiled attestor: {name}, error: {}", e.alone()))
+        })?;
+        let Value::Str(text) = value else {
+            let kind = value.cel_type();
+            let why = format!("unsupported type conversion from '{kind}' to string");
+            return Err(failed(format!(
+                "failed to convert expression in compiled attestor: {name}, error: {why}"
+            )));
+        };
+        let (parent, field) = match &**path {
+            [_, key] if &**key == "key" => (&path[..], "data"),
+            [.., last] if last.parse::<usize>().is_ok() => (&path[..], "subject"),
+            _ => (&path[..], "value"),
+        };
+        attestor = put(&attestor, parent, field, &text);
+    }
+    Ok(attestor)
+}
+
+/// The value with a text under a key of the object at a path.
+fn put(value: &Value, path: &[Str], field: &str, text: &Str) -> Value {
+    match (value, path.split_first()) {
+        (Value::Map(m), None) => {
+            let mut m = m.clone();
+            m.insert(field, Value::Str(text.clone()));
+            Value::Map(m)
+        }
+        (Value::Map(m), Some((first, rest))) => {
+            let mut m = m.clone();
+            let inner = m.get(first).cloned().unwrap_or_default();
+            m.insert(first.clone(), put(&inner, rest, field, text));
+            Value::Map(m)
+        }
+        (Value::List(items), Some((first, rest))) => {
+            let at = first.parse::<usize>().ok();
+            let items = items.iter().enumerate();
+            let items = items.map(|(i, v)| if Some(i) == at { put(v, rest, field, text) } else { v.clone() });
+            Value::list(items.collect())
+        }
+        (other, _) => other.clone(),
+    }
+}
+
+/// Whether every image that somebody had to look at was looked at by one of the policies: a result that would pass
+/// fails else.
+pub fn settle<'o>(all: impl Iterator<Item = &'o mut RuleOutcome>) {
+    let mut outcomes: Vec<&mut RuleOutcome> =
+        all.filter(|o| matches!(o.effect.as_deref(), Some(Effect::Looked(_)))).collect();
+    let mut looked: BTreeMap<String, bool> = BTreeMap::new();
+    for outcome in &outcomes {
+        if let Some(Effect::Looked(own)) = outcome.effect.as_deref() {
+            own.images
+                .iter()
+                .for_each(|(image, vouched)| *looked.entry(image.clone()).or_default() |= vouched);
+        }
+    }
+    for outcome in &mut outcomes {
+        let Some(Effect::Looked(own)) = outcome.effect.as_deref() else { continue };
+        if outcome.status != Status::Pass {
+            continue;
+        }
+        let why = own.required.iter().find_map(|image| match looked.get(image) {
+            Some(true) => None,
+            Some(false) => Some(format!("image {image} failed signature or attestation verification")),
+            None => Some(format!(
+                "image {image} is not verified: no policy performed a signature or attestation check on it"
+            )),
+        });
+        if let Some(why) = why {
+            outcome.status = Status::Fail;
+            outcome.message = why.into();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Rules whose expressions change the object of the request.
+//!
+//! In: a rule and a request. Out: a result and, when all changes could be made, the object that they leave.
+//! Each change sees what the former one left; values under names keep what they were first. Semantics:
+//! `docs/cel-policies.md`, "Changes".
+
+use crate::admission::change::{apply_literals, merge_literal};
+use crate::admission::literal::check_names;
+use crate::ir::expressions::{Expressions, PatchType};
+use crate::ir::mutate::{Change, Mutation};
+use crate::kubernetes::Types;
+use crate::patch::structured::Atomic;
+use crate::value::{Str, Value};
+
+use super::{annotations, broken, enter};
+use crate::outcome::{Effect, RuleOutcome, Status};
+use crate::run::Matched;
+use crate::view::{
+    self,
+    request::{Absent, with},
+};
+
+/// Runs the patches of a rule; the object is `None` when it stays as it is.
+pub(crate) fn run(
+    met: Matched<'_, '_>,
+    expressions: &Expressions,
+    mutation: &Mutation,
+) -> (RuleOutcome, Option<Value>) {
+    let Matched { rule, request, around, .. } = met;
+    let root = view::request::root(request, Absent::Empty);
+    let scope = match enter(met, expressions, &root, &request.functions) {
+        Ok(scope) => scope,
+        Err(result) => return (*result, None),
+    };
+    let types = around.sources.types().unwrap_or_else(|| Types::built_in());
+    let failed = |text: String| (broken(rule, expressions, &text), None);
+    let Change::Expressions { patches, replaces_atomic, .. } = &mutation.change else {
+        return failed("the rule has no expressions".into());
+    };
+    let atomics = if *replaces_atomic { Atomic::Replaced } else { Atomic::Refused };
+    let kind = [&request.target.group, &request.target.version, &request.target.kind].map(Str::clone);
+    let mut object = request.object.clone();
+    for patch in patches {
+        let root = with(&scope.root, "object", object.clone());
+        let value = match scope.value_on(&patch.source.program, &root) {
+            Ok(value) => value,
+            Err(failure) => return failed(failure.alone()),
+        };
+        match changed(patch.patch_type, &object, &value, &kind, (types, atomics)) {
+            Ok(Some(next)) => object = next,
+            Ok(None) => {}
+            Err(text) => return failed(text),
+        }
+    }
+    let root = with(&scope.root, "object", object.clone());
+    let properties = match annotations(expressions, &scope, &root) {
+        Ok(properties) => properties,
+        Err(text) => return failed(text),
+    };
+    let mut result = RuleOutcome::new(&"".into(), rule.kind, Status::Pass, expressions.wording.passed);
+    result.properties = properties;
+    result.effect = Some(Box::new(Effect::Patched(object.clone())));
+    let left = (!object.json_eq(&request.object)).then_some(object);
+    (result, left)
+}
+
+fn changed(
+    patch_type: PatchType,
+    object: &Value,
+    value: &Value,
+    kind: &[Str; 3],
+    (types, atomics): (&Types, Atomic),
+) -> Result<Option<Value>, String> {
+    match patch_type {
+        PatchType::JsonPatch => apply_literals(object, value),
+        PatchType::ApplyConfiguration | PatchType::Unknown => {
+            check_names(value)?;
+            let Some(def) = types.of_kind(kind) else {
+                return Err("error applying patch: type converter must not be nil".into());
+            };
+            let merged = merge_literal(object, value, def, types, atomics);
+            merged.map(Some).map_err(|text| format!("error applying patch: {text}"))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The engine: policies and a request → results.
+//!
+//! In: lowered policies, a [`Request`], a [`Profile`], and a source of data. Out: a result for every
+//! rule that matches. The engine knows neither files nor languages; the order of work inside a rule
+//! is match, exclude, data, preconditions, exceptions, body.
+#![forbid(unsafe_code)]
+
+use ephor_document as document;
+use ephor_external as external;
+use ephor_functions as functions;
+use ephor_ir as ir;
+use ephor_kubernetes as kubernetes;
+use ephor_matching as matching;
+use ephor_patch as patch;
+use ephor_pattern as pattern;
+#[cfg(feature = "signatures")]
+use ephor_signatures as signatures;
+use ephor_value as value;
+
+pub mod action;
+pub mod admission;
+mod cells;
+pub mod cleanup;
+mod comprehension;
+pub mod condition;
+pub mod data;
+mod entries;
+pub mod eval;
+pub mod expressions;
+pub mod fill;
+pub mod generate;
+pub mod images;
+pub mod leaf;
+mod lists;
+#[cfg(feature = "signatures")]
+mod manifests;
+#[cfg(not(feature = "signatures"))]
+mod unverified;
+#[cfg(not(feature = "signatures"))]
+use unverified as manifests;
+pub mod meter;
+pub mod mutate;
+pub mod outcome;
+pub mod pod_security;
+pub mod profile;
+pub mod request;
+mod rule_params;
+pub mod run;
+pub mod shape;
+pub mod shared;
+pub mod sorted;
+pub mod strict;
+pub mod trace;
+pub mod validate;
+mod verdict;
+pub mod verify;
+pub mod view;
+
+pub use outcome::{Effect, RuleOutcome, Status};
+pub use profile::Profile;
+pub use request::Request;

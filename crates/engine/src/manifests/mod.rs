@@ -1,0 +1,250 @@
+//! Rules about who signed the manifest that an object was made of.
+//!
+//! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`]) and
+//! signatures of it ([`super::public_key`]); the object may differ from the manifest only in some fields
+//! ([`difference`]). Out: a verdict with the reference's text. Nothing is fetched over the network:
+//! what needs one ends as the reference ends without. `docs/images.md` says which keys are accepted.
+
+mod difference;
+
+use crate::ir::manifests::{Attestor, AttestorSet, Manifests, Proof};
+use crate::value::bytes::decode_base64;
+use crate::value::{Map, Value};
+
+use super::Request;
+use super::outcome::Status;
+use crate::external::registry::OFFLINE;
+use crate::signatures::message;
+use crate::signatures::public_key::PublicKey;
+use difference::Fields;
+
+/// Why an attestor does not verify a manifest.
+enum Refusal {
+    /// There is nothing to verify, or it signed something else.
+    Fail(String),
+    /// It could not be verified.
+    Error(String),
+}
+
+/// Checks the signatures of an object's manifest.
+pub fn check(wanted: &Manifests, request: &Request) -> (Status, String) {
+    let error = |e: &str| (Status::Error, format!("error occurred during manifest verification: {e}"));
+    match request.root.get().at(&["request", "dryRun"]) {
+        Some(Value::Bool(true)) => return (Status::Pass, "allowed because of DryRun request".into()),
+        Some(Value::Bool(false) | Value::Null) | None => {}
+        Some(other) => {
+            return error(&format!(
+                "failed to unmarshal a request from requestByte: json: cannot unmarshal {} into Go struct field AdmissionRequest.dryRun of type bool",
+                other.json_type()
+            ));
+        }
+    }
+    let object = &request.object;
+    let case = Case { wanted, object, annotations: annotations(object), fields: Fields::of(wanted, object) };
+    let mut verified = Vec::new();
+    for (i, set) in wanted.attestors.iter().enumerate() {
+        match case.set(set, &format!(".attestors[{i}]")) {
+            Ok(text) => verified.push(text),
+            Err(Refusal::Fail(text)) => return (Status::Fail, text),
+            Err(Refusal::Error(text)) => return error(&text),
+        }
+    }
+    (Status::Pass, format!("verified manifest signatures; {}", verified.join(",")))
+}
+
+/// The annotations of an object; none where one of them is not a text, as in the reference.
+fn annotations(object: &Value) -> Map {
+    let all = object.at(&["metadata", "annotations"]).and_then(Value::as_map);
+    all.filter(|m| m.values().all(|v| v.as_str().is_some())).cloned().unwrap_or_default()
+}
+
+/// An object whose manifest is checked.
+struct Case<'c> {
+    wanted: &'c Manifests,
+    object: &'c Value,
+    annotations: Map,
+    fields: Fields,
+}
+
+impl Case<'_> {
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.annotations.get(&format!("{}/{name}", self.wanted.domain)).and_then(Value::as_str)
+    }
+
+    /// Verifies with the attestors of a set until enough of them have signed.
+    fn set(&self, set: &AttestorSet, path: &str) -> Result<String, Refusal> {
+        let (mut verified, mut failed, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        let AttestorSet { required, entries } = set;
+        for (i, attestor) in entries.iter().enumerate() {
+            match self.attestor(attestor, &format!("{path}.entries[{i}]")) {
+                Ok(text) => verified.push(text),
+                Err(Refusal::Fail(text)) => failed.push(text),
+                Err(Refusal::Error(text)) => errors.push(text),
+            }
+            if verified.len() >= *required {
+                let count = verified.len();
+                let texts = verified.join(",");
+                return Ok(format!(
+                    "manifest verification succeeded; verifiedCount {count}; requiredCount {required}; message {texts}"
+                ));
+            }
+        }
+        if !errors.is_empty() {
+            return Err(Refusal::Error(errors.join("; ")));
+        }
+        Err(Refusal::Fail(format!(
+            "manifest verification failed; verifiedCount {}; requiredCount {required}; message {}",
+            verified.len(),
+            failed.join(",")
+        )))
+    }
+
+    fn attestor(&self, attestor: &Attestor, path: &str) -> Result<String, Refusal> {
+        let kind = match &attestor.proof {
+            Proof::Unreadable(why) => {
+                return Err(Refusal::Error(format!("failed to unmarshal nested attestor {path}: {why}")));
+            }
+            Proof::Nested(set) => {
+                let path = format!("{path}.attestor");
+                return self.set(set, &path).map_err(|refusal| match refusal {
+                    Refusal::Error(e) => Refusal::Error(format!("failed to verify signature; {path}: {e}")),
+                    failed => failed,
+                });
+            }
+            Proof::Key(_) | Proof::KeyElsewhere => "keys",
+            Proof::Certificate { .. } => "certificates",
+            Proof::Keyless => "keyless",
+        };
+        for (name, wanted) in attestor.annotations.iter() {
+            let [have, wanted] =
+                [self.annotations.get(name), Some(wanted)].map(|v| v.and_then(Value::as_str).unwrap_or(""));
+            if have != wanted {
+                return Err(Refusal::Error(format!(
+                    "annotations mismatch: {have} does not match expected value {wanted} for key {name}"
+                )));
+            }
+        }
+        let differences = self.verified(attestor).map_err(|refusal| match refusal {
+            Refusal::Fail(e) => Refusal::Fail(format!("{path}.{kind}: {e}")),
+            Refusal::Error(e) => Refusal::Error(format!("{path}.{kind}: {e}")),
+        })?;
+        match differences {
+            None => Ok("singed by a valid signer: ".into()),
+            Some(found) => {
+                Err(Refusal::Fail(format!("{path}.{kind}: failed to verify signature. diff found; {found}")))
+            }
+        }
+    }
+
+    /// Finds the manifest and verifies its signatures; how the object differs from it.
+    fn verified(&self, attestor: &Attestor) -> Result<Option<String>, Refusal> {
+        let blob =
+            self.message(attestor).map_err(|e| e.prefixed("YAML manifest not found for this resource"))?;
+        let manifest = message::manifest(&blob, self.object)
+            .map_err(|e| Refusal::from(e).prefixed("YAML manifest not found for this resource"))?;
+        let differences = self.fields.differences(&manifest, self.object);
+        self.signatures(&attestor.proof, &blob).map_err(|e| e.prefixed("failed to verify signature"))?;
+        Ok(differences)
+    }
+
+    /// The bytes that were signed.
+    fn message(&self, attestor: &Attestor) -> Result<Vec<u8>, Refusal> {
+        let repositories = [&*attestor.repository, &*self.wanted.repository];
+        let named = self.annotation("resourceBundleRef");
+        if let Some(image) = named.or(repositories.into_iter().find(|r| !r.is_empty())) {
+            return Err(Refusal::Error(format!("failed to get YAMLs in the image: {image}: {OFFLINE}")));
+        }
+        let text = self.annotation("message").ok_or(Refusal::Fail("message not found".into()))?;
+        message::blob(text).map_err(Refusal::from)
+    }
+
+    /// Whether one of the signatures is that of the attestor.
+    fn signatures(&self, proof: &Proof, blob: &[u8]) -> Result<(), Refusal> {
+        let numbered = (1..).map_while(|i| self.annotation(&format!("signature_{i}")));
+        let first = self.annotation("signature").ok_or(Refusal::Fail("signature not found".into()))?;
+        let texts: Vec<&str> = std::iter::once(first).chain(numbered).collect();
+        let key = match proof {
+            Proof::Key(text) => Some(PublicKey::parse(text).ok_or(Refusal::Error(
+                "failed to judge signature type from public key configuration".into(),
+            ))?),
+            _ => None,
+        };
+        let mut trials = Vec::new();
+        for (i, text) in texts.iter().enumerate() {
+            let who = match proof {
+                Proof::Key(_) => "[publickey 1/1]",
+                Proof::Keyless => "[signer 1/1]",
+                _ => "[]",
+            };
+            match self.trial(proof, key.as_ref(), text, blob) {
+                Ok(()) => return Ok(()),
+                Err(e) => {
+                    trials.push(Value::from(format!(
+                        "{who} [signature {}/{}] error: {e}",
+                        i + 1,
+                        texts.len()
+                    )));
+                }
+            }
+        }
+        Err(Refusal::Error(format!(
+            "verification failed for {} signature. all trials: {}",
+            texts.len(),
+            crate::value::print::json(&Value::list(trials))
+        )))
+    }
+
+    fn trial(
+        &self,
+        proof: &Proof,
+        key: Option<&PublicKey>,
+        signature: &str,
+        blob: &[u8],
+    ) -> Result<(), String> {
+        let command = |e: &str| Err(format!("cosign.VerifyBlobCmd.Exec() returned an error: {e}"));
+        if self.annotation("bundle").is_some() {
+            return Err(format!(
+                "failed to create cosign check options: failed to get rekor pubkeys: {OFFLINE}"
+            ));
+        }
+        if self.annotation("certificate").is_some() {
+            return command(&format!("setting up clients and keys: getting rekor public keys: {OFFLINE}"));
+        }
+        if signature.is_empty() {
+            return command("missing flag '--signature'");
+        }
+        match (key, proof) {
+            // A signature that is not base64 is taken as it is.
+            (Some(key), _) => {
+                let bytes = decode_base64(signature.as_bytes()).unwrap_or_else(|_| signature.into());
+                key.verify(blob, &bytes).or_else(command)
+            }
+            (None, Proof::Certificate { own: true }) => command(
+                "--certificate-identity or --certificate-identity-regexp is required for verification in keyless mode",
+            ),
+            (None, _) => command(
+                "provide a key with --key or --sk, a certificate to verify against with --certificate, or a bundle with --bundle",
+            ),
+        }
+    }
+}
+
+impl Refusal {
+    fn prefixed(self, prefix: &str) -> Refusal {
+        match self {
+            Refusal::Fail(e) => Refusal::Fail(format!("{prefix}: {e}")),
+            Refusal::Error(e) => Refusal::Error(format!("{prefix}: {e}")),
+        }
+    }
+}
+
+impl From<message::Unread> for Refusal {
+    fn from(why: message::Unread) -> Refusal {
+        match why {
+            message::Unread::Absent => {
+                Refusal::Fail("failed to find a YAML manifest in the gzipped message".into())
+            }
+            message::Unread::Broken(e) => Refusal::Error(e),
+        }
+    }
+}

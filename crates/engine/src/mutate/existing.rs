@@ -1,0 +1,113 @@
+//! Rules that change other objects than that of the request.
+//!
+//! In: the targets of a rule and the objects that the source of data knows. Out: a result for each
+//! object that a target names. Variables see it as `target`; `request.object` stays what the request
+//! is about.
+
+use crate::condition;
+use crate::data::Data;
+use crate::ir::Rule;
+use crate::ir::matcher::Selector;
+use crate::ir::mutate::{Mutation, MutationTarget};
+use crate::matching::filter::selects;
+use crate::outcome::{Effect, RuleOutcome, Status};
+use crate::request::resource_name;
+use crate::run::not_met;
+use crate::value::{Str, Value, wildcard};
+
+use super::{change, outcome};
+
+/// Runs a rule on each object that its targets name.
+pub fn run(
+    mutation: &Mutation,
+    targets: &[MutationTarget],
+    rule: &Rule,
+    data: &mut Data<'_>,
+) -> Vec<RuleOutcome> {
+    let mut failures = Vec::new();
+    let mut wanted: Vec<(&MutationTarget, Value)> = Vec::new();
+    for (i, target) in targets.iter().enumerate() {
+        match data.fill(&target.wanted) {
+            Ok(filled) => wanted.push((target, filled)),
+            Err(e) => failures.push(format!("failed to substitute variables in target[{i}]: {e}")),
+        }
+    }
+    let mut found: Vec<(&MutationTarget, Value)> = Vec::new();
+    for (target, wanted) in &wanted {
+        match named(wanted, data) {
+            Ok(objects) => found.extend(objects.into_iter().map(|o| (*target, o))),
+            Err(e) => failures.push(e),
+        }
+    }
+    let mut results = Vec::new();
+    if !failures.is_empty() {
+        // The message in front of the failures is empty.
+        let text = format!(": {}", failures.join("; "));
+        results.push(RuleOutcome::new(&rule.name, rule.kind, Status::Error, text));
+    }
+    let before = data.snapshot();
+    for (target, object) in found {
+        data.reset(&before);
+        results.extend(one(mutation, target, &object, rule, data));
+    }
+    data.reset(&before);
+    results
+}
+
+fn one(
+    mutation: &Mutation,
+    target: &MutationTarget,
+    object: &Value,
+    rule: &Rule,
+    data: &mut Data<'_>,
+) -> Option<RuleOutcome> {
+    let result = |status, text: Str| Some(RuleOutcome::new(&rule.name, rule.kind, status, text));
+    data.set(&Str::from("target"), object.clone());
+    data.register(&target.bindings);
+    if let Some(admit) = &target.admit {
+        match condition::evaluate(admit, data) {
+            Ok(v) if v.holds => {}
+            Ok(v) => return result(Status::Skip, not_met(&v.message)),
+            Err(e) => return result(Status::Error, format!("failed to evaluate preconditions: {e}").into()),
+        }
+    }
+    Some(outcome(rule, change(mutation, object, data), Effect::Target))
+}
+
+/// The objects that a target names, by namespace and name.
+fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, String> {
+    let text = |key: &str| wanted.text_at(&[key]);
+    let (api_version, name) = (text("apiVersion"), text("name"));
+    let namespace = data.world.policy_namespace.unwrap_or(text("namespace"));
+    let kind = text("kind").split('/').next().unwrap_or_default();
+    let fits = |pattern: &str, found: &str| pattern.is_empty() || wildcard::matches(pattern, found);
+    let objects = data.world.sources.objects();
+    let of_kind = |o: &&Value| {
+        o.text_at(&["kind"]) == kind && wildcard::matches(api_version, o.text_at(&["apiVersion"]))
+    };
+    let place = |o: &Value| {
+        let text = |key: &str| o.text_at(&["metadata", key]).to_string();
+        (text("namespace"), text("name"))
+    };
+    let mut found: Vec<&Value> = objects.iter().filter(of_kind).collect();
+    if found.is_empty() {
+        return Err("not found".into());
+    }
+    let exact = |text: &str| !text.is_empty() && !wildcard::has_wildcard(text);
+    if exact(name) && exact(namespace) {
+        // An object with a full name is read, not looked for: labels do not count.
+        let one = found.iter().find(|o| place(o) == (namespace.to_string(), name.to_string()));
+        let missing = || format!("{} \"{name}\" not found", resource_name(api_version, kind));
+        return one.map(|o| vec![(*o).clone()]).ok_or_else(missing);
+    }
+    let selector: Option<Selector> =
+        wanted.get("selector").filter(|s| !s.is_null()).and_then(|s| data.world.late.selector(s));
+    found.retain(|o| {
+        let labels = || o.at(&["metadata", "labels"]).and_then(Value::as_map).cloned().unwrap_or_default();
+        fits(namespace, o.text_at(&["metadata", "namespace"]))
+            && fits(name, o.text_at(&["metadata", "name"]))
+            && selector.as_ref().is_none_or(|s| selects(s, &labels()))
+    });
+    found.sort_by_key(|o| place(o));
+    Ok(found.into_iter().cloned().collect())
+}

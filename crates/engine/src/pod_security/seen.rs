@@ -1,0 +1,100 @@
+//! What the Pod Security checks know of one object, found once for all rules.
+//!
+//! In: the object of a request. Out: the object decoded as a pod or a controller, and the finding of each
+//! form of each check, made when a rule first asks for it.
+
+use std::sync::OnceLock;
+
+use crate::images::pod_spec_path;
+use crate::ir::pod_security::{FORMS, Placed};
+use crate::value::{Map, Value};
+
+use super::checks;
+use super::decode;
+use super::finding::{self, Finding, Origin};
+use super::pod::Pod;
+use super::types;
+
+/// A finding and its part of the message.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// The finding.
+    pub finding: Finding,
+    /// `(Forbidden reason: …, field error list: […])`; `None` once an exclusion took an error away.
+    pub text: Option<String>,
+}
+
+/// An object that decodes.
+#[derive(Debug)]
+pub struct Seen {
+    object: Value,
+    spec: &'static [&'static str],
+    annotations: &'static [&'static str],
+    /// How paths of fields are shown.
+    pub origin: Origin,
+    found: [OnceLock<Option<Box<Shown>>>; FORMS],
+}
+
+/// The object of a request; filled in when the first rule asks.
+#[derive(Debug, Default)]
+pub struct Cache(OnceLock<Result<Box<Seen>, String>>);
+
+impl Cache {
+    /// The object, decoded.
+    ///
+    /// # Errors
+    /// The text of the rule's error result.
+    pub fn get(&self, object: &Value) -> Result<&Seen, &str> {
+        match self.0.get_or_init(|| see(object).map(Box::new)) {
+            Ok(seen) => Ok(seen),
+            Err(text) => Err(text),
+        }
+    }
+}
+
+/// Where the annotations of the pod are for each kind. For a CronJob it is not the pod template (the
+/// reference's behaviour).
+fn placed(kind: &str) -> (Origin, &'static [&'static str]) {
+    match kind {
+        "Pod" => (Origin::Pod, &["metadata", "annotations"]),
+        "CronJob" => (Origin::CronJob, &["spec", "jobTemplate", "metadata", "annotations"]),
+        _ => (Origin::Template, &["spec", "template", "metadata", "annotations"]),
+    }
+}
+
+fn see(object: &Value) -> Result<Seen, String> {
+    let kind = object.text_at(&["kind"]);
+    let (Some(spec), Some(shape)) = (pod_spec_path(kind), types::of_kind(kind)) else {
+        return Err("Error while getting new resource: could not find correct resource type".into());
+    };
+    let (origin, annotations) = placed(kind);
+    let object = decode::decode(object, shape)
+        .map_err(|cause| format!("Error while getting new resource: {cause}"))?
+        .into_owned();
+    Ok(Seen { object, spec, annotations, origin, found: [const { OnceLock::new() }; FORMS] })
+}
+
+impl Seen {
+    /// The pod.
+    pub fn pod(&self) -> Pod<'_> {
+        let spec = self.object.at(self.spec).unwrap_or(&Value::Null);
+        let annotations: Option<&Map> = self.object.at(self.annotations).and_then(Value::as_map);
+        Pod::new(spec, annotations)
+    }
+
+    /// What controls find, in their order.
+    pub fn found(&self, controls: impl Iterator<Item = Placed>) -> Vec<&Shown> {
+        let pod = self.pod();
+        let shown = |finding: Finding| {
+            let mut text = String::new();
+            finding::write(&mut text, &finding, self.origin);
+            Box::new(Shown { finding, text: Some(text) })
+        };
+        controls
+            .filter_map(|placed| {
+                let found = self.found.get(placed.position)?;
+                found.get_or_init(|| checks::run(&placed, &pod).map(shown)).as_deref()
+            })
+            .collect()
+    }
+}

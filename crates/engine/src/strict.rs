@@ -1,0 +1,566 @@
+//! Evaluating strict nodes: missing things are faults, every step is charged.
+//!
+//! In: a node and its environment. Out: a value or a fault, and the charge on the environment's meter.
+//! What is charged, also for parts that fail, is the reference's (`docs/cel.md`, "Cost").
+
+use std::borrow::Cow;
+
+use crate::functions::cel::{self, Call, Charge};
+use crate::functions::registry::Operation;
+use crate::functions::{CelLevel, limits};
+use crate::ir::Expr;
+use crate::ir::expr::{Invoke, Make, Step, Test, Walk};
+use crate::ir::strict::map_of;
+use crate::value::object::is_mutation;
+use crate::value::{Fault, Object, Str, Value};
+
+use super::comprehension::evaluate;
+use super::eval::{Env, Evaluated, NULL, constant, value as eval};
+
+pub(super) const OVERLOAD: &str = "no such overload";
+
+pub(super) fn overload() -> Fault {
+    Fault::new(OVERLOAD)
+}
+
+/// Evaluates a strict node.
+pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    match expr {
+        Expr::Walk(walk) => {
+            let (found, optional) = walked(walk, env)?;
+            Ok(match found {
+                None => Cow::Owned(Value::optional(None)),
+                Some(v) if optional => Cow::Owned(Value::optional(Some(v.into_owned()))),
+                Some(v) => {
+                    fits(&v)?;
+                    v
+                }
+            })
+        }
+        Expr::Test(test) => tested(test, env).map(constant),
+        Expr::Decide { all, sides } => decided(*all, sides, env).map(constant),
+        Expr::Cond(parts) => {
+            let [condition, then, other] = &**parts;
+            match truth(condition, env)? {
+                Some(true) => eval(then, env),
+                Some(false) => eval(other, env),
+                None => Err(overload()),
+            }
+        }
+        Expr::Variable(n) => env.variable(*n).map(Cow::Borrowed),
+        Expr::Charged(charged) => {
+            charged.charges.iter().try_for_each(|amount| env.charge(*amount))?;
+            Ok(Cow::Borrowed(&charged.value))
+        }
+        Expr::Invoke(invoke) => invoked(invoke, env),
+        Expr::OneOf { value, set } => {
+            let v = eval(value, env)?;
+            Ok(constant(set.iter().any(|one| one.cel_eq(&v))))
+        }
+        Expr::Make(make) => made(make, env).map(Cow::Owned),
+        Expr::Comprehension(l) => evaluate(l, env),
+        Expr::Bind(parts) => {
+            let [value, body] = &**parts;
+            env.bind_later(value, body).map(Cow::Owned)
+        }
+        Expr::OrElse { sides, unwrap, eager } => or_else(sides, *unwrap, *eager, env),
+        _ => Err(Fault::new("not a strict node")),
+    }
+}
+
+/// The left side, or the right one where the left one holds nothing.
+#[inline(never)]
+fn or_else<'a>(sides: &'a [Expr; 2], unwrap: bool, eager: bool, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    if unwrap && eager {
+        let left = maybe(&sides[0], env)?;
+        let right = eval(&sides[1], env);
+        if !right.as_ref().is_err_and(Fault::ends) {
+            env.charge(1)?;
+        }
+        let right = right?;
+        return match left {
+            Maybe::Nothing => Ok(right),
+            Maybe::Inside(v) | Maybe::Plain(v) => {
+                fits(&v)?;
+                Ok(v)
+            }
+        };
+    }
+    match maybe(&sides[0], env)? {
+        Maybe::Nothing => eval(&sides[1], env),
+        Maybe::Inside(v) if unwrap => {
+            fits(&v)?;
+            Ok(v)
+        }
+        Maybe::Inside(v) => Ok(Cow::Owned(Value::optional(Some(v.into_owned())))),
+        Maybe::Plain(_) if env.functions.cel_level == CelLevel::V30 => Err(overload()),
+        Maybe::Plain(v) => Ok(v),
+    }
+}
+
+/// The truth of an expression; `None` = it is not a boolean. The nodes that decide anything hand booleans to one another
+/// without making values of them.
+pub(crate) fn truth<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Result<Option<bool>, Fault> {
+    match expr {
+        // Who watches wants to see every node.
+        Expr::Test(_) | Expr::Decide { .. } if env.is_sorting() => eval(expr, env).map(|v| v.as_bool()),
+        Expr::Test(test) => tested(test, env).map(Some),
+        Expr::Decide { all, sides } => decided(*all, sides, env).map(Some),
+        expr => eval(expr, env).map(|v| v.as_bool()),
+    }
+}
+
+/// A value that may be missing, without its wrapping.
+enum Maybe<'a> {
+    /// An optional value that holds nothing.
+    Nothing,
+    /// What an optional value holds.
+    Inside(Cow<'a, Value>),
+    /// A value that is not optional.
+    Plain(Cow<'a, Value>),
+}
+
+/// Evaluates what is expected to be optional; what a walk finds is never wrapped.
+fn maybe<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Result<Maybe<'a>, Fault> {
+    let v = match expr {
+        Expr::Walk(walk) => match walked(walk, env)? {
+            (None, _) => return Ok(Maybe::Nothing),
+            (Some(v), true) => return Ok(Maybe::Inside(v)),
+            (Some(v), false) => {
+                fits(&v)?;
+                v
+            }
+        },
+        expr => eval(expr, env)?,
+    };
+    let inner = match v.as_optional() {
+        None => return Ok(Maybe::Plain(v)),
+        Some(inner) => inner.cloned(),
+    };
+    Ok(inner.map_or(Maybe::Nothing, |v| Maybe::Inside(Cow::Owned(v))))
+}
+
+/// Three-valued logic: the deciding value wins over faults, else the first fault.
+fn decided<'a>(all: bool, sides: &'a [Expr; 2], env: &Env<'_, 'a>) -> Result<bool, Fault> {
+    let mut first = None;
+    for side in sides {
+        match truth(side, env) {
+            Ok(Some(b)) if b != all => return Ok(b),
+            Ok(Some(_)) => {}
+            Ok(None) => first = first.or_else(|| Some(overload())),
+            Err(fault) if fault.ends() => return Err(fault),
+            Err(fault) => first = first.or(Some(fault)),
+        }
+    }
+    first.map_or(Ok(all), Err)
+}
+
+type Walked<'a> = Result<(Option<Cow<'a, Value>>, bool), Fault>;
+
+/// What a walk finds (`None` = an optional step found nothing), and whether it had optional steps.
+fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
+    let base = match &walk.base {
+        Expr::Local(n) if !env.is_sorting() => env.local(*n).map(Cow::Borrowed),
+        base => eval(base, env),
+    };
+    if walk.charged && !base.as_ref().is_err_and(Fault::ends) {
+        env.charge(1)?;
+    }
+    let mut at = base?;
+    fits(&at)?;
+    let mut optional = false;
+    if walk.steps.is_empty() {
+        return Ok((Some(at), false));
+    }
+    if let Some(inner) = at.as_optional() {
+        optional = true;
+        at = match inner {
+            None => return Ok((None, true)),
+            Some(v) if !is_new(env) => Cow::Owned(cel::optional::reread(v)?),
+            Some(v) => Cow::Owned(v.clone()),
+        };
+    }
+    for (i, step) in walk.steps.iter().enumerate() {
+        let computed;
+        let (key, may_miss) = match step {
+            Step::Key { key, optional } => (key, *optional),
+            Step::At { index, optional: may } => {
+                computed = match eval(index, env) {
+                    Err(fault) if !fault.ends() => {
+                        env.charge(u64::from(!optional && !*may))?;
+                        return Err(fault);
+                    }
+                    result => result?,
+                };
+                if let Some(fault) = unfit_key(index, &computed) {
+                    env.charge(u64::from(!optional && !*may))?;
+                    return Err(fault);
+                }
+                (&*computed, *may)
+            }
+            Step::Field(name) => {
+                let found = cel::messages::field(&at, name);
+                env.charge(1)?;
+                let found = found?.ok_or_else(|| Fault::NotFound(name.clone()))?;
+                // What is read from such a value is charged before its fault is told.
+                if fits(&found).is_err() && i + 1 < walk.steps.len() {
+                    env.charge(1)?;
+                    fits(&found)?;
+                }
+                at = Cow::Owned(found);
+                continue;
+            }
+        };
+        optional |= may_miss;
+        // Most steps are those of objects of the request, and need nothing else of what follows.
+        if let (&Cow::Borrowed(Value::Map(m)), Value::Str(key)) = (&at, key)
+            && let Some(found) = m.get(key)
+        {
+            env.charge(1)?;
+            at = Cow::Borrowed(found);
+            fits(&at)?;
+            continue;
+        }
+        let found = match at {
+            Cow::Borrowed(v) => stepped(read(v, key), v, key, optional, env)?.map(Cow::Borrowed),
+            Cow::Owned(v) => stepped(read(&v, key), &v, key, optional, env)?.map(|f| Cow::Owned(f.clone())),
+        };
+        match found {
+            Some(found) => at = found,
+            None => return Ok((None, true)),
+        }
+        fits(&at)?;
+    }
+    Ok((Some(at), optional))
+}
+
+/// What a step of a walk found, charged; `None` = nothing, which an optional step forgives.
+fn stepped<'v>(
+    found: Result<Option<&'v Value>, Fault>,
+    base: &Value,
+    key: &Value,
+    optional: bool,
+    env: &Env<'_, '_>,
+) -> Result<Option<&'v Value>, Fault> {
+    match found {
+        Ok(Some(found)) => env.charge(1).map(|()| Some(found)),
+        Ok(None) if optional => Ok(None),
+        Ok(None) => {
+            env.charge(1)?;
+            Err(missing(base, key))
+        }
+        Err(fault) => {
+            env.charge(u64::from(!optional))?;
+            Err(fault)
+        }
+    }
+}
+
+/// What does not fit its schema is a fault when it is read.
+#[inline(always)]
+fn fits(v: &Value) -> Result<(), Fault> {
+    match v {
+        Value::Object(o) => misfit(o).map_or(Ok(()), Err),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn misfit(o: &Object) -> Option<Fault> {
+    match o {
+        Object::Invalid(text) => Some(Fault::new(text.to_string())),
+        _ => None,
+    }
+}
+
+/// The fault of a key or position that is not there.
+fn missing(base: &Value, key: &Value) -> Fault {
+    if matches!(base, Value::List(_)) {
+        return Fault::new(format!("index out of bounds: {}", shown(key)));
+    }
+    Fault::NotFound(shown(key))
+}
+
+pub(super) fn shown(key: &Value) -> Str {
+    match key {
+        Value::Str(s) => s.clone(),
+        Value::Bool(b) => b.to_string().into(),
+        Value::Int(i) => i.to_string().into(),
+        Value::UInt(u) => u.to_string().into(),
+        Value::Float(f) => crate::value::number::float_v(*f).into(),
+        other => other.cel_type().into(),
+    }
+}
+
+/// The fault of a computed key that can be none.
+fn unfit_key(index: &Expr, key: &Value) -> Option<Fault> {
+    if matches!(key, Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Str(_)) {
+        return None;
+    }
+    let kind = match (key, index) {
+        (Value::Null, index) if is_read(index) => "<nil>",
+        (Value::List(_) | Value::Map(_), index) if is_read(index) => cel::native_type(key),
+        (Value::List(_), Expr::Invoke(call)) if call.function.operation() == Some(Operation::Add) => {
+            "*types.concatList"
+        }
+        _ => cel::go_type(key),
+    };
+    Some(Fault::new(format!("invalid qualifier type: {kind}")))
+}
+
+/// Whether an expression gives a value of the host as it is.
+fn is_read(expr: &Expr) -> bool {
+    match expr {
+        Expr::Walk(walk) => matches!(walk.base, Expr::Path { .. }),
+        Expr::Cond(parts) => is_read(&parts[1]) && is_read(&parts[2]),
+        _ => false,
+    }
+}
+
+/// What stands under a key or at a position; `None` when nothing does.
+fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
+    match base {
+        Value::Map(m) => Ok(match key {
+            Value::Str(key) => m.get(key),
+            _ => None,
+        }),
+        Value::List(items) => {
+            let at = match key {
+                Value::Int(i) => usize::try_from(*i).ok(),
+                Value::UInt(u) => usize::try_from(*u).ok(),
+                Value::Float(f) if f.fract() == 0.0 && f.is_finite() => {
+                    if *f < 0.0 {
+                        None
+                    } else {
+                        Some(*f as usize)
+                    }
+                }
+                Value::Float(_) => {
+                    return Err(Fault::new(format!("unsupported index value {} in list", shown(key))));
+                }
+                other => {
+                    let kind = other.cel_type();
+                    return Err(Fault::new(format!("unsupported index type '{kind}' in list")));
+                }
+            };
+            Ok(at.and_then(|i| items.get(i)))
+        }
+        Value::Object(o) => match &**o {
+            Object::Keyed(_) => Ok(base.cel_entry(key).flatten()),
+            Object::Struct(name, _) if is_mutation(name) => Ok(None),
+            // A field that was not set is null.
+            Object::Struct(name, fields) => Ok(key.as_str().map(|k| {
+                let unset = || cel::proxy_types::unset(name, k).unwrap_or(&NULL);
+                fields.get(k).unwrap_or_else(unset)
+            })),
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The fields of a patch.
+const PATCH: [&str; 4] = ["op", "path", "from", "value"];
+
+fn tested<'a>(test: &'a Test, env: &Env<'_, 'a>) -> Result<bool, Fault> {
+    let (found, optional) = walked(&test.walk, env)?;
+    let Some(v) = found else { return Ok(false) };
+    let (inner, optional) = match v.as_optional() {
+        Some(None) => return Ok(false),
+        Some(Some(inner)) => (inner, true),
+        None => (&*v, optional),
+    };
+    let is_set = has_key(inner, &test.key);
+    // What an optional value does not have is not charged.
+    if !optional || !matches!(is_set, Ok(false)) {
+        env.charge(1)?;
+    }
+    is_set
+}
+
+fn has_key(v: &Value, key: &Str) -> Result<bool, Fault> {
+    fits(v)?;
+    match v {
+        Value::Map(m) => m.get(key).map_or(Ok(false), |found| fits(found).map(|()| true)),
+        Value::Object(o) => match &**o {
+            Object::Struct(name, _) if &**name == "JSONPatch" && !PATCH.contains(&&**key) => {
+                Err(Fault::new(format!("unsupported field: {key}")))
+            }
+            Object::Struct(name, fields) => {
+                let is_set = fields.contains_key(key);
+                Ok(is_set && (!is_mutation(name) || cel::messages::field(v, key).is_ok()))
+            }
+            _ => Ok(read(v, &Value::Str(key.clone()))?.is_some()),
+        },
+        _ => Ok(read(v, &Value::Str(key.clone()))?.is_some()),
+    }
+}
+
+fn invoked<'a>(invoke: &'a Invoke, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    match &*invoke.args {
+        [one] => called(invoke, [eval(one, env)], env),
+        [one, two] => {
+            let left = eval(one, env);
+            // The later runtime does not look at the right side any more, nor charges the call.
+            let lazy = env.functions.cel_level.is_new() || invoke.is_lazy();
+            if let Err(fault) = &left
+                && (lazy || fault.ends())
+            {
+                return left;
+            }
+            called(invoke, [left, eval(two, env)], env)
+        }
+        args => {
+            // With three arguments and more the first fault ends the call; it is charged when all were tried.
+            let mut results: Vec<Evaluated<'a>> = Vec::with_capacity(args.len());
+            for arg in args {
+                match eval(arg, env) {
+                    Err(fault) if results.len() + 1 < args.len() => return Err(fault),
+                    result => results.push(result),
+                }
+            }
+            called(invoke, results, env)
+        }
+    }
+}
+
+/// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
+fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &Env<'_, 'a>) -> Evaluated<'a> {
+    // Most calls have one or two arguments, which need no list on the heap.
+    match results.as_ref() {
+        [Ok(one)] => run(invoke, &[one], env),
+        [Ok(one), Ok(two)] => run(invoke, &[one, two], env),
+        more => {
+            let Some(first) = more.iter().find_map(|r| r.as_ref().err()) else {
+                let args: Vec<&Value> = more.iter().filter_map(|r| Some(&**r.as_ref().ok()?)).collect();
+                return run(invoke, &args, env);
+            };
+            if let Some(end) = more.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
+                return Err(end.clone());
+            }
+            if env.is_metered() && !invoke.known.prepared {
+                let given: Vec<Option<&Value>> = more.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
+                charge_call(invoke, &given, None, env)?;
+            }
+            Err(first.clone())
+        }
+    }
+}
+
+/// Runs a function on its arguments, and charges the call.
+fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<'a> {
+    let call = Call { args, known: invoke.known, cx: env.functions };
+    if invoke.function.is_charged_ahead() && env.is_metered() {
+        let given: Vec<Option<&Value>> = args.iter().copied().map(Some).collect();
+        let charge =
+            Charge { args: &given, result: None, known: invoke.known, level: env.functions.cel_level };
+        if !env.affords(invoke.function.amount(&charge)) {
+            charge_call(invoke, &given, None, env)?;
+        }
+    }
+    let outcome = match invoke.guards.iter().zip(args).all(|(guard, v)| guard.admits(v)) {
+        true => cel::call(invoke.function, &call),
+        false => Err(cel::no_overload(invoke.function, &call)),
+    };
+    if outcome.as_ref().is_err_and(Fault::ends) {
+        return outcome.map(Cow::Owned);
+    }
+    if env.is_metered() {
+        let result = outcome.as_ref().ok();
+        match *args {
+            [one] => charge_call(invoke, &[Some(one)], result, env),
+            [one, two] => charge_call(invoke, &[Some(one), Some(two)], result, env),
+            _ => charge_call(invoke, &args.iter().copied().map(Some).collect::<Vec<_>>(), result, env),
+        }?;
+    }
+    let v = outcome?;
+    fits(&v)?;
+    Ok(match v {
+        Value::Bool(b) => constant(b),
+        v => Cow::Owned(v),
+    })
+}
+
+fn charge_call(
+    invoke: &Invoke,
+    args: &[Option<&Value>],
+    result: Option<&Value>,
+    env: &Env<'_, '_>,
+) -> Result<(), Fault> {
+    let charge = Charge { args, result, known: invoke.known, level: env.functions.cel_level };
+    env.charge(invoke.function.charge(&charge)?)
+}
+
+pub(super) const LIST_COST: u64 = 10;
+const MAP_COST: u64 = 30;
+const STRUCT_COST: u64 = 40;
+
+#[inline(never)]
+fn made(make: &Make, env: &Env<'_, '_>) -> Result<Value, Fault> {
+    match make {
+        Make::List(items, optional) => charged(list(items, optional, env), LIST_COST, env),
+        Make::Map(entries) => charged(map(entries, env), MAP_COST, env),
+        Make::Struct(name, fields) => charged(structure(name, fields, env), STRUCT_COST, env),
+    }
+}
+
+/// A literal is charged even when a part of it is a fault.
+fn charged(made: Result<Value, Fault>, amount: u64, env: &Env<'_, '_>) -> Result<Value, Fault> {
+    if !made.as_ref().is_err_and(Fault::ends) {
+        env.charge(amount)?;
+    }
+    made
+}
+
+/// The value of an optional part: `None` leaves it out.
+fn part(v: Value, optional: bool, what: &str) -> Result<Option<Value>, Fault> {
+    if !optional {
+        return Ok(Some(v));
+    }
+    match v.as_optional() {
+        Some(inner) => Ok(inner.cloned()),
+        None => Err(Fault::new(format!("cannot initialize optional {what} from non-optional value"))),
+    }
+}
+
+fn list(items: &[Expr], optional: &[usize], env: &Env<'_, '_>) -> Result<Value, Fault> {
+    limits::list(items.len())?;
+    let mut out = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        let v = eval(item, env)?.into_owned();
+        out.extend(part(v, optional.contains(&i), "list element")?);
+    }
+    Ok(Value::list(out))
+}
+
+fn map(entries: &[(Expr, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault> {
+    limits::list(entries.len())?;
+    let mut out = Vec::with_capacity(entries.len());
+    for (key, value, optional) in entries {
+        let key = eval(key, env)?.into_owned();
+        let v = eval(value, env)?.into_owned();
+        if let Some(v) = part(v, *optional, &format!("entry '{}'", shown(&key)))? {
+            if let Some(end) = cel::unhashable(&key) {
+                return Err(end);
+            }
+            out.push((key, v));
+        }
+    }
+    Ok(map_of(out))
+}
+
+fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault> {
+    let mut out = Vec::with_capacity(fields.len());
+    for (field, value, optional) in fields {
+        let v = eval(value, env)?.into_owned();
+        if let Some(v) = part(v, *optional, &format!("field '{field}'"))? {
+            out.push((field.clone(), v));
+        }
+    }
+    cel::messages::build(name, out)
+}
+
+/// Whether the later runtime's charges apply.
+pub(super) fn is_new(env: &Env<'_, '_>) -> bool {
+    env.functions.cel_level.is_new()
+}

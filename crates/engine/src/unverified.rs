@@ -1,0 +1,33 @@
+//! What rules about signatures come to in a build without the feature `signatures`: an error, never a pass.
+//!
+//! In and out: as `verify::attestors` and `manifests`.
+
+use crate::Request;
+use crate::data::Data;
+use crate::external::registry::Registry;
+use crate::ir::images::ImageCheck;
+use crate::ir::manifests::Manifests;
+use crate::outcome::Status;
+use crate::value::Value;
+use crate::verify::Answer;
+
+/// Why nothing is verified.
+pub const UNVERIFIED: &str =
+    "signatures cannot be verified: ephor was built without the feature `signatures`";
+
+/// See `manifests::check`.
+pub fn check(_: &Manifests, _: &Request) -> (Status, String) {
+    (Status::Error, UNVERIFIED.into())
+}
+
+/// See `verify::attestors::verify`.
+pub fn verify(
+    _: &ImageCheck,
+    _: &Value,
+    _: &str,
+    _: Option<&dyn Registry>,
+    _: &str,
+    _: &mut Data<'_>,
+) -> Answer {
+    Answer { status: Status::Error, text: UNVERIFIED.into(), digest: None }
+}

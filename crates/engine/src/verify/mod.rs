@@ -1,0 +1,297 @@
+//! Rules about images: who signed them, and whether that was looked at.
+//!
+//! In: a rule and a request. First, when an object comes in, signatures are verified and
+//! what came out is written into annotations (`run`); then, with all other verdicts, the object
+//! is checked for digests and these annotations ([`check`]). Without a registry what needs one ends
+//! as the reference ends without network. Texts and order are those of `docs/images.md`.
+
+#[cfg(feature = "signatures")]
+mod attestors;
+mod records;
+
+use std::collections::HashMap;
+
+use crate::ir::images::{ImageCheck, ImageChecks};
+use crate::ir::rule::Body;
+use crate::ir::{Policy, Rule};
+use crate::value::Value;
+use crate::value::image::ImageRef;
+
+use super::Request;
+use super::data::Data;
+use super::outcome::Status;
+use super::run::{Left, Matched, Ran, reported};
+#[cfg(not(feature = "signatures"))]
+use super::unverified as attestors;
+use crate::external::facts;
+use crate::external::registry::OFFLINE;
+use crate::external::registry::{Registry, for_policy};
+pub(super) use records::Records;
+
+/// How many results a rule may have: entries that name the same images report each of them as often as there are
+/// entries.
+const MOST_RESULTS: usize = 10_000;
+
+/// The result of verifying the signatures of an image.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: Status,
+    /// The message.
+    pub text: String,
+    /// The image's digest, when it was verified.
+    pub digest: Option<String>,
+}
+
+/// An image of the object.
+struct Image {
+    /// `registry/path@digest`, or with the tag where there is no digest.
+    reference: String,
+    has_digest: bool,
+    /// Where it is written.
+    pointer: String,
+}
+
+/// What an image has come to be.
+#[derive(Default)]
+struct State {
+    /// Its reference with the digest that was found.
+    digest: Option<String>,
+}
+
+/// Verifies the signatures that a rule demands: a result an entry and image that there is something to say about.
+pub(super) fn run(met: Matched<'_, '_>) -> Ran {
+    let Matched { policy, rule, request, around, .. } = met;
+    let Body::VerifyImages(checks) = &rule.body else { return Ran::default() };
+    let mut data = met.data(request.root.get());
+    let properties = match met.enter_unexcepted(&mut data) {
+        Ok(properties) => properties,
+        Err(result) => return Some(*result).into(),
+    };
+    let result = |status, text: String| reported(met.result(status, text), properties.clone());
+    let evidence = match data.fill(&checks.evidence) {
+        Ok(evidence) => evidence,
+        Err(e) => {
+            return Some(result(Status::Error, format!("failed to substitute variables: {e}"))).into();
+        }
+    };
+    let evidence = evidence.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
+    let images = images(checks, request);
+    // An image comes as often as entries name it, and each time to all of them.
+    let named = |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
+    let matched: Vec<&Image> = checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
+    if matched.len().saturating_mul(checks.entries.len()) > MOST_RESULTS {
+        let text = format!(
+            "failed to verify images: {} images for {} entries are more than {MOST_RESULTS}",
+            matched.len(),
+            checks.entries.len()
+        );
+        return Some(result(Status::Error, text)).into();
+    }
+    let (mut results, mut records) = (Vec::new(), Records::default());
+    let mut states: HashMap<&str, State> = HashMap::new();
+    for (entry, evidence) in checks.entries.iter().zip(evidence) {
+        let credentials = evidence.get("credentials").unwrap_or(&Value::Null);
+        let registry = around.sources.registry().map(|r| for_policy(r, credentials));
+        let registry = registry.as_deref();
+        for image in &matched {
+            let state = states.entry(&*image.pointer).or_default();
+            let verification = Verification { policy, rule, entry, evidence, request, registry };
+            let found = verification.one(image, state, &mut data, &mut records);
+            results.extend(found.into_iter().map(|(status, text)| result(status, text)));
+        }
+    }
+    Ran { results, left: Left::Verified(records) }
+}
+
+/// A check that verifies the signatures of images.
+struct Verification<'a> {
+    policy: &'a Policy,
+    rule: &'a Rule,
+    entry: &'a ImageCheck,
+    evidence: &'a Value,
+    request: &'a Request,
+    registry: Option<&'a dyn Registry>,
+}
+
+impl Verification<'_> {
+    /// What there is to say about an image when an object comes in.
+    fn one(
+        &self,
+        image: &Image,
+        state: &mut State,
+        data: &mut Data<'_>,
+        records: &mut Records,
+    ) -> Vec<(Status, String)> {
+        let Verification { policy, rule, entry, .. } = *self;
+        let reference = &image.reference;
+        let before = records::status(&self.request.old_object, policy, &rule.name, reference);
+        if matches!(before, Ok(Some("pass" | "skip"))) {
+            records.add(policy, &rule.name, reference, "pass");
+            return Vec::new();
+        }
+        let mut results = Vec::new();
+        let mut answer = None;
+        if entry.attested {
+            let skips = !matches_any(&entry.references, image) || matches_any(&entry.skipped, image);
+            answer = Some(match skips {
+                true => Answer {
+                    status: Status::Skip,
+                    text: format!(
+                        "skipping image reference image {reference}, policy {} ruleName {}",
+                        policy.name, rule.name
+                    ),
+                    digest: None,
+                },
+                false => attestors::verify(entry, self.evidence, reference, self.registry, &rule.name, data),
+            });
+        }
+        let mut found = answer.as_ref().and_then(|a| a.digest.clone());
+        if entry.mutate_digest && !image.has_digest && state.digest.is_none() {
+            let fetched = match (found.take(), self.registry) {
+                (Some(digest), _) => Ok(digest),
+                (None, Some(registry)) => facts::digest(registry, reference).map_err(|f| f.text),
+                (None, None) => Err(OFFLINE.to_owned()),
+            };
+            match fetched {
+                Ok(digest) => {
+                    records.pin(&image.pointer, format!("{reference}@{digest}"));
+                    state.digest = Some(digest);
+                    if answer.is_none() {
+                        results.push((Status::Pass, "mutated image digest".to_owned()));
+                    }
+                }
+                Err(e) => {
+                    let text = format!(
+                        "failed to update digest: failed to fetch image reference: {reference}, error: {e}"
+                    );
+                    results.push((Status::Error, text));
+                }
+            }
+        }
+        if let Some(answer) = answer {
+            let status = match answer.status {
+                Status::Pass => "pass",
+                Status::Skip | Status::Warn => "skip",
+                _ => "fail",
+            };
+            let digest = state.digest.as_ref().or(found.as_ref());
+            records.add(policy, &rule.name, &with_digest(image, digest), status);
+            results.push((answer.status, answer.text));
+        }
+        results
+    }
+}
+
+/// `registry/path@digest` of an image whose digest was found.
+fn with_digest(image: &Image, digest: Option<&String>) -> String {
+    let Some(digest) = digest.filter(|_| !image.has_digest) else { return image.reference.clone() };
+    let name = image.reference.rsplit_once(':').map_or(&*image.reference, |(name, _)| name);
+    format!("{name}@{digest}")
+}
+
+/// Whether a rule has something to say of the images of the object.
+pub(super) fn concerns(rule: &Rule, request: &Request) -> bool {
+    let Body::VerifyImages(checks) = &rule.body else { return false };
+    let named = |i: &Image| checks.entries.iter().any(|e| matches_any(&e.references, i));
+    images(checks, request).iter().any(named)
+}
+
+fn matches_any(patterns: &[crate::value::wildcard::Wildcard], image: &Image) -> bool {
+    patterns.iter().any(|p| p.matches(&image.reference))
+}
+
+/// Whether a rule checks an object with the other verdicts.
+pub fn checks(rule: &Rule, request: &Request) -> bool {
+    match &rule.body {
+        Body::VerifyImages(checks) => checks.checks_alone() && !request.deleting() && concerns(rule, request),
+        Body::Manifests(_) => !request.deleting(),
+        _ => true,
+    }
+}
+
+/// Checks digests and what is recorded of images.
+pub fn check(checks: &ImageChecks, policy: &Policy, rule: &Rule, request: &Request) -> (Status, String) {
+    let images = images(checks, request);
+    let (mut passed, mut skipped) = (false, Vec::new());
+    for entry in &checks.entries {
+        for image in images.iter().filter(|i| matches_any(&entry.references, i)) {
+            let reference = &image.reference;
+            if entry.verify_digest && !image.has_digest {
+                return (Status::Fail, format!("missing digest for {reference}"));
+            }
+            if !entry.required {
+                continue;
+            }
+            match records::status(&request.object, policy, &rule.name, reference) {
+                Err(e) => return (Status::Fail, format!("failed to parse scoped image metadata: {e}")),
+                Ok(Some("pass")) => passed = true,
+                Ok(Some("skip")) => skipped.push(reference.clone()),
+                Ok(_) => return (Status::Fail, format!("unverified image {reference}")),
+            }
+        }
+    }
+    match (passed || skipped.is_empty(), skipped.is_empty()) {
+        (true, true) => (Status::Pass, "image verified".into()),
+        (true, false) => (Status::Pass, format!("image verified, skipped images: {}", skipped.join(" "))),
+        (false, _) => (Status::Skip, format!("image skipped, skipped images: {}", skipped.join(" "))),
+    }
+}
+
+/// The images of the request's object, in written order; none where one is not well-formed.
+fn images(checks: &ImageChecks, request: &Request) -> Vec<Image> {
+    let kind = request.object.text_at(&["kind"]);
+    if let Some(places) = checks.extractors.get(kind).and_then(Value::as_list) {
+        return extracted(places, request);
+    }
+    let Ok(Some(lists)) = request.images.get() else { return Vec::new() };
+    let containers = lists.as_map().into_iter().flat_map(|m| m.values());
+    let infos = containers.filter_map(Value::as_map).flat_map(|m| m.values());
+    infos
+        .map(|info| Image {
+            reference: info.text_at(&["reference"]).to_owned(),
+            has_digest: !info.text_at(&["digest"]).is_empty(),
+            pointer: info.text_at(&["jsonPointer"]).to_owned(),
+        })
+        .collect()
+}
+
+/// The images at the places that a rule names.
+fn extracted(places: &[Value], request: &Request) -> Vec<Image> {
+    let functions = &request.functions;
+    let mut texts = Vec::new();
+    for place in places {
+        let steps: Vec<&str> = place.text_at(&["path"]).split('/').filter(|s| !s.is_empty()).collect();
+        collect(&request.object, &steps, place.text_at(&["value"]), String::new(), &mut texts);
+    }
+    texts
+        .into_iter()
+        .filter_map(|(pointer, text)| {
+            let image = ImageRef::parse(&text, &functions.default_registry, functions.mutate_registry);
+            let image = image.ok()?;
+            Some(Image { reference: image.reference(), has_digest: !image.digest.is_empty(), pointer })
+        })
+        .collect()
+}
+
+fn collect(value: &Value, steps: &[&str], field: &str, at: String, out: &mut Vec<(String, String)>) {
+    match (steps, value) {
+        ([], Value::Str(text)) if field.is_empty() => out.push((at, text.trim().to_owned())),
+        ([], _) => {
+            let text = value.text_at(&[field]).trim().to_owned();
+            out.extend(Some((format!("{at}/{field}"), text)).filter(|(_, text)| !text.is_empty()));
+        }
+        (["*", rest @ ..], Value::List(items)) => {
+            let below = items.iter().enumerate();
+            below.for_each(|(i, v)| collect(v, rest, field, format!("{at}/{i}"), out));
+        }
+        (["*", rest @ ..], Value::Map(entries)) => {
+            entries.iter().for_each(|(k, v)| collect(v, rest, field, format!("{at}/{k}"), out));
+        }
+        ([step, rest @ ..], _) => {
+            if let Some(inner) = value.get(step) {
+                collect(inner, rest, field, format!("{at}/{step}"), out);
+            }
+        }
+    }
+}

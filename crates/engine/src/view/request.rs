@@ -1,0 +1,147 @@
+//! What the expressions of `policies.kyverno.io` see: the request, or data of any form, and the libraries.
+//!
+//! In: a request. Out: a root with `object`, `oldObject`, `request`, `namespaceObject` and the receivers of functions.
+//! Semantics: `docs/cel-policies.md`, "Evaluation".
+
+use crate::Request;
+use crate::functions::cel::outside;
+use crate::ir::exemption::exceptions_value;
+use crate::value::{Map, Str, Value};
+
+use super::rule::admission_request;
+
+/// A root with another value under a name.
+pub fn with(root: &Value, key: &str, value: Value) -> Value {
+    let mut m = root.as_map().cloned().unwrap_or_default();
+    m.insert(key, value);
+    Value::Map(m)
+}
+
+/// The root for a policy of a namespace: it may ask only for objects of its own.
+pub fn limited_to(root: &Value, namespace: &str) -> Value {
+    let mut m = root.as_map().cloned().unwrap_or_default();
+    for (name, type_name) in RECEIVERS {
+        m.insert(name, outside::receiver(type_name, Some(namespace)));
+    }
+    Value::Map(m)
+}
+
+/// The receivers of functions that ask the world.
+const RECEIVERS: [(&str, &str); 4] = [
+    ("resource", outside::RESOURCE),
+    ("http", outside::HTTP),
+    ("globalContext", outside::GLOBAL),
+    ("generator", "generator.Context"),
+];
+
+/// What roots have in common.
+struct Common {
+    /// The names of what depends on the request.
+    names: [Str; 4],
+    /// All else.
+    entries: Vec<(Str, Value)>,
+}
+
+thread_local! {
+    // One for each thread: counting references to the same values from all threads is slow.
+    static COMMON: Common = Common::new();
+}
+
+impl Common {
+    fn new() -> Common {
+        let receiver =
+            |(name, type_name): (&str, &str)| (Str::from(name), outside::receiver(type_name, None));
+        let mut entries: Vec<(Str, Value)> = RECEIVERS.into_iter().map(receiver).collect();
+        let others = [
+            ("image", outside::IMAGE_DATA),
+            ("json", "json.Json"),
+            ("yaml", "yaml.Yaml"),
+            ("mcp", "mcp.MCP"),
+        ];
+        entries.extend(others.map(receiver));
+        entries.push(("mylib_version".into(), Value::from("")));
+        entries.push(("exceptions".into(), exceptions_value(Vec::new(), Vec::new())));
+        Common { names: ["object", "oldObject", "request", "namespaceObject"].map(Str::from), entries }
+    }
+}
+
+/// What of a root depends on the request.
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// `object`
+    Object,
+    /// `oldObject`
+    OldObject,
+    /// `request`
+    Request,
+    /// `namespaceObject`
+    Namespace,
+}
+
+/// A root with these parts, each given once.
+pub fn rooted<const N: usize>(parts: [(Part, Value); N]) -> Value {
+    COMMON.with(|common| {
+        let [object, old, request, namespace] = &common.names;
+        let name = |part| match part {
+            Part::Object => object,
+            Part::OldObject => old,
+            Part::Request => request,
+            Part::Namespace => namespace,
+        };
+        let mut entries = Vec::with_capacity(N + common.entries.len());
+        entries.extend(parts.into_iter().map(|(part, value)| (name(part).clone(), value)));
+        entries.extend(common.entries.iter().cloned());
+        Value::Map(Map::from_unique(entries))
+    })
+}
+
+/// An absent object is an empty map.
+fn or_empty(object: &Value) -> Value {
+    if object.is_null() { Value::Map(Map::new()) } else { object.clone() }
+}
+
+/// What stands for an object of the request that is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// Null.
+    Null,
+    /// An empty object.
+    Empty,
+}
+
+/// What expressions see of an admission request.
+pub fn root(request: &Request, absent: Absent) -> Value {
+    let mut r = admission_request(request);
+    if request.sent.is_none() {
+        r.insert("uid", Value::from(""));
+    }
+    let shown = |v: &Value| match absent {
+        Absent::Empty => or_empty(v),
+        Absent::Null => v.with_whole_numbers(),
+    };
+    r.insert("object", shown(&request.object));
+    r.insert("oldObject", shown(&request.old_object));
+    let (object, old) = (or_empty(&request.object), or_empty(&request.old_object));
+    rooted([
+        (Part::Object, object),
+        (Part::OldObject, old),
+        (Part::Request, Value::Map(r)),
+        (Part::Namespace, namespace(request)),
+    ])
+}
+
+/// What expressions see of data of any form.
+pub fn payload(request: &Request) -> Value {
+    let object = request.shown();
+    rooted([
+        (Part::Object, object.clone()),
+        (Part::OldObject, Value::Null),
+        (Part::Request, Value::Null),
+        (Part::Namespace, Value::Null),
+    ])
+}
+
+/// The namespace of the object, when it is known.
+pub fn namespace(request: &Request) -> Value {
+    if request.target.namespace.is_empty() { Value::Null } else { request.namespace.clone() }
+}

@@ -1,0 +1,154 @@
+//! What the expressions of rules with `validate.cel` and of `matchConditions` see.
+//!
+//! In: a request. Out: `object`, `oldObject`, `request`, `namespaceObject`, `params`, `authorizer`. Semantics:
+//! `docs/validate.md`, "cel".
+
+use crate::kubernetes::kinds::guessed_plural as plural;
+use crate::value::object::{About, Check};
+use crate::value::{Map, Object, Str, Value};
+use crate::{Profile, Request};
+
+use super::admission;
+
+/// What an API server lets conditions of webhooks see.
+pub fn match_conditions_as_sent(request: &Request, sent: &Map) -> Value {
+    let mut root = Map::new();
+    root.insert("object", request.object.clone());
+    root.insert("oldObject", request.old_object.clone());
+    root.insert("request", Value::Map(sent.clone()));
+    root.insert("namespaceObject", Value::Null);
+    Value::Map(root)
+}
+
+/// The request as rules see it: the name of the resource is known in a cluster only.
+fn request_of_rule(request: &Request) -> Map {
+    let mut seen = admission_request(request);
+    for key in ["resource", "requestResource"] {
+        let nothing = ["group", "version", "resource"].map(|k| (Str::from(k), Value::from("")));
+        let known = request.root.get().at(&["request", key]).cloned();
+        seen.insert(key, known.unwrap_or_else(|| Value::Map(nothing.into_iter().collect())));
+    }
+    seen
+}
+
+/// What conditions on requests see: an object that is not there has its kind all the same.
+pub fn match_conditions(request: &Request) -> Value {
+    let target = &request.target;
+    let version = match &*target.group {
+        "" => target.version.to_string(),
+        group => format!("{group}/{}", target.version),
+    };
+    let of_kind = |object: &Value| {
+        let mut m = object.as_map().cloned().unwrap_or_default();
+        m.insert("apiVersion", version.as_str().into());
+        m.insert("kind", Value::Str(target.kind.clone()));
+        Value::Map(m)
+    };
+    let mut seen = request_of_rule(request);
+    for key in ["name", "namespace"] {
+        match request.object.text_at(&["metadata", key]) {
+            "" => drop(seen.remove(key)),
+            text => drop(seen.insert(key, text.into())),
+        }
+    }
+    let mut m = Map::new();
+    m.insert("object", of_kind(&request.object));
+    m.insert("oldObject", of_kind(&request.old_object));
+    m.insert("request", Value::Map(seen));
+    m.insert("namespaceObject", Value::Null);
+    Value::Map(m)
+}
+
+/// The request as expressions see it.
+pub fn admission_request(request: &Request) -> Map {
+    if let Some(sent) = &request.sent {
+        return sent.clone();
+    }
+    let target = &request.target;
+    let text = |s: &str| Value::from(s);
+    let ids = |entries: [(&str, &str); 3]| {
+        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), text(v))).collect())
+    };
+    let kind = ids([("group", &target.group), ("version", &target.version), ("kind", &target.kind)]);
+    let plural = plural(&target.kind);
+    let resource = ids([("group", &target.group), ("version", &target.version), ("resource", &plural)]);
+    let mut r = Map::new();
+    r.insert("kind", kind.clone());
+    r.insert("resource", resource.clone());
+    r.insert("requestKind", kind);
+    r.insert("requestResource", resource);
+    for (key, value) in [
+        ("subResource", &target.subresource),
+        ("requestSubResource", &target.subresource),
+        ("name", &target.name),
+        ("namespace", &target.namespace),
+        ("operation", &target.operation),
+    ] {
+        if !value.is_empty() {
+            r.insert(key, Value::Str(value.clone()));
+        }
+    }
+    let user = request.root.get().at(&["request", "userInfo"]).cloned().unwrap_or(Value::Map(Map::new()));
+    r.insert("userInfo", user);
+    r.insert("dryRun", Value::Bool(false));
+    r.insert("options", Value::Null);
+    r
+}
+
+/// What the expressions of a rule with `validate.cel` see.
+pub fn root(request: &Request, profile: Profile) -> Value {
+    let mut m = Map::new();
+    m.insert("object", request.object.clone());
+    m.insert("oldObject", request.old_object.clone());
+    m.insert("request", Value::Map(request_of_rule(request)));
+    m.insert("params", Value::Null);
+    m.insert(
+        "namespaceObject",
+        match profile.offline_namespaces {
+            true => named_namespace(request),
+            false if is_namespaced(request) => admission::namespace(&request.namespace),
+            false => Value::Null,
+        },
+    );
+    let of_request = Check { about: About::Resource, ..Check::default() };
+    m.insert("authorizer", Value::object(Object::Check(Check::default())));
+    m.insert("authorizer.requestResource", Value::object(Object::Check(of_request)));
+    Value::Map(m)
+}
+
+/// Whether the object is in a namespace. A request about a namespace carries its name as well.
+pub fn is_namespaced(request: &Request) -> bool {
+    let target = &request.target;
+    let is_namespace = target.group.is_empty() && &*target.kind == "Namespace";
+    !target.namespace.is_empty() && !is_namespace
+}
+
+/// The object's namespace as rules see it: outside of a cluster they know its name only.
+fn named_namespace(request: &Request) -> Value {
+    if request.target.namespace.is_empty() {
+        return Value::Null;
+    }
+    let mut found = namespace(request);
+    if let Value::Map(m) = &mut found
+        && let Some(Value::Map(metadata)) = m.get_mut("metadata")
+    {
+        metadata.remove("labels");
+    }
+    found
+}
+
+/// The object's namespace, as far as it is known outside of a cluster.
+pub fn namespace(request: &Request) -> Value {
+    let target = &request.target;
+    if target.namespace.is_empty() {
+        return Value::Map(Map::new());
+    }
+    let mut metadata = Map::new();
+    metadata.insert("name", Value::Str(target.namespace.clone()));
+    if !target.namespace_labels.is_empty() {
+        metadata.insert("labels", Value::Map(target.namespace_labels.clone()));
+    }
+    let mut m = Map::new();
+    m.insert("metadata", Value::Map(metadata));
+    Value::Map(m)
+}

@@ -1,0 +1,35 @@
+//! Functions of features that a build does not have: they are known, and fault when they are called.
+
+#[cfg(not(feature = "gzip"))]
+pub mod gzip {
+    use super::super::{Call, Given, fault};
+
+    const ABSENT: &str = "ephor was built without the feature `gzip`";
+
+    /// `gzip.compress`
+    pub fn compress(_: &Call<'_>) -> Given {
+        fault(ABSENT)
+    }
+
+    /// `gzip.decompress`
+    pub fn decompress(_: &Call<'_>) -> Given {
+        fault(ABSENT)
+    }
+}
+
+#[cfg(not(feature = "tokens"))]
+pub mod tokens {
+    use super::super::{Call, Given, fault};
+
+    const ABSENT: &str = "ephor was built without the feature `tokens`";
+
+    /// `jwks.Fetch`
+    pub fn fetch(_: &Call<'_>) -> Given {
+        fault(ABSENT)
+    }
+
+    /// `jwt.Decode`
+    pub fn decode_token(_: &Call<'_>) -> Given {
+        fault(ABSENT)
+    }
+}

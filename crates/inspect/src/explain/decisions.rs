@@ -1,0 +1,399 @@
+//! What a policy decides about a resource, and why.
+//!
+//! In: a loaded policy, an engine that holds it alone, a request and the resource's document. Out: for each rule whether it
+//! matches and by what, then every decision of its evaluation ([`crate::engine::trace`]) with file and line in the policy
+//! and, for values that stand in the resource, in the resource. What a brief answer leaves out is marked.
+
+use std::sync::Arc;
+
+use crate::document::{Document, locate};
+use crate::engine::trace::{self, Event, Looks, Seen, Step, What};
+use crate::engine::{Request, RuleOutcome, Status};
+use crate::ir::facts::Stage;
+use crate::ir::{Expr, Origin, Policy, Rule};
+use crate::load::LoadedPolicy;
+use crate::matching::mismatch::{self, Decision, Reason};
+use crate::policy_set::Engine;
+use crate::value::place::{Path, PathPart, dotted, parse};
+use crate::value::print::json;
+use crate::value::{Fault, Value};
+
+use crate::analysis::print;
+
+/// How many characters of a value are shown.
+const SHOWN: usize = 120;
+
+/// What a rule decided about a resource.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// The policy's name.
+    pub policy: String,
+    /// The rule's name; empty for policies whose rules have none.
+    pub rule: String,
+    /// Where the rule is written, `FILE:LINE`.
+    pub place: String,
+    /// The result; `None` = the rule says nothing about the resource.
+    pub status: Option<Status>,
+    /// The decisions, in their order.
+    pub lines: Vec<Line>,
+}
+
+/// A decision.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// What of the policy decides, `FILE:LINE`.
+    pub place: String,
+    /// What is decided on which value; of values of the resource with their place.
+    pub text: String,
+    /// What it means for the rule.
+    pub tone: Tone,
+    /// How many loops and expressions are around it.
+    pub depth: usize,
+    /// Whether a brief answer leaves it out.
+    pub detail: bool,
+}
+
+/// What a decision means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// The rule goes on, or is satisfied.
+    Good,
+    /// The rule is violated, or cannot be evaluated.
+    Bad,
+    /// The rule does not apply, or nothing follows yet.
+    Neutral,
+}
+
+/// Evaluates a policy on a request and explains what it decides.
+pub fn decide(
+    loaded: &LoadedPolicy,
+    engine: &Engine,
+    request: &Request,
+    resource: &Document,
+) -> Vec<Decided> {
+    let Some(policy) = &loaded.policy else { return Vec::new() };
+    let evaluate = || match policy.stage {
+        Stage::Payloads => engine.evaluate_payload(request),
+        _ => engine.evaluate(request),
+    };
+    let (outcome, seen) = trace::watch(evaluate);
+    let results: Vec<&RuleOutcome> = outcome.policies.iter().flat_map(|p| &p.rules).collect();
+    let teller = Teller { loaded, request, resource };
+    let rules = policy.rules_for(&request.target.kind);
+    let mut told: Vec<(bool, Decided)> =
+        rules.iter().filter_map(|rule| teller.rule(policy, rule, &results, &seen.events)).collect();
+    // Rules without names are one rule for several kinds.
+    if policy.stage != Stage::Rules {
+        let best = told.iter().position(|(matches, _)| *matches).unwrap_or(0);
+        told = told.into_iter().skip(best).take(1).collect();
+    }
+    told.into_iter().map(|(_, decided)| decided).collect()
+}
+
+struct Teller<'t> {
+    loaded: &'t LoadedPolicy,
+    request: &'t Request,
+    resource: &'t Document,
+}
+
+impl Teller<'_> {
+    /// Whether a rule matches, and what it decides; nothing of one that was generated for other kinds.
+    fn rule(
+        &self,
+        policy: &Arc<Policy>,
+        rule: &Rule,
+        results: &[&RuleOutcome],
+        events: &[Event],
+    ) -> Option<(bool, Decided)> {
+        let (matches, mut lines) = self.matched(rule);
+        if !matches && rule.generated.is_some() {
+            return None;
+        }
+        let starts = |e: &Event| matches!(&e.what, What::Rule(name) if *name == rule.name);
+        let own = events.iter().skip_while(|e| !starts(e)).skip(1);
+        let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, What::Rule(_))).collect();
+        // Where rules have no names, one of them matches.
+        let unnamed = policy.stage != Stage::Rules;
+        let result = results.iter().find(|r| matches && (unnamed || r.rule == rule.name));
+        let status = result.map(|r| r.status);
+        // Of a loop the last element decided; those before it are details.
+        let last = own.iter().rposition(|e| e.depth == 0 && matches!(e.what, What::Element(..))).unwrap_or(0);
+        for (at, event) in own.iter().enumerate().filter(|_| matches) {
+            let of_loop = event.depth > 0 || matches!(event.what, What::Element(..));
+            let early = of_loop && at < last;
+            let before = lines.len();
+            self.event(event, &mut lines);
+            lines.iter_mut().skip(before).for_each(|line| line.detail |= early);
+        }
+        if let Some(result) = result {
+            let tone = match result.status {
+                Status::Pass => Tone::Good,
+                Status::Fail | Status::Error => Tone::Bad,
+                Status::Warn | Status::Skip => Tone::Neutral,
+            };
+            let colon = if result.message.is_empty() { "" } else { ": " };
+            let text = format!("{}{colon}{}", result.status.name(), result.message);
+            lines.push(self.line(&rule.origin, text, tone));
+        }
+        let place = super::place(self.loaded, &parse(&rule.origin.path));
+        Some((matches, Decided { policy: policy.key(), rule: rule.name.to_string(), place, status, lines }))
+    }
+
+    fn line(&self, origin: &Origin, text: String, tone: Tone) -> Line {
+        let place = super::place(self.loaded, &origin.below(&[]));
+        Line { place, text, tone, depth: 0, detail: false }
+    }
+
+    /// Whether a rule matches, and by what.
+    fn matched(&self, rule: &Rule) -> (bool, Vec<Line>) {
+        let (says, tone, reasons) = match mismatch::decide(&rule.when, &rule.unless, &self.request.target) {
+            Decision::Matches(reasons) => ("matches", Tone::Good, reasons),
+            Decision::Differs(reasons) => ("does not match", Tone::Neutral, reasons),
+            Decision::Excluded(reasons) => ("excluded", Tone::Neutral, reasons),
+        };
+        let line = |r: &Reason| self.line(&r.origin, format!("{says}: {}", r.text), tone);
+        (tone == Tone::Good, reasons.iter().map(line).collect())
+    }
+
+    fn event(&self, event: &Event, lines: &mut Vec<Line>) {
+        let mut add = |text: String, tone: Tone, detail: bool| {
+            let line = self.line(&event.origin, text, tone);
+            lines.push(Line { depth: event.depth, detail, ..line });
+        };
+        match &event.what {
+            What::Rule(_) => {}
+            What::Data(name, value) => match value {
+                Ok(value) => add(format!("{name} = {}", shown(value)), Tone::Neutral, true),
+                Err(text) => add(format!("{name}: {text}"), Tone::Bad, false),
+            },
+            What::Condition { key, operator, value, holds } => {
+                let is_deny = event.origin.path.contains(".deny.");
+                let tone = match (is_deny, holds) {
+                    (true, true) => Tone::Bad,
+                    (false, false) => Tone::Neutral,
+                    _ => Tone::Good,
+                };
+                let what = if is_deny { "deny condition" } else { "condition" };
+                let text = format!("{what}: {} {operator} {} is {holds}", self.seen(key), shown(value));
+                add(text, tone, false);
+            }
+            What::Element(at, value) => {
+                add(format!("element {at}: {}", self.seen(value)), Tone::Neutral, false)
+            }
+            What::Pattern { at, verdict, path, text } => {
+                self.pattern(event, *at, *verdict, path, text, lines)
+            }
+            What::Expression(text, value, steps) => {
+                let (tone, detail) = match value.as_ref().map(|seen| seen.value.as_bool()) {
+                    Ok(Some(true)) => (Tone::Good, true),
+                    _ => (Tone::Bad, false),
+                };
+                let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                add(format!("{one_line} {}", self.found(value)), tone, false);
+                for step in steps {
+                    let line = self.line(&event.origin, self.step(step), tone);
+                    lines.push(Line { depth: event.depth + 1, detail, ..line });
+                }
+            }
+        }
+    }
+
+    fn pattern(
+        &self,
+        event: &Event,
+        at: Option<usize>,
+        verdict: Looks,
+        path: &str,
+        text: &str,
+        lines: &mut Vec<Line>,
+    ) {
+        let which = at.map(|at| format!("[{at}]")).unwrap_or_default();
+        let (text, tone) = match verdict {
+            Looks::Alike => (format!("pattern{which}: the object looks like it"), Tone::Good),
+            Looks::NotMeant => (format!("pattern{which}: {text}"), Tone::Neutral),
+            Looks::Different => {
+                let place = match self.steps_of(path) {
+                    steps if steps.is_empty() => String::new(),
+                    steps => format!(" ({})", self.place(&steps)),
+                };
+                (format!("pattern{which}: {text}{place}"), Tone::Bad)
+            }
+        };
+        let steps = self.steps_of(path);
+        let base = at.map_or_else(|| event.origin.clone(), |at| event.origin.index(at));
+        let place = super::place(self.loaded, &base.below(&steps));
+        lines.push(Line { place, text, tone, depth: event.depth, detail: false });
+    }
+
+    /// The steps of a path as patterns write it, `/spec/containers/0/image/`; keys may hold slashes themselves.
+    fn steps_of(&self, path: &str) -> Path {
+        let mut parts: Vec<&str> = path.trim_matches('/').split('/').filter(|p| !p.is_empty()).collect();
+        let (mut at, mut steps) = (&self.resource.value, Path::new());
+        while let Some(first) = parts.first().copied() {
+            let key = (1..=parts.len()).rev().find_map(|n| {
+                let key = parts.get(..n)?.join("/");
+                at.get(&key).map(|below| (n, key, below))
+            });
+            match (at.as_list(), first.parse::<usize>(), key) {
+                (Some(items), Ok(index), _) => {
+                    steps.push(PathPart::Index(index));
+                    at = items.get(index).unwrap_or(&Value::Null);
+                    parts.drain(..1);
+                }
+                (_, _, Some((n, key, below))) => {
+                    steps.push(PathPart::Key(key.into()));
+                    at = below;
+                    parts.drain(..n);
+                }
+                _ => {
+                    // What is missing has no place of its own.
+                    steps.push(PathPart::Key(first.into()));
+                    at = &Value::Null;
+                    parts.drain(..1);
+                }
+            }
+        }
+        steps
+    }
+
+    /// `FILE:LINE:COL` of a part of the resource, or of the nearest part around it that is there.
+    fn place(&self, path: &[PathPart]) -> String {
+        let Document { source, line, text, .. } = self.resource;
+        let found = (0..=path.len()).rev().find_map(|n| locate::locate(text, path.get(..n)?));
+        match found {
+            Some(at) => format!("{source}:{}:{}", line + at.line.saturating_sub(1), at.col),
+            None => format!("{source}:{line}"),
+        }
+    }
+
+    /// A value; of a part of the resource with its path and place.
+    fn seen(&self, seen: &Seen) -> String {
+        let value = shown(&seen.value);
+        match self.path(seen) {
+            Some(path) => format!("{} ({}) {value}", dotted(&path), self.place(&path)),
+            None => value,
+        }
+    }
+
+    fn path(&self, seen: &Seen) -> Option<Path> {
+        let path = trace::path_of(&self.request.object, seen.address?)?;
+        (!path.is_empty()).then_some(path)
+    }
+
+    fn found(&self, value: &Result<Seen, Fault>) -> String {
+        match value {
+            Ok(seen) => format!("is {}", shown(&seen.value)),
+            Err(fault) => format!("fails: {}", fault.cel_text()),
+        }
+    }
+
+    fn step(&self, step: &Step) -> String {
+        if let Ok(seen) = &step.value
+            && self.path(seen).is_some()
+        {
+            return self.seen(seen);
+        }
+        let path = |(_, value): &Operand| value.as_ref().ok().and_then(|seen| self.path(seen));
+        let text =
+            |o: &Operand| path(o).map_or_else(|| print::expression(&o.0).short(), |path| dotted(&path));
+        let written = written(&step.expr, &step.operands.iter().map(text).collect::<Vec<_>>());
+        let value = |o: &Operand| match path(o) {
+            Some(path) => format!("{} ({}) {}", dotted(&path), self.place(&path), self.found(&o.1)),
+            None => format!("{} {}", text(o), self.found(&o.1)),
+        };
+        let is_constant = |(expr, _): &&Operand| matches!(expr, Expr::Const(_) | Expr::Charged(_));
+        let operands: Vec<String> = step.operands.iter().filter(|o| !is_constant(o)).map(value).collect();
+        let colon = if operands.is_empty() { "" } else { ": " };
+        format!("{written} {}{colon}{}", self.found(&step.value), operands.join(", "))
+    }
+}
+
+/// A part of a node with its value.
+type Operand = (Expr, Result<Seen, Fault>);
+
+/// A node with its operands as somebody writes them: `a == b` for `_==_`, `a.size()` for functions.
+fn written(expr: &Expr, operands: &[String]) -> String {
+    let plain = || print::expression(expr).short();
+    let Expr::Invoke(call) = expr else { return plain() };
+    let name = call.function.name;
+    let parts: Vec<&str> = name.split('_').filter(|part| !part.is_empty()).collect();
+    match (&*parts, operands) {
+        ([operator], [left, right]) if name.starts_with('_') => {
+            format!("{left} {} {right}", operator.trim_matches('@'))
+        }
+        ([operator], [one]) if name.ends_with('_') => format!("{operator}{one}"),
+        (_, [receiver, arguments @ ..]) if !name.contains(['_', '@']) => {
+            format!("{receiver}.{name}({})", arguments.join(", "))
+        }
+        _ => plain(),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = json(value);
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+impl Decided {
+    /// A headline and a line for each decision; `-v` adds those that are details.
+    pub fn text(&self, colour: bool, verbose: bool) -> String {
+        let paint = |text: &str, tone: Tone| {
+            let code = match (colour, tone) {
+                (false, _) => return text.to_owned(),
+                (true, Tone::Good) => 32,
+                (true, Tone::Bad) => 31,
+                (true, Tone::Neutral) => 33,
+            };
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        };
+        let slash = if self.rule.is_empty() { "" } else { "/" };
+        let (status, tone) = match self.status {
+            Some(Status::Pass) => ("pass", Tone::Good),
+            Some(status @ (Status::Fail | Status::Error)) => (status.name(), Tone::Bad),
+            Some(status) => (status.name(), Tone::Neutral),
+            None => ("no result", Tone::Neutral),
+        };
+        let mut out =
+            format!("{}{slash}{} at {}: {}\n", self.policy, self.rule, self.place, paint(status, tone));
+        for line in self.lines.iter().filter(|l| verbose || !l.detail) {
+            let indent = "  ".repeat(line.depth + 1);
+            out.push_str(&format!("{indent}{} {}\n", line.place, paint(&line.text, line.tone)));
+        }
+        out
+    }
+
+    /// The same as a document.
+    pub fn to_value(&self) -> Value {
+        let line = |l: &Line| {
+            let tone = match l.tone {
+                Tone::Good => "good",
+                Tone::Bad => "bad",
+                Tone::Neutral => "neutral",
+            };
+            object([
+                ("place", Value::from(&*l.place)),
+                ("text", Value::from(&*l.text)),
+                ("tone", Value::from(tone)),
+                ("depth", Value::Int(i64::try_from(l.depth).unwrap_or(i64::MAX))),
+                ("detail", Value::Bool(l.detail)),
+            ])
+        };
+        object([
+            ("policy", Value::from(&*self.policy)),
+            ("rule", Value::from(&*self.rule)),
+            ("place", Value::from(&*self.place)),
+            ("status", self.status.map_or(Value::Null, |s| Value::from(s.name()))),
+            ("decisions", Value::list(self.lines.iter().map(line).collect())),
+        ])
+    }
+}
+
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::Map(entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Kyverno's JMESPath dialect: text → syntax tree.
+//!
+//! In: an expression. Out: an [`Ast`], or a [`SyntaxError`] with the reference's text and the byte
+//! where it happened. The grammar deviates from the JMESPath specification in many small ways (see
+//! `docs/jmespath.md`), which is why the published parsers cannot be used. The tree is only walked
+//! to be printed or lowered to the IR; nothing is evaluated here.
+#![forbid(unsafe_code)]
+
+use ephor_document as document;
+use ephor_functions as functions;
+use ephor_ir as ir;
+use ephor_value as value;
+
+pub mod ast;
+pub mod lexer;
+pub mod lower;
+pub mod parser;
+
+pub use ast::{Ast, Comparator};
+pub use parser::parse;
+
+/// Why a text is not an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// The reference's text, for example `SyntaxError: Incomplete expression`.
+    pub text: String,
+    /// Byte offset in the expression.
+    pub offset: usize,
+    /// Whether the reference shows the place: errors of its JSON and integer decoders have none.
+    pub marked: bool,
+}
+
+impl SyntaxError {
+    fn at(offset: usize, text: impl AsRef<str>) -> Self {
+        SyntaxError { text: format!("SyntaxError: {}", text.as_ref()), offset, marked: true }
+    }
+
+    fn raw(offset: usize, text: impl Into<String>) -> Self {
+        SyntaxError { text: text.into(), offset, marked: false }
+    }
+
+    /// The error as `jp parse` prints it: the text and, where the reference knows the place, the expression
+    /// with a caret behind as many blanks as there are bytes before.
+    pub fn with_caret(&self, expression: &str) -> String {
+        if self.marked {
+            format!("{}\n{expression}\n{}^", self.text, " ".repeat(self.offset))
+        } else {
+            self.text.clone()
+        }
+    }
+}
+
+impl std::fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Admission policies → policies whose one rule runs outside of a cluster.
+//!
+//! There every request creates an object, so rules for other operations accept nothing.
+
+use std::sync::Arc;
+
+use crate::ir::admission::{Bound, PolicyBinding};
+use crate::ir::constraints::{AnyOf, Constraints};
+use crate::ir::facts::{ActionModel, FailurePolicy, NamespaceScope, Report, Stage};
+use crate::ir::rule::RuleKind;
+use crate::ir::{Matcher, Policy, Rule};
+use crate::value::Value;
+
+use super::Place;
+
+/// Lowers a policy for the place where it runs. Bindings and parameters come later: outside of a cluster with [`bind`].
+pub fn policy(document: &Value, place: Place) -> Policy {
+    let mut rule = super::rule(document, place);
+    if let (Place::Kyverno, Matcher::Constraints(constraints)) = (place, &rule.when) {
+        rule.when = matcher(creating((**constraints).clone()));
+    }
+    let (name, mutating) = (rule.name.clone(), rule.kind == RuleKind::Mutation);
+    Policy {
+        api: crate::policy::api(document),
+        short_name: "".into(),
+        name: name.clone(),
+        namespace: None,
+        annotations: crate::policy::annotations(document),
+        reported: crate::policy::is_reported(document),
+        apply_one: false,
+        background: true,
+        admission: true,
+        action: "".into(),
+        overrides: Box::default(),
+        failure_policy: FailurePolicy::of(document.text_at(&["spec", "failurePolicy"])),
+        actions: ActionModel::Bindings,
+        stage: Stage::ApiServer,
+        scope: NamespaceScope::All,
+        report: Report {
+            source: if mutating { "MutatingAdmissionPolicy" } else { "ValidatingAdmissionPolicy" }.into(),
+            names_rules: false,
+        },
+        admit: Box::default(),
+        rules: Arc::new([Arc::new(rule)]),
+        by_kind: Vec::new(),
+        rule_count: 1,
+        rule_names: Box::new([name]),
+    }
+}
+
+/// A binding of either kind, outside of a cluster.
+pub fn binding(document: &Value) -> PolicyBinding {
+    let mut lowered = super::binding(document);
+    lowered.when = lowered.when.map(creating);
+    lowered
+}
+
+/// The policy with its bindings and what parameters there are. A policy that has bindings is matched by
+/// theirs alone (the reference's behaviour).
+pub fn bind(policy: &Policy, bindings: &[PolicyBinding], params: &Arc<[Value]>) -> Policy {
+    with_bound(policy, |rule, bound| {
+        let mutates = rule.kind == RuleKind::Mutation;
+        let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == rule.name);
+        bound.bindings = own.cloned().collect();
+        bound.params = params.clone();
+        if !bound.bindings.is_empty() {
+            rule.when = matcher(Constraints::default());
+        }
+    })
+}
+
+/// The policy with its bindings, as an API server runs it: by the names of bindings, for what it is about itself.
+pub fn bind_as_server(policy: &Policy, mut bindings: Vec<PolicyBinding>) -> Policy {
+    bindings.sort_by(|a, b| a.name.cmp(&b.name));
+    with_bound(policy, |rule, bound| {
+        bound.bindings = bindings.into();
+        rule.when = matcher(bound.constraints.clone().unwrap_or_default());
+    })
+}
+
+/// The policy with another rule and what binds it.
+fn with_bound(policy: &Policy, change: impl FnOnce(&mut Rule, &mut Bound)) -> Policy {
+    let mut policy = policy.clone();
+    let Some((rule, bound)) = policy.rules.first().and_then(|r| Some((r, r.bound.as_ref()?))) else {
+        return policy;
+    };
+    let (mut rule, mut bound) = ((**rule).clone(), (**bound).clone());
+    change(&mut rule, &mut bound);
+    rule.bound = Some(Arc::new(bound));
+    policy.rules = Arc::new([Arc::new(rule)]);
+    policy
+}
+
+fn matcher(constraints: Constraints) -> Matcher {
+    Matcher::Constraints(Box::new(constraints))
+}
+
+fn creating(mut constraints: Constraints) -> Constraints {
+    for rule in constraints.rules.iter_mut().chain(&mut constraints.exclude) {
+        rule.operations =
+            if rule.operations.has("CREATE") { AnyOf::All } else { AnyOf::These(Box::default()) };
+    }
+    constraints
+}

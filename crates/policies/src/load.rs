@@ -1,0 +1,625 @@
+//! Policy sources → policies, ready to be evaluated.
+//!
+//! In: texts of policy files. Out: lowered policies and exceptions in order, and everything worth
+//! telling about what was left out: documents that do not parse, break their schema, fail the policy
+//! check, or are no policies. Which of these make a whole file fall away follows the reference
+//! (`docs/policies.md`, "Loading").
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::api::admission::{check, defaulted};
+use crate::api::{lint, schema};
+use crate::document::{self, Document, Duplicates};
+use crate::ir::admission::PolicyBinding;
+use crate::ir::exemption::Exemption;
+use crate::ir::expressions::Proxy;
+use crate::ir::facts::Stage;
+use crate::ir::policy::Cleanup;
+use crate::ir::rule::RuleKind;
+use crate::ir::{Exception, Policy, json};
+use crate::kubernetes::Kinds;
+use crate::lower;
+use crate::lower::admission::{Judge, Place};
+use crate::sources::files::SourceText;
+use crate::value::place::PathPart;
+use crate::value::{Str, Value, parallel};
+
+mod lowered;
+mod served;
+
+/// A policy with what is known about it.
+#[derive(Clone, Debug)]
+pub struct LoadedPolicy {
+    /// The policy, lowered; `None` when the check refused it.
+    pub policy: Option<Arc<Policy>>,
+    /// Its document with defaults.
+    pub document: Value,
+    /// Where it stands.
+    pub source: Arc<str>,
+    /// The line on which its document begins.
+    pub line: usize,
+    /// The text of its document.
+    pub text: Arc<str>,
+    /// Name of the policy.
+    pub name: String,
+    /// How many rules it has, generated ones included.
+    pub rule_count: usize,
+    /// Why the check refused it.
+    pub refused: Option<String>,
+    /// Why its expressions do not compile; nothing can be evaluated together with it.
+    pub uncompiled: Option<String>,
+    /// The expressions that do not compile.
+    pub faults: Vec<lower::cel_policy::FieldError>,
+}
+
+/// Something that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub source: Arc<str>,
+    /// The line on which the document begins, or of the place inside of it.
+    pub line: usize,
+    /// The column, when a place inside of the document is known.
+    pub column: Option<usize>,
+    /// What is wrong, in the reference's words.
+    pub text: String,
+    /// Whether the whole file fell away with it.
+    pub fatal: bool,
+    /// Whether it is about a document that is no policy at all.
+    pub foreign: bool,
+    /// Whether requests are refused while it lasts: not of a policy that says that its errors are ignored.
+    pub fail_closed: bool,
+    /// The kind and name of the policy that it is about, as far as a server knows it.
+    pub policy: Option<(String, String)>,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.column {
+            Some(column) => write!(f, "{}:{}:{column}: {}", self.source, self.line, self.text),
+            None => write!(f, "{}:{}: {}", self.source, self.line, self.text),
+        }
+    }
+}
+
+/// What policy sources gave.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    /// In order, refused ones included.
+    pub policies: Vec<LoadedPolicy>,
+    /// Exceptions found among the policies.
+    pub exceptions: Vec<Exception>,
+    /// Exceptions from reviews found among the policies.
+    pub exemptions: Vec<Exemption>,
+    /// Bindings of admission policies.
+    pub bindings: Vec<PolicyBinding>,
+    /// Cleanup policies, in order.
+    pub cleanups: Vec<Cleanup>,
+    /// Deprecation warnings, one a document, with the file.
+    pub deprecations: Vec<String>,
+    /// What was left out.
+    pub problems: Vec<Problem>,
+}
+
+/// What a policy is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Requests to the Kubernetes API, or data of any form.
+    Request,
+    /// Deletions.
+    Deletion,
+    /// Check requests of a proxy.
+    Check(Proxy),
+}
+
+impl LoadedPolicy {
+    /// What it is asked for, also when it does not compile.
+    pub fn asked(&self) -> Asked {
+        let kind = self.document.text_at(&["kind"]);
+        match self.document.text_at(&["spec", "evaluation", "mode"]) {
+            _ if kind.ends_with("DeletingPolicy") => Asked::Deletion,
+            _ if kind.ends_with("ImageValidatingPolicy") => Asked::Request,
+            "HTTP" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Http),
+            "Envoy" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Envoy),
+            _ => Asked::Request,
+        }
+    }
+}
+
+/// What the policy check asks of other modules.
+pub const CHECKS: lint::Checks = lint::Checks {
+    condition: |text| {
+        lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|e| e.to_string())
+    },
+    parse_jmespath: |text| crate::jmespath::parse(text).map(|_| ()).map_err(|e| e.to_string()),
+    parse_yaml: document::yaml_value,
+};
+
+/// Rules of a policy that no request can ever match: the line in the file, and why.
+pub fn never_matching(loaded: &LoadedPolicy) -> Vec<(usize, String)> {
+    let Some(policy) = &loaded.policy else { return Vec::new() };
+    let found = policy.rules.iter().enumerate().filter_map(|(i, rule)| {
+        let why = why_never(&rule.when)?;
+        let path = [
+            PathPart::Key("spec".into()),
+            PathPart::Key("rules".into()),
+            PathPart::Index(i),
+            PathPart::Key("match".into()),
+        ];
+        let line = document::locate::locate_key(&loaded.text, &path)
+            .map_or(loaded.line, |p| loaded.line + p.line.saturating_sub(1));
+        Some((line, format!("rule `{}` of `{}` can never match: {why}", rule.name, loaded.name)))
+    });
+    found.collect()
+}
+
+fn why_never(when: &crate::ir::Matcher) -> Option<String> {
+    if matches!(when, crate::ir::Matcher::Constraints(_)) {
+        return None;
+    }
+    let reasons: Vec<Option<String>> = when
+        .filters()
+        .iter()
+        .map(|f| {
+            if !f.has_resource && !f.has_user {
+                return Some("its filter is empty".to_string());
+            }
+            let invalid = [&f.selector, &f.namespace_selector].into_iter().flatten().any(|s| !s.valid);
+            if invalid {
+                return Some("its label selector is not well-formed".to_string());
+            }
+            let first = f.kinds.first()?;
+            let lower = |k: &crate::ir::matcher::KindPattern| {
+                !k.kind.is_wild() && k.kind.pattern().chars().next().is_none_or(char::is_lowercase)
+            };
+            f.kinds.iter().all(lower).then(|| {
+                format!("kinds are written with a capital letter, not as `{}`", first.kind.pattern())
+            })
+        })
+        .collect();
+    let any = matches!(when, crate::ir::Matcher::Any(_));
+    if reasons.is_empty() {
+        return Some("it has no filter".into());
+    }
+    if any && reasons.iter().any(Option::is_none) {
+        return None;
+    }
+    reasons.into_iter().flatten().next()
+}
+
+enum Item {
+    Policy(Box<LoadedPolicy>, String),
+    Exception(Box<Exception>, String),
+    Exemption(Box<Exemption>),
+    Binding(Box<PolicyBinding>),
+    Cleanup(Box<Cleanup>, String),
+    Lowered(Box<Policies>),
+    Left(Problem),
+}
+
+/// Who reads policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// A command that applies policies: admission policies of Kubernetes in the versions that the reference's
+    /// commands read.
+    Command,
+    /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API
+    /// server refuses, and leaves out nothing that may be a policy without naming it.
+    Server,
+}
+
+/// Loads the texts of one argument; a fatal problem in one of them empties it whole.
+pub fn argument(sources: &[SourceText]) -> Policies {
+    argument_for(sources, Reader::Command)
+}
+
+/// Loads the texts of one argument for a reader.
+pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
+    let loaded: Vec<Vec<Item>> = parallel::map(sources, |s| source(&s.name, &s.text, reader));
+    let mut out = Policies::default();
+    let items: Vec<Item> = loaded.into_iter().flatten().collect();
+    let fatal = items.iter().any(|i| matches!(i, Item::Left(p) if p.fatal));
+    for item in items {
+        match item {
+            Item::Left(p) => out.problems.push(p),
+            _ if fatal => {}
+            Item::Policy(p, deprecation) => {
+                out.deprecations.extend(Some(deprecation).filter(|d| !d.is_empty()));
+                out.policies.push(*p);
+            }
+            Item::Exception(e, deprecation) => {
+                out.deprecations.push(deprecation);
+                out.exceptions.push(*e);
+            }
+            Item::Exemption(e) => out.exemptions.push(*e),
+            Item::Binding(b) => out.bindings.push(*b),
+            Item::Cleanup(c, deprecation) => {
+                out.deprecations.push(deprecation);
+                out.cleanups.push(*c);
+            }
+            Item::Lowered(all) => out.extend(*all),
+        }
+    }
+    out
+}
+
+impl Policies {
+    /// Gives admission policies their bindings and the objects that may be their parameters. Call it when
+    /// everything is loaded.
+    pub fn bind(&mut self, params: Vec<Value>) {
+        let params: Arc<[Value]> = params.into();
+        for loaded in &mut self.policies {
+            if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
+                *policy = Arc::new(lower::admission::offline::bind(policy, &self.bindings, &params));
+            }
+        }
+    }
+
+    /// Gives admission policies their bindings as an API server does; parameters are looked up for each request.
+    pub fn bind_as_server(&mut self) {
+        let mut bindings: HashMap<(bool, Str), Vec<PolicyBinding>> = HashMap::new();
+        for binding in &self.bindings {
+            bindings.entry((binding.mutates, binding.policy.clone())).or_default().push(binding.clone());
+        }
+        for loaded in &mut self.policies {
+            if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
+                let mutates = policy.rules.iter().any(|rule| rule.kind == RuleKind::Mutation);
+                let own = bindings.get(&(mutates, policy.name.clone())).cloned().unwrap_or_default();
+                *policy = Arc::new(lower::admission::offline::bind_as_server(policy, own));
+            }
+        }
+    }
+
+    /// The names of all policies and bindings with their kinds and namespaces.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let policies = self.policies.iter().map(|p| {
+            let namespace = p.document.text_at(&["metadata", "namespace"]);
+            format!("{} {namespace}/{}", p.document.text_at(&["kind"]), p.name)
+        });
+        policies.chain(self.bindings.iter().map(|binding| {
+            let which = if binding.mutates { "Mutating" } else { "Validating" };
+            format!("{which}AdmissionPolicyBinding {}", binding.name)
+        }))
+    }
+
+    /// Whether there is nothing in it that has an effect.
+    pub fn is_empty(&self) -> bool {
+        let Policies { policies, exceptions, exemptions, bindings, cleanups, .. } = self;
+        policies.is_empty()
+            && exceptions.is_empty()
+            && exemptions.is_empty()
+            && bindings.is_empty()
+            && cleanups.is_empty()
+    }
+
+    /// Why nothing can be evaluated: the first policy of those that are asked whose expressions do not
+    /// compile.
+    pub fn uncompiled(&self, asked: Asked) -> Option<String> {
+        let mut all = self.policies.iter().filter(|p| p.asked() == asked);
+        let (policy, error) = all.find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
+        Some(match asked {
+            Asked::Check(Proxy::Http) => format!("failed to compile HTTP policy {}: {error}", policy.name),
+            Asked::Check(Proxy::Envoy) => format!("failed to compile envoy policy {}: {error}", policy.name),
+            _ => format!("failed to compile policy {} ({error})", policy.name),
+        })
+    }
+
+    /// Adds what another argument gave.
+    pub fn extend(&mut self, other: Policies) {
+        self.policies.extend(other.policies);
+        self.exceptions.extend(other.exceptions);
+        self.exemptions.extend(other.exemptions);
+        self.bindings.extend(other.bindings);
+        self.cleanups.extend(other.cleanups);
+        self.deprecations.extend(other.deprecations);
+        self.problems.extend(other.problems);
+    }
+}
+
+fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
+    let name: Arc<str> = name.into();
+    if json::is_written(text) {
+        return vec![lowered::item(name, text, reader)];
+    }
+    match document::parse_stream(&name, text, Duplicates::Error) {
+        Err(e) => vec![Item::Left(Problem {
+            source: name,
+            line: e.line,
+            column: None,
+            text: e.message,
+            fatal: true,
+            foreign: false,
+            fail_closed: true,
+            policy: None,
+        })],
+        Ok(documents) => documents
+            .into_iter()
+            .flat_map(|d| match d {
+                Ok(d) => one(&d, reader),
+                Err(e) => vec![Item::Left(Problem {
+                    source: e.source,
+                    line: e.line,
+                    column: None,
+                    text: format!(
+                        "failed to parse document (failed to parse yaml: error converting YAML to JSON: {})",
+                        e.message
+                    ),
+                    fatal: false,
+                    foreign: false,
+                    fail_closed: true,
+                    policy: None,
+                })],
+            })
+            .collect(),
+    }
+}
+
+fn one(d: &Document, reader: Reader) -> Vec<Item> {
+    if d.value.is_null() {
+        return Vec::new();
+    }
+    if reader == Reader::Server {
+        return served::items(d);
+    }
+    if d.value.text_at(&["apiVersion"]) == "v1" && d.value.text_at(&["kind"]) == "List" {
+        return list(d, reader);
+    }
+    vec![item(d, &d.value, true, reader)]
+}
+
+/// The items of a `v1 List` are read without schema and defaults.
+fn list(d: &Document, reader: Reader) -> Vec<Item> {
+    let items = d.value.get("items").and_then(Value::as_list).unwrap_or_default();
+    items.iter().map(|v| item(d, v, false, reader)).collect()
+}
+
+fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
+    let place = if path.is_empty() { None } else { document::locate::locate(&d.text, path) };
+    let line = d.line + place.as_ref().map_or(0, |p| p.line.saturating_sub(1));
+    Item::Left(Problem {
+        source: d.source.clone(),
+        line,
+        column: place.map(|p| p.col),
+        text,
+        fatal,
+        foreign: false,
+        fail_closed: true,
+        policy: None,
+    })
+}
+
+/// A document that is no policy.
+fn passed_over(d: &Document, text: String) -> Item {
+    let foreign = |p: Problem| Problem { foreign: true, ..p };
+    match left(d, &[], text, false) {
+        Item::Left(p) => Item::Left(foreign(p)),
+        item => item,
+    }
+}
+
+fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item {
+    let (api_version, kind) = match (type_field(value, "apiVersion"), type_field(value, "kind")) {
+        (Ok(api_version), Ok(kind)) => (api_version, kind),
+        (Err(e), _) | (_, Err(e)) => return passed_over(d, format!("failed to parse document ({e})")),
+    };
+    let (api_version, kind) = (&*api_version, &*kind);
+    if api_version.is_empty() && kind.is_empty() {
+        return passed_over(d, "failed to parse document (GVK cannot be empty)".into());
+    }
+    if let Some(item) = admission(d, value, reader) {
+        return item;
+    }
+    if !schema::is_served(api_version, kind) {
+        return foreign(d, api_version, kind);
+    }
+    let doc = match schema::check(value) {
+        Ok(doc) if with_schema => doc,
+        Ok(_) => value.clone(),
+        Err(e) if !with_schema && !e.is_fatal() => value.clone(),
+        Err(e) => {
+            let path = e.problems().first().map(|p| p.path.clone()).unwrap_or_default();
+            return left(d, &path, e.to_string(), e.is_fatal());
+        }
+    };
+    let deprecation = match schema::deprecation(api_version, kind) {
+        Some(text) => format!("Warning: {}: {text}", d.source),
+        None => String::new(),
+    };
+    if api_version.starts_with("policies.kyverno.io/") {
+        return review(d, &doc).unwrap_or_else(|| foreign(d, api_version, kind));
+    }
+    match kind {
+        "ClusterPolicy" | "Policy" => {
+            let refused = lint::lint(&doc, &CHECKS).error.map(|e| e.text);
+            let policy = lower::policy::policy(&doc);
+            let rule_count = policy.rule_count;
+            Item::Policy(
+                Box::new(LoadedPolicy {
+                    name: doc.text_at(&["metadata", "name"]).into(),
+                    policy: refused.is_none().then(|| Arc::new(policy)),
+                    document: doc,
+                    source: d.source.clone(),
+                    line: d.line,
+                    text: d.text.clone(),
+                    rule_count,
+                    refused,
+                    uncompiled: None,
+                    faults: Vec::new(),
+                }),
+                deprecation,
+            )
+        }
+        "PolicyException" => Item::Exception(Box::new(lower::policy::exception(&doc)), deprecation),
+        _ => Item::Cleanup(Box::new(lower::policy::cleanup(&doc)), deprecation),
+    }
+}
+
+/// A policy or exception of group `policies.kyverno.io`.
+fn review(d: &Document, value: &Value) -> Option<Item> {
+    let kind = value.text_at(&["kind"]);
+    if kind == "PolicyException" {
+        return Some(match lower::cel_policy::exemption(value) {
+            Ok(exemption) => Item::Exemption(Box::new(exemption)),
+            Err(text) => left(d, &[], text, false),
+        });
+    }
+    let (kind, namespaced) = lower::cel_policy::kind_of(kind)?;
+    let lowered = lower::cel_policy::policy(value, kind, namespaced);
+    let loaded = LoadedPolicy {
+        name: value.text_at(&["metadata", "name"]).into(),
+        policy: Some(Arc::new(lowered.policy)),
+        document: value.clone(),
+        source: d.source.clone(),
+        line: d.line,
+        text: d.text.clone(),
+        rule_count: 1,
+        refused: None,
+        uncompiled: lowered.error,
+        faults: lowered.faults,
+    };
+    Some(Item::Policy(Box::new(loaded), String::new()))
+}
+
+/// An admission policy of Kubernetes or its binding, in the versions that the reader takes.
+fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
+    let refused = || crate::api::admission::readable(value).err();
+    let version = value.text_at(&["apiVersion"]).strip_prefix("admissionregistration.k8s.io/")?;
+    let kind = value.text_at(&["kind"]);
+    let takes = match reader {
+        Reader::Server => matches!(version, "v1" | "v1beta1" | "v1alpha1"),
+        Reader::Command if kind.starts_with("Mutating") => version == "v1alpha1",
+        Reader::Command => version == "v1",
+    };
+    match kind {
+        _ if !takes => None,
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
+            if let Some(text) = refused() {
+                return Some(left(d, &[], text, false));
+            }
+            let refused = (reader == Reader::Server).then(|| refusal(value)).flatten();
+            let loaded = LoadedPolicy {
+                name: value.text_at(&["metadata", "name"]).into(),
+                policy: Some(Arc::new(match reader {
+                    Reader::Server => lower::admission::offline::policy(&defaulted(value), Place::Server),
+                    Reader::Command => lower::admission::offline::policy(value, Place::Kyverno),
+                })),
+                document: value.clone(),
+                source: d.source.clone(),
+                line: d.line,
+                text: d.text.clone(),
+                rule_count: 1,
+                refused,
+                uncompiled: None,
+                faults: Vec::new(),
+            };
+            Some(Item::Policy(Box::new(loaded), String::new()))
+        }
+        "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
+            if let Some(text) = refused() {
+                return Some(left(d, &[], text, false));
+            }
+            let binding = match reader {
+                Reader::Command => lower::admission::offline::binding(value),
+                Reader::Server => match refusal(value) {
+                    Some(text) => return Some(left(d, &[], text, false)),
+                    None => lower::admission::binding(&defaulted(value)),
+                },
+            };
+            Some(Item::Binding(Box::new(binding)))
+        }
+        _ => None,
+    }
+}
+
+/// Why an API server refuses a policy or binding.
+fn refusal(value: &Value) -> Option<String> {
+    let stored = defaulted(value);
+    check(&stored, &mut Judge::new(&stored)).err().map(|refusal| refusal.message)
+}
+
+/// The version of the objects that only the command line reads.
+const COMMAND_VERSION: &str = "cli.kyverno.io/v1alpha1";
+const COMMAND_KINDS: [&str; 5] = ["Test", "Values", "UserInfo", "Context", "ClusterResource"];
+
+/// Why a document is of no kind that is read where only Kyverno's own are; `None` when it is of such a kind.
+pub fn unserved(document: &Value) -> Option<String> {
+    let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
+    if schema::is_served(api_version, kind) {
+        return None;
+    }
+    if api_version == COMMAND_VERSION {
+        return Some(match COMMAND_KINDS.contains(&kind) {
+            true => format!("policy exception type not supported {api_version}, Kind={kind}"),
+            false => format!(
+                "failed to parse document (failed to retrieve validator: kind {kind} not found in {api_version} groupversion)"
+            ),
+        });
+    }
+    schema::check(document).err().map(|e| e.to_string())
+}
+
+/// `apiVersion` or `kind` as text; scalars are taken for what they print.
+///
+/// # Errors
+/// It is a list or an object.
+fn type_field<'v>(value: &'v Value, name: &str) -> Result<Cow<'v, str>, String> {
+    match value.get(name) {
+        None | Some(Value::Null) => Ok(Cow::Borrowed("")),
+        Some(Value::Str(text)) => Ok(Cow::Borrowed(text)),
+        Some(v @ (Value::List(_) | Value::Map(_))) => Err(format!(
+            "failed to parse yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go struct field TypeMeta.{name} of type string",
+            v.json_type()
+        )),
+        Some(scalar) => Ok(Cow::Owned(crate::value::print::display(scalar))),
+    }
+}
+
+/// A document of another kind: a known kind that is no policy makes the file fall away.
+fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
+    const OTHER_POLICIES: [&str; 2] = ["policies.kyverno.io", "admissionregistration.k8s.io"];
+    let group = api_version.split_once('/').map_or("", |(g, _)| g);
+    if OTHER_POLICIES.contains(&group) {
+        return left(d, &[], format!("{kind} of {api_version} is not supported yet"), false);
+    }
+    let version = api_version.split_once('/').map_or(api_version, |(_, v)| v);
+    let is_known = |kind: &str| Kinds::built_in().kind(group, version, kind).is_some();
+    if is_known(kind) || kind.strip_suffix("List").is_some_and(is_known) {
+        return left(d, &[], format!("policy type not supported {group}/{version}, Kind={kind}"), true);
+    }
+    let has_version = Kinds::built_in().all().iter().any(|r| &*r.group == group && &*r.version == version);
+    let unsupported = || left(d, &[], format!("policy type not supported {api_version}, Kind={kind}"), true);
+    let name = d.value.text_at(&["metadata", "name"]);
+    let text = match (api_version, kind) {
+        (COMMAND_VERSION, "Test" | "Values" | "UserInfo") => return unsupported(),
+        (COMMAND_VERSION, "Context" | "ClusterResource") => {
+            if d.value.get("spec").is_some_and(|s| !s.is_null()) {
+                return unsupported();
+            }
+            let text = format!("{kind}.cli.kyverno.io \"{name}\" is invalid: spec: Required value");
+            return passed_over(d, format!("failed to validate resource ({text})"));
+        }
+        // A version with two slashes is none.
+        _ if version.contains('/') => "failed to locate OpenAPI spec for GV: ".to_string(),
+        _ if has_version => format!("kind {kind} not found in {api_version} groupversion"),
+        (COMMAND_VERSION, _) => format!("kind {kind} not found in {api_version} groupversion"),
+        _ => schema::unknown_kind(api_version, kind),
+    };
+    passed_over(d, format!("failed to parse document (failed to retrieve validator: {text})"))
+}
+
+/// An object that is an exception, wherever it came from; others and those that are not well-formed give
+/// nothing.
+pub fn exception(object: &Value) -> Policies {
+    let mut found = Policies::default();
+    if object.text_at(&["kind"]) != "PolicyException" {
+        return found;
+    }
+    if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
+        found.exemptions.extend(lower::cel_policy::exemption(object).ok());
+    } else if let Ok(checked) = schema::check(object) {
+        found.exceptions.push(lower::policy::exception(&checked));
+    }
+    found
+}

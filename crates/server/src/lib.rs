@@ -1,0 +1,19 @@
+//! The webhook server and the client of the Kubernetes API.
+#![forbid(unsafe_code)]
+
+use ephor_admission::{admit, settings};
+use ephor_analysis as analysis;
+use ephor_document as document;
+use ephor_engine as engine;
+use ephor_external as external;
+use ephor_ir as ir;
+use ephor_kubernetes as kubernetes;
+use ephor_matching as matching;
+use ephor_patch as patch;
+use ephor_policies::{load, policy_set};
+use ephor_report as report;
+use ephor_sources as sources;
+use ephor_value as value;
+
+pub mod cluster;
+pub mod serve;

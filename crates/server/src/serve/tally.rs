@@ -1,0 +1,145 @@
+//! Counters of results, found without looking at all their labels.
+//!
+//! A request has some dozens of results, each with a counter of a dozen labels that hardly ever change. In:
+//! what a request is about, a policy and its result. Out: the counter, remembered from the time before.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use foldhash::HashMap;
+use prometheus::IntCounter;
+
+use crate::engine::{RuleOutcome, Status};
+use crate::ir::Policy;
+use crate::value::Str;
+
+/// How many circumstances are remembered at a time; when there are more, all are forgotten.
+const MAX_CIRCUMSTANCES: usize = 1024;
+
+/// What labels of all results of a request have in common: kind, namespace, operation, dry run.
+pub(super) type Circumstances<'c> = (&'c str, &'c str, &'c str, bool);
+
+/// The counter of a result with its mode.
+struct Known {
+    rule: Str,
+    status: Status,
+    enforced: bool,
+    counter: IntCounter,
+}
+
+/// Counters by the address of the policy, which is kept so that the address stays its own.
+type ByPolicy = HashMap<usize, (Arc<Policy>, Vec<Known>)>;
+
+/// See the module page.
+#[derive(Default)]
+pub(super) struct Tally(RwLock<HashMap<String, Arc<RwLock<ByPolicy>>>>);
+
+/// The counters of one set of circumstances.
+pub(super) struct Book(Arc<RwLock<ByPolicy>>);
+
+impl Tally {
+    /// Forgets everything: the policies that counters were found for may be gone.
+    pub fn forget(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The counters of the results of a request.
+    pub fn book(&self, (kind, namespace, operation, dry): Circumstances<'_>) -> Book {
+        // None of these holds a slash.
+        let key = [kind, "/", namespace, "/", operation, if dry { "/dry" } else { "" }].concat();
+        if let Some(book) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Book(book.clone());
+        }
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_CIRCUMSTANCES {
+            all.clear();
+        }
+        Book(all.entry(key).or_default().clone())
+    }
+}
+
+impl Book {
+    /// Counts results of a policy; `enforced` tells whether a result counts as enforced, `find` finds the
+    /// counter of one that is not known yet; `counted` is told each counter.
+    pub fn count(
+        &self,
+        policy: &Arc<Policy>,
+        results: &[RuleOutcome],
+        enforced: impl Fn(&RuleOutcome) -> bool,
+        find: impl Fn(&RuleOutcome, bool) -> IntCounter,
+        counted: &mut impl FnMut(&IntCounter),
+    ) {
+        let address = Arc::as_ptr(policy).addr();
+        let mut missing: Vec<(&RuleOutcome, bool)> = Vec::new();
+        {
+            let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            let all = known.get(&address).map_or(&[][..], |(_, all)| all);
+            for result in results {
+                let enforced = enforced(result);
+                let is_it =
+                    |k: &&Known| k.status == result.status && k.enforced == enforced && k.rule == result.rule;
+                match all.iter().find(is_it) {
+                    Some(k) => {
+                        k.counter.inc();
+                        counted(&k.counter);
+                    }
+                    None => missing.push((result, enforced)),
+                }
+            }
+        }
+        for (result, enforced) in missing {
+            let counter = find(result, enforced);
+            counter.inc();
+            counted(&counter);
+            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let (_, all) = known.entry(address).or_insert_with(|| (policy.clone(), Vec::new()));
+            all.push(Known { rule: result.rule.clone(), status: result.status, enforced, counter });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ephor_policies::PolicySet;
+
+    fn policy() -> Arc<Policy> {
+        let text = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {message: m, pattern: {a: b}}\n";
+        PolicySet::from_yaml(text).expect("a policy").policies()[0].clone()
+    }
+
+    fn result(rule: &str, status: Status) -> RuleOutcome {
+        RuleOutcome::new(&rule.into(), crate::ir::rule::RuleKind::Validation, status, "m")
+    }
+
+    #[test]
+    fn each_result_is_counted_where_it_belongs_and_looked_up_once() {
+        let (tally, policy) = (Tally::default(), policy());
+        let counters = [(); 3].map(|()| IntCounter::new("c", "c").expect("a counter"));
+        let looked_up = std::cell::Cell::new(0);
+        let count = |circumstances, result: RuleOutcome, of: usize, enforced| {
+            tally.book(circumstances).count(
+                &policy,
+                &[result],
+                |_| enforced,
+                |_, _| {
+                    looked_up.set(looked_up.get() + 1);
+                    counters[of].clone()
+                },
+                &mut |_| (),
+            );
+        };
+        let pods = ("Pod", "a", "create", false);
+        for _ in 0..3 {
+            count(pods, result("r", Status::Pass), 0, true);
+        }
+        count(pods, result("r", Status::Fail), 1, true);
+        count(("Pod", "b", "create", false), result("r", Status::Pass), 2, true);
+        assert_eq!(counters.each_ref().map(IntCounter::get), [3, 1, 1]);
+        assert_eq!(looked_up.get(), 3);
+        count(pods, result("r", Status::Pass), 2, false);
+        assert_eq!(looked_up.get(), 4, "the mode is a label");
+        tally.forget();
+        count(pods, result("r", Status::Pass), 0, true);
+        assert_eq!(looked_up.get(), 5);
+    }
+}

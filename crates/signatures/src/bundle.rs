@@ -1,0 +1,156 @@
+//! Sigstore bundles: signatures with all that is needed to verify them, kept as artifacts that refer to the image.
+//!
+//! In: an image's manifest and a key. Out: what the owner of the key has signed about it: statements in DSSE envelopes, or
+//! the manifest itself. Bundles that come with certificates need the roots and logs of a public service, which are not
+//! fetched: they verify nothing here. Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions
+//! 0.1 to 0.3); texts are the reference's (`docs/images.md`, "Bundles").
+
+use crate::document::decode_json;
+use crate::public_key::{Hash, PublicKey};
+use crate::value::bytes::decode_base64;
+use crate::value::{Map, Value};
+
+use crate::cosign::{self, Refused, Subject};
+
+/// What the types of bundles begin with.
+const KIND: &str = "application/vnd.dev.sigstore.bundle";
+/// How many artifacts may refer to an image.
+const MOST: usize = 50;
+/// The largest bundle.
+const LARGEST: u64 = 10 * 1024 * 1024;
+
+/// A bundle.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// Whether its signer is known by a key, not by a certificate.
+    keyed: bool,
+    content: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    /// A DSSE envelope.
+    Envelope(Value),
+    /// A signature of something that is not in the bundle.
+    Signature(Vec<u8>),
+}
+
+/// The bundles that refer to an image.
+///
+/// # Errors
+/// A registry fails, or one of them cannot be read.
+pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, Refused> {
+    let Subject { registry, at, digest } = *subject;
+    let all = registry.referrers(at, digest)?;
+    if all.len() > MOST {
+        return Err(Refused::found(format!("too many referrers: {}, at most {MOST} are read", all.len())));
+    }
+    let mut found = Vec::new();
+    for one in all.iter().filter(|r| r.text_at(&["artifactType"]).starts_with(KIND)) {
+        let manifest = registry.manifest(at, one.text_at(&["digest"]))?.read()?;
+        let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
+        let Some(layer) = layers.first() else { return Err(Refused::found("no layers found")) };
+        let bytes = registry.blob(at, layer.text_at(&["digest"]), LARGEST)?;
+        let read = Bundle::read(&bytes);
+        found.push(read.map_err(|e| Refused::found(format!("failed to unmarshal bundle: {e}")))?);
+    }
+    Ok(found)
+}
+
+impl Bundle {
+    fn read(bytes: &[u8]) -> Result<Bundle, String> {
+        const KNOWN: [&str; 8] = [
+            "mediaType",
+            "verificationMaterial",
+            "messageSignature",
+            "dsseEnvelope",
+            "media_type",
+            "verification_material",
+            "message_signature",
+            "dsse_envelope",
+        ];
+        let invalid = |what: &str| Err(format!("invalid bundle: validation error: {what}"));
+        let value =
+            decode_json(&String::from_utf8_lossy(bytes)).map_err(|e| format!("proto: syntax error: {e}"))?;
+        let Some(fields) = value.as_map() else { return Err("proto: syntax error".into()) };
+        if let Some((key, _)) = fields.iter().find(|(k, _)| !KNOWN.contains(&&***k)) {
+            return Err(format!("proto: unknown field \"{key}\""));
+        }
+        let either = |a: &str, b: &str| fields.get(a).or(fields.get(b)).filter(|v| !v.is_null());
+        let version = version(either("mediaType", "media_type").and_then(Value::as_str).unwrap_or_default())?;
+        let Some(material) = either("verificationMaterial", "verification_material").and_then(Value::as_map)
+        else {
+            return invalid("missing verification material");
+        };
+        let has = |m: &Map, a: &str, b: &str| m.get(a).or(m.get(b)).is_some_and(|v| !v.is_null());
+        if version >= 3 && has(material, "x509CertificateChain", "x509_certificate_chain") {
+            return Err("verification material cannot be X.509 certificate chain (for bundle v0.3)".into());
+        }
+        let content = match (
+            either("dsseEnvelope", "dsse_envelope"),
+            either("messageSignature", "message_signature"),
+        ) {
+            (Some(envelope), _) => {
+                let signatures = envelope.get("signatures").and_then(Value::as_list).unwrap_or_default();
+                signatures.iter().try_for_each(|s| bytes_of(s, "sig").map(|_| ()))?;
+                bytes_of(envelope, "payload")?;
+                Content::Envelope(envelope.clone())
+            }
+            (None, Some(message)) => Content::Signature(bytes_of(message, "signature")?),
+            (None, None) => return invalid("missing bundle content"),
+        };
+        Ok(Bundle { keyed: has(material, "publicKey", "public_key"), content })
+    }
+
+    /// The statement about a digest that the owner of a key has signed.
+    pub fn statement(&self, key: &PublicKey, hash: Hash, digest: &str) -> Option<Value> {
+        let Content::Envelope(envelope) = &self.content else { return None };
+        let signatures = envelope.get("signatures").and_then(Value::as_list)?;
+        (self.keyed && signatures.len() == 1).then(|| cosign::statement(envelope, key, hash, digest).ok())?
+    }
+
+    /// Whether the owner of a key has signed a manifest or a statement about it.
+    pub fn verify(&self, key: &PublicKey, hash: Hash, manifest: &[u8], digest: &str) -> bool {
+        match &self.content {
+            Content::Envelope(_) => self.statement(key, hash, digest).is_some(),
+            Content::Signature(bytes) => self.keyed && key.verify_hash(hash, manifest, bytes).is_ok(),
+        }
+    }
+}
+
+/// The minor version that a type names.
+fn version(kind: &str) -> Result<u32, String> {
+    let former = kind.strip_prefix("application/vnd.dev.sigstore.bundle+json;version=0.");
+    let current = kind.strip_prefix("application/vnd.dev.sigstore.bundle.v0.");
+    let minor = former.or(current.and_then(|rest| rest.strip_suffix("+json")));
+    match minor.and_then(|text| text.parse().ok()) {
+        Some(minor @ 1..=3) => Ok(minor),
+        Some(minor) => Err(format!(
+            "validation error: unsupported media type: bundle version v0.{minor} is not yet supported"
+        )),
+        None => {
+            Err(format!("error getting bundle version: validation error: unsupported media type: {kind}"))
+        }
+    }
+}
+
+fn bytes_of(object: &Value, key: &str) -> Result<Vec<u8>, String> {
+    let text = object.text_at(&[key]);
+    // Both alphabets are read, with padding or without.
+    let mut text: String = text
+        .chars()
+        .map(|c| {
+            if c == '-' {
+                '+'
+            } else if c == '_' {
+                '/'
+            } else {
+                c
+            }
+        })
+        .collect();
+    while !text.len().is_multiple_of(4) {
+        text.push('=');
+    }
+    decode_base64(text.as_bytes()).map_err(|_| format!("proto: invalid value for bytes field {key}"))
+}

@@ -1,0 +1,429 @@
+//! Signatures and statements in the form of `cosign`, kept in a registry next to the image.
+//!
+//! In: an image's digest and what is demanded. Out: the payloads that were signed as demanded, or why there is none.
+//! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
+//! envelopes with in-toto statements. Order and texts are the reference's (`docs/images.md`, "Registries").
+
+use crate::document::decode_json;
+use crate::external::registry::{Cause, Failure, Registry, Repository};
+use crate::public_key::{Hash, PublicKey};
+use crate::value::Value;
+use crate::value::bytes::decode_base64;
+use crate::value::time::Time;
+
+use crate::certificates::Certificate;
+use crate::log::{self, About, LogKey};
+use crate::sct;
+use crate::timestamp::TsaTrust;
+
+/// The largest payload.
+const LARGEST: u64 = 10 * 1024 * 1024;
+/// How many signatures of one image are looked at.
+const MOST: usize = 100;
+
+/// What cannot be done here.
+const NO_LOGS: &str = "transparency logs are not asked";
+/// What the reference advises.
+pub const NO_ROOT: &str =
+    "Check your TUF root (see cosign initialize) or set a custom root with env var SIGSTORE_ROOT_FILE";
+
+const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
+const CHAIN: &str = "dev.sigstore.cosign/chain";
+const TIMESTAMP: &str = "dev.sigstore.cosign/rfc3161timestamp";
+const BUNDLE: &str = "dev.sigstore.cosign/bundle";
+
+/// Who must have signed.
+#[derive(Clone, Debug)]
+pub enum By {
+    /// The owner of a key.
+    Key(Box<PublicKey>),
+    /// The owner of a certificate that comes with the signature and chains to one of these.
+    Roots(Vec<Certificate>),
+}
+
+/// What is demanded of a signature.
+#[derive(Clone, Debug)]
+pub struct Demand {
+    /// Who.
+    pub by: By,
+    /// What was signed of the payload.
+    pub hash: Hash,
+    /// The logs of which one must have recorded it; `None` = none needs to.
+    pub logs: Option<Vec<LogKey>>,
+    /// The timestamp authorities (TSA) that are trusted; `None` = timestamps are not looked at.
+    pub tsa: Option<TsaTrust>,
+    /// The certificate transparency logs of which certificates must hold signed certificate timestamps (SCT); `None` =
+    /// they need to hold none.
+    pub ct_logs: Option<Vec<LogKey>>,
+    /// Where signatures are kept, when not next to the image.
+    pub repository: Option<Repository>,
+    /// What the tags of signatures begin with.
+    pub tag_prefix: String,
+}
+
+/// A payload that was signed as demanded.
+#[derive(Debug)]
+pub struct Signed {
+    /// What was signed.
+    pub payload: Value,
+    /// The certificate that came with it.
+    pub certificate: Option<Certificate>,
+    /// The annotations of its layer.
+    pub annotations: Value,
+    /// Whether a log has recorded it.
+    pub logged: bool,
+}
+
+/// Why there is nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// In the reference's words.
+    pub text: String,
+    /// Whether the network that it needs is missing.
+    pub network: bool,
+}
+
+impl Refused {
+    /// A refusal because of what was found.
+    pub fn found(text: impl Into<String>) -> Refused {
+        Refused { text: text.into(), network: false }
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Refused {
+        Refused { network: failure.cause == Cause::Network, text: failure.text }
+    }
+}
+
+/// An image, by what it is kept under.
+pub struct Subject<'a> {
+    /// Who answers.
+    pub registry: &'a dyn Registry,
+    /// Where it is kept.
+    pub at: &'a Repository,
+    /// Its digest.
+    pub digest: &'a str,
+}
+
+/// What is looked for next to an image.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attached {
+    Signatures,
+    Statements,
+}
+
+/// The signatures of an image that are as demanded.
+///
+/// # Errors
+/// Why there is none.
+pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
+    let layers = match layers(subject, demand, Attached::Signatures)? {
+        Some(layers) if !layers.is_empty() => layers,
+        _ => return Err(Refused::found("no signatures found")),
+    };
+    gathered(&layers, "signatures", |layer| {
+        let payload = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
+        let mark = layer.text_at(&["annotations", SIGNATURE]);
+        let read = |signer: &PublicKey| {
+            let bytes = decode_base64(mark.as_bytes())
+                .map_err(|at| format!("illegal base64 data at input byte {at}"))?;
+            signer.verify_hash(demand.hash, &payload, &bytes)?;
+            let claim = decode_json(&String::from_utf8_lossy(&payload))?;
+            let digest = claim.text_at(&["critical", "image", "docker-manifest-digest"]);
+            if digest != subject.digest {
+                return Err(format!("invalid or missing digest in claim: {digest}"));
+            }
+            Ok(claim)
+        };
+        one(layer, demand, &About { payload: &payload, signature: mark }, read)
+    })
+}
+
+/// The statements about an image that are signed as demanded.
+///
+/// # Errors
+/// Why there is none.
+pub fn statements(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
+    let layers = layers(subject, demand, Attached::Statements)?.unwrap_or_default();
+    gathered(&layers, "attestations", |layer| {
+        let envelope = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
+        let read = |signer: &PublicKey| {
+            let read = decode_json(&String::from_utf8_lossy(&envelope))?;
+            statement(&read, signer, Hash::Sha256, subject.digest)
+        };
+        one(layer, demand, &About { payload: &envelope, signature: "" }, read)
+    })
+}
+
+fn place(subject: &Subject<'_>, demand: &Demand) -> Repository {
+    demand.repository.clone().unwrap_or_else(|| subject.at.clone())
+}
+
+/// The layers under the tag next to an image; `None` when there is no such tag.
+fn layers(subject: &Subject<'_>, demand: &Demand, what: Attached) -> Result<Option<Vec<Value>>, Refused> {
+    let suffix = if what == Attached::Signatures { "sig" } else { "att" };
+    let tag = format!("{}{}.{suffix}", demand.tag_prefix, subject.digest.replacen(':', "-", 1));
+    let manifest = match subject.registry.manifest(&place(subject, demand), &tag) {
+        Ok(manifest) => manifest.read()?,
+        Err(Failure { cause: Cause::Missing, .. }) => return Ok(None),
+        Err(failure) => return Err(failure.into()),
+    };
+    let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
+    if layers.len() > MOST {
+        return Err(Refused::found(format!(
+            "too many {suffix} layers: {}, at most {MOST} are read",
+            layers.len()
+        )));
+    }
+    Ok(Some(layers.to_vec()))
+}
+
+/// All that are good, or what is wrong with each.
+fn gathered(
+    layers: &[Value],
+    what: &str,
+    check: impl Fn(&Value) -> Result<Signed, Refused>,
+) -> Result<Vec<Signed>, Refused> {
+    let (mut good, mut wrong) = (Vec::new(), Vec::new());
+    for layer in layers {
+        match check(layer) {
+            Ok(signed) => good.push(signed),
+            Err(refused) => wrong.push(refused),
+        }
+    }
+    if !good.is_empty() {
+        return Ok(good);
+    }
+    let network = wrong.iter().any(|r| r.network);
+    let all: Vec<String> = wrong.into_iter().map(|r| r.text).collect();
+    Err(Refused { text: format!("no matching {what}: {}", all.join("\n ")), network })
+}
+
+/// Checks one layer: the log, who signed, what was signed, and when.
+fn one(
+    layer: &Value,
+    demand: &Demand,
+    about: &About<'_>,
+    read: impl Fn(&PublicKey) -> Result<Value, String>,
+) -> Result<Signed, Refused> {
+    let annotations = layer.get("annotations").cloned().unwrap_or_default();
+    let found = Refused::found;
+    let timestamp = timestamp(&annotations, demand, about).map_err(found)?;
+    let bundle = match annotations.text_at(&[BUNDLE]) {
+        "" => None,
+        text => Some(decode_json(text).map_err(|e| found(format!("unmarshaling bundle: {e}")))?),
+    };
+    let logged = match (&demand.logs, &bundle) {
+        (None, _) => None,
+        (Some(keys), Some(bundle)) => {
+            let moment = log::moment(bundle, about, keys);
+            Some(moment.map_err(|e| found(format!("error verifying bundle: {e}")))?)
+        }
+        (Some(_), None)
+            if matches!(demand.by, By::Roots(_)) && annotations.text_at(&[CERTIFICATE]).is_empty() =>
+        {
+            return Err(found("empty key".into()));
+        }
+        (Some(_), None) => {
+            return Err(Refused { text: format!("searching log query: {NO_LOGS}"), network: true });
+        }
+    };
+    let given = |key: &str| Certificate::all(annotations.text_at(&[key])).map_err(&found);
+    let certificate = given(CERTIFICATE)?.into_iter().next();
+    let signer = match (&demand.by, &certificate) {
+        (By::Key(key), _) => key,
+        (By::Roots(_), None) => return Err(found("no certificate found on signature".into())),
+        (By::Roots(roots), Some(certificate)) => {
+            let links = given(CHAIN)?;
+            let path = certificate
+                .chains_to(roots, &links)
+                .map_err(|e| found(format!("cert verification failed: {e}. {NO_ROOT}")))?;
+            if let Some(logs) = &demand.ct_logs {
+                // The issuer is the next of the path; a root that signs issued itself.
+                let issuer = path.get(1).or(path.first()).map(|issuer| &*issuer.key_info);
+                sct::verify(certificate.der(), issuer.unwrap_or_default(), logs).map_err(found)?;
+            }
+            &Box::new(certificate.key.clone())
+        }
+    };
+    let payload = read(signer).map_err(&found)?;
+    if let Some(certificate) = &certificate {
+        in_time(certificate, timestamp, logged).map_err(found)?;
+    }
+    Ok(Signed { payload, certificate, annotations, logged: logged.is_some() })
+}
+
+/// The moment of the timestamp that came with a signature, where a timestamp authority is trusted.
+fn timestamp(annotations: &Value, demand: &Demand, about: &About<'_>) -> Result<Option<i64>, String> {
+    let (Some(tsa), text) = (&demand.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let timestamp = decode_json(text).map_err(|e| format!("unmarshaling RFC3161 timestamp bundle: {e}"))?;
+    let base64 = |text: &str| {
+        decode_base64(text.as_bytes()).map_err(|at| format!("illegal base64 data at input byte {at}"))
+    };
+    let response = base64(timestamp.text_at(&["SignedRFC3161Timestamp"]))?;
+    // Envelopes hold their signature; a timestamp is about the whole envelope then.
+    let message = match about.signature {
+        "" => about.payload.to_vec(),
+        signature => base64(signature)?,
+    };
+    let moment = tsa.moment(&response, &message);
+    moment.map(Some).map_err(|e| format!("unable to verify RFC3161 timestamp bundle: {e}"))
+}
+
+/// Whether a certificate was in its time when it signed: at the moments of a timestamp and of the log's entry, else
+/// now.
+fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64>) -> Result<(), String> {
+    let text = |seconds: i64| Time::from_unix(seconds).rfc3339_nano();
+    for (moment, what) in [(timestamp, "timestamp"), (logged, "bundle")] {
+        let Some(moment) = moment else { continue };
+        let wrong = if moment < certificate.from {
+            format!("certificate was issued after observed time: {} is after", text(certificate.from))
+        } else if moment > certificate.until {
+            format!("certificate expired before observed time: {} is before", text(certificate.until))
+        } else {
+            continue;
+        };
+        return Err(format!("checking expiry on certificate with {what}: {wrong} {}", text(moment)));
+    }
+    match timestamp.or(logged) {
+        Some(_) => Ok(()),
+        None => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            let now = now.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(i64::MAX);
+            if (certificate.from..=certificate.until).contains(&now) {
+                return Ok(());
+            }
+            Err("expected a signed timestamp to verify an expired certificate".into())
+        }
+    }
+}
+
+/// The statement in a DSSE envelope, when the signer signed it and it is about the digest.
+///
+/// # Errors
+/// The reference's text.
+pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str) -> Result<Value, String> {
+    const IN_TOTO: &str = "application/vnd.in-toto+json";
+    let kind = envelope.text_at(&["payloadType"]);
+    if kind != IN_TOTO {
+        return Err(format!("invalid payloadType {kind} on envelope. Expected {IN_TOTO}"));
+    }
+    let payload = decode_base64(envelope.text_at(&["payload"]).as_bytes())
+        .map_err(|_| "unable to base64 decode payload (is payload in the right format?)")?;
+    let mut message = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).into_bytes();
+    message.extend(&payload);
+    let signatures = envelope.get("signatures").and_then(Value::as_list).unwrap_or_default();
+    if signatures.is_empty() {
+        return Err("no signatures found".into());
+    }
+    let is_good = |s: &Value| {
+        let bytes = decode_base64(s.text_at(&["sig"]).as_bytes());
+        bytes.is_ok_and(|bytes| signer.verify_hash(hash, &message, &bytes).is_ok())
+    };
+    if !signatures.iter().take(MOST).any(is_good) {
+        return Err("accepted signatures do not match threshold, Found: 0, Expected 1".into());
+    }
+    let statement = decode_json(&String::from_utf8_lossy(&payload))?;
+    let subjects = statement.get("subject").and_then(Value::as_list).unwrap_or_default();
+    let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
+    if !subjects.iter().any(|s| s.text_at(&["digest", "sha256"]) == hex) {
+        return Err("no matching subject digest found".into());
+    }
+    Ok(statement)
+}
+
+/// Whom the signer's certificate must name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The identity provider, with wildcards.
+    pub issuer: String,
+    /// The same as a regular expression.
+    pub issuer_pattern: String,
+    /// The identity, with wildcards.
+    pub subject: String,
+    /// The same as a regular expression.
+    pub subject_pattern: String,
+}
+
+impl Identity {
+    /// Whether nothing is demanded.
+    pub fn is_empty(&self) -> bool {
+        *self == Identity::default()
+    }
+
+    /// Whether a certificate names the identity.
+    ///
+    /// # Errors
+    /// The reference's text of what it names instead.
+    pub fn fits(&self, certificate: &Certificate) -> Result<(), String> {
+        let wild = |pattern: &str, text: &str| crate::value::wildcard::Wildcard::new(pattern).matches(text);
+        let regex = |pattern: &str, what: &str| {
+            crate::functions::go_regex(pattern)
+                .map_err(|e| format!("invalid regexp for {what}: {pattern} : {e}"))
+        };
+        if !self.subject.is_empty() || !self.subject_pattern.is_empty() {
+            let pattern = match &*self.subject_pattern {
+                "" => None,
+                pattern => Some(regex(pattern, "subject")?),
+            };
+            let names = &certificate.names;
+            let fits = |name: &String| {
+                (!self.subject.is_empty() && wild(&self.subject, name))
+                    || pattern.as_ref().is_some_and(|p| p.is_match(name))
+            };
+            // A certificate without names has the empty name; in the reference it fits whatever is wanted.
+            let is_one = if names.is_empty() { fits(&String::new()) } else { names.iter().any(fits) };
+            if !is_one {
+                let expected = if self.subject.is_empty() { &self.subject_pattern } else { &self.subject };
+                let names = names.join(", ");
+                return Err(format!("subject mismatch: expected {expected}, received {names}"));
+            }
+        }
+        let issuer = certificate.fact(OIDC_ISSUER);
+        let mismatch =
+            |expected: &str| Err(format!("issuer mismatch: expected {expected}, received {issuer}"));
+        if !self.issuer.is_empty() && !wild(&self.issuer, issuer) {
+            return mismatch(&self.issuer);
+        }
+        if !self.issuer_pattern.is_empty() && !regex(&self.issuer_pattern, "issuer")?.is_match(issuer) {
+            return mismatch(&self.issuer_pattern);
+        }
+        Ok(())
+    }
+}
+
+const OIDC_ISSUER: &str = "1.3.6.1.4.1.57264.1.1";
+
+/// Facts of certificates by name.
+const FACTS: [(&str, &str); 6] = [
+    ("oidcIssuer", OIDC_ISSUER),
+    ("githubWorkflowTrigger", "1.3.6.1.4.1.57264.1.2"),
+    ("githubWorkflowSha", "1.3.6.1.4.1.57264.1.3"),
+    ("githubWorkflowName", "1.3.6.1.4.1.57264.1.4"),
+    ("githubWorkflowRepository", "1.3.6.1.4.1.57264.1.5"),
+    ("githubWorkflowRef", "1.3.6.1.4.1.57264.1.6"),
+];
+
+/// Whether a certificate has the facts that are demanded, by name or object identifier.
+///
+/// # Errors
+/// The reference's text of the first that differs.
+pub fn facts_fit(demanded: &Value, certificate: &Certificate) -> Result<(), String> {
+    for (key, wanted) in demanded.as_map().into_iter().flat_map(crate::value::Map::iter) {
+        let known = FACTS.iter().find(|(name, oid)| *name == &**key || *oid == &**key);
+        let Some((_, oid)) = known else { return Err(format!("invalid certificate extension {key}")) };
+        let (wanted, found) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));
+        if !crate::value::wildcard::Wildcard::new(wanted).matches(found) {
+            return Err(format!("extension mismatch: expected {wanted} for key {key}, received {found}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! Signatures: who signed an image, an artifact or a manifest, and whether a policy trusts them.
+//!
+//! In: keys, certificates, envelopes and log entries as policies and registries give them. Out: the digest that was signed and
+//! what was stated about it, or why an attestor does not verify it, in the words of Kyverno 1.19.1, cosign and notation. Nothing
+//! here opens a connection: registries come as [`crate::external::registry::Registry`]. Semantics: `docs/images.md`.
+#![forbid(unsafe_code)]
+
+use ephor_document as document;
+use ephor_external as external;
+use ephor_functions as functions;
+use ephor_value as value;
+use ephor_x509 as x509;
+
+pub mod bundle;
+mod certificates;
+mod chain;
+mod cms;
+pub mod cose;
+pub mod cosign;
+#[cfg(test)]
+mod fixtures;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod jws;
+mod log;
+pub mod message;
+pub mod notary;
+pub mod options;
+mod path;
+mod print;
+pub mod public_key;
+mod sct;
+mod timestamp;
+pub mod trust;

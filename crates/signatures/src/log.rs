@@ -1,0 +1,120 @@
+//! Entries of transparency logs that come with signatures.
+//!
+//! In: the bundle of a signature: what the log recorded, and the log's own signature of that. Out: the moment of the
+//! entry, when the log's key is known, the log signed it, and it is about the signature. Logs are not queried.
+
+use sha2::{Digest, Sha256};
+
+use crate::document::decode_json;
+use crate::public_key::{Hash, PublicKey};
+use crate::value::Value;
+use crate::value::bytes::decode_base64;
+
+/// The key of a log.
+#[derive(Clone, Debug)]
+pub struct LogKey {
+    key: PublicKey,
+    id: String,
+}
+
+impl LogKey {
+    /// Reads a key in DER.
+    pub fn of_der(der: &[u8]) -> Option<LogKey> {
+        Some(LogKey { key: PublicKey::of_der(der).ok()?, id: hex(der) })
+    }
+
+    /// Whether a text is the hash of the key.
+    pub fn is(&self, id: &str) -> bool {
+        self.id == id
+    }
+
+    /// The key itself.
+    pub fn key(&self) -> &PublicKey {
+        &self.key
+    }
+}
+
+/// What an entry must be about.
+pub struct About<'a> {
+    /// What was signed.
+    pub payload: &'a [u8],
+    /// The signature in base64; empty where it is a part of the payload.
+    pub signature: &'a str,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The moment of the entry in Unix seconds.
+///
+/// # Errors
+/// The reference's text.
+pub fn moment(bundle: &Value, about: &About<'_>, keys: &[LogKey]) -> Result<i64, String> {
+    let body = bundle.text_at(&["Payload", "body"]);
+    let decoded = decode_base64(body.as_bytes()).map_err(|_| "decoding base64 body")?;
+    let entry = decode_json(&String::from_utf8_lossy(&decoded))?;
+    let (recorded, hashed) = recorded(&entry, about.payload)
+        .map_err(|e| format!("failed to extract signature from bundle: {e}"))?;
+    if !about.signature.is_empty() && !recorded.is_empty() && recorded != about.signature {
+        return Err("signature in bundle does not match signature being verified".into());
+    }
+    let whole = |key: &str| match bundle.at(&["Payload", key]) {
+        Some(Value::Float(f)) if f.abs() < 9e15 && f.fract() == 0.0 => Ok(*f as i64),
+        Some(Value::Int(i)) => Ok(*i),
+        _ => Err(format!("verifying bundle: {key} is no number")),
+    };
+    let (time, index) = (whole("integratedTime")?, whole("logIndex")?);
+    let id = bundle.text_at(&["Payload", "logID"]);
+    let Some(log) = keys.iter().find(|k| k.id == id) else {
+        return Err("verifying bundle: rekor log public key not found for payload".into());
+    };
+    // The canonical form: keys in order, no space.
+    let quoted = |text: &str| crate::value::print::json(&Value::from(text));
+    let signed = format!(
+        "{{\"body\":{},\"integratedTime\":{time},\"logID\":{},\"logIndex\":{index}}}",
+        quoted(body),
+        quoted(id)
+    );
+    let timestamp = decode_base64(bundle.text_at(&["SignedEntryTimestamp"]).as_bytes());
+    let timestamp = timestamp.map_err(|_| "verifying bundle: decoding SET")?;
+    log.key.verify_der(Hash::Sha256, signed.as_bytes(), &timestamp).map_err(|_| "unable to verify SET")?;
+    if hashed != hex(about.payload) {
+        return Err("matching bundle to payload: %!w(<nil>)".into());
+    }
+    Ok(time)
+}
+
+/// The signature that an entry records, in base64 and empty where there is none, and the hash of what was signed.
+fn recorded(entry: &Value, payload: &[u8]) -> Result<(String, String), String> {
+    let text = |path: &[&str]| entry.text_at(path).to_owned();
+    match entry.text_at(&["kind"]) {
+        "hashedrekord" => {
+            let hash = text(&["spec", "data", "hash", "value"]);
+            let signature = text(&["spec", "signature", "content"]);
+            let key = decode_base64(entry.text_at(&["spec", "signature", "publicKey", "content"]).as_bytes());
+            let key = key.ok().and_then(|pem| key_of(&String::from_utf8_lossy(&pem)));
+            let key = key.ok_or("invalid public key: failure decoding PEM")?;
+            let bytes = decode_base64(signature.as_bytes()).map_err(|_| "illegal base64 data")?;
+            // A log takes no entry whose signature is not right.
+            if hash != hex(payload) {
+                return Err(
+                    "verifying signature: invalid signature when validating ASN.1 encoded signature".into()
+                );
+            }
+            key.verify(payload, &bytes).map_err(|e| format!("verifying signature: {e}"))?;
+            Ok((signature, hash))
+        }
+        "intoto" => Ok((String::new(), text(&["spec", "content", "hash", "value"]))),
+        "dsse" => Ok((String::new(), text(&["spec", "envelopeHash", "value"]))),
+        kind => Err(format!("unsupported type: {kind}")),
+    }
+}
+
+/// The key in PEM, or of a certificate in PEM.
+fn key_of(pem: &str) -> Option<PublicKey> {
+    if let Some(der) = crate::x509::pem_block(pem, "PUBLIC KEY") {
+        return PublicKey::of_der(&der).ok();
+    }
+    super::certificates::Certificate::all(pem).ok()?.into_iter().next().map(|c| c.key)
+}

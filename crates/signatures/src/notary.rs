@@ -1,0 +1,360 @@
+//! Signatures of the Notary Project (`notation`), kept in a registry as artifacts that refer to the image.
+//!
+//! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
+//! the reference's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
+//! signer (`super::chain`) must hold a certificate that is trusted. Lists of revoked certificates are not fetched:
+//! a chain that names some has an unknown status, as in the reference without network. Semantics: the Notary
+//! Project's specifications; `docs/images.md`, "Notary".
+
+use crate::document::decode_json;
+use crate::external::registry::{Cause, Failure, Manifest, Registry, Repository};
+use crate::public_key::Hash;
+use crate::value::Value;
+use crate::value::quote::quote;
+use crate::value::time::Time;
+use crate::x509::pem_all;
+
+use crate::chain::{self, Leaf, Link};
+use crate::cose;
+use crate::cosign::Refused;
+use crate::jws;
+use crate::print::mail_date;
+use crate::timestamp::TsaRoots;
+
+/// The type of artifacts that are signatures.
+const SIGNATURE: &str = "application/vnd.cncf.notary.signature";
+const PAYLOAD: &str = "application/vnd.cncf.notary.payload.v1+json";
+/// How many artifacts may refer to an image.
+const MOST_REFERRERS: usize = 50;
+/// How many signatures of an image are looked at.
+const MOST: usize = 10;
+/// The largest envelope and statement.
+const LARGEST: u64 = 10_000_000;
+
+/// What an envelope holds.
+pub struct Envelope {
+    /// The certificates of its signer, leaf first.
+    pub ders: Vec<Vec<u8>>,
+    /// What was signed in addition to the payload.
+    pub claims: Claims,
+    /// The number of its algorithm.
+    pub algorithm: u8,
+    /// What was signed.
+    pub payload: Vec<u8>,
+    /// The signature itself.
+    pub signature: Vec<u8>,
+    /// A timestamp of it.
+    pub timestamp: Option<Vec<u8>>,
+}
+
+/// What a signer has signed in addition to the payload.
+pub struct Claims {
+    /// The type of the payload.
+    pub content_type: String,
+    /// Whether the time of signing is from a trusted authority.
+    pub authority: bool,
+    /// When it was signed.
+    pub signed: Option<Time>,
+    /// Until when it counts.
+    pub expiry: Option<Time>,
+    /// Whether a plugin is to verify it.
+    pub plugin: bool,
+}
+
+/// The number and hash of an algorithm by its name in JWS.
+pub fn algorithm_named(name: &str) -> Option<(u8, Hash)> {
+    Some(match name {
+        "PS256" => (1, Hash::Sha256),
+        "PS384" => (2, Hash::Sha384),
+        "PS512" => (3, Hash::Sha512),
+        "ES256" => (4, Hash::Sha256),
+        "ES384" => (5, Hash::Sha384),
+        "ES512" => (6, Hash::Sha512),
+        _ => return None,
+    })
+}
+
+/// Who is trusted.
+pub struct Store {
+    trusted: Vec<Link>,
+    /// The timestamp authorities that are trusted: without a timestamp of one of them no signature counts then.
+    tsa: Option<TsaRoots>,
+}
+
+/// An image or something that refers to one, by what it is kept under.
+pub struct Artifact<'a> {
+    /// Who answers.
+    pub registry: &'a dyn Registry,
+    /// Where it is kept.
+    pub at: &'a Repository,
+    /// Its manifest.
+    pub manifest: &'a Manifest,
+}
+
+impl Artifact<'_> {
+    fn name(&self) -> String {
+        format!("{}@{}", self.at, self.manifest.digest)
+    }
+
+    fn referrers(&self) -> Result<Vec<Value>, Refused> {
+        let all = self.registry.referrers(self.at, &self.manifest.digest);
+        let all = all.map_err(|f| refused(f, "failed to fetch referrers: "))?;
+        match all.len() > MOST_REFERRERS {
+            true => Err(Refused::found(format!(
+                "failed to fetch referrers: too many referrers found, max limit is {MOST_REFERRERS}"
+            ))),
+            false => Ok(all),
+        }
+    }
+
+    /// The artifacts of a type that refer to it.
+    fn of_type(&self, kind: &str) -> Result<Vec<String>, Refused> {
+        let own =
+            |r: &Value| (r.text_at(&["artifactType"]) == kind).then(|| r.text_at(&["digest"]).to_owned());
+        Ok(self.referrers()?.iter().filter_map(own).collect())
+    }
+}
+
+/// A failure in the words of the reference, which requests heads first.
+fn refused(failure: Failure, before: &str) -> Refused {
+    let network = failure.cause == Cause::Network;
+    Refused { text: format!("{before}{}", asked_for_head(failure)), network }
+}
+
+/// What the reference says where it requests the head of something that is not there.
+pub fn asked_for_head(failure: Failure) -> String {
+    match failure.text.strip_prefix("GET ").and_then(|t| t.split_once(": ")) {
+        Some((url, _)) if failure.cause == Cause::Missing => format!(
+            "HEAD {url}: unexpected status code 404 Not Found (HEAD responses have no body, use GET for details)"
+        ),
+        _ => failure.text,
+    }
+}
+
+impl Store {
+    /// Reads the certificates that are trusted.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn read(pem: &str) -> Result<Store, String> {
+        let failed = |e: String| format!("failed to parse certificates: {e}");
+        let ders = pem_all(pem).ok_or_else(|| failed("error during PEM decoding".into()))?;
+        let trusted = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>().map_err(failed)?;
+        Ok(Store { trusted, tsa: None })
+    }
+
+    /// Reads the roots of timestamp authorities that are trusted; empty = no timestamp is needed.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn with_tsa(mut self, pem: &str) -> Result<Store, String> {
+        if !pem.is_empty() {
+            self.tsa = Some(TsaRoots::read(pem)?);
+        }
+        Ok(self)
+    }
+
+    /// Whether a trusted signer has signed an artifact.
+    ///
+    /// # Errors
+    /// Why none has.
+    pub fn verify(&self, artifact: &Artifact<'_>) -> Result<(), Refused> {
+        let all = artifact.of_type(SIGNATURE)?;
+        let name = artifact.name();
+        if all.is_empty() {
+            return Err(Refused::found(format!(
+                "no signature is associated with {}, make sure the artifact was signed successfully",
+                quote(&name)
+            )));
+        }
+        let mut text = String::from("signature verification failed");
+        for digest in all.iter().take(MOST) {
+            let (bytes, kind) = envelope(artifact, digest).map_err(|f| {
+                let before = format!(
+                    "unable to retrieve digital signature with digest {} associated with {} from the Repository, error : ",
+                    quote(digest),
+                    quote(&name)
+                );
+                refused(f, &before)
+            })?;
+            match self.fits(&bytes, &kind, artifact.manifest) {
+                Ok(()) => return Ok(()),
+                Err(e) => text.push_str(&format!("\nfailed to verify signature with digest {digest}, {e}")),
+            }
+        }
+        if all.len() >= MOST {
+            return Err(Refused::found(format!(
+                "signature evaluation stopped. The configured limit of {MOST} signatures to verify per artifact exceeded"
+            )));
+        }
+        Err(Refused::found(text))
+    }
+
+    /// The contents of the artifacts of a type that refer to an artifact; a trusted signer must have signed each.
+    ///
+    /// # Errors
+    /// Why there is none, or one is not signed.
+    pub fn statements(&self, artifact: &Artifact<'_>, kind: &str) -> Result<Vec<Value>, Refused> {
+        let mut found = Vec::new();
+        for digest in artifact.of_type(kind)? {
+            let Artifact { registry, at, .. } = *artifact;
+            let manifest = registry.manifest(at, &digest)?;
+            self.verify(&Artifact { registry, at, manifest: &manifest })?;
+            let manifest = manifest.read()?;
+            let layer = match manifest.get("layers").and_then(Value::as_list).unwrap_or_default() {
+                [] => return Err(Refused::found("no predicate found")),
+                [layer] => layer,
+                _ => return Err(Refused::found("multiple layers in predicate not supported")),
+            };
+            let bytes = payload(artifact, layer)?;
+            let value = decode_json(&String::from_utf8_lossy(&bytes)).map_err(Refused::found)?;
+            if value.as_map().is_none() {
+                return Err(Refused::found(format!(
+                    "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    value.json_type()
+                )));
+            }
+            found.push(value);
+        }
+        Ok(found)
+    }
+
+    /// Whether a trusted signer has signed an artifact of a type that refers to an artifact.
+    ///
+    /// # Errors
+    /// A registry fails.
+    pub fn has_signed(&self, artifact: &Artifact<'_>, kind: &str) -> Result<bool, Refused> {
+        let Artifact { registry, at, .. } = *artifact;
+        for digest in artifact.of_type(kind)? {
+            let manifest = registry.manifest(at, &digest)?;
+            if self.verify(&Artifact { registry, at, manifest: &manifest }).is_ok() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a signature is good, about this manifest, and by a trusted signer.
+    fn fits(&self, bytes: &[u8], kind: &str, about: &Manifest) -> Result<(), String> {
+        let envelope = match kind {
+            "application/jose+json" => jws::read(bytes)?,
+            "application/cose" => cose::read(bytes)?,
+            _ => {
+                return Err(format!(
+                    "unable to parse the digital signature, error : signature envelope format with media type {} is not supported",
+                    quote(kind)
+                ));
+            }
+        };
+        let chain = whole(&envelope)?;
+        let Envelope { claims, payload, .. } = &envelope;
+        if claims.content_type != PAYLOAD {
+            return Err(format!("payload content type {} not supported", quote(&claims.content_type)));
+        }
+        if claims.plugin {
+            return Err("plugin unsupported due to nil verifier.pluginManager".into());
+        }
+        // Policies cannot name a trusted signing authority.
+        if claims.authority || self.trusted.is_empty() {
+            return Err("no trusted certificates are found to verify authenticity".into());
+        }
+        if !chain.iter().any(|link| self.trusted.iter().any(|t| t.der == link.der)) {
+            return Err("the signature's certificate chain does not contain any trusted certificate".into());
+        }
+        let now = now();
+        if let Some(expiry) = claims.expiry.as_ref().filter(|e| e.unix_nanos() < now.unix_nanos()) {
+            return Err(format!("digital signature has expired on {}", quote(&mail_date(expiry))));
+        }
+        let (moments, what) = match (&self.tsa, &envelope.timestamp) {
+            (None, _) => (vec![now], "verification time"),
+            (Some(_), None) => return Err("no timestamp countersignature was found".into()),
+            (Some(tsa), Some(token)) => (tsa.moments(token, &envelope.signature)?.to_vec(), "timestamp"),
+        };
+        for moment in &moments {
+            chain.iter().try_for_each(|link| link.covers(moment, what))?;
+            chain::verify(&chain, moment)?;
+        }
+        let links = chain.split_last().map_or(&[][..], |(_, links)| links);
+        if let Some(link) = links.iter().find(|l| l.revocable) {
+            return Err(format!(
+                "signing certificate with subject {} revocation status is unknown",
+                link.subject()
+            ));
+        }
+        described(payload, about)
+    }
+}
+
+/// The chain of an envelope's signer, when it and the claims are as they must be.
+fn whole(envelope: &Envelope) -> Result<Vec<Link>, String> {
+    let Envelope { ders, claims, algorithm, .. } = envelope;
+    let Some(signed) = &claims.signed else { return Err("signing-time not present".into()) };
+    if claims.expiry.as_ref().is_some_and(|e| e.unix_nanos() <= signed.unix_nanos()) {
+        return Err("expiry cannot be equal or before the signing time".into());
+    }
+    let invalid = |e: String| format!("certificate-chain is invalid, {e}");
+    let chain: Vec<Link> = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>()?;
+    chain::fits(&chain, Leaf::Signer).map_err(invalid)?;
+    let own = chain.first().map_or(0, Link::algorithm);
+    match own == *algorithm {
+        true => Ok(chain),
+        false => Err(format!(
+            "mismatch between signature algorithm derived from signing certificate ({own}) and signing algorithm specified ({algorithm}s)"
+        )),
+    }
+}
+
+/// Whether a payload describes a manifest.
+fn described(payload: &[u8], about: &Manifest) -> Result<(), String> {
+    let value = decode_json(&String::from_utf8_lossy(payload))?;
+    let field = |key: &str| value.at(&["targetArtifact", key]).filter(|v| !v.is_null());
+    let wrong = |key: &str, found: &Value, wanted: &str| {
+        let found = found.json_type();
+        format!(
+            "json: cannot unmarshal {found} into Go struct field Descriptor.targetArtifact.{key} of type {wanted}"
+        )
+    };
+    let text = |key: &str, wanted: &str| match field(key) {
+        None => Ok(String::new()),
+        Some(Value::Str(text)) => Ok(text.to_string()),
+        Some(other) => Err(wrong(key, other, wanted)),
+    };
+    let (kind, digest) = (text("mediaType", "string")?, text("digest", "digest.Digest")?);
+    let size = match field("size") {
+        None => 0.0,
+        Some(Value::Int(n)) => *n as f64,
+        Some(Value::Float(f)) => *f,
+        Some(other) => return Err(wrong("size", other, "int64")),
+    };
+    let fits = kind == about.media_type && digest == about.digest && size == about.bytes.len() as f64;
+    if fits { Ok(()) } else { Err("content descriptor mismatch".into()) }
+}
+
+/// The envelope of a signature, and of which kind it is.
+fn envelope(artifact: &Artifact<'_>, digest: &str) -> Result<(Vec<u8>, String), Failure> {
+    let manifest = artifact.registry.manifest(artifact.at, digest)?.read()?;
+    let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
+    let Some(layer) = layers.first() else { return Err(Failure::other("no signature found")) };
+    Ok((payload(artifact, layer)?, layer.text_at(&["mediaType"]).to_owned()))
+}
+
+fn payload(artifact: &Artifact<'_>, layer: &Value) -> Result<Vec<u8>, Failure> {
+    let digest = layer.text_at(&["digest"]);
+    let size = match layer.get("size") {
+        Some(Value::Int(n)) => u64::try_from(*n).unwrap_or_default(),
+        Some(Value::Float(f)) if *f > 0.0 => *f as u64,
+        _ => 0,
+    };
+    if size > LARGEST {
+        return Err(Failure::other(format!("payload size {size} exceeds {LARGEST} for digest {digest}")));
+    }
+    artifact.registry.blob(artifact.at, digest, LARGEST)
+}
+
+fn now() -> Time {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Time::from_unix_nanos(now.ok().and_then(|d| i128::try_from(d.as_nanos()).ok()).unwrap_or(i128::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! What an attestor demands: keys, certificates, logs and repositories are read in the order in
+//! which the reference reads them; the first that cannot be read ends the asking.
+
+use crate::external::registry::place;
+use crate::public_key::{Hash, PublicKey};
+use crate::value::Value;
+use crate::value::bytes::decode_base64;
+use crate::x509::{pem_block, pem_holds};
+
+use crate::certificates::Certificate;
+use crate::cosign::{By, Demand, Identity, NO_ROOT, Refused};
+use crate::external::registry::OFFLINE;
+use crate::log::LogKey;
+use crate::notary::Store;
+use crate::sct;
+use crate::timestamp::TsaTrust;
+
+/// Why an attestor does not verify an image.
+pub struct Refusal {
+    /// What is said.
+    pub text: String,
+    /// Whether the network that it needs is missing.
+    pub network: bool,
+}
+
+impl Refusal {
+    /// A refusal because of what was read.
+    pub fn read(text: impl Into<String>) -> Refusal {
+        Refusal { text: text.into(), network: false }
+    }
+
+    /// A refusal because the network is missing.
+    pub fn network(text: impl Into<String>) -> Refusal {
+        Refusal { text: text.into(), network: true }
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Refusal {
+        Refusal { text: refused.text, network: refused.network }
+    }
+}
+
+const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----";
+const NOT_PEM: &str = "error during PEM decoding";
+const NO_POOL: &str = "error creating root cert pool";
+const NO_CLUSTER: &str = "new for config: error creating REST client config in-cluster: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined";
+
+/// The refusal of an attestor of Notary without a registry; `stated`: for statements.
+pub fn notary(kind: Option<&str>, entry: &Value, image: &str, stated: bool) -> Refusal {
+    if stated {
+        return Refusal::network(OFFLINE);
+    }
+    let cert = kind.map_or("", |k| entry.text_at(&[k, "cert"]));
+    if !cert.is_empty() && !holds_certificate(cert.trim_start()) {
+        return Refusal::read(format!("failed to parse certificates: {NOT_PEM}"));
+    }
+    Refusal::network(format!("failed to parse image reference: {image}: {OFFLINE}"))
+}
+
+/// Whom an entry trusts: its certificate and chain alike.
+///
+/// # Errors
+/// What cannot be read.
+pub fn store(kind: Option<&str>, entry: &Value) -> Result<Store, String> {
+    let text = |key: &str| kind.map_or("", |k| entry.text_at(&[k, key]));
+    Store::read(&format!("{}{}", text("cert"), text("certChain")))
+}
+
+/// What an entry of attestors demands as `cosign` reads it; `None` where a service would have to be called.
+///
+/// # Errors
+/// What cannot be read.
+pub fn demand(
+    kind: Option<&str>,
+    entry: &Value,
+    repository: &str,
+    image: &str,
+) -> Result<Option<Wanted>, String> {
+    let by = kind.and_then(|k| entry.get(k)).cloned().unwrap_or_default();
+    let text = |path: &[&str]| by.text_at(path).to_owned();
+    let algorithm = text(&["signatureAlgorithm"]);
+    let hash = match Hash::named(&algorithm) {
+        Some(hash) => hash,
+        None if kind == Some("keys") => {
+            return Err(format!("invalid signature algorithm provided {algorithm}"));
+        }
+        None => Hash::default(),
+    };
+    let signer = match kind {
+        Some("keys") => key(&by)?.map(|key| By::Key(Box::new(key))),
+        Some("certificates") => Some(certificates(&text(&["cert"]), &text(&["certChain"]))?),
+        _ => match &*text(&["roots"]) {
+            "" => return Err(format!("failed to get roots from fulcio: {OFFLINE}")),
+            roots => {
+                Some(By::Roots(pool(roots).ok_or(format!("failed to load Root certificates: {NO_POOL}"))?))
+            }
+        },
+    };
+    let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
+    let mut logs = None;
+    if !on(&["rekor", "ignoreTlog"]) {
+        logs = Some(log(&text(&["rekor", "pubkey"]), "Rekor", "rekor")?);
+    }
+    let mut ct_logs = None;
+    if !on(&["ctlog", "ignoreSCT"]) {
+        ct_logs = Some(log(&text(&["ctlog", "pubkey"]), "CTLogs", "transparency log")?);
+    }
+    let own = entry.text_at(&["repository"]);
+    let repository = if own.is_empty() { repository } else { own };
+    if let Some(why) = bad_repository(repository) {
+        return Err(format!("failed to parse signature repository {repository}: {why}"));
+    }
+    let tsa = match &*text(&["ctlog", "tsaCertChain"]) {
+        "" => None,
+        pem => Some(TsaTrust::read(pem)?),
+    };
+    let (path, _) = image.split_once('@').unwrap_or((image, ""));
+    let path = path.split_once('/').map_or("", |(_, path)| path);
+    let path = path.rsplit_once(':').map_or(path, |(path, _)| path);
+    if path.len() < 2 {
+        return Err(format!("failed to parse image {image}"));
+    }
+    let repository = match repository {
+        "" => None,
+        name => Some(place(name)?.0),
+    };
+    let Some(signer) = signer else { return Ok(None) };
+    Ok(Some(Wanted {
+        identity: Identity {
+            issuer: text(&["issuer"]),
+            issuer_pattern: text(&["issuerRegExp"]),
+            subject: text(&["subject"]),
+            subject_pattern: text(&["subjectRegExp"]),
+        },
+        facts: by.get("additionalExtensions").cloned().unwrap_or_default(),
+        demand: Demand { by: signer, hash, logs, tsa, ct_logs, repository, tag_prefix: String::new() },
+    }))
+}
+
+/// What is demanded of a signature and of its signer.
+pub struct Wanted {
+    /// Of the signature.
+    pub demand: Demand,
+    /// Whom the certificate must name.
+    pub identity: Identity,
+    /// The facts that the certificate must have.
+    pub facts: Value,
+}
+
+/// The certificates of a text, if it begins with one.
+fn pool(pem: &str) -> Option<Vec<Certificate>> {
+    holds_certificate(pem).then(|| Certificate::all(pem).ok())?
+}
+
+/// The key that bundles must be signed with, and the hash; `None` where a public service would have to be
+/// called for its roots.
+///
+/// # Errors
+/// The key cannot be read.
+pub fn bundle_key(kind: Option<&str>, entry: &Value) -> Result<Option<(PublicKey, Hash)>, String> {
+    let Some(by) = entry.get("keys").filter(|_| kind == Some("keys")) else { return Ok(None) };
+    let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
+    if !on(&["rekor", "ignoreTlog"]) || !on(&["ctlog", "ignoreSCT"]) {
+        return Ok(None);
+    }
+    let name = key_name(by);
+    let key = load(&name).map_err(|why| format!("failed to load public key: {why}"))?;
+    let hash = Hash::named(by.text_at(&["signatureAlgorithm"])).unwrap_or_default();
+    Ok(key.map(|key| (key, hash)))
+}
+
+fn key(by: &Value) -> Result<Option<PublicKey>, String> {
+    let name = key_name(by);
+    // A key that is given itself is not named.
+    load(&name).map_err(|why| match name.starts_with(PUBLIC) {
+        true => why,
+        false => format!("failed to load public key from {name}: {why}"),
+    })
+}
+
+/// What names a key: itself, or where it is kept.
+fn key_name(by: &Value) -> String {
+    let secret = |key: &str| by.text_at(&["secret", key]);
+    match (by.text_at(&["publicKeys"]), by.get("secret")) {
+        ("", Some(_)) => format!("k8s://{}/{}", secret("namespace"), secret("name")),
+        ("", None) => by.text_at(&["kms"]).to_owned(),
+        (text, _) => text.trim_start().to_owned(),
+    }
+}
+
+/// Reads a key by its name.
+fn load(key: &str) -> Result<Option<PublicKey>, String> {
+    let failed = |why: &str| Err(why.to_owned());
+    if key.starts_with(PUBLIC) {
+        let pem = |why: &str| format!("failed to load public key from PEM: pem to public key: {why}");
+        let der = pem_block(key, "PUBLIC KEY").ok_or_else(|| pem("PEM decoding failed"))?;
+        return PublicKey::of_der(&der).map(Some).map_err(pem);
+    }
+    match key.split_once("://") {
+        // Files that policies name are not read.
+        None => failed(&format!("open {key}: no such file or directory")),
+        Some(("k8s", _)) => failed(NO_CLUSTER),
+        Some((scheme @ ("awskms" | "azurekms" | "gcpkms" | "hashivault"), rest)) => service(scheme, rest),
+        Some(("http" | "https", _)) => Ok(None),
+        // The environment of the program is not read for policies.
+        Some(("env", name)) => failed(&format!("loading URL: env var ${name} not found")),
+        Some(("gitlab", _)) => failed("could not find \"GITLAB_TOKEN\""),
+        Some((scheme, _)) => failed(&format!("loading URL: unrecognized scheme: {scheme}://")),
+    }
+}
+
+/// The key of a key service, none of which is called: its name is checked, as the reference does it without network.
+fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
+    let form = |form: &str| Err(format!("kms specification should be in the format {scheme}://{form}"));
+    let steps: Vec<&str> = rest.split('/').collect();
+    match (scheme, &*steps) {
+        ("hashivault", _) => Err("VAULT_ADDR or BAO_ADDR is not set".into()),
+        ("gcpkms", ["projects", _, "locations", _, "keyRings", _, "cryptoKeys", _, ..]) => Err("new gcp kms client: credentials: could not find default credentials. See https://cloud.google.com/docs/authentication/external/set-up-adc for more information".into()),
+        ("gcpkms", _) => form("projects/[PROJECT_ID]/locations/[LOCATION]/keyRings/[KEY_RING]/cryptoKeys/[KEY]/cryptoKeyVersions/[VERSION]"),
+        ("azurekms", [_, _] | [_, _, _]) => Ok(None),
+        ("azurekms", _) => form("[VAULT_NAME][VAULT_URL]/[KEY_NAME]/[VERSION (optional)]"),
+        (_, [_, "alias", _, ..]) => Ok(None),
+        (_, [_, id]) if id.split('-').count() == 5 => Ok(None),
+        (_, [_, arn, ..]) if arn.starts_with("arn:") => Ok(None),
+        _ => form("[ENDPOINT]/[ID/ALIAS/ARN] (endpoint optional)"),
+    }
+}
+
+fn certificates(cert: &str, chain: &str) -> Result<By, String> {
+    if cert.is_empty() {
+        return match (chain, pool(chain)) {
+            (_, Some(roots)) => Ok(By::Roots(roots)),
+            ("", None) => Ok(By::Roots(Vec::new())),
+            _ => Err(format!("failed to load certificates: {NO_POOL}")),
+        };
+    }
+    let signer = certificate(cert).map_err(|why| {
+        format!(
+            "failed to load certificate from {cert}: failed to unmarshal certificate from PEM format: {why}"
+        )
+    })?;
+    match chain {
+        "" => Ok(By::Key(Box::new(signer.key))),
+        // The keys of logs are read later, so that no chain is good enough, as in the reference.
+        chain if holds_certificate(chain) => {
+            let roots = Certificate::all(chain)?;
+            let why = match signer.chains_to(&roots, &[]) {
+                Err(e) => format!("cert verification failed: {e}. {NO_ROOT}"),
+                Ok(_) if sct::is_embedded(signer.der()) => "none of the CTFE keys have been found".into(),
+                Ok(_) => sct::MISSING.into(),
+            };
+            Err(format!("failed to load validate certificate chain: {why}"))
+        }
+        _ => Err(format!("failed to load certificate chain: {NOT_PEM}")),
+    }
+}
+
+/// A certificate in PEM, or in base64 of PEM.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn certificate(text: &str) -> Result<Certificate, String> {
+    let plain = match decode_base64(text.as_bytes()) {
+        Ok(bytes) if !holds_certificate(text) => String::from_utf8(bytes).unwrap_or_default(),
+        _ => text.to_owned(),
+    };
+    let der = pem_block(&plain, "CERTIFICATE").ok_or(NOT_PEM)?;
+    Certificate::of_der(&der)
+}
+
+/// Reads the key of a log; without one the log's own would have to be fetched.
+fn log(key: &str, title: &str, name: &str) -> Result<Vec<LogKey>, String> {
+    let failed = || {
+        format!("failed to load {title} public keys: failed to get {name} public keys: PEM decoding failed")
+    };
+    match key {
+        "" => Err(format!("failed to load {title} public keys: {OFFLINE}")),
+        key => {
+            let der = pem_block(key, "PUBLIC KEY").ok_or_else(failed)?;
+            Ok(LogKey::of_der(&der).into_iter().collect())
+        }
+    }
+}
+
+fn holds_certificate(text: &str) -> bool {
+    pem_holds(text, "CERTIFICATE")
+}
+
+/// What is wrong with the name of a repository.
+fn bad_repository(name: &str) -> Option<String> {
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz0123456789_-./";
+    let path = match name.split_once('/') {
+        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => path,
+        _ => name,
+    };
+    if name.is_empty() || path.chars().all(|c| LETTERS.contains(c)) {
+        return None;
+    }
+    Some(format!("repository can only contain the characters `{LETTERS}`: {path}"))
+}

@@ -1,0 +1,229 @@
+//! Attestors of policies about images: who must have signed, as far as that is known without asking anybody.
+//!
+//! In: an attestor as written, with its expressions filled in. Out: what is demanded of signatures. What the
+//! reference would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
+//! verifies nothing.
+
+use crate::external::registry::place;
+use crate::public_key::{Hash, PublicKey};
+use crate::value::{Map, Value};
+use crate::x509::pem_block;
+
+use crate::bundle::{self, Bundle};
+use crate::certificates::{self, Certificate};
+use crate::cosign::{self, By, Demand, Identity, Refused, Signed, Subject};
+use crate::external::registry::OFFLINE;
+use crate::log::LogKey;
+use crate::options::certificate;
+use crate::timestamp::TsaTrust;
+
+/// Who must have signed.
+pub struct Trust {
+    demand: Demand,
+    /// The certificate must name one of these.
+    identities: Vec<Identity>,
+    /// The facts that the certificate must have.
+    facts: Value,
+    /// Annotations that the signature must have.
+    annotations: Value,
+}
+
+fn text<'v>(v: &'v Value, path: &[&str]) -> &'v str {
+    v.text_at(path)
+}
+
+/// Reads an attestor.
+///
+/// # Errors
+/// What cannot be read, or would have to be fetched.
+pub fn read(attestor: &Value) -> Result<Trust, String> {
+    let Some(cosign) = attestor.get("cosign").filter(|v| !v.is_null()) else {
+        return Err("attestor uses no signatures that are known".into());
+    };
+    let on = |path: &[&str]| cosign.at(path).and_then(Value::as_bool) == Some(true);
+    let is_given = |key: &str| cosign.get(key).is_some_and(|v| !v.is_null());
+    // Who has a key and wants no log needs no roots: these are not even read then.
+    let is_enough = is_given("key") && on(&["ctlog", "insecureIgnoreTlog"]);
+    if !is_enough && (is_given("trustedRoot") || is_given("tuf")) {
+        return Err(OFFLINE.into());
+    }
+    let tsa = match text(cosign, &["ctlog", "tsaCertChain"]) {
+        "" => None,
+        pem => Some(TsaTrust::read(pem)?),
+    };
+    let logs = match on(&["ctlog", "insecureIgnoreTlog"]) {
+        true => None,
+        false => Some(vec![log_key(text(cosign, &["ctlog", "rekorPubKey"]))?]),
+    };
+    let algorithm = text(cosign, &["key", "hashAlgorithm"]);
+    let hash =
+        Hash::named(algorithm).ok_or_else(|| format!("invalid signature algorithm provided {algorithm}"))?;
+    let mut identities = Vec::new();
+    let mut ct_logs = None;
+    let by = if is_given("key") {
+        key(cosign)?
+    } else if is_given("certificate") {
+        by_certificate(cosign)?
+    } else {
+        if !on(&["ctlog", "insecureIgnoreSCT"]) {
+            ct_logs = Some(vec![log_key(text(cosign, &["ctlog", "ctLogPubKey"]))?]);
+        }
+        let all = cosign.at(&["keyless", "identities"]).and_then(Value::as_list).unwrap_or_default();
+        identities.extend(all.iter().map(identity));
+        let roots = text(cosign, &["keyless", "roots"]);
+        match Certificate::all(roots)? {
+            roots if !roots.is_empty() => By::Roots(roots),
+            _ => return Err(OFFLINE.into()),
+        }
+    };
+    let repository = match text(cosign, &["source", "repository"]) {
+        "" => None,
+        name => Some(place(name)?.0),
+    };
+    let tag_prefix = text(cosign, &["source", "tagPrefix"]).to_owned();
+    Ok(Trust {
+        demand: Demand { by, hash, logs, tsa, ct_logs, repository, tag_prefix },
+        identities,
+        facts: cosign.at(&["keyless", "additionalExtensions"]).cloned().unwrap_or_default(),
+        annotations: cosign.get("annotations").cloned().unwrap_or_default(),
+    })
+}
+
+fn log_key(pem: &str) -> Result<LogKey, String> {
+    if pem.is_empty() {
+        return Err(OFFLINE.into());
+    }
+    let der = pem_block(pem, "PUBLIC KEY").ok_or("PEM decoding failed")?;
+    LogKey::of_der(&der).ok_or_else(|| "x509: unknown public key algorithm".into())
+}
+
+fn key(cosign: &Value) -> Result<By, String> {
+    match text(cosign, &["key", "data"]) {
+        "" => Err(OFFLINE.into()),
+        data => {
+            let der = pem_block(data.trim_start(), "PUBLIC KEY").ok_or("PEM decoding failed")?;
+            Ok(By::Key(Box::new(PublicKey::of_der(&der)?)))
+        }
+    }
+}
+
+fn by_certificate(cosign: &Value) -> Result<By, String> {
+    let value = |key: &str| text(cosign, &["certificate", key, "value"]);
+    let chain = certificates::chain(value("certChain"))?;
+    match value("cert") {
+        "" if !chain.is_empty() => Ok(By::Roots(chain)),
+        cert => {
+            let signer = certificate(cert)?;
+            if !chain.is_empty() {
+                signer.chains_to(&chain, &[])?;
+            }
+            Ok(By::Key(Box::new(signer.key)))
+        }
+    }
+}
+
+fn identity(v: &Value) -> Identity {
+    let text = |key: &str| v.text_at(&[key]).to_owned();
+    Identity {
+        issuer: text("issuer"),
+        issuer_pattern: text("issuerRegExp"),
+        subject: text("subject"),
+        subject_pattern: text("subjectRegExp"),
+    }
+}
+
+/// The statements of a type.
+fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, Refused> {
+    let own: Vec<Value> = all.into_iter().filter(|p| p.text_at(&["predicateType"]) == kind).collect();
+    match own.is_empty() {
+        true => Err(Refused::found(format!("no attestation of type {kind} found"))),
+        false => Ok(own),
+    }
+}
+
+impl Trust {
+    /// The statements in the bundles of an image, signed as demanded; `None` where it has no bundles. Where it has some,
+    /// signatures in other forms do not count.
+    fn bundled(&self, subject: &Subject<'_>) -> Result<Option<Vec<Value>>, Refused> {
+        let bundles = bundle::fetch(subject)?;
+        if bundles.is_empty() {
+            return Ok(None);
+        }
+        // Whose certificates and entries of logs count would be fetched.
+        let (By::Key(key), None) = (&self.demand.by, &self.demand.logs) else {
+            return Err(Refused { text: OFFLINE.into(), network: true });
+        };
+        let stated = |b: &Bundle| b.statement(key, self.demand.hash, subject.digest);
+        let all: Vec<Value> = bundles.iter().filter_map(stated).collect();
+        match all.is_empty() {
+            true => Err(Refused::found("no matching attestations")),
+            false => Ok(Some(all)),
+        }
+    }
+
+    /// Whether the image is signed as demanded.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn signatures(&self, subject: &Subject<'_>) -> Result<(), Refused> {
+        if self.bundled(subject)?.is_some() {
+            return Ok(());
+        }
+        let all = cosign::signatures(subject, &self.demand)?;
+        let good = self.identified(all)?;
+        self.annotated(&good)
+    }
+
+    /// The statements about the image that are signed as demanded, and recorded in a log: without one the
+    /// reference takes none.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn statements(&self, subject: &Subject<'_>, kind: &str) -> Result<Vec<Value>, Refused> {
+        if let Some(all) = self.bundled(subject)? {
+            return of_kind(all, kind);
+        }
+        let all = cosign::statements(subject, &self.demand)?;
+        let good = self.identified(all)?;
+        if !good.iter().all(|s| s.logged) {
+            return Err(Refused::found("cosign bundle verification failed"));
+        }
+        of_kind(good.into_iter().map(|s| s.payload).collect(), kind)
+    }
+
+    /// Those whose certificates name an identity that is demanded.
+    fn identified(&self, all: Vec<Signed>) -> Result<Vec<Signed>, Refused> {
+        if self.identities.is_empty() {
+            return Ok(all);
+        }
+        let mut wrong = String::from("certificate not found");
+        let mut good = Vec::new();
+        for signed in all {
+            let Some(certificate) = &signed.certificate else { continue };
+            let mut fits = Err(String::new());
+            for identity in &self.identities {
+                fits = identity.fits(certificate).and_then(|()| cosign::facts_fit(&self.facts, certificate));
+                if fits.is_ok() {
+                    break;
+                }
+            }
+            match fits {
+                Ok(()) => good.push(signed),
+                Err(text) => wrong = text,
+            }
+        }
+        if good.is_empty() { Err(Refused::found(wrong)) } else { Ok(good) }
+    }
+
+    /// Whether a signature has the annotations: those of its layer, not of its payload, as in the reference.
+    fn annotated(&self, all: &[Signed]) -> Result<(), Refused> {
+        let Some(demanded) = self.annotations.as_map().filter(|m| !m.is_empty()) else { return Ok(()) };
+        let has = |signed: &Signed, demanded: &Map| {
+            demanded.iter().all(|(k, v)| v.as_str().is_some_and(|v| signed.annotations.text_at(&[k]) == v))
+        };
+        match all.iter().any(|signed| has(signed, demanded)) {
+            true => Ok(()),
+            false => Err(Refused::found("no signature matched the required annotations")),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The external data of a command without a cluster: objects, a context file, and services that are really called.
+//!
+//! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed from its name, as Kyverno's
+//! offline client does. Expressions read the context file instead. Semantics: `docs/cli.md`, "Context data".
+
+use std::sync::Arc;
+
+use crate::external::{Address, Answer, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall};
+use crate::kubernetes::Types;
+use crate::kubernetes::kinds::guessed_plural as plural;
+use crate::value::{Map, Str, Value};
+
+use super::context::Context;
+use super::http::client;
+use super::registry::Registry;
+use super::service;
+use crate::external::facts;
+
+/// See the module page.
+#[derive(Default)]
+pub struct Offline {
+    /// The objects that exist.
+    pub objects: Vec<Value>,
+    /// Global context entries.
+    pub globals: Vec<Value>,
+    /// What expressions read; `None` = they have no external data.
+    pub context: Option<Context>,
+    /// The types of objects; `None` = those that every cluster has.
+    pub types: Option<Arc<Types>>,
+    /// Who answers for registries of images; `None` = nobody may be asked.
+    pub registry: Option<Arc<dyn Registry>>,
+    /// Whether a resource of which there is no object at all is an error, as in a server that was given the objects of
+    /// a cluster; else it is an empty list, as for the reference's offline client.
+    pub strict: bool,
+}
+
+impl std::fmt::Debug for Offline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Offline").field("objects", &self.objects.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a path of the Kubernetes API names.
+#[derive(Clone, Copy)]
+struct Wanted<'p> {
+    group: &'p str,
+    version: &'p str,
+    namespace: Option<&'p str>,
+    resource: &'p str,
+    name: Option<&'p str>,
+}
+
+fn parse_path(path: &str) -> Option<Wanted<'_>> {
+    let path = path.split('?').next().unwrap_or_default();
+    let steps: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let (group, version, rest) = match &steps[..] {
+        ["api", version, rest @ ..] => ("", *version, rest),
+        ["apis", group, version, rest @ ..] => (*group, *version, rest),
+        _ => return None,
+    };
+    let (namespace, rest) = match rest {
+        ["namespaces", ns, rest @ ..] if !rest.is_empty() => (Some(*ns), rest),
+        rest => (None, rest),
+    };
+    match rest {
+        [resource] => Some(Wanted { group, version, namespace, resource, name: None }),
+        [resource, name, ..] => Some(Wanted { group, version, namespace, resource, name: Some(name) }),
+        [] => None,
+    }
+}
+
+/// The kind that a resource name stands for.
+fn kind_of(resource: &str) -> String {
+    const KINDS: [&str; 29] = [
+        "ConfigMap",
+        "ControllerRevision",
+        "CronJob",
+        "CustomResourceDefinition",
+        "DaemonSet",
+        "Deployment",
+        "EndpointSlice",
+        "Endpoints",
+        "HorizontalPodAutoscaler",
+        "IngressClass",
+        "Ingress",
+        "LimitRange",
+        "NetworkPolicy",
+        "PersistentVolumeClaim",
+        "PersistentVolume",
+        "PodDisruptionBudget",
+        "PodTemplate",
+        "PriorityClass",
+        "ReplicaSet",
+        "ReplicationController",
+        "ResourceQuota",
+        "RoleBinding",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "RuntimeClass",
+        "ServiceAccount",
+        "StatefulSet",
+        "StorageClass",
+        "VolumeAttachment",
+    ];
+    if let Some(kind) = KINDS.iter().find(|k| plural(k) == resource) {
+        return (*kind).to_string();
+    }
+    let singular = match resource.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => resource.strip_suffix('s').unwrap_or(resource).to_string(),
+    };
+    let mut chars = singular.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
+impl Offline {
+    fn matching<'o>(&'o self, w: &'o Wanted<'o>) -> impl Iterator<Item = &'o Value> {
+        let api_version =
+            if w.group.is_empty() { w.version.to_string() } else { format!("{}/{}", w.group, w.version) };
+        self.objects.iter().filter(move |o| {
+            o.text_at(&["apiVersion"]) == api_version
+                && plural(o.text_at(&["kind"])) == w.resource
+                && w.namespace.is_none_or(|ns| o.text_at(&["metadata", "namespace"]) == ns)
+                && w.name.is_none_or(|n| o.text_at(&["metadata", "name"]) == n)
+        })
+    }
+
+    /// Whether nothing is known of a resource, where that is an error.
+    fn lacks(&self, w: &Wanted<'_>) -> bool {
+        let everywhere = Wanted { namespace: None, name: None, ..*w };
+        self.strict && self.matching(&everywhere).next().is_none()
+    }
+
+    fn answer(&self, path: &str) -> Result<Value, String> {
+        let wanted = parse_path(path).ok_or_else(|| {
+            format!("failed to GET resource with raw url: {path}: the server could not find the requested resource")
+        })?;
+        if self.lacks(&wanted) {
+            return Err(format!(
+                "failed to GET resource with raw url: {path}: there is no data of {}: give it with --data, or --cluster",
+                wanted.resource
+            ));
+        }
+        let mut found = self.matching(&wanted);
+        if let Some(name) = wanted.name {
+            let missing = || {
+                let resource = match wanted.group {
+                    "" => wanted.resource.to_string(),
+                    group => format!("{}.{group}", wanted.resource),
+                };
+                let version = match wanted.group {
+                    "" => wanted.version.to_string(),
+                    group => format!("{group}/{}", wanted.version),
+                };
+                let kind = kind_of(wanted.resource);
+                format!(
+                    "failed to GET resource with raw url: {path}: failed to get resource {version}/{kind}/{name}: {resource} \"{name}\" not found"
+                )
+            };
+            return found.next().cloned().ok_or_else(missing);
+        }
+        let items: Vec<Value> = found.cloned().collect();
+        let kind = items.first().map_or("", |o| o.text_at(&["kind"]));
+        let api_version = items.first().map_or(wanted.version, |o| o.text_at(&["apiVersion"]));
+        let entries = [
+            ("apiVersion", Value::from(api_version)),
+            ("kind", Value::from(format!("{kind}List"))),
+            ("items", Value::list(items.clone())),
+        ];
+        Ok(Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>()))
+    }
+}
+
+impl ExternalData for Offline {
+    fn types(&self) -> Option<&Types> {
+        self.types.as_deref()
+    }
+
+    fn objects(&self) -> &[Value] {
+        &self.objects
+    }
+
+    fn registry(&self) -> Option<&Arc<dyn Registry>> {
+        self.registry.as_ref()
+    }
+
+    fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
+        match request.at {
+            Address::Path { path, .. } => Some(self.answer(path).map_err(ApiError::from)),
+            Address::Objects(_) if request.body.is_some() => None,
+            Address::Objects(at) => self.context.as_ref()?.find(at).map(Ok),
+        }
+    }
+
+    fn service(&self, call: &ServiceCall<'_>) -> Found {
+        let is_entry = matches!(call.answer, Answer::Json(Reader::Entry(_)));
+        (is_entry || self.context.is_some()).then(|| service::answer(call, client()))
+    }
+
+    fn image(&self, reference: &str) -> Found {
+        let known = self.context.as_ref()?.image(reference);
+        known.map(Ok).or_else(|| {
+            let registry = self.registry.as_deref()?;
+            Some(facts::for_expressions(registry, reference).map_err(|f| f.text))
+        })
+    }
+
+    fn global(&self, entry: &str, projection: &str, by: Reader<'_>) -> Found {
+        if self.globals.is_empty() || by == Reader::Expression {
+            return None;
+        }
+        let found = self.globals.iter().find(|g| g.text_at(&["metadata", "name"]) == entry);
+        let Some(found) = found else { return Some(Err(format!("failed to fetch entry key={entry}"))) };
+        let resource = found.at(&["spec", "kubernetesResource"])?;
+        let namespace = resource.text_at(&["namespace"]);
+        let wanted = Wanted {
+            group: resource.text_at(&["group"]),
+            version: resource.text_at(&["version"]),
+            namespace: (!namespace.is_empty()).then_some(namespace),
+            resource: resource.text_at(&["resource"]),
+            name: None,
+        };
+        if self.lacks(&wanted) {
+            return Some(Err(format!("there is no data of {}", wanted.resource)));
+        }
+        let items = Value::list(self.matching(&wanted).cloned().collect());
+        Some(projected(found, items, projection))
+    }
+}
+
+/// The data of a global entry, or one of its projections.
+///
+/// # Errors
+/// There is no such projection, or it fails.
+pub fn projected(entry: &Value, data: Value, projection: &str) -> Result<Value, String> {
+    if projection.is_empty() {
+        return Ok(data);
+    }
+    let list = entry.at(&["spec", "projections"]).and_then(Value::as_list).unwrap_or_default();
+    let Some(projected) = list.iter().find(|p| p.text_at(&["name"]) == projection) else {
+        return Err("no data available".into());
+    };
+    let query = crate::lower::query::plain(projected.text_at(&["jmesPath"]), &[]);
+    let expr = query.expr.as_ref().map_err(ToString::to_string)?;
+    let data = data.with_float_numbers();
+    let context = crate::functions::Context::default();
+    let env = crate::engine::eval::Env::new(&data, &context);
+    crate::engine::eval::eval(expr, env).map(std::borrow::Cow::into_owned).map_err(|e| e.to_string())
+}

@@ -1,0 +1,19 @@
+//! Registries of images: manifests, blobs and what refers to an image.
+//!
+//! In: where something is kept, by tag or digest. Out: its bytes, checked against the digest, or the reference's
+//! text of why there are none. What the engine does with them is not known here. Semantics: `docs/images.md`,
+//! "Registries".
+
+#[cfg(feature = "network")]
+pub mod client;
+#[cfg(feature = "network")]
+pub mod credentials;
+#[cfg(all(fuzzing, feature = "network"))]
+#[doc(hidden)]
+pub mod fuzzing;
+#[cfg(feature = "network")]
+mod session;
+#[cfg(all(test, feature = "network"))]
+mod tests;
+
+pub use crate::external::registry::{Cause, Failure, Manifest, Registry, Repository, place};

@@ -1,0 +1,229 @@
+//! How a registry is spoken to: scheme, and the proof of who asks.
+//!
+//! In: a repository and credentials. Out: a [`Session`], or why there is none. Registries say in `WWW-Authenticate` what they want: a
+//! password, or a token of a service that they name. What may pass (too many requests, failures of servers) is asked again, twice at most.
+//! Semantics: `docs/images.md`, "Registries".
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::document::decode_json;
+use crate::http::guard::Refusal;
+use crate::http::{self, Caller, Failed, Request, Unread};
+
+use super::client::Answer;
+use super::credentials::{Credentials, Keys};
+use super::{Failure, Repository};
+
+/// The largest answer of a service that gives out tokens, or of a text that tells a failure.
+const LARGEST_TEXT: u64 = 256 * 1024;
+/// How long a question may take, repetitions included.
+const LONGEST: Duration = Duration::from_secs(30);
+/// How long is waited before a question is asked again, where the registry does not say.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
+/// The longest such time that a registry may say.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// All of a value of a query but what needs no escape.
+const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// How a repository is spoken to.
+#[derive(Clone)]
+pub(super) struct Session {
+    /// `https://host`
+    pub(super) base: String,
+    /// The header `Authorization`.
+    pub(super) authorization: Option<String>,
+}
+
+/// Asks, and takes an answer of at most so many bytes.
+pub(super) fn get(url: &str, headers: &[(&str, Option<&str>)], most: u64) -> Result<Answer, Failure> {
+    let mut request = Request::get(url, LONGEST);
+    for (name, value) in headers {
+        if let Some(value) = value {
+            request = request.header(name, value);
+        }
+    }
+    send(request, most)
+}
+
+fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
+    let ends = Instant::now() + LONGEST;
+    let mut pauses = PAUSES.iter();
+    loop {
+        let left = ends.saturating_duration_since(Instant::now());
+        let request = Request { caller: Caller::Registry, timeout: left, ..request.clone() };
+        let url = request.url.clone();
+        let answer = http::client().send(request).map_err(|failed| Failure::network(told(&failed)))?;
+        let status = answer.status.as_u16();
+        let passes = matches!(status, 408 | 429 | 500 | 502 | 503 | 504);
+        if let Some(pause) = pauses.next().filter(|_| passes) {
+            let wanted = answer.header("retry-after").trim().parse().map(Duration::from_secs);
+            let pause = wanted.unwrap_or(*pause);
+            if pause <= LONGEST_PAUSE && Instant::now() + pause < ends {
+                let _ = answer.bytes(LARGEST_TEXT);
+                std::thread::sleep(pause);
+                continue;
+            }
+        }
+        let challenges = answer.headers.get_all("www-authenticate").iter();
+        let challenges = challenges.filter_map(|v| v.to_str().ok()).map(str::to_owned).collect();
+        let media_type = answer.header("content-type").to_owned();
+        let most = if status == 200 { most } else { LARGEST_TEXT };
+        let body = answer.bytes(most).map_err(|unread| match unread {
+            Unread::TooLarge => {
+                Failure::other(format!("Get \"{url}\": the answer has more than {most} bytes"))
+            }
+            unread => Failure::network(format!("Get \"{url}\": {unread}")),
+        })?;
+        return Ok(Answer { status, media_type, challenges, body });
+    }
+}
+
+fn told(failed: &Failed) -> String {
+    match &failed.failure {
+        http::Failure::Refused(Refusal::Unknown { host }) => {
+            format!("{}: dial tcp: lookup {host}: no such host", failed.request)
+        }
+        _ => failed.to_string(),
+    }
+}
+
+/// Whether a host may speak plain HTTP: the machine itself, and private networks.
+fn is_near(registry: &str) -> bool {
+    let host = match registry.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => registry.split(':').next().unwrap_or_default(),
+    };
+    if host == "localhost" || host == "::1" || host.ends_with(".localhost") || host.ends_with(".local") {
+        return true;
+    }
+    host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback() || ip.is_private())
+}
+
+/// Finds out how a repository is spoken to.
+pub(super) fn open(at: &Repository, keys: &Keys) -> Result<Session, Failure> {
+    let schemes: &[&str] = if is_near(&at.registry) { &["https", "http"] } else { &["https"] };
+    let mut failures: Vec<String> = Vec::new();
+    for scheme in schemes {
+        let base = format!("{scheme}://{}", at.registry);
+        let url = format!("{base}/v2/");
+        let answer = match get(&url, &[], LARGEST_TEXT) {
+            Ok(answer) => answer,
+            Err(failure) => {
+                failures.push(failure.text);
+                continue;
+            }
+        };
+        return match answer.status {
+            200 => Ok(Session { base, authorization: None }),
+            401 => {
+                let authorization = authorization(at, &answer.challenges, keys, scheme)?;
+                Ok(Session { base, authorization })
+            }
+            _ => Err(answer.checked(&url).err().unwrap_or_else(|| Failure::other("no answer"))),
+        };
+    }
+    Err(Failure::network(failures.join("; ")))
+}
+
+/// A parameter of a challenge.
+fn parameter(challenge: &http_auth::ChallengeRef<'_>, name: &str) -> Option<String> {
+    let found = challenge.params.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.to_unescaped())
+}
+
+/// What a registry that asks who comes is told.
+pub(super) fn authorization(
+    at: &Repository,
+    challenges: &[String],
+    keys: &Keys,
+    scheme: &str,
+) -> Result<Option<String>, Failure> {
+    let known = keys.of(at).map_err(Failure::other)?;
+    let basic = match &known {
+        Some(Credentials::Basic(both)) => Some(format!("Basic {both}")),
+        Some(Credentials::Bearer(token)) => return Ok(Some(format!("Bearer {token}"))),
+        _ => None,
+    };
+    let all = challenges.iter().flat_map(|text| http_auth::parser::ChallengeParser::new(text));
+    let Some(bearer) = all.flatten().find(|c| c.scheme.eq_ignore_ascii_case("bearer")) else {
+        return Ok(basic);
+    };
+    let Some(realm) = parameter(&bearer, "realm") else {
+        return Err(Failure::other("malformed www-authenticate, missing realm"));
+    };
+    // Who is asked over TLS does not send passwords anywhere else.
+    let is_safe = realm.starts_with("https://") || (scheme == "http" && realm.starts_with("http://"));
+    if !is_safe {
+        return Err(Failure::other(format!(
+            "the registry {} names `{realm}` for tokens: want https",
+            at.registry
+        )));
+    }
+    let service = parameter(&bearer, "service").unwrap_or_default();
+    let encoded = |text: &str| utf8_percent_encode(text, VALUE).to_string();
+    let scope = encoded(&format!("repository:{}:pull", at.path));
+    let service = encoded(&service);
+    let answer = match &known {
+        Some(Credentials::Identity(token)) => {
+            let token = encoded(token);
+            let form = format!(
+                "client_id=ephor&grant_type=refresh_token&refresh_token={token}&scope={scope}&service={service}"
+            );
+            let request = Request {
+                method: "POST",
+                body: Some(form.into_bytes()),
+                ..Request::get(&realm, LONGEST).header("Content-Type", "application/x-www-form-urlencoded")
+            };
+            send(request, LARGEST_TEXT)?.checked(&realm)?
+        }
+        _ => {
+            let join = if realm.contains('?') { '&' } else { '?' };
+            let url = format!("{realm}{join}scope={scope}&service={service}");
+            get(&url, &[("Authorization", basic.as_deref())], LARGEST_TEXT)?.checked(&url)?
+        }
+    };
+    token(&answer.body).map(|token| Some(format!("Bearer {token}")))
+}
+
+/// The token in the answer of a service that gives tokens.
+pub(super) fn token(body: &[u8]) -> Result<String, Failure> {
+    let answer = decode_json(&String::from_utf8_lossy(body)).map_err(Failure::other)?;
+    let named = ["token", "access_token"].map(|key| answer.text_at(&[key]).to_owned());
+    named.into_iter().find(|t| !t.is_empty()).ok_or_else(|| Failure::other("no token in bearer response"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_near_hosts_may_speak_plain_http() {
+        for near in ["localhost:5000", "127.0.0.1", "10.1.2.3:80", "registry.local", "[::1]:5000"] {
+            assert!(is_near(near), "{near}");
+        }
+        for far in ["ghcr.io", "8.8.8.8:5000", "localhost.example.com", "index.docker.io"] {
+            assert!(!is_near(far), "{far}");
+        }
+    }
+
+    #[test]
+    fn a_challenge_is_read_whatever_its_case_and_quotes() {
+        let at = Repository { registry: "registry.example".into(), path: "a/b".into() };
+        let refused = |challenge: &str| {
+            authorization(&at, &[challenge.into()], &Keys::nobody(), "https").map_err(|f| f.text)
+        };
+        assert_eq!(
+            refused(r#"bearer Realm="http://a,b/token",service="x, y=\"z\"""#),
+            Err("the registry registry.example names `http://a,b/token` for tokens: want https".into())
+        );
+        assert_eq!(
+            refused(r#"Basic realm="https://x", BEARER service="s""#),
+            Err("malformed www-authenticate, missing realm".into())
+        );
+        assert_eq!(refused(r#"Basic realm="https://x""#), Ok(None));
+    }
+}
