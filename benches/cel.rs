@@ -20,9 +20,9 @@ use ephor_cel::{env::Env as Declared, lower::with_variables};
 use ephor_engine::eval::{Env, eval};
 use ephor_engine::meter::{Meter, Variables};
 use ephor_functions::Context;
-use ephor_inspect::search::{json, read};
 use ephor_ir::Expr;
 use ephor_ir::expressions::Variable;
+use ephor_search::{json, read};
 use ephor_value::{Map, Str, Value};
 
 use common::{best, pod};

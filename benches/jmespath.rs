@@ -13,7 +13,7 @@ mod common;
 use std::hint::black_box;
 
 use ephor_functions::Context;
-use ephor_inspect::search::{Expression, json, read};
+use ephor_search::{Expression, json, read};
 
 use common::{best, pod};
 

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --example expressions`
 
-use ephor_inspect::search::cel::{Environment, Expression as Cel};
-use ephor_inspect::search::{Expression, read};
+use ephor_search::cel::{Environment, Expression as Cel};
+use ephor_search::{Expression, read};
 use ephor_value::print::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,7 +2,7 @@
 #![allow(clippy::expect_used)]
 
 use ephor_functions::Context;
-use ephor_inspect::search::{Expression, read};
+use ephor_search::{Expression, read};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

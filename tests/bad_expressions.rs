@@ -2,7 +2,7 @@
 //! panic or a hang.
 #![allow(clippy::expect_used)]
 
-use ephor_inspect::search::{Expression, json, read};
+use ephor_search::{Expression, json, read};
 use ephor_value::Value;
 
 fn document() -> Value {

@@ -6,7 +6,7 @@ use ephor_cel::library::{Admission, admission};
 use ephor_engine::eval::{Env, eval};
 use ephor_engine::meter::Meter;
 use ephor_functions::Context;
-use ephor_inspect::search::read;
+use ephor_search::read;
 use ephor_value::{Map, Value};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use ephor_functions as functions;
 use ephor_functions::page;
-use ephor_inspect::search::{self, Expression};
+use ephor_search as search;
+use ephor_search::Expression;
 use ephor_value::{Map, Value};
 
 #[test]

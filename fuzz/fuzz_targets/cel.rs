@@ -1,6 +1,6 @@
 //! Any text as a CEL expression, evaluated on a small document within the limit of its cost, and traced.
 #![no_main]
-use ephor_inspect::search::cel::{Environment, Expression};
+use ephor_search::cel::{Environment, Expression};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

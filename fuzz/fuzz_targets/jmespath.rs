@@ -12,10 +12,10 @@ fuzz_target!(|text: &str| {
     )
     .unwrap_or_default()
     .with_float_numbers();
-    if let Ok(expression) = ephor_inspect::search::Expression::compile(text) {
+    if let Ok(expression) = ephor_search::Expression::compile(text) {
         let _ = expression.ast().tree();
         if let Ok(value) = expression.search(&input) {
-            let _ = ephor_inspect::search::json(&value);
+            let _ = ephor_search::json(&value);
         }
     }
 });

@@ -2,8 +2,8 @@
 
 use ephor_inspect::explain::{self, Explained, Wanted};
 use ephor_policies::load::{self, Policies};
-use ephor_report::diagnostic::did_you_mean;
 use ephor_sources::files;
+use ephor_value::suggest::did_you_mean;
 
 use super::flags::{self, Flag, Takes, flag};
 

@@ -7,12 +7,12 @@ use ephor_engine::Profile;
 use ephor_inspect::explain::decisions::{self, Decided};
 use ephor_policies::load::Policies;
 use ephor_policies::policy_set::{Engine, PolicySet};
-use ephor_report::diagnostic::did_you_mean;
 use ephor_testing::inputs::requests::Requests;
 use ephor_testing::inputs::values::Values;
 use ephor_testing::inputs::{resources, user};
 use ephor_value::Value;
 use ephor_value::print::json;
+use ephor_value::suggest::did_you_mean;
 
 use super::flags::Parsed;
 use super::{print, warn};

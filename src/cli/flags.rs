@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ephor_report::diagnostic::did_you_mean;
+use ephor_value::suggest::did_you_mean;
 
 /// What a flag takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

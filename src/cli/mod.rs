@@ -22,7 +22,7 @@ pub mod serve;
 pub mod test;
 pub mod webhook_config;
 
-use ephor_report::diagnostic::did_you_mean;
+use ephor_value::suggest::did_you_mean;
 
 /// What there is to know about a command, or one below it.
 #[derive(Clone, Copy)]

@@ -54,7 +54,7 @@ impl std::error::Error for PolicyError {}
 /// Policies, compiled and indexed.
 ///
 /// ```
-/// let policies = ephor::PolicySet::from_yaml(r#"
+/// let policies = ephor_policies::PolicySet::from_yaml(r#"
 /// apiVersion: kyverno.io/v1
 /// kind: ClusterPolicy
 /// metadata: {name: need-team}
@@ -65,7 +65,7 @@ impl std::error::Error for PolicyError {}
 ///     validate: {message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
 /// "#)?;
 /// assert_eq!(policies.policies().len(), 1);
-/// # Ok::<(), ephor::PolicyError>(())
+/// # Ok::<(), ephor_policies::PolicyError>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct PolicySet {
@@ -217,7 +217,7 @@ impl RuleValues for NoValues {
 /// A policy set with everything that it needs to decide.
 ///
 /// ```
-/// use ephor::{Engine, PolicySet, Status};
+/// use ephor_policies::{Engine, PolicySet, Status};
 ///
 /// let policies = PolicySet::from_yaml(r#"
 /// apiVersion: kyverno.io/v1

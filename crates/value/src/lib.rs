@@ -34,6 +34,7 @@ pub mod quote;
 pub mod range;
 pub mod semver;
 pub mod stack;
+pub mod suggest;
 pub mod time;
 mod time_layout;
 pub mod ttl;

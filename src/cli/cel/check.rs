@@ -1,6 +1,6 @@
 //! `ephor cel check`: what is wrong with an expression.
 
-use ephor_inspect::search::cel::Expression;
+use ephor_search::cel::Expression;
 
 use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};

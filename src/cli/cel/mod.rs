@@ -9,8 +9,8 @@ mod repl;
 
 use std::io::Read;
 
-use ephor_inspect::search::cel::{Environment, Expression, Step};
-use ephor_inspect::search::document;
+use ephor_search::cel::{Environment, Expression, Step};
+use ephor_search::document;
 use ephor_value::Value;
 
 use super::Page;

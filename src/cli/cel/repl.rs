@@ -6,7 +6,7 @@
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use ephor_inspect::search::cel::{Environment, Expression};
+use ephor_search::cel::{Environment, Expression};
 use ephor_value::Value;
 
 use super::super::Page;
@@ -79,12 +79,10 @@ impl Session {
             "help" | "h" => Ok(HELP.into()),
             "type" | "t" => self.compiled(rest).map(|e| super::facts(&e, Some(e.evaluate(&self.data).cost))),
             "trace" => self.compiled(rest).map(|e| super::traced(&e.trace(&self.data))),
-            "load" => {
-                super::text_of(rest).and_then(|text| ephor_inspect::search::document(&text)).map(|document| {
-                    self.data = self.environment.data(&document);
-                    String::new()
-                })
-            }
+            "load" => super::text_of(rest).and_then(|text| ephor_search::document(&text)).map(|document| {
+                self.data = self.environment.data(&document);
+                String::new()
+            }),
             "set" => self.set(rest),
             other => Err(format!("no command `:{other}`; `:help` shows all")),
         })
@@ -114,7 +112,7 @@ mod tests {
     use super::*;
 
     fn session() -> Session {
-        let document = ephor_inspect::search::document("{spec: {ports: [80, 443]}}").unwrap();
+        let document = ephor_search::document("{spec: {ports: [80, 443]}}").unwrap();
         Session { environment: Environment::Kubernetes, data: Environment::Kubernetes.data(&document) }
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use ephor_functions as functions;
-use ephor_inspect::search::Expression;
+use ephor_search::Expression;
 use ephor_value::Value;
 
 /// Candidates offered at most.
@@ -100,7 +100,7 @@ mod tests {
     use super::candidates;
 
     fn offered(text: &str) -> Vec<String> {
-        let document = ephor_inspect::search::read(
+        let document = ephor_search::read(
             "metadata: {name: web, labels: {app.kubernetes.io/name: x}}\nspec: {containers: [{image: a}, {name: b, imagePullPolicy: c}]}",
         );
         candidates(text, &document.unwrap()).1

@@ -5,7 +5,7 @@
 
 use ephor_functions as functions;
 use ephor_functions::{Function, page};
-use ephor_report::diagnostic::did_you_mean;
+use ephor_value::suggest::did_you_mean;
 
 use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};

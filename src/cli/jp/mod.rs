@@ -15,9 +15,11 @@ use std::io::Read;
 
 use ephor_document::locate::Position;
 use ephor_document::split;
-use ephor_inspect::search::{self, Problem};
-use ephor_report::diagnostic::{Diagnostic, did_you_mean};
+use ephor_report::diagnostic::Diagnostic;
+use ephor_search as search;
+use ephor_search::Problem;
 use ephor_value::Value;
+use ephor_value::suggest::did_you_mean;
 
 use super::Page;
 use super::flags;

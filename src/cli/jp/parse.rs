@@ -1,7 +1,7 @@
 //! `ephor jp parse`: the syntax tree of expressions, or the IR that they become.
 
 use ephor_analysis::print;
-use ephor_inspect::search::Expression;
+use ephor_search::Expression;
 
 use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};

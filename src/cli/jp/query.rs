@@ -4,7 +4,7 @@
 //! or standard input. Results go to standard output, each after a line with its expression; the first
 //! failure ends the run.
 
-use ephor_inspect::search::Expression;
+use ephor_search::Expression;
 use ephor_value::Value;
 
 use super::super::Page;

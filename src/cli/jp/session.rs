@@ -4,7 +4,7 @@
 
 use ephor_functions as functions;
 use ephor_functions::page;
-use ephor_inspect::search::Expression;
+use ephor_search::Expression;
 use ephor_value::Value;
 
 /// What the session shows for `:help`.
@@ -110,7 +110,7 @@ fn compiled(text: &str, show: impl Fn(&Expression) -> String) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ephor_inspect::search;
+    use ephor_search as search;
 
     fn session() -> Session {
         Session::new(search::read("spec: {name: web, ports: [80, 443]}").unwrap(), false, false)

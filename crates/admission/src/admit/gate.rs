@@ -330,10 +330,10 @@ impl Gate {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use ephor::admit::Gate;
-    /// use ephor::external::NoData;
-    /// use ephor::load::{self, Reader};
-    /// use ephor::sources::files::SourceText;
+    /// use ephor_admission::admit::Gate;
+    /// use ephor_external::NoData;
+    /// use ephor_policies::load::{self, Reader};
+    /// use ephor_sources::files::SourceText;
     ///
     /// let policy = SourceText {
     ///     name: "policy.yaml".into(),
@@ -356,7 +356,7 @@ impl Gate {
     ///   "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}}}"#;
     /// let answer = gate.review("/validate", review)?;
     /// assert!(answer.contains(r#""allowed":false"#) && answer.contains("label team is needed"));
-    /// # Ok::<(), ephor::admit::incoming::Undecodable>(())
+    /// # Ok::<(), ephor_admission::admit::incoming::Undecodable>(())
     /// ```
     ///
     /// # Errors

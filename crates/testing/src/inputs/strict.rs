@@ -6,8 +6,8 @@
 //! but not in fields of embedded types, of which the reference's YAML reader does not know.
 
 use crate::document::locate;
-use crate::report::diagnostic::did_you_mean;
 use crate::value::place::PathPart;
+use crate::value::suggest::did_you_mean;
 use crate::value::{Map, Str, Value, number};
 
 /// What a place may hold.

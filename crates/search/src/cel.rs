@@ -2,8 +2,8 @@
 //! parts gave.
 //!
 //! ```
-//! use ephor::search::cel::{Environment, Expression};
-//! use ephor::search::document;
+//! use ephor_search::cel::{Environment, Expression};
+//! use ephor_search::document;
 //!
 //! let pod = document("spec: {containers: [{name: a}, {name: b}]}")?;
 //! let data = Environment::Kubernetes.data(&pod);
@@ -12,9 +12,6 @@
 //! # Ok::<(), String>(())
 //! ```
 
-use crate::cel::library::{Admission, KyvernoKind, admission, kyverno};
-use crate::cel::spans::Spans;
-use crate::cel::{self, Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type};
 use crate::engine::eval::{Env, eval};
 use crate::engine::expressions::scope::PER_CALL;
 use crate::engine::meter::Meter;
@@ -22,10 +19,14 @@ use crate::engine::view::admission::{self, Seen};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::value::{Fault, Map, Object, Str, Value};
+use ephor_cel as cel;
+use ephor_cel::library::{Admission, KyvernoKind, admission, kyverno};
+use ephor_cel::spans::Spans;
+use ephor_cel::{Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type};
 
 use super::notation::shown;
 
-pub use crate::cel::estimate::Range;
+pub use ephor_cel::estimate::Range;
 /// How many steps and rounds of loops a trace shows.
 const MOST_STEPS: usize = 1000;
 const MOST_ROUNDS: usize = 20;

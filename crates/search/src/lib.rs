@@ -6,13 +6,21 @@
 //! the recorded suites use. Semantics: `docs/jmespath.md`.
 //!
 //! ```
-//! use ephor::search::{Expression, read};
+//! use ephor_search::{Expression, read};
 //!
 //! let pod = read("spec: {containers: [{name: a, image: nginx}]}")?;
 //! let images = Expression::compile("spec.containers[].image")?.search(&pod)?;
-//! assert_eq!(ephor::search::json(&images)?, r#"["nginx"]"#);
+//! assert_eq!(ephor_search::json(&images)?, r#"["nginx"]"#);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![forbid(unsafe_code)]
+
+use ephor_document as document;
+use ephor_engine as engine;
+use ephor_functions as functions;
+use ephor_ir as ir;
+use ephor_jmespath as jmespath;
+use ephor_value as value;
 
 mod blame;
 pub mod cel;
@@ -21,14 +29,13 @@ pub mod notation;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::document;
 use crate::engine::eval::{Env, Evaluated, eval};
 use crate::engine::sorted::Sorted;
-use crate::functions::{self, Context};
+use crate::functions::Context;
 use crate::ir::{Expr, optimise};
-use crate::jmespath::{self, Ast, SyntaxError};
-use crate::report::diagnostic::did_you_mean;
+use crate::jmespath::{Ast, SyntaxError};
 use crate::value::number::float_v;
+use crate::value::suggest::did_you_mean;
 use crate::value::{Fault, Value, print};
 
 static CONTEXT: LazyLock<Context> = LazyLock::new(Context::default);

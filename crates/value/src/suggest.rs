@@ -1,0 +1,16 @@
+//! What a misspelt name was probably meant to be.
+
+/// The candidate that `word` was probably meant to be: equal but for case, or few letters away.
+pub fn did_you_mean<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+    if let Some(same) = candidates.iter().find(|c| c.eq_ignore_ascii_case(word)) {
+        return Some(same);
+    }
+    // One letter in three may differ; a word of another length altogether is no misspelling.
+    let limit = word.chars().count().div_ceil(3).min(3);
+    candidates
+        .iter()
+        .map(|c| (strsim::damerau_levenshtein(&word.to_lowercase(), &c.to_lowercase()), *c))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, c)| c)
+}
