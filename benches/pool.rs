@@ -7,12 +7,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ephor::{Engine, PolicySet};
 use ephor_document as document;
 use ephor_document::{Duplicates, ResourceOptions};
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
 use ephor_policies::load;
+use ephor_policies::{Engine, PolicySet};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
 use serde::Deserialize;

@@ -2,34 +2,27 @@
 //!
 //! `cargo run --example check_manifests -- policies/ docs/sample/deployment.yaml`
 //!
-//! Exit code 1 when a rule fails.
+//! Exit code 1 when a rule that is enforced fails.
 
 use std::process::ExitCode;
 
-use ephor::{Engine, PolicySet, Status};
-use ephor_document::{ResourceOptions, resources};
-use ephor_sources::files::{self, SourceText};
+use ephor::{Engine, PolicySet, Request};
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(policies), Some(manifests)) = (arguments.next(), arguments.next()) else {
         return Err("usage: check_manifests POLICIES MANIFESTS".into());
     };
-    let loaded = ephor_policies::load::argument(&files::policies(&[policies]).sources);
-    for problem in &loaded.problems {
-        eprintln!("{problem}");
-    }
-    let policies = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
-    let engine = Engine::new(PolicySet::new(policies, loaded.exceptions));
-    let mut failed = 0;
-    for SourceText { name, text } in files::resources(&[manifests]).sources {
-        for document in resources(&name, &text, ResourceOptions::default())? {
-            let outcome = engine.check_yaml(&document.text)?;
-            for (policy, result) in outcome.results().filter(|(_, r)| r.status == Status::Fail) {
-                println!("{name}:{}: {} {}: {}", document.line, policy.name, result.rule, result.message);
-                failed += 1;
-            }
+    let engine = Engine::new(PolicySet::from_path(policies)?);
+    let mut is_denied = false;
+    for request in Request::all_of(&manifests, &std::fs::read_to_string(&manifests)?)? {
+        let line = request.place().map_or(1, |(_, line)| line);
+        let outcome = engine.check(request)?;
+        for found in outcome.violations() {
+            let line = found.field.as_ref().and_then(|field| field.line).unwrap_or(line);
+            println!("{manifests}:{line}: {} {}: {}", found.policy, found.rule, found.message);
         }
+        is_denied |= outcome.is_denied();
     }
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if is_denied { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -2,22 +2,20 @@
 //!
 //! `cargo run --example expressions`
 
-use ephor_search::cel::{Environment, Expression as Cel};
-use ephor_search::{Expression, read};
-use ephor_value::print::json;
+use ephor::{Cel, Environment, JmesPath, Value};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pod = read(
-        "{metadata: {name: cart}, spec: {containers: [{name: a, image: nginx}, {name: b, image: 'redis:7'}]}}",
-    )?;
+    let pod: Value = serde_json::json!({
+        "metadata": {"name": "cart"},
+        "spec": {"containers": [{"name": "a", "image": "nginx"}, {"name": "b", "image": "redis:7"}]},
+    })
+    .into();
 
-    let images = Expression::compile("spec.containers[?!contains(image, ':')].name | join(', ', @)")?;
-    println!("without a tag: {}", json(&images.search(&pod)?));
+    let images = JmesPath::compile("spec.containers[?!contains(image, ':')].name | join(', ', @)")?;
+    println!("without a tag: {}", serde_json::Value::from(&images.evaluate(&pod)?));
 
-    let environment = Environment::Kubernetes;
-    let data = environment.data(&pod);
-    let tagged = Cel::compile("object.spec.containers.all(c, c.image.contains(':'))", environment, &data)?;
-    let outcome = tagged.evaluate(&data);
-    println!("all have a tag: {}, at a cost of {}", outcome.shown()?, outcome.cost);
+    let tagged =
+        Cel::compile("object.spec.containers.all(c, c.image.contains(':'))", Environment::Kubernetes)?;
+    println!("all have a tag: {}", serde_json::Value::from(&tagged.evaluate(&pod)?));
     Ok(())
 }

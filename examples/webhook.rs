@@ -1,7 +1,7 @@
 //! A validating webhook inside a program of one's own: an axum handler over the engine.
 //!
 //! `cargo run --example webhook -- policies/` answers AdmissionReviews on `http://127.0.0.1:8080/validate`. An API
-//! server asks over TLS only: put this behind whatever ends it. `ephor serve` is the complete server.
+//! server connects over TLS only: put this behind a proxy that terminates it. `ephor serve` is the complete server.
 
 use std::sync::Arc;
 
@@ -9,34 +9,23 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::post;
-use ephor_admission::admit::Gate;
-use ephor_external::NoData;
-use ephor_policies::load::{self, Reader};
-use ephor_sources::files;
+use ephor::{Engine, Error, PolicySet};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: webhook FOLDER")?;
-    let gate = Gate::new(
-        load::argument_for(&files::served_policies(&[folder]).sources, Reader::Server),
-        Arc::new(NoData),
-        &[],
-    );
-    for broken in gate.broken() {
-        eprintln!("{broken:?}");
-    }
-    let gate = Arc::new(gate);
+    let engine = Arc::new(Engine::new(PolicySet::from_path(folder)?));
     let validate = move |body: String| {
-        let gate = gate.clone();
+        let engine = engine.clone();
         async move {
-            // Policies are evaluated on threads that may take their time.
-            let answer = tokio::task::spawn_blocking(move || gate.review("/validate", &body)).await;
-            match answer {
+            // An evaluation may take some time: it must not hold up the threads of the server.
+            match tokio::task::spawn_blocking(move || engine.review(&body)).await {
                 Ok(Ok(review)) => ([("content-type", "application/json")], review).into_response(),
-                Ok(Err(refused)) => {
-                    let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::BAD_REQUEST);
-                    (status, refused.text).into_response()
+                Ok(Err(Error::Review { status, message })) => {
+                    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+                    (status, message).into_response()
                 }
+                Ok(Err(other)) => (StatusCode::INTERNAL_SERVER_ERROR, other.to_string()).into_response(),
                 Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
             }
         }

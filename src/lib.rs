@@ -1,11 +1,13 @@
 //! `ephor`: a Kyverno-compatible policy engine.
 //!
-//! Policies of several languages are lowered into one rule IR ([`ir`]), selected by one match layer
-//! ([`matching`]) and run by one evaluator ([`engine`]). The command line and the server are thin
-//! over this library.
+//! Policies of several languages are lowered into one rule IR, selected by one match layer and run by one evaluator. A
+//! [`PolicySet`] is read from texts, files and folders; an [`Engine`] evaluates it on a [`Request`] and gives an [`Outcome`], or
+//! answers AdmissionReviews, JSON with JSON. [`JmesPath`] and [`Cel`] are single expressions.
 //!
 //! ```
-//! let policies = ephor::PolicySet::from_yaml(r#"
+//! use ephor::{Engine, PolicySet, Request};
+//!
+//! let policies = PolicySet::from_yaml(r#"
 //! apiVersion: kyverno.io/v1
 //! kind: ClusterPolicy
 //! metadata: {name: no-latest}
@@ -15,17 +17,34 @@
 //!     match: {any: [{resources: {kinds: [Pod]}}]}
 //!     validate: {message: pin the tag, pattern: {spec: {containers: [{image: "!*:latest"}]}}}
 //! "#)?;
-//! let outcome = ephor::Engine::new(policies).check_yaml(
-//!     "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: 'x:latest'}]}}",
-//! )?;
-//! assert!(outcome.results().any(|(_, r)| r.status == ephor::Status::Fail));
-//! # Ok::<(), ephor::PolicyError>(())
+//! let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: 'x:latest'}]}}";
+//! let outcome = Engine::new(policies).check(Request::from_yaml(pod)?)?;
+//! let violation = outcome.violations().next().ok_or("no violation")?;
+//! assert!(violation.message.starts_with("validation error: pin the tag."));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Features: `commands` (default) is the program; `network`, `signatures`, `tokens`, `x509`, `gzip` and `parallel` are parts of
+//! the engine. Without the default features this is the engine alone: policies that need a part which is not there are
+//! errors that name it.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "commands")]
 #[doc(hidden)]
 pub mod cli;
+mod engine;
+mod expressions;
+mod outcome;
+mod policy_set;
+mod problem;
+mod request;
 
-pub use ephor_engine::{Profile, Request, RuleOutcome, Status};
-pub use ephor_policies::{Engine, Outcome, PolicyError, PolicyOutcome, PolicySet};
+pub use engine::Engine;
+pub use ephor_engine::{Profile, Status};
+pub use ephor_external::{self as external, ExternalData, NoData};
+pub use ephor_value::Value;
+pub use expressions::{Cel, Environment, JmesPath};
+pub use outcome::{Action, Field, Outcome, RuleResult, Severity};
+pub use policy_set::{PolicyInfo, PolicySet};
+pub use problem::{Error, Problem, Problems};
+pub use request::{Operation, Request, User};

@@ -83,9 +83,9 @@ fn wrong_types_in_every_field_are_errors_and_no_panic() {
             let bad = ephor_document::yaml_value(bad).unwrap_or_default();
             let doc = replaced(&good, path, &bad);
             let text = ephor_value::print::json(&doc);
-            let loaded = ephor::PolicySet::from_yaml(&text);
+            let loaded = ephor_policies::PolicySet::from_yaml(&text);
             if let Ok(set) = loaded {
-                let engine = ephor::Engine::new(set);
+                let engine = ephor_policies::Engine::new(set);
                 let _ = engine.check_yaml("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
             }
         }

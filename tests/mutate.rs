@@ -1,10 +1,11 @@
 //! Laws of rules that change objects.
 #![allow(clippy::unwrap_used)]
 
-use ephor::{Engine, Outcome, PolicySet, Status};
 use ephor_engine::Effect;
+use ephor_engine::Status;
 use ephor_patch::apply::apply;
 use ephor_patch::diff::diff;
+use ephor_policies::{Engine, Outcome, PolicySet};
 use ephor_value::print::json;
 use ephor_value::{Map, Str, Value};
 use proptest::prelude::*;

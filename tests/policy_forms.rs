@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use ephor::{Engine, PolicySet, Status};
 use ephor_document as document;
 use ephor_document::ResourceOptions;
 use ephor_engine::Request;
+use ephor_engine::Status;
 use ephor_engine::request::Parts;
+use ephor_policies::{Engine, PolicySet};
 use ephor_value::Value;
 
 /// What a policy says about an object, over all of its rules.

@@ -9,7 +9,6 @@
 
 use std::path::{Path, PathBuf};
 
-use ephor::{Engine, PolicySet};
 use ephor_conformance::data;
 use ephor_document as document;
 use ephor_document::ResourceOptions;
@@ -21,6 +20,7 @@ use ephor_ir::facts::Stage;
 use ephor_policies::load::{self, Reader};
 use ephor_policies::policy_set::outcomes::Outcomes;
 use ephor_policies::policy_set::verdicts::Limits;
+use ephor_policies::{Engine, PolicySet};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::{Map, Value};

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ephor::{Engine, PolicySet, Request};
 use ephor_admission::registration::{Address, Names, Options, needs};
 use ephor_admission::webhooks::{Allowing, Log, Server, in_order};
 use ephor_api::admission::{check, defaulted};
 use ephor_document::yaml_value;
 use ephor_engine::Profile;
+use ephor_engine::Request;
 use ephor_engine::admission::{ClusterView, Review};
 use ephor_engine::request::Parts;
 use ephor_functions::Context;
@@ -18,6 +18,7 @@ use ephor_kubernetes::{Kinds, Resource};
 use ephor_lower::admission::{Judge, webhooks};
 use ephor_matching::filter::{Mode, accepts};
 use ephor_policies::load;
+use ephor_policies::{Engine, PolicySet};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::{Map, Str, Value};

@@ -352,14 +352,14 @@ fn a_set_of_the_library_holds_policies_of_all_kinds() {
     let native = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: native}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n  validations: [{expression: \"object.metadata.name != 'a'\", message: native}]\n".to_owned();
     let all =
         [policy("ValidatingPolicy", "review", &verdict), policy("DeletingPolicy", "d", &deleting), native];
-    let set = ephor::PolicySet::from_yaml(&all.join("---\n")).expect("a set");
-    let engine = ephor::Engine::new(set);
+    let set = ephor_policies::PolicySet::from_yaml(&all.join("---\n")).expect("a set");
+    let engine = ephor_policies::Engine::new(set);
     let outcome = engine.check_yaml(&map("a", "")).expect("an outcome");
     let told: Vec<(&str, &str)> = outcome.results().map(|(p, r)| (&*p.name, &*r.message)).collect();
     // Deleting policies are no part of a request.
     assert_eq!(told, [("review", "review"), ("native", "native")]);
     let broken = policy("ValidatingPolicy", "b", &verdict.replace("object.metadata", "objekt.metadata"));
-    let error = ephor::PolicySet::from_yaml(&broken).expect_err("does not compile");
+    let error = ephor_policies::PolicySet::from_yaml(&broken).expect_err("does not compile");
     assert_eq!(error.policy, "b");
     assert!(error.text.contains("undeclared reference to 'objekt'"), "{}", error.text);
 }

@@ -1,7 +1,8 @@
 //! Results that would take all memory.
 
-use ephor::{Engine, PolicySet, Status};
 use ephor_admission::admit::gate::Deadline;
+use ephor_engine::Status;
+use ephor_policies::{Engine, PolicySet};
 
 use super::{answer, cluster_policy, config_map, gate, refusal, validating_policy};
 

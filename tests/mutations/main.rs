@@ -21,13 +21,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corpus::Corpus;
-use ephor::{Profile, Request};
 use ephor_admission::admit::gate::{Deadline, Gate};
 use ephor_admission::admit::incoming::decode;
 use ephor_admission::admit::route::{Phase, Route};
 use ephor_document as document;
 use ephor_engine::expressions::deletion::Subject;
 use ephor_engine::request::Parts;
+use ephor_engine::{Profile, Request};
 use ephor_functions::Context;
 use ephor_policies::load::{Policies, Reader, argument_for};
 use ephor_sources::files::SourceText;

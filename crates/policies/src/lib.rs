@@ -18,6 +18,7 @@ use ephor_value as value;
 pub mod load;
 pub mod policy_set;
 pub mod scan;
+pub mod violation;
 
 pub use engine::{Profile, Request, RuleOutcome, Status};
 pub use policy_set::{Engine, Outcome, PolicyError, PolicyOutcome, PolicySet};

@@ -28,6 +28,7 @@ pub mod object;
 pub mod parallel;
 pub mod path;
 pub mod place;
+mod plain_json;
 pub mod print;
 pub mod quantity;
 pub mod quote;

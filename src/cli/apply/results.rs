@@ -139,7 +139,7 @@ fn audits(policy: &Policy, target: &Target) -> bool {
     !enforces(of_policy(policy, target))
 }
 
-fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, audit_warns: bool) {
+fn count(counts: &mut Summary, p: &ephor_policies::PolicyOutcome, facts: &PolicyFacts, audit_warns: bool) {
     for r in &p.rules {
         // Of these only skips are not counted.
         if (r.status, r.kind, p.policy.stage) == (Status::Skip, RuleKind::Validation, Stage::ApiServer) {
@@ -157,7 +157,7 @@ fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, au
 
 fn plain(
     out: &mut String,
-    p: &crate::PolicyOutcome,
+    p: &ephor_policies::PolicyOutcome,
     facts: &PolicyFacts,
     resource: &Value,
     audit_warns: bool,
@@ -207,7 +207,7 @@ fn plain(
 
 fn rows(
     rows: &mut Vec<Vec<String>>,
-    p: &crate::PolicyOutcome,
+    p: &ephor_policies::PolicyOutcome,
     facts: &PolicyFacts,
     resource: &Value,
     audit_warns: bool,
@@ -248,7 +248,7 @@ fn rows(
 
 fn report(
     out: &mut Rendered,
-    p: &crate::PolicyOutcome,
+    p: &ephor_policies::PolicyOutcome,
     facts: &PolicyFacts,
     resource: &Value,
     audit_warns: bool,

@@ -1,0 +1,150 @@
+//! Where in an object a rule is violated.
+//!
+//! In: a request on which rules of a policy fail. Out: for each of these rules the path of the field that decided. The rules are
+//! evaluated once more while their decisions are recorded ([`crate::engine::trace`]); what an evaluation without violations
+//! costs does not change.
+
+use crate::engine::trace::{self, Event, Looks, Seen, Step, What};
+use crate::engine::{Request, RuleOutcome, Status};
+use crate::policy_set::Engine;
+use crate::value::place::{Path, PathPart};
+use crate::value::{Str, Value};
+
+/// The fields that decided against the object, by rule, for a policy by its position in the set.
+pub fn fields(engine: &Engine, at: usize, request: &Request) -> Vec<(Str, Path)> {
+    let (results, recorded) = trace::watch(|| engine.evaluate_policy(at, request));
+    let failed = results.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error));
+    failed.filter_map(|r| Some((r.rule.clone(), of_rule(r, &recorded.events, &request.object)?))).collect()
+}
+
+/// The field that decided against the object, of the decisions of all rules of a policy.
+fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Option<Path> {
+    let begins = |e: &&Event| matches!(&e.what, What::Rule(name) if *name == result.rule);
+    let first = events.iter().position(|e| begins(&e))?;
+    let own = events.get(first + 1..)?;
+    let own = own.split(|e| matches!(e.what, What::Rule(_))).next()?;
+    own.iter().rev().find_map(|event| decided(event, object))
+}
+
+/// The field of a decision against the object.
+fn decided(event: &Event, object: &Value) -> Option<Path> {
+    let path = match &event.what {
+        What::Pattern { verdict: Looks::Different, path, .. } => steps_of(object, path),
+        What::Condition { key, holds: true, .. } => path_of(key, object)?,
+        What::Expression(_, value, steps) if !is_true(value) => {
+            steps.iter().rev().find_map(|step| of_step(step, object))?
+        }
+        _ => return None,
+    };
+    (!path.is_empty()).then_some(path)
+}
+
+fn is_true(value: &Result<Seen, crate::value::Fault>) -> bool {
+    value.as_ref().is_ok_and(|seen| seen.value.as_bool() == Some(true))
+}
+
+fn of_step(step: &Step, object: &Value) -> Option<Path> {
+    let operands = step.operands.iter().filter_map(|(_, value)| value.as_ref().ok());
+    let own = operands.chain(step.value.as_ref().ok()).filter_map(|seen| path_of(seen, object));
+    // The deepest one: it says most.
+    own.max_by_key(Vec::len)
+}
+
+fn path_of(seen: &Seen, object: &Value) -> Option<Path> {
+    trace::path_of(object, seen.address?).filter(|path| !path.is_empty())
+}
+
+/// The steps of a path as messages of patterns write it, `/spec/containers/0/image/`; keys may hold slashes themselves.
+pub fn steps_of(object: &Value, path: &str) -> Path {
+    let mut parts: Vec<&str> = path.trim_matches('/').split('/').filter(|p| !p.is_empty()).collect();
+    let (mut at, mut steps) = (object, Path::new());
+    while let Some(first) = parts.first().copied() {
+        let key = (1..=parts.len()).rev().find_map(|n| {
+            let key = parts.get(..n)?.join("/");
+            at.get(&key).map(|below| (n, key, below))
+        });
+        match (at.as_list(), first.parse::<usize>(), key) {
+            (Some(items), Ok(index), _) => {
+                steps.push(PathPart::Index(index));
+                at = items.get(index).unwrap_or(&Value::Null);
+                parts.drain(..1);
+            }
+            (_, _, Some((n, key, below))) => {
+                steps.push(PathPart::Key(key.into()));
+                at = below;
+                parts.drain(..n);
+            }
+            _ => {
+                // What is missing has no place of its own.
+                steps.push(PathPart::Key(first.into()));
+                at = &Value::Null;
+                parts.drain(..1);
+            }
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::engine::Profile;
+    use crate::engine::request::Parts;
+    use crate::policy_set::PolicySet;
+    use crate::value::place::dotted;
+
+    const POD: &str =
+        "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {team: x}}, spec: {hostNetwork: true,
+        containers: [{name: a, image: 'a:1'}, {name: b, image: 'b:latest'}]}}";
+
+    fn found(policy: &str) -> Vec<String> {
+        let profile = Profile::cluster();
+        let engine = Engine::new(PolicySet::from_yaml(policy).unwrap()).with_profile(profile);
+        let object = crate::document::yaml_value(POD).unwrap();
+        let parts = Parts { object, ..Parts::default() };
+        let request = Request::new(parts, profile, engine.functions()).unwrap();
+        fields(&engine, 0, &request).iter().map(|(rule, path)| format!("{rule}: {}", dotted(path))).collect()
+    }
+
+    fn classic(body: &str) -> String {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  background: false\n  rules:\n  - name: r\n    \
+             match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    validate: {body}\n"
+        )
+    }
+
+    #[test]
+    fn a_pattern_names_the_field_that_differs() {
+        let policy = classic("{message: m, pattern: {spec: {containers: [{image: '!*:latest'}]}}}");
+        assert_eq!(found(&policy), ["r: spec.containers[1].image"]);
+    }
+
+    #[test]
+    fn a_missing_field_has_the_path_at_which_it_is_missing() {
+        let policy = classic("{message: m, pattern: {metadata: {labels: {owner: '?*'}}}}");
+        assert_eq!(found(&policy), ["r: metadata.labels.owner"]);
+    }
+
+    #[test]
+    fn a_deny_condition_names_the_field_of_its_key() {
+        let policy = classic(
+            "{message: m, deny: {conditions: {any: [{key: '{{ request.object.spec.hostNetwork }}', operator: Equals, value: true}]}}}",
+        );
+        assert_eq!(found(&policy), ["r: spec.hostNetwork"]);
+    }
+
+    #[test]
+    fn an_expression_names_the_field_that_makes_it_false() {
+        let policy = classic(
+            "{cel: {expressions: [{expression: \"object.spec.containers.all(c, !c.image.endsWith(':latest'))\", message: m}]}}",
+        );
+        assert_eq!(found(&policy), ["r: spec.containers[1].image"]);
+    }
+
+    #[test]
+    fn a_satisfied_rule_names_no_field() {
+        assert!(found(&classic("{message: m, pattern: {metadata: {labels: {team: x}}}}")).is_empty());
+    }
+}
