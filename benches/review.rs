@@ -72,7 +72,7 @@ fn main() {
     }
     let gate = gate_of(&hundred);
     let decision = gate.answer(&route, &incoming, &Deadline::never());
-    let asked = decision.asked.expect("a request");
+    let asked = decision.prepared.expect("a request");
     let later = gate.audit(&route, &asked, &Deadline::never());
     let count = |all: &ephor::policy_set::outcomes::Outcomes| all.results().count();
     println!("{} policies, {} bytes", hundred.len(), body.len());
@@ -87,7 +87,7 @@ fn main() {
     }
     show("read", common::best(|| decode("application/json", body.as_bytes()).is_ok()));
     show("write", common::best(|| !Answer::default().to_json(&incoming).is_empty()));
-    show("answer", common::best(|| gate.answer(&route, &incoming, &Deadline::never()).asked.is_some()));
+    show("answer", common::best(|| gate.answer(&route, &incoming, &Deadline::never()).prepared.is_some()));
     show("later", common::best(|| !gate.audit(&route, &asked, &Deadline::never()).is_empty()));
     let bodies = bodies(&dir.join("verdicts/pool.yaml"));
     let pool: Vec<Incoming> =
@@ -110,7 +110,7 @@ fn show(name: &str, ns: f64) {
 fn decided(gate: &Gate, route: &Route, incoming: &Incoming) -> usize {
     let done = gate.answer(route, incoming, &Deadline::never());
     let later =
-        done.asked.as_ref().map(|asked| gate.audit(route, asked, &Deadline::never())).unwrap_or_default();
+        done.prepared.as_ref().map(|asked| gate.audit(route, asked, &Deadline::never())).unwrap_or_default();
     done.outcomes.results().count() + later.results().count()
 }
 

@@ -107,7 +107,7 @@ pub struct Policies {
 
 /// What a policy is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Purpose {
     /// Requests to the Kubernetes API, or data of any form.
     Request,
     /// Deletions.
@@ -118,14 +118,14 @@ pub enum Asked {
 
 impl LoadedPolicy {
     /// What it is asked for, also when it does not compile.
-    pub fn asked(&self) -> Asked {
+    pub fn purpose(&self) -> Purpose {
         let kind = self.document.text_at(&["kind"]);
         match self.document.text_at(&["spec", "evaluation", "mode"]) {
-            _ if kind.ends_with("DeletingPolicy") => Asked::Deletion,
-            _ if kind.ends_with("ImageValidatingPolicy") => Asked::Request,
-            "HTTP" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Http),
-            "Envoy" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Envoy),
-            _ => Asked::Request,
+            _ if kind.ends_with("DeletingPolicy") => Purpose::Deletion,
+            _ if kind.ends_with("ImageValidatingPolicy") => Purpose::Request,
+            "HTTP" if kind.ends_with("ValidatingPolicy") => Purpose::Check(Proxy::Http),
+            "Envoy" if kind.ends_with("ValidatingPolicy") => Purpose::Check(Proxy::Envoy),
+            _ => Purpose::Request,
         }
     }
 }
@@ -298,12 +298,14 @@ impl Policies {
 
     /// Why nothing can be evaluated: the first policy of those that are asked whose expressions do not
     /// compile.
-    pub fn uncompiled(&self, asked: Asked) -> Option<String> {
-        let mut all = self.policies.iter().filter(|p| p.asked() == asked);
+    pub fn uncompiled(&self, purpose: Purpose) -> Option<String> {
+        let mut all = self.policies.iter().filter(|p| p.purpose() == purpose);
         let (policy, error) = all.find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
-        Some(match asked {
-            Asked::Check(Proxy::Http) => format!("failed to compile HTTP policy {}: {error}", policy.name),
-            Asked::Check(Proxy::Envoy) => format!("failed to compile envoy policy {}: {error}", policy.name),
+        Some(match purpose {
+            Purpose::Check(Proxy::Http) => format!("failed to compile HTTP policy {}: {error}", policy.name),
+            Purpose::Check(Proxy::Envoy) => {
+                format!("failed to compile envoy policy {}: {error}", policy.name)
+            }
             _ => format!("failed to compile policy {} ({error})", policy.name),
         })
     }
@@ -393,7 +395,7 @@ fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
 }
 
 /// A document that is no policy.
-fn passed_over(d: &Document, text: String) -> Item {
+fn skipped(d: &Document, text: String) -> Item {
     let foreign = |p: Problem| Problem { foreign: true, ..p };
     match left(d, &[], text, false) {
         Item::Left(p) => Item::Left(foreign(p)),
@@ -404,11 +406,11 @@ fn passed_over(d: &Document, text: String) -> Item {
 fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item {
     let (api_version, kind) = match (type_field(value, "apiVersion"), type_field(value, "kind")) {
         (Ok(api_version), Ok(kind)) => (api_version, kind),
-        (Err(e), _) | (_, Err(e)) => return passed_over(d, format!("failed to parse document ({e})")),
+        (Err(e), _) | (_, Err(e)) => return skipped(d, format!("failed to parse document ({e})")),
     };
     let (api_version, kind) = (&*api_version, &*kind);
     if api_version.is_empty() && kind.is_empty() {
-        return passed_over(d, "failed to parse document (GVK cannot be empty)".into());
+        return skipped(d, "failed to parse document (GVK cannot be empty)".into());
     }
     if let Some(item) = admission(d, value, reader) {
         return item;
@@ -600,7 +602,7 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
                 return unsupported();
             }
             let text = format!("{kind}.cli.kyverno.io \"{name}\" is invalid: spec: Required value");
-            return passed_over(d, format!("failed to validate resource ({text})"));
+            return skipped(d, format!("failed to validate resource ({text})"));
         }
         // A version with two slashes is none.
         _ if version.contains('/') => "failed to locate OpenAPI spec for GV: ".to_string(),
@@ -608,7 +610,7 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
         (COMMAND_VERSION, _) => format!("kind {kind} not found in {api_version} groupversion"),
         _ => schema::unknown_kind(api_version, kind),
     };
-    passed_over(d, format!("failed to parse document (failed to retrieve validator: {text})"))
+    skipped(d, format!("failed to parse document (failed to retrieve validator: {text})"))
 }
 
 /// An object that is an exception, wherever it came from; others and those that are not well-formed give

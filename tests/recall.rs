@@ -64,11 +64,11 @@ fn verdicts(engine: &Engine, request: Request, name: Option<&str>) -> Outcomes {
     let limits = Limits {
         policies: &|p| p.stage != Stage::Payloads,
         rules: &|_, _| true,
-        goes_on: &|| true,
+        has_time: &|| true,
         stops: &|_, _| false,
         name,
     };
-    engine.verdicts(&engine.asked(request), &limits).outcomes
+    engine.verdicts(&engine.prepare(request), &limits).outcomes
 }
 
 fn shown(outcomes: &Outcomes) -> String {
@@ -213,7 +213,7 @@ fn compared<'c>(
                 let fresh = verdicts(&plain, make(), None);
                 let found = verdicts(&remembering, make(), Some("all"));
                 asked += 1;
-                kept += u64::from(found.shares().iter().any(|s| s.remembered || s.bundle.remembered > 0));
+                kept += u64::from(found.shares().iter().any(|s| s.is_cached || s.bundle.cached > 0));
                 if shown(&fresh) != shown(&found) {
                     wrong += 1;
                     println!(
@@ -295,7 +295,7 @@ fn what_is_remembered_of_native_policies_is_what_would_be_decided() {
                 let again = remembering.native_verdicts(&review);
                 asked += 1;
                 denied += u64::from(fresh.denial.is_some());
-                kept += u64::from(again.shares().iter().any(|s| s.remembered || s.bundle.remembered > 0));
+                kept += u64::from(again.shares().iter().any(|s| s.is_cached || s.bundle.cached > 0));
                 if format!("{fresh:?}") != format!("{found:?}") {
                     wrong += 1;
                     println!("{name}: {}\n{fresh:?}\n{found:?}", ephor::value::print::json(request.1));

@@ -11,7 +11,7 @@ use crate::ir::{Policy, Rule};
 use crate::patch::Operation;
 use crate::patch::diff::diff;
 use crate::policy_set::PolicyOutcome;
-use crate::policy_set::verdicts::{Asked, Limits};
+use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use crate::value::Value;
 
 use super::answer::{Answer, Refusal};
@@ -39,7 +39,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let limits = Limits {
         policies: &|p| gate.selects(p, route, &request.target),
         rules: &|_, _| true,
-        goes_on: &|| !deadline.is_over(),
+        has_time: &|| !deadline.is_over(),
         stops: &|p, rules| p.actions.is_per_rule() && refuses(p, rules, &request.target),
         name: None,
     };
@@ -61,7 +61,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         patch.extend(diff(current, object));
         current = object;
     }
-    if refusal.is_none() && route.asks_kubernetes() && gate.engine().native().any(|p| p.mutates()) {
+    if refusal.is_none() && route.selects_native() && gate.engine().native().any(|p| p.mutates()) {
         let review = Review::new(Value::Map(incoming.request.clone())).with_object(current.clone());
         let changed = deadline.within(|| gate.engine().mutate_as_server(&review));
         refusal = changed.denial.map(Refusal::from);
@@ -78,7 +78,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     Decision {
         answer,
         outcomes: done.outcome.into(),
-        asked: Some(Asked::from(request)),
+        prepared: Some(PreparedRequest::from(request)),
         audits: false,
         unknown: None,
     }

@@ -14,7 +14,7 @@ use crate::ir::facts::Stage;
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::Asked;
+use crate::policy_set::verdicts::PreparedRequest;
 use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Asking, Settings};
 
@@ -119,7 +119,7 @@ pub struct Decision {
     /// Results of the rules that were asked.
     pub outcomes: Outcomes,
     /// What they were asked about; `None` = none was.
-    pub asked: Option<Asked>,
+    pub prepared: Option<PreparedRequest>,
     /// Whether there may be rules that only audit, which the answer did not wait for.
     pub audits: bool,
     /// Which policies the path names that are not known; the request is refused because of them.
@@ -267,7 +267,7 @@ impl Gate {
 
     /// Whether a policy is evaluated for a request on a path.
     pub(super) fn selects(&self, policy: &Policy, route: &Route, target: &Target) -> bool {
-        self.serves(policy) && route.asks(policy) && needs::is_found_for(policy, target)
+        self.serves(policy) && route.selects(policy) && needs::is_found_for(policy, target)
     }
 
     /// Whether a policy is asked at admission at all; those of Kubernetes have a way of their own.
@@ -314,7 +314,7 @@ impl Gate {
         let (namespace, name) = route.single()?;
         let kind = if namespace.is_some() { "Policy" } else { "ClusterPolicy" };
         let is_ignored = || self.ignored.iter().any(|(of, n)| of == kind && n == name);
-        if self.engine.set().policies().iter().any(|p| route.asks(p)) || is_ignored() {
+        if self.engine.set().policies().iter().any(|p| route.selects(p)) || is_ignored() {
             return None;
         }
         let key = format!("{}/{name}", namespace.unwrap_or_default());
@@ -387,19 +387,19 @@ impl Gate {
         if let Some(denied) = self.unanswerable(route) {
             return denied;
         }
-        let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
+        let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.selects(p));
         let closed = asked.filter(|p| p.failure_policy.is_fail()).map(|p| &*p.name);
         let mutates = route.phase == Phase::Mutate;
-        let native = self.engine.native().filter(|p| route.asks_kubernetes() && p.mutates() == mutates);
+        let native = self.engine.native().filter(|p| route.selects_native() && p.mutates() == mutates);
         let native = native.filter(|p| p.failure_policy().is_fail()).map(|p| &**p.name());
         let denial = out_of_time(closed.chain(native));
         Decision::of(Answer { denial, ..Answer::default() })
     }
 
     /// The results of rules that only audit, which an answer does not wait for.
-    pub fn audit(&self, route: &Route, asked: &Asked, deadline: &Deadline) -> Outcomes {
+    pub fn audit(&self, route: &Route, prepared: &PreparedRequest, deadline: &Deadline) -> Outcomes {
         match route.phase {
-            Phase::Validate => super::verdict::later(self, route, asked, deadline),
+            Phase::Validate => super::verdict::later(self, route, prepared, deadline),
             Phase::Mutate => Outcomes::default(),
         }
     }

@@ -156,7 +156,7 @@ pub(super) fn awaiting_namespace<'g>(
     }
     let awaits = |p: &&Policy| {
         gate.serves(p)
-            && route.asks(p)
+            && route.selects(p)
             && p.rules_for(&target.kind)
                 .iter()
                 .any(|r| !matches!(r.when, Matcher::Constraints(_)) && is_for_kind(r, target) && counts(p, r))

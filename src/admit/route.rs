@@ -137,7 +137,7 @@ impl Route {
     }
 
     /// Whether Kubernetes' own admission policies are asked too.
-    pub fn asks_kubernetes(&self) -> bool {
+    pub fn selects_native(&self) -> bool {
         self.kinds == Kinds::All
     }
 
@@ -158,7 +158,7 @@ impl Route {
     }
 
     /// Whether it asks a policy.
-    pub fn asks(&self, policy: &Policy) -> bool {
+    pub fn selects(&self, policy: &Policy) -> bool {
         let kind = match &self.kinds {
             Kinds::All => true,
             Kinds::Own => policy.stage == Stage::Rules,

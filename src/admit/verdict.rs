@@ -9,7 +9,7 @@ use crate::engine::{RuleOutcome, Status};
 use crate::ir::{Policy, Rule};
 use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::{Asked, Limits};
+use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use crate::value::Value;
 
 use super::answer::{Answer, Refusal};
@@ -39,16 +39,16 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         let text = needs::no_namespace(&request.target);
         return Decision::of(Answer::denied(format!("failed to create policy context: {text}")));
     }
-    let asked = gate.engine().asked(request);
-    let target = &asked.request.target;
+    let prepared = gate.engine().prepare(request);
+    let target = &prepared.request.target;
     let limits = Limits {
         policies: &|p| gate.selects(p, route, target),
         rules: &|p, r| is_awaited(p, r, target),
-        goes_on: &|| !deadline.is_over(),
+        has_time: &|| !deadline.is_over(),
         stops: &|_, _| false,
         name: Some(&route.limits(needs::moment(target, "before"))),
     };
-    let done = deadline.within(|| gate.engine().verdicts(&asked, &limits));
+    let done = deadline.within(|| gate.engine().verdicts(&prepared, &limits));
     let mut answer = Answer::default();
     let mut reasons: Vec<String> = Vec::new();
     let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
@@ -70,7 +70,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let mut refusal =
         (!reasons.is_empty()).then(|| Refusal { message: reasons.join("\n"), ..Refusal::default() });
     refusal = refusal.or_else(|| deadline.refusal(&done.left));
-    if route.asks_kubernetes() && refusal.is_none() && gate.engine().native().any(|p| !p.mutates()) {
+    if route.selects_native() && refusal.is_none() && gate.engine().native().any(|p| !p.mutates()) {
         let review = Review::new(Value::Map(incoming.request.clone()));
         let told = deadline.within(|| gate.engine().validate_as_server(&review));
         refusal = told.denial.map(Refusal::from);
@@ -84,7 +84,13 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     warnings.append(&mut answer.warnings);
     answer.warnings = warnings;
     answer.denial = refusal;
-    Decision { answer, outcomes: done.outcomes, asked: Some(asked), audits: done.passed_over, unknown: None }
+    Decision {
+        answer,
+        outcomes: done.outcomes,
+        prepared: Some(prepared),
+        audits: done.is_partial,
+        unknown: None,
+    }
 }
 
 fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
@@ -97,14 +103,14 @@ fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
 }
 
 /// The results of the rules that the answer did not wait for.
-pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadline) -> Outcomes {
-    let target = &asked.request.target;
+pub(super) fn later(gate: &Gate, route: &Route, prepared: &PreparedRequest, deadline: &Deadline) -> Outcomes {
+    let target = &prepared.request.target;
     let limits = Limits {
         policies: &|p| gate.selects(p, route, target),
         rules: &|p, r| !is_awaited(p, r, target),
-        goes_on: &|| !deadline.is_over(),
+        has_time: &|| !deadline.is_over(),
         stops: &|_, _| false,
         name: Some(&route.limits(needs::moment(target, "after"))),
     };
-    deadline.within(|| gate.engine().verdicts(asked, &limits).outcomes)
+    deadline.within(|| gate.engine().verdicts(prepared, &limits).outcomes)
 }

@@ -94,7 +94,7 @@ pub(super) fn ask(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Value
     }
     let (answer_of_verdict, decision, _) = answer(gate, "/validate", &request)?;
     let route = Route::parse("/validate").ok_or("no such path")?;
-    if let Some(asked) = decision.asked.as_ref().filter(|_| decision.audits) {
+    if let Some(asked) = decision.prepared.as_ref().filter(|_| decision.audits) {
         said.later = gate.audit(&route, asked, &Deadline::never());
     }
     said.verdict = Some((answer_of_verdict, decision));

@@ -341,7 +341,7 @@ fn refused_change(expected: &Results, got: &Results, said: &Said) -> Result<(), 
 /// What must be in the answer by the results: refusals, their text, warnings.
 fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Result<(), Differs> {
     let Some((answer, decision)) = &said.verdict else { return Ok(()) };
-    let target = decision.asked.as_ref().map_or(target, |a| &a.request.target);
+    let target = decision.prepared.as_ref().map_or(target, |a| &a.request.target);
     let (mut block, mut told, mut warnings) = (Map::new(), Vec::new(), 0);
     let mut blocks = false;
     for policy in gate.engine().set().policies().iter() {
@@ -408,6 +408,6 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
 }
 
 fn decision_kind(said: &Said) -> String {
-    let request = said.verdict.as_ref().and_then(|(_, d)| d.asked.as_ref()).map(|a| &a.request);
+    let request = said.verdict.as_ref().and_then(|(_, d)| d.prepared.as_ref()).map(|a| &a.request);
     request.map(|r| r.root.get().text_at(&["request", "kind", "kind"]).to_string()).unwrap_or_default()
 }

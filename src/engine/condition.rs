@@ -107,7 +107,7 @@ fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
 
 /// Tells whoever watches.
 fn told(c: &Condition, operator: Operator, key: Cow<'_, Value>, right: &Prepared, holds: bool) {
-    trace::tell(&c.origin, || What::Condition {
+    trace::emit(&c.origin, || What::Condition {
         key: Seen::of(key),
         operator: operator.name(),
         value: right.value.clone(),

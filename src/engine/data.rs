@@ -25,18 +25,18 @@ use super::trace::{self, What};
 
 /// Why a query has no value.
 #[derive(Clone, Debug)]
-pub enum Trouble {
+pub enum QueryError {
     /// Data that it mentions could not be loaded, or the text is no expression.
     Text(String),
     /// Its evaluation failed.
     Eval(Fault),
 }
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for QueryError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Trouble::Text(text) => f.write_str(text),
-            Trouble::Eval(fault) => write!(f, "JMESPath query failed: {fault}"),
+            QueryError::Text(text) => f.write_str(text),
+            QueryError::Eval(fault) => write!(f, "JMESPath query failed: {fault}"),
         }
     }
 }
@@ -246,16 +246,16 @@ impl<'r> Data<'r> {
     /// Runs a query on the data; loads first what it mentions.
     ///
     /// # Errors
-    /// See [`Trouble`].
-    pub fn query(&mut self, query: &Query) -> Result<Value, Trouble> {
+    /// See [`QueryError`].
+    pub fn query(&mut self, query: &Query) -> Result<Value, QueryError> {
         self.look(query).map(Cow::into_owned)
     }
 
     /// As [`Data::query`], without a copy of what stands in the data.
     ///
     /// # Errors
-    /// See [`Trouble`].
-    pub fn look<'q>(&'q mut self, query: &'q Query) -> Result<Cow<'q, Value>, Trouble> {
+    /// See [`QueryError`].
+    pub fn look<'q>(&'q mut self, query: &'q Query) -> Result<Cow<'q, Value>, QueryError> {
         let query = match &query.on_delete {
             Some(other) if self.world.deleting => other,
             _ => query,
@@ -263,12 +263,12 @@ impl<'r> Data<'r> {
         if !query.needs.is_empty() {
             self.ensure(&query.needs)?;
         }
-        let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
-        budget::steps(16).map_err(Trouble::Eval)?;
+        let expr = query.expr.as_ref().map_err(|text| QueryError::Text(text.to_string()))?;
+        budget::steps(16).map_err(QueryError::Eval)?;
         let env =
             Env::new(self.root, self.world.functions).with_overlay(&self.overlay).with_object(self.object);
         let env = self.sorting(query, env);
-        eval(expr, env).map_err(Trouble::Eval)
+        eval(expr, env).map_err(QueryError::Eval)
     }
 
     /// Runs a query on a value instead of the data; its failure is told without introduction.
@@ -286,7 +286,7 @@ impl<'r> Data<'r> {
         }
     }
 
-    fn ensure(&mut self, needs: &Needs) -> Result<(), Trouble> {
+    fn ensure(&mut self, needs: &Needs) -> Result<(), QueryError> {
         if needs.images && !self.images_loaded {
             self.images_loaded = true;
             match self.world.images.get() {
@@ -294,14 +294,14 @@ impl<'r> Data<'r> {
                 Ok(None) => {}
                 Err(text) => {
                     self.images_loaded = false;
-                    return Err(Trouble::Text(text.clone()));
+                    return Err(QueryError::Text(text.clone()));
                 }
             }
         }
         for at in needs.bindings.iter().map(|b| *b as usize) {
             let pending = self.entries.get(at).is_some_and(|e| e.state == State::Pending);
             if pending && at < self.limit {
-                self.load(at).map_err(Trouble::Text)?;
+                self.load(at).map_err(QueryError::Text)?;
             }
         }
         Ok(())
@@ -323,7 +323,7 @@ impl<'r> Data<'r> {
         };
         self.loading -= 1;
         self.limit = outer;
-        trace::tell(&binding.origin, || {
+        trace::emit(&binding.origin, || {
             let loaded = self.overlay.iter().find(|(known, _)| *known == binding.name);
             let value = loaded.map(|(_, value)| value.clone()).unwrap_or_default();
             What::Data(binding.name.clone(), result.clone().map(|()| value))

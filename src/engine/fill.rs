@@ -21,7 +21,7 @@ use crate::value::print::json;
 use crate::value::variables::{expression, find_all_variables, find_variables};
 use crate::value::{Fault, Map, Str, Value, budget, stack};
 
-use super::data::{Data, Trouble};
+use super::data::{Data, QueryError};
 
 /// A text that still has variables after this many rounds is self-referential.
 const MAX_ROUNDS: usize = 64;
@@ -124,7 +124,7 @@ impl Data<'_> {
     }
 
     fn resolve(&mut self, query: &Query, path: &str) -> Result<Value, String> {
-        self.query(query).map_err(|trouble| unresolved(query, self.world.deleting, path, &trouble))
+        self.query(query).map_err(|error| unresolved(query, self.world.deleting, path, &error))
     }
 
     fn whole(&mut self, hole: &Hole) -> Result<Value, String> {
@@ -415,12 +415,12 @@ fn round(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
     Some(new)
 }
 
-fn unresolved(query: &Query, deleting: bool, path: &str, trouble: &Trouble) -> String {
+fn unresolved(query: &Query, deleting: bool, path: &str, error: &QueryError) -> String {
     let shown = match &query.on_delete {
         Some(other) if deleting => &other.text,
         _ => &query.text,
     };
-    failed(shown, path, &trouble.to_string())
+    failed(shown, path, &error.to_string())
 }
 
 fn failed(expr: &str, path: &str, why: &str) -> String {

@@ -172,7 +172,7 @@ impl<'a> Variables<'a> {
         };
         let told = |result: Result<Value, Fault>| {
             let shown = || result.as_ref().cloned().map_err(Fault::cel_text);
-            trace::tell(&variable.origin, || What::Data(variable.name.clone(), shown()));
+            trace::emit(&variable.origin, || What::Data(variable.name.clone(), shown()));
             result
         };
         if self.bare {

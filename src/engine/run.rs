@@ -189,7 +189,7 @@ pub fn policy<'p>(
         let later = if matched > 1 { request.later_root.as_ref().map(Root::get) } else { None };
         let sorted = (phase == Phase::Decide).then_some(&sorted);
         let met = Matched { policy, rule, request, around, later, sorted };
-        trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
+        trace::emit(&rule.origin, || What::Rule(rule.name.clone()));
         let (ran, excess) = budget::spend(|| phase.body(met));
         let Ran { results, left } = match excess {
             None => ran,

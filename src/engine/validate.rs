@@ -13,7 +13,7 @@ use crate::ir::{Conditions, Origin, Template};
 use crate::value::{Str, Value, budget};
 
 use super::condition;
-use super::data::{Data, Trouble};
+use super::data::{Data, QueryError};
 use super::outcome::{Status, stock};
 use super::shape::{self, Outcome};
 use super::trace::{self, Looks, Seen, What};
@@ -164,7 +164,7 @@ fn has_object(s: Subject<'_>) -> bool {
 /// Compares, and tells whoever watches.
 fn compare<'a>(pattern: &'a Pattern, origin: &Origin, at: Option<usize>, s: Subject<'a>) -> Outcome<'a> {
     let outcome = shape::run(pattern, s.object);
-    trace::tell(origin, || {
+    trace::emit(origin, || {
         let (verdict, path, text) = match &outcome {
             Outcome::Pass => (Looks::Alike, String::new(), String::new()),
             Outcome::Skip(why) => (Looks::NotMeant, String::new(), why.text()),
@@ -292,7 +292,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     for l in loops {
         let list = match data.query(&l.list) {
             Ok(v) => v,
-            Err(Trouble::Eval(f)) if f.is_not_found() => continue,
+            Err(QueryError::Eval(f)) if f.is_not_found() => continue,
             Err(e) => {
                 let text = e.to_string();
                 if !text.contains("Unknown key") {
@@ -313,7 +313,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 return Some((Status::Error, fault.to_string().into()));
             }
             data.reset(&before);
-            trace::tell(&l.origin, || What::Element(i, Seen::at(item)));
+            trace::emit(&l.origin, || What::Element(i, Seen::at(item)));
             match trace::inside(|| element(l, i, item, s, data)) {
                 Element::Counted => counted = true,
                 Element::Ignored => {}

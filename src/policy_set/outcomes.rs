@@ -18,7 +18,7 @@ pub struct Part {
     /// In order.
     pub policies: Vec<(u32, PolicyOutcome)>,
     /// Whether rules that may match were not asked.
-    pub passed_over: bool,
+    pub is_partial: bool,
 }
 
 impl Part {
@@ -53,9 +53,9 @@ pub struct Bundle {
     /// They.
     pub parts: Vec<Arc<Part>>,
     /// How many results of them former requests had already when they were put together.
-    pub remembered: u64,
+    pub cached: u64,
     /// What somebody made of them, for requests that share them.
-    pub made: OnceLock<Box<dyn Any + Send + Sync>>,
+    pub derived: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Bundle {
@@ -73,14 +73,14 @@ impl Bundle {
 
     /// Adds results, if they tell anything.
     pub fn push(&mut self, part: Arc<Part>) {
-        if !part.policies.is_empty() || part.passed_over {
+        if !part.policies.is_empty() || part.is_partial {
             self.parts.push(part);
         }
     }
 
     /// Whether rules that may match were not asked.
-    pub fn passed_over(&self) -> bool {
-        self.parts.iter().any(|part| part.passed_over)
+    pub fn is_partial(&self) -> bool {
+        self.parts.iter().any(|part| part.is_partial)
     }
 
     /// The results by policy, each with its position among all.
@@ -101,14 +101,14 @@ pub struct Share {
     /// The results.
     pub bundle: Arc<Bundle>,
     /// Whether a former request had all of them already.
-    pub remembered: bool,
+    pub is_cached: bool,
 }
 
 impl Outcomes {
     /// Adds results.
-    pub fn push(&mut self, bundle: Arc<Bundle>, remembered: bool) {
+    pub fn push(&mut self, bundle: Arc<Bundle>, is_cached: bool) {
         if bundle.policies().next().is_some() {
-            self.shares.push(Share { bundle, remembered });
+            self.shares.push(Share { bundle, is_cached });
         }
     }
 
@@ -140,7 +140,7 @@ impl From<Outcome> for Outcomes {
     fn from(outcome: Outcome) -> Outcomes {
         let mut all = Outcomes::default();
         let policies = (0..).zip(outcome.policies).collect();
-        all.push(Arc::new(Bundle::of(Part { policies, passed_over: false })), false);
+        all.push(Arc::new(Bundle::of(Part { policies, is_partial: false })), false);
         all
     }
 }

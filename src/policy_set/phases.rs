@@ -158,7 +158,7 @@ impl Engine {
         ];
         for (phase, at) in all.into_iter().flat_map(|(phase, all)| all.iter().map(move |at| (phase, *at))) {
             let Some((_, policy)) = self.policy(at).filter(|(_, p)| (limits.policies)(p)) else { continue };
-            if !(limits.goes_on)() {
+            if !(limits.has_time)() {
                 out.left.push(policy.clone());
                 continue;
             }

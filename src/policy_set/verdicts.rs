@@ -20,7 +20,7 @@ pub struct Limits<'l> {
     /// Their rules that are asked for verdicts.
     pub rules: &'l dyn Fn(&Policy, &Rule) -> bool,
     /// Whether there is time for the next policy.
-    pub goes_on: &'l dyn Fn() -> bool,
+    pub has_time: &'l dyn Fn() -> bool,
     /// Whether what a policy left in vain, with these results, ends the run.
     pub stops: &'l dyn Fn(&Policy, &[RuleOutcome]) -> bool,
     /// What tells which policies and rules are asked: requests about the same kind in the same namespace with the
@@ -36,12 +36,12 @@ pub struct Verdicts {
     /// Policies that there was no time for.
     pub left: Vec<Arc<Policy>>,
     /// Whether rules of policies that were asked may match and were not asked.
-    pub passed_over: bool,
+    pub is_partial: bool,
 }
 
 /// A request with the rules that may match it.
 #[derive(Debug)]
-pub struct Asked {
+pub struct PreparedRequest {
     /// The request.
     pub request: Request,
     rules: Rules,
@@ -65,17 +65,17 @@ pub(super) struct Evaluation<'e> {
     pub part: &'e Evaluate<'e>,
 }
 
-impl From<Request> for Asked {
+impl From<Request> for PreparedRequest {
     /// A request about which no rule gives verdicts.
-    fn from(request: Request) -> Asked {
-        Asked { request, rules: Rules::All(Vec::new()) }
+    fn from(request: Request) -> PreparedRequest {
+        PreparedRequest { request, rules: Rules::All(Vec::new()) }
     }
 }
 
 impl Verdicts {
-    fn push(&mut self, bundle: Arc<Bundle>, remembered: bool) {
-        self.passed_over |= bundle.passed_over();
-        self.outcomes.push(bundle, remembered);
+    fn push(&mut self, bundle: Arc<Bundle>, is_cached: bool) {
+        self.is_partial |= bundle.is_partial();
+        self.outcomes.push(bundle, is_cached);
     }
 }
 
@@ -91,13 +91,13 @@ impl Engine {
 
     /// Finds the rules that may match a request, to be asked within one or several limits. Native policies are found by
     /// [`Engine::validate_as_server`].
-    pub fn asked(&self, request: Request) -> Asked {
+    pub fn prepare(&self, request: Request) -> PreparedRequest {
         let mut slots = self.set.index.candidates(&request.target);
         slots.retain(|(policy, _)| !self.set.native.contains(policy));
         // Of what no server has sent less is known than results can depend on.
         let is_known = request.sent.is_some() && !request.is_dry_run();
         let rules = self.planned(slots, &request, is_known);
-        Asked { request, rules }
+        PreparedRequest { request, rules }
     }
 
     /// How rules are asked; `is_known` = all that their results can depend on is known of the subject.
@@ -111,8 +111,8 @@ impl Engine {
     }
 
     /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not asked.
-    pub fn verdicts(&self, asked: &Asked, limits: &Limits<'_>) -> Verdicts {
-        let Asked { request, rules } = asked;
+    pub fn verdicts(&self, prepared: &PreparedRequest, limits: &Limits<'_>) -> Verdicts {
+        let PreparedRequest { request, rules } = prepared;
         let part = |slots: &[Slot], left: &mut Vec<Arc<Policy>>| self.part(slots, request, limits, left);
         self.evaluated(rules, &Evaluation { subject: request, name: limits.name, part: &part })
     }
@@ -176,7 +176,7 @@ impl Engine {
             let place = self.place(digest, evaluation.name);
             if let Some(known) = place.and_then(|(result_cache, place)| result_cache.part(place)) {
                 member.needs.found();
-                out.remembered += known.results();
+                out.cached += known.results();
                 out.push(known);
                 continue;
             }
@@ -216,13 +216,13 @@ impl Engine {
             for rule in group.iter().filter_map(|(_, r)| all.get(*r as usize)) {
                 match (limits.rules)(policy, rule) {
                     true => asked.push(rule),
-                    false => out.passed_over = true,
+                    false => out.is_partial = true,
                 }
             }
             if asked.is_empty() {
                 continue;
             }
-            if !(limits.goes_on)() {
+            if !(limits.has_time)() {
                 left.push(policy.clone());
                 continue;
             }

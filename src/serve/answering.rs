@@ -195,7 +195,7 @@ impl Review {
         if let Some(reporter) = state.reporter.as_ref().filter(|_| route.phase == Phase::Validate) {
             reporter.offer(incoming, snapshot, &decision.outcomes, !decision.answer.allowed());
         }
-        if route.phase == Phase::Validate && decision.answer.allowed() && decision.asked.is_some() {
+        if route.phase == Phase::Validate && decision.answer.allowed() && decision.prepared.is_some() {
             self.later(incoming, decision);
         }
         response
@@ -204,7 +204,7 @@ impl Review {
     /// Results that no answer waits for, as long as few wait for theirs. When too many wait for slow ones, these
     /// are left out and counted.
     fn later(&self, incoming: &Arc<Incoming>, decision: Decision) {
-        let Some(asked) = decision.asked.filter(|_| decision.audits) else { return };
+        let Some(asked) = decision.prepared.filter(|_| decision.audits) else { return };
         let (state, snapshot, route) = (self.state.clone(), self.snapshot.clone(), self.route.clone());
         let slow = snapshot.pace.is_slow();
         let brief = snapshot.pace.audits_are_brief();

@@ -169,7 +169,7 @@ impl Metrics {
             families.requests.with(&labels).inc();
             families.durations.observe(&labels, seconds);
         }
-        if let Some(asked) = &decision.asked {
+        if let Some(asked) = &decision.prepared {
             self.results(incoming, &asked.request.target, &decision.outcomes);
         }
     }

@@ -16,7 +16,7 @@ use crate::ir::Policy;
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::json::Bundle;
-use crate::load::{Asked, LoadedPolicy, Policies};
+use crate::load::{LoadedPolicy, Policies, Purpose};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
 use crate::value::Value;
@@ -122,7 +122,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let log = &mut ran.log;
     let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world, lost } =
         load::load(test, options.strictness, log)?;
-    let asked = policies.policies.iter().filter(|p| !matches!(p.asked(), Asked::Check(_))).count();
+    let asked = policies.policies.iter().filter(|p| !matches!(p.purpose(), Purpose::Check(_))).count();
     log.line(&format!(
         "  Applying {} to {} with {} ...",
         count(asked, "policy", "policies"),
@@ -149,7 +149,8 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let lost = lost.filter(|_| policies.policies.iter().any(reads_context));
     if let (Some(first), Some(text)) = (
         resources.first(),
-        lost.or_else(|| policies.uncompiled(Asked::Request)).or_else(|| policies.uncompiled(Asked::Deletion)),
+        lost.or_else(|| policies.uncompiled(Purpose::Request))
+            .or_else(|| policies.uncompiled(Purpose::Deletion)),
     ) {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));
@@ -161,7 +162,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
     for proxy in [Proxy::Http, Proxy::Envoy] {
         let asks = payloads.iter().any(|(_, of, _)| *of == Some(proxy));
-        if let Some(text) = policies.uncompiled(Asked::Check(proxy)).filter(|_| asks) {
+        if let Some(text) = policies.uncompiled(Purpose::Check(proxy)).filter(|_| asks) {
             return Err(text);
         }
     }

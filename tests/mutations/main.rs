@@ -156,7 +156,7 @@ fn run(corpus: &Corpus, random: &mut Random, sums: &mut Sums) {
             let route = Route::all(phase);
             let decision = sums.timed("an answer", || gate.answer(&route, &review, &deadline));
             sums.results += decision.outcomes.results().count();
-            if let Some(asked) = decision.asked.filter(|_| decision.audits) {
+            if let Some(asked) = decision.prepared.filter(|_| decision.audits) {
                 let deadline = Deadline::at(Instant::now() + DEADLINE);
                 let later = sums.timed("an audit", || gate.audit(&route, &asked, &deadline));
                 sums.results += later.results().count();

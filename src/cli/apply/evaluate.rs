@@ -16,7 +16,7 @@ use crate::inputs::exceptions::Exceptions;
 use crate::inputs::requests::Requests;
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
-use crate::load::{Asked, Policies};
+use crate::load::{Policies, Purpose};
 use crate::policy_set::{Engine, Outcome};
 use crate::report::policy_report::PolicyFacts;
 use crate::scan::scan;
@@ -135,7 +135,7 @@ impl Run<'_> {
             return Err(text);
         }
         let checks = self.checks(&engine, &style)?;
-        let deletions = match self.policies.uncompiled(Asked::Deletion) {
+        let deletions = match self.policies.uncompiled(Purpose::Deletion) {
             Some(text) if first.is_some() => return Err(text),
             _ => self.deletions(&engine, &style)?,
         };
@@ -173,7 +173,7 @@ impl Run<'_> {
             "" => context::Context::default(),
             path => context::read(path)?,
         };
-        self.policies.uncompiled(Asked::Request).map_or(Ok(context), Err)
+        self.policies.uncompiled(Purpose::Request).map_or(Ok(context), Err)
     }
 
     /// What policies answer to check requests of proxies.
@@ -183,7 +183,7 @@ impl Run<'_> {
     fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, String> {
         for proxy in [Proxy::Http, Proxy::Envoy] {
             let asks = self.checks.iter().any(|(of, _)| *of == proxy);
-            if let Some(text) = self.policies.uncompiled(Asked::Check(proxy)).filter(|_| asks) {
+            if let Some(text) = self.policies.uncompiled(Purpose::Check(proxy)).filter(|_| asks) {
                 return Err(text);
             }
         }

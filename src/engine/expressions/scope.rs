@@ -182,7 +182,7 @@ impl<'s> Scope<'s> {
                 other => Ok(Seen::made(Value::Bool(matches!(other, Ok(true))))),
             };
             let steps = trace::steps(expr);
-            trace::tell(&source.origin, || What::Expression(source.text.clone(), seen, steps));
+            trace::emit(&source.origin, || What::Expression(source.text.clone(), seen, steps));
         }
         found
     }

@@ -189,7 +189,7 @@ pub fn is_on() -> bool {
 
 /// Tells a decision, if somebody watches.
 #[inline]
-pub fn tell(origin: &Origin, what: impl FnOnce() -> What) {
+pub fn emit(origin: &Origin, what: impl FnOnce() -> What) {
     if is_on() {
         let event = Event { depth: DEPTH.get(), origin: origin.clone(), what: what() };
         EVENTS.with_borrow_mut(|trace| match trace {

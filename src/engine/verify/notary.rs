@@ -118,11 +118,11 @@ impl Artifact<'_> {
 /// A failure in the words of the reference, which requests heads first.
 fn refused(failure: Failure, before: &str) -> Refused {
     let network = failure.cause == Cause::Network;
-    Refused { text: format!("{before}{}", asked_for_head(failure)), network }
+    Refused { text: format!("{before}{}", head_error(failure)), network }
 }
 
 /// What the reference says where it requests the head of something that is not there.
-pub fn asked_for_head(failure: Failure) -> String {
+pub fn head_error(failure: Failure) -> String {
     match failure.text.strip_prefix("GET ").and_then(|t| t.split_once(": ")) {
         Some((url, _)) if failure.cause == Cause::Missing => format!(
             "HEAD {url}: unexpected status code 404 Not Found (HEAD responses have no body, use GET for details)"

@@ -87,7 +87,7 @@ impl Authorizer for Right {
 #[test]
 fn a_result_that_depends_on_the_request_alone_is_kept() {
     let engine = engine(&policy("p", CONFIG_MAPS, "object.data.a == '2'", "", ""), Arc::new(NoData));
-    let kept = |more: &str| engine.native_verdicts(&review(more)).shares().iter().any(|s| s.remembered);
+    let kept = |more: &str| engine.native_verdicts(&review(more)).shares().iter().any(|s| s.is_cached);
     assert!(!kept("{}"));
     assert!(kept("{uid: other, name: b}"), "the policy reads neither");
     let data = |a: &str| format!("{{object: {{apiVersion: v1, kind: ConfigMap, data: {{a: '{a}'}}}}}}");

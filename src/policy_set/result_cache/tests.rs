@@ -47,10 +47,15 @@ fn map(rest: &str) -> Request {
     ))
 }
 
-fn limited(engine: &Engine, request: Request, name: Option<&str>, goes_on: bool) -> Outcomes {
-    let limits =
-        Limits { policies: &|_| true, rules: &|_, _| true, goes_on: &|| goes_on, stops: &|_, _| false, name };
-    engine.verdicts(&engine.asked(request), &limits).outcomes
+fn limited(engine: &Engine, request: Request, name: Option<&str>, has_time: bool) -> Outcomes {
+    let limits = Limits {
+        policies: &|_| true,
+        rules: &|_, _| true,
+        has_time: &|| has_time,
+        stops: &|_, _| false,
+        name,
+    };
+    engine.verdicts(&engine.prepare(request), &limits).outcomes
 }
 
 fn asked(engine: &Engine, request: Request) -> Outcomes {

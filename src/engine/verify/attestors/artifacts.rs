@@ -26,7 +26,7 @@ impl How<'_> {
         let store = options::store(kind, entry).map_err(Refusal::read)?;
         let (at, manifest) = self.top(registry).map_err(|f| Refusal {
             network: f.cause == Cause::Network,
-            text: format!("failed to parse image reference: {}: {}", self.image, notary::asked_for_head(f)),
+            text: format!("failed to parse image reference: {}: {}", self.image, notary::head_error(f)),
         })?;
         let artifact = Artifact { registry, at: &at, manifest: &manifest };
         store.verify(&artifact).map_err(|r| Refusal {
@@ -80,7 +80,7 @@ impl How<'_> {
             text: format!("failed to fetch bundles: {image}: {text}"),
         };
         let top = self.top(registry);
-        let (at, manifest) = top.map_err(|f| failed(f.cause == Cause::Network, notary::asked_for_head(f)))?;
+        let (at, manifest) = top.map_err(|f| failed(f.cause == Cause::Network, notary::head_error(f)))?;
         let subject = Subject { registry, at: &at, digest: &manifest.digest };
         let bundles = bundle::fetch(&subject).map_err(|r| failed(r.network, r.text))?;
         let untrusted = |e: &str| format!("failed to get trusted material: {image}: {e}");
