@@ -94,7 +94,7 @@ PY
 
 serve() { # POLICIES
     "$ephor" serve --policies "$1" --tls-self-signed "$dir/tls" --listen 127.0.0.1:0 --metrics-listen none \
-        --drain-period 0s --baseline --log-format json 2> "$dir/log" &
+        --shutdown-delay 0s --baseline --log-format json 2> "$dir/log" &
     pid=$!
     until grep -q '"serving"' "$dir/log"; do kill -0 $pid; done
     address=$(grep -o '"reviews":"[^"]*"' "$dir/log" | head -1 | cut -d'"' -f4)

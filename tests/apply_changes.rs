@@ -130,7 +130,7 @@ metadata: {name: d, namespace: web, labels: {cleanup.kyverno.io/ttl: soon}}
         told,
         "  web/ConfigMap/a1: 2026-11-23T04:30:00Z (ClusterCleanupPolicy `old`)
   web/ConfigMap/b: 2026-01-02T10:00:00Z (label `cleanup.kyverno.io/ttl: 1d`)
-  web/Secret/c: 1h30m0s after it is made (label `cleanup.kyverno.io/ttl: 90m`)
+  web/Secret/c: 1h30m0s after its creation (label `cleanup.kyverno.io/ttl: 90m`)
   web/Secret/d: never: neither a duration nor a date (label `cleanup.kyverno.io/ttl: soon`)
 "
     );

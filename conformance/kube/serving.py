@@ -91,7 +91,7 @@ class Serve:
         self.process = self.cluster.run("serve", [
             self.ephor, "serve", "--policies", self.policies, "--listen", f"127.0.0.1:{self.port}",
             "--metrics-listen", f"127.0.0.1:{self.metrics}", "--data", self.data, "--tls-cert", self.crt, "--tls-key", self.key,
-            "--drain-period", "0s", "--grace-period", "5s", "--http-blocklist", "169.254.169.254/32", *(self.flags or []),
+            "--shutdown-delay", "0s", "--grace-period", "5s", "--http-blocklist", "169.254.169.254/32", *(self.flags or []),
         ])
         self.cluster.until("ephor serve is ready", lambda: self.get("/readyz") == 200 or self.process.poll() is not None)
         assert self.process.poll() is None, self.cluster.log("serve")

@@ -16,7 +16,7 @@ use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::PreparedRequest;
 use crate::policy_set::{Engine, PolicySet, RuleValues};
-use crate::settings::{Asking, Settings};
+use crate::settings::{Requester, Settings};
 
 use super::answer::{Answer, Refusal};
 use super::incoming::{Incoming, Undecodable, decode};
@@ -224,12 +224,12 @@ impl Gate {
         let user = incoming.object("userInfo");
         let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
         let namespace = incoming.text(&["namespace"]);
-        let (roles, cluster_roles) = match settings.asks_for_roles() {
+        let (roles, cluster_roles) = match settings.needs_roles() {
             // Nobody is excluded by roles that are not known.
             true => self.cluster.roles(&user, namespace).unwrap_or_default(),
             false => Default::default(),
         };
-        let who = Asking {
+        let who = Requester {
             user: user.text_at(&["username"]),
             groups: groups.iter().filter_map(Value::as_str).collect(),
             roles,

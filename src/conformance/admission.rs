@@ -287,7 +287,7 @@ impl Cluster {
         };
         let mut log = Log::default();
         let mutated = server.mutate(&review, &mut log);
-        // The server refuses what it does not like before it asks policies.
+        // The server rejects invalid objects before it evaluates policies.
         let refused = wanted.text_at(&["by"]) == "server"
             && wanted.get("code").is_some_and(|c| c.as_number() == Some(422.0));
         let mut changed = None;
@@ -304,7 +304,7 @@ impl Cluster {
             }
         };
         let mut warnings = log.warnings();
-        // The server itself tells of fields that it does not know.
+        // The server itself warns about unknown fields.
         if let (Some(sent), Some(def)) = (sent, cluster.types().of_kind(&review.attributes.kind)) {
             let unknown = problems(sent, def, cluster.types()).unknown;
             warnings.splice(0..0, unknown.iter().map(|path| format!("unknown field \"{path}\"")));

@@ -12,7 +12,7 @@ use crate::value::{Map, Value};
 
 use super::{Failure, Report, engine, object};
 
-/// What a result is compared by; `policy` is there only beside other policies.
+/// What a result is compared by; `policy` is there only together with other policies.
 const SHOWN: [&str; 7] = ["policy", "rule", "status", "message", "properties", "exceptions", "generated"];
 
 /// The topics of a folder of cases: its folders, by name.
@@ -107,13 +107,13 @@ fn shown(answer: &Value) -> Value {
     }
     let rules = answer.get("rules").and_then(Value::as_list).unwrap_or_default();
     let brief = |rule: &Value| -> Value {
-        let kept: Map =
+        let shown: Map =
             SHOWN.iter().filter_map(|key| Some(((*key).into(), rule.get(key)?.clone()))).collect();
-        Value::Map(kept)
+        Value::Map(shown)
     };
     let mut whole = Map::new();
     whole.insert("expect", Value::List(rules.iter().map(brief).collect()));
-    // An object that stays as it is, is not told of.
+    // An unchanged object is left out.
     if let Some(patched) = answer.get("patched").filter(|p| p.as_str() != Some("unchanged")) {
         whole.insert("patched", patched.clone());
     }

@@ -30,8 +30,7 @@ pub fn run(dir: &Path) -> std::io::Result<Report> {
         for section in list(&suite, "section") {
             for test in list(section, "test") {
                 if test.get("uses_protobuf_messages").and_then(Value::as_bool).unwrap_or(false) {
-                    report
-                        .leave_out("made of messages of protocol buffers, which Kubernetes does not have", 1);
+                    report.leave_out("protocol buffer messages, which Kubernetes does not have", 1);
                     continue;
                 }
                 let id = format!("{stem}/{}/{}", section.text_at(&["name"]), test.text_at(&["name"]));

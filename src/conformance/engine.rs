@@ -107,7 +107,7 @@ fn case(case: &Value) -> Result<(), Failure> {
             "rules" => rules_eq(e.unwrap_or(&Value::Null), g.unwrap_or(&Value::Null)),
             _ => match (e, g) {
                 (None, None) => true,
-                // Numbers that doubles cannot tell apart are different, too.
+                // Numbers that are equal as doubles but not as text are different, too.
                 (Some(e), Some(g)) => print::json(e) == print::json(g),
                 _ => false,
             },
@@ -132,7 +132,7 @@ fn case(case: &Value) -> Result<(), Failure> {
 fn without_empty(v: &Value) -> Value {
     match v {
         Value::Map(m) => {
-            let kept: Map = m
+            let left: Map = m
                 .iter()
                 .map(|(k, v)| (k.clone(), without_empty(v)))
                 .filter(|(_, v)| match v {
@@ -142,7 +142,7 @@ fn without_empty(v: &Value) -> Value {
                     _ => true,
                 })
                 .collect();
-            Value::Map(kept)
+            Value::Map(left)
         }
         Value::List(l) => Value::List(l.iter().map(without_empty).collect()),
         other => other.clone(),

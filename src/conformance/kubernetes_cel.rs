@@ -96,7 +96,7 @@ pub(crate) fn programs(dir: &Path, level: CelLevel) -> Vec<(String, crate::ir::E
     };
     let (inputs, schemas) = (read("inputs.json"), read("schemas.json"));
     let cases = lines(&dir.join("cases.jsonl")).unwrap_or_default();
-    // Values that a schema declares are made by these cases alone.
+    // Values of types that a schema declares are built for these cases alone.
     let compiled = cases.iter().filter(|case| case.text_at(&["env"]) != "typed").filter_map(|case| {
         let Setting { env, cx, root, .. } = setting(case, &inputs, &schemas, level);
         let text = case.text_at(&["expression"]);
@@ -262,7 +262,7 @@ impl Authorizer for Rules {
             Some((ns, name)) => format!("system:serviceaccount:{ns}:{name}").into(),
             None => self.user.clone(),
         };
-        let asked: HashMap<&str, &str> = [
+        let attributes: HashMap<&str, &str> = [
             ("user", &*user),
             ("verb", verb),
             ("group", &*check.group),
@@ -274,11 +274,13 @@ impl Authorizer for Rules {
         ]
         .into();
         let fits = |rule: &&Value| {
-            asked.iter().all(|(key, have)| rule.get(key).and_then(Value::as_str).is_none_or(|v| v == *have))
+            attributes
+                .iter()
+                .all(|(key, have)| rule.get(key).and_then(Value::as_str).is_none_or(|v| v == *have))
         };
         let Some(rule) = self.rules.iter().find(fits) else { return Decision::default() };
         let reason: Str = match rule.get("echo").and_then(Value::as_bool) {
-            Some(true) => echo(&asked, check).into(),
+            Some(true) => echo(&attributes, check).into(),
             _ => rule.text_at(&["reason"]).into(),
         };
         Decision {
@@ -289,9 +291,9 @@ impl Authorizer for Rules {
     }
 }
 
-/// The question as a reason.
-fn echo(asked: &HashMap<&str, &str>, check: &Check) -> String {
-    let of = |key: &str| asked.get(key).copied().unwrap_or_default();
+/// The attributes of the check as a reason.
+fn echo(attributes: &HashMap<&str, &str>, check: &Check) -> String {
+    let of = |key: &str| attributes.get(key).copied().unwrap_or_default();
     let listed = |read: Result<Vec<String>, String>| match read {
         Ok(parts) => format!("[{}](<nil>)", parts.join(" ")),
         Err(text) => format!("[]({text})"),

@@ -98,7 +98,7 @@ fn one(path: &Path, folder: &str, wanted: Option<usize>) -> (bool, Result<(), Fa
     }
 }
 
-/// Whether a test has policies with expressions of Kubernetes, or of kinds made for them.
+/// Whether a test has policies with expressions of Kubernetes, or of kinds that exist for them.
 fn has_other_kinds(test: &Test) -> bool {
     let sources = files::policies(&test.policies).sources;
     let documents = sources

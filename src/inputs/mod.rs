@@ -1,7 +1,7 @@
-//! What a run is told about the world: values of variables, the user, exceptions, resources.
+//! The inputs of a run: values of variables, the user, exceptions, resources.
 //!
-//! In: files that the command line or a test names. Out: what requests are made of ([`requests`]),
-//! or the reference's text for a file that cannot be used. The commands `apply` and `test` share all
+//! In: files that the command line or a test names. Out: what requests are built from ([`requests`]),
+//! or Kyverno's text for a file that cannot be used. The commands `apply` and `test` share all
 //! of it. Semantics: `docs/cli.md`, "Variables" to "Exceptions".
 
 pub mod exceptions;

@@ -133,7 +133,7 @@ pub fn parse(source: &str, text: &str, object: &'static Object) -> Result<Value,
     })
 }
 
-/// The fault as the reference tells it of a YAML document.
+/// The fault as Kyverno prints it for a YAML document.
 pub fn in_json(fault: &Fault) -> String {
     format!("error unmarshaling JSON: while decoding JSON: json: {}", fault.text)
 }
@@ -167,7 +167,7 @@ pub fn decode(value: &Value, object: &'static Object) -> Result<Value, Fault> {
     }
 }
 
-/// The walk through a document, which remembers the first fault.
+/// The walk through a document, which collects the first fault.
 struct Walk {
     /// The innermost type.
     owner: &'static str,

@@ -35,8 +35,8 @@ const ACCOUNT: Object = Object {
     ],
 };
 
-/// Reads a user information file; the flag tells that its kind or version is missing, as in a schema
-/// of the past.
+/// Reads a user information file; the flag reports that its kind or version is missing, as in the
+/// deprecated schema.
 ///
 /// # Errors
 /// The reference's text.

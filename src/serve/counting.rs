@@ -1,7 +1,7 @@
 //! Counting results.
 //!
-//! In: results about an object. Results that requests share have counters that they share as well: their labels tell
-//! nothing that is not the same for all of them.
+//! In: results about an object. Results that requests share also share their counters: the labels are the same for
+//! all of them.
 
 use std::sync::Arc;
 
@@ -32,16 +32,16 @@ impl Metrics {
             let known = bundle.derived.get().and_then(|derived| derived.downcast_ref::<Counted>());
             if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.families, &families)) {
                 known.counters.iter().for_each(IntCounter::inc);
-                self.remembered.inc_by(known.results);
+                self.cache_hits.inc_by(known.results);
                 continue;
             }
             let counters = count(&families, incoming, target, bundle);
             if !*is_cached {
-                self.remembered.inc_by(bundle.cached);
+                self.cache_hits.inc_by(bundle.cached);
                 continue;
             }
             let results = bundle.parts.iter().map(|part| part.results()).sum();
-            self.remembered.inc_by(results);
+            self.cache_hits.inc_by(results);
             let _ = bundle.derived.set(Box::new(Counted { families: families.clone(), counters, results }));
         }
     }

@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_millis(500);
 /// How long a whole body waits for room.
 const WAIT: Duration = Duration::from_secs(2);
-/// What a value of a review takes beside its text, roughly.
+/// What a value of a review takes in addition to its text, roughly.
 const VALUE: usize = 48;
 
 /// See the module page.
@@ -231,7 +231,7 @@ impl Intake {
         if has_room { Ok(()) } else { Err(no_room()) }
     }
 
-    /// How many bytes may be held so that there is room for a body: some is kept for small ones.
+    /// How many bytes may be held so that there is room for a body: some are reserved for small ones.
     fn limit(&self, size: usize) -> usize {
         if size <= SMALL { self.most + self.most / 8 } else { self.most }
     }

@@ -1,7 +1,7 @@
 //! Policies and data that are watched.
 //!
 //! In: files and folders. Out: a [`Snapshot`] that decides, swapped as a whole when they change. What is read
-//! anew is compiled beside the one in use. What of it is used is decided in `retained`.
+//! anew is compiled while the old snapshot stays in use. What of it is used is decided in `retained`.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub struct Snapshot {
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
-    /// What metrics tell.
+    /// Which metrics are exposed.
     pub exposure: Exposure,
     /// How long decisions take.
     pub pace: Pace,
@@ -57,11 +57,11 @@ pub struct Snapshot {
 pub struct Places {
     /// Files and folders with policies, exceptions and bindings.
     pub policies: Vec<PathBuf>,
-    /// Files and folders with objects that rules ask for.
+    /// Files and folders with objects that rules look up.
     pub data: Vec<PathBuf>,
-    /// A file with what operators set.
+    /// A file with the settings of operators.
     pub settings: Option<PathBuf>,
-    /// A file with what they set about metrics.
+    /// A file with their settings of metrics.
     pub metrics: Option<PathBuf>,
     /// How many policies must be usable.
     pub required: usize,
@@ -81,10 +81,10 @@ struct Files {
 pub struct Around {
     /// A cluster.
     pub link: Option<Arc<Link>>,
-    /// Registries of images, if they may be asked.
+    /// Image registries, if they may be queried.
     pub registry: Option<Arc<dyn Registry>>,
-    /// How many bytes of results are remembered, roughly.
-    pub remembered: u64,
+    /// The size of the result cache in bytes, roughly.
+    pub result_cache: u64,
 }
 
 /// The policies in use.
@@ -162,9 +162,10 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
         }
     };
     let notices = notices(&all);
-    let asks_others = all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
+    let waits_on_network =
+        all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
     let mut gate =
-        Gate::new(all, cluster, &lost).with_result_cache(around.remembered).with_required(places.required);
+        Gate::new(all, cluster, &lost).with_result_cache(around.result_cache).with_required(places.required);
     let link = around.link.as_ref();
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
     let map = round.config_map(&places.settings, &mut files.settings, || link?.settings());
@@ -181,11 +182,11 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     problems.extend(gate.shortage());
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
     let policies = gate.usable();
-    let pace = Pace::new(asks_others);
+    let pace = Pace::new(waits_on_network);
     Snapshot { gate, problems, notices, again, generation, complete, policies, exposure, pace }
 }
 
-/// Whether a policy may wait for somebody else: its decisions are not made where requests are read.
+/// Whether a policy may wait on the network: it is not evaluated on threads that read requests.
 fn reaches_out(policy: &Policy, around: &Around) -> bool {
     let reach = reach::of_policy(policy);
     reach.services

@@ -64,7 +64,7 @@ impl Refusals {
     /// Begins to write.
     pub fn start(metrics: &Metrics, audit: Option<Arc<Audit>>) -> Refusals {
         let (send, receive) = sync_channel(WAITING);
-        let (lost, counters) = (metrics.audit_lost.clone(), metrics.refused.clone());
+        let (lost, counters) = (metrics.audit_dropped.clone(), metrics.refused.clone());
         let write = move |refused: &Refused, count: u64| {
             let Refused { reason, status, text, path } = refused;
             tracing::warn!(reason, status, path, count, text, "reviews were refused");

@@ -100,8 +100,8 @@ impl<T> Retained<T> {
                 Cause::NoMatch => self.files.values().any(|file| file.argument == argument),
                 _ => false,
             };
-            let told = loaded.notices.iter().filter(|n| !of_known(n));
-            round.current.problems.extend(told.map(ToString::to_string));
+            let notices = loaded.notices.iter().filter(|n| !of_known(n));
+            round.current.problems.extend(notices.map(ToString::to_string));
             for source in &loaded.sources {
                 self.of_source(source, argument, &mut round, &parse);
             }
@@ -129,7 +129,7 @@ impl<T> Retained<T> {
         current
     }
 
-    /// Whether a text has stayed the same long enough; else it goes on waiting.
+    /// Whether a text has stayed the same long enough; else it keeps waiting.
     fn has_settled(&mut self, name: &str, text: Option<&str>, after: Duration, round: &mut Round<T>) -> bool {
         let waits = match self.pending.get(name).filter(|p| p.text.as_deref() == text) {
             Some(pending) => round.now.saturating_duration_since(pending.since),

@@ -25,7 +25,7 @@ pub struct Expected {
     pub result: String,
     /// Objects as `name` or `namespace/name`; `None`: all objects.
     pub resources: Option<Vec<String>>,
-    /// Objects as group and version, namespace, name; counts only beside `resources`.
+    /// Objects as group and version, namespace, name; counts only together with `resources`.
     pub specs: Vec<[String; 3]>,
     /// The operation of the request.
     pub operation: String,

@@ -1,7 +1,7 @@
 //! Running a test.
 //!
-//! In: a [`Test`] whose results have been selected. Out: its rows, what is printed meanwhile, and what
-//! compared nothing. Each operation that results ask for is an evaluation of its own of all objects.
+//! In: a [`Test`] whose results have been selected. Out: its rows, what is printed meanwhile, and vacuous
+//! results. Each operation that results name is an evaluation of its own of all objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::coverage::Coverage;
 use super::file::Test;
 use super::load::{self, Loaded, Log, Payload, Strictness};
 use super::responses::{Response, responses};
-use super::rows::{self, Context, Idle, Row, Subject};
+use super::rows::{self, Context, Row, Subject, VacuousResult};
 
 /// What a test gave.
 #[derive(Clone, Debug, Default)]
@@ -34,9 +34,9 @@ pub struct Ran {
     pub log: Log,
     /// Its rows.
     pub rows: Vec<Row>,
-    /// Expected results that compared nothing, as lines with their place.
-    pub idle: Vec<String>,
-    /// What was reached, when that was asked for.
+    /// Expected results for which no assertion was evaluated, as lines with their location.
+    pub vacuous: Vec<String>,
+    /// What was reached, when coverage is on.
     pub coverage: Coverage,
     /// Why the whole run ends here.
     pub failed: Option<String>,
@@ -63,11 +63,11 @@ pub fn run(test: &Test, options: Options) -> Ran {
     ran
 }
 
-/// What a test evaluates, for those who compare it with what another way to ask gives.
+/// What a test evaluates, for a comparison with another way to evaluate.
 pub struct Evaluated {
     /// The policies, with the exceptions of the test.
     pub policies: Policies,
-    /// How requests are made of objects.
+    /// How requests are built from objects.
     pub requests: Requests,
     /// The external data.
     pub external: Arc<dyn ExternalData>,
@@ -75,7 +75,7 @@ pub struct Evaluated {
     pub outcomes: Vec<(Request, Outcome)>,
 }
 
-/// Evaluates the objects of a test, for each operation that its results ask for.
+/// Evaluates the objects of a test, for each operation that its results name.
 ///
 /// # Errors
 /// What ends the test.
@@ -122,10 +122,10 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let log = &mut ran.log;
     let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world, lost } =
         load::load(test, options.strictness, log)?;
-    let asked = policies.policies.iter().filter(|p| !matches!(p.purpose(), Purpose::Check(_))).count();
+    let evaluated = policies.policies.iter().filter(|p| !matches!(p.purpose(), Purpose::Check(_))).count();
     log.line(&format!(
         "  Applying {} to {} with {} ...",
-        count(asked, "policy", "policies"),
+        count(evaluated, "policy", "policies"),
         count(resources.len(), "resource", "resources"),
         count(exceptions.len(), "exception", "exceptions")
     ));
@@ -161,8 +161,8 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         .with_values(requests.values.clone());
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
     for proxy in [Proxy::Http, Proxy::Envoy] {
-        let asks = payloads.iter().any(|(_, of, _)| *of == Some(proxy));
-        if let Some(text) = policies.uncompiled(Purpose::Check(proxy)).filter(|_| asks) {
+        let is_checked = payloads.iter().any(|(_, of, _)| *of == Some(proxy));
+        if let Some(text) = policies.uncompiled(Purpose::Check(proxy)).filter(|_| is_checked) {
             return Err(text);
         }
     }
@@ -215,12 +215,12 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         outcomes.iter().map(|(operation, outcomes)| (operation.as_str(), seen.view(outcomes))).collect();
     for (at, expected) in test.results.iter().enumerate() {
         let Some(view) = views.get(expected.operation.as_str()) else { continue };
-        let (rows, idle) = rows::rows(at, expected, &view.targets, &view.evaluated, &context);
+        let (rows, vacuous) = rows::rows(at, expected, &view.targets, &view.evaluated, &context);
         all.extend(rows);
-        notes.extend(idle);
+        notes.extend(vacuous);
     }
     ran.rows = all;
-    ran.idle = notes.iter().map(|n| note(test, n)).collect();
+    ran.vacuous = notes.iter().map(|n| note(test, n)).collect();
     Ok(())
 }
 
@@ -257,7 +257,7 @@ struct Seen<'o> {
     set: &'o PolicySet,
     objects: &'o [&'o Value],
     targets: &'o [&'o Value],
-    /// What reviews made of each target.
+    /// The results of mutate-existing rules for each target.
     on_targets: &'o [Vec<PolicyOutcome>],
     payloads: &'o [Payload],
     on_payloads: &'o [Outcome],
@@ -293,7 +293,7 @@ impl<'o> Seen<'o> {
     }
 }
 
-/// What a response made of another object: the first result counts that changed it.
+/// The object that a response changed besides its own: the first result counts that changed it.
 fn changed<'o>(response: &Response<'o>, key: &[String]) -> Option<(Value, Response<'o>, &'o RuleOutcome)> {
     response.results.iter().find_map(|result| match result.effect.as_deref() {
         Some(Effect::Target(object)) if rows::key_of(object) == key => {
@@ -355,6 +355,6 @@ fn clone_sources(test: &Test, log: &mut Log) -> Vec<Value> {
     all
 }
 
-fn note(test: &Test, idle: &Idle) -> String {
-    format!("{}:{}: compared nothing: {}", test.path, test.line_of(idle.at), idle.text)
+fn note(test: &Test, vacuous: &VacuousResult) -> String {
+    format!("{}:{}: vacuous result: {}", test.path, test.line_of(vacuous.at), vacuous.text)
 }

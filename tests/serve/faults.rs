@@ -64,7 +64,7 @@ fn a_body_that_ends_early_or_lies_about_its_length_harms_nobody() {
     until(
         "no review is under way",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_bodies_arriving 0"),
+        |m| m.contains("ephor_request_bodies_pending 0"),
     );
 }
 
@@ -189,7 +189,7 @@ fn too_many_reviews_at_once_are_refused_clearly() {
     until(
         "the first is under way",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_requests_running 1"),
+        |m| m.contains("ephor_requests_in_flight 1"),
     );
     let refused = Client::new(&server.reviews).review("/validate", &review("u", "nginx")).unwrap();
     assert_eq!(refused.status, 429);
@@ -217,7 +217,7 @@ fn evaluations_that_take_too_long_are_answered_in_time_and_hold_up_nothing_else(
     until(
         "they are under way",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_requests_running 16"),
+        |m| m.contains("ephor_requests_in_flight 16"),
     );
     for path in ["/livez", "/readyz", "/metrics"] {
         let began = Instant::now();
@@ -259,7 +259,7 @@ fn bodies_that_do_not_arrive_take_no_place() {
         || get(&server, "/metrics").body,
         |m| {
             m.contains("ephor_reviews_refused_total{reason=\"timeout\"}")
-                && m.contains("ephor_bodies_arriving 0")
+                && m.contains("ephor_request_bodies_pending 0")
         },
     );
     drop((slow, streams));

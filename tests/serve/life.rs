@@ -143,7 +143,7 @@ fn no_verdict_is_wrong_while_policies_change_all_the_time() {
 fn a_server_that_is_told_to_end_answers_what_it_has_taken() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
-    let mut server = start(dir.path(), &["--drain-period", "3s"]);
+    let mut server = start(dir.path(), &["--shutdown-delay", "3s"]);
     let traffic = traffic(&server.reviews, 8);
     traffic.wait_for(200);
     let id = server.child.id().to_string();
@@ -191,7 +191,7 @@ fn replaced_certificates_are_used_without_losing_a_connection() {
     let (one, other) = (dir.path().join("one"), dir.path().join("other"));
     let make = |folder: &Path| {
         let names = vec!["127.0.0.1".to_string()];
-        let made = ephor::serve::selfmade::SelfMade { folder: folder.into(), names };
+        let made = ephor::serve::selfmade::SelfSigned { folder: folder.into(), names };
         made.renew(std::time::SystemTime::now()).unwrap();
         std::fs::read_to_string(made.bundle()).unwrap()
     };

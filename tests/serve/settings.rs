@@ -47,7 +47,7 @@ fn rules_that_generate_let_requests_pass_and_are_told() {
     let server = start(dir.path(), &[]);
     assert_eq!(ask(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
     let metrics = get(&server, "/metrics").body;
-    let line = "ephor_rules_not_run{policy_name=\"makes\",policy_namespace=\"-\",rule_name=\"make\",rule_type=\"generate\"} 1";
+    let line = "ephor_rules_not_implemented{policy_name=\"makes\",policy_namespace=\"-\",rule_name=\"make\",rule_type=\"generate\"} 1";
     assert!(metrics.contains(line), "{metrics}");
 }
 

@@ -1,8 +1,7 @@
 //! `--cluster`: objects of a cluster instead of files.
 //!
 //! In: flags, environment and home folder, and the policies. Out: the objects of the kinds that the policies are
-//! about, or, where there is no cluster, the diagnostics of the reference, which then goes on without
-//! resources.
+//! about, or, where there is no cluster, the diagnostics of Kyverno, which then continues without resources.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpStream};
@@ -24,7 +23,7 @@ use crate::value::Value;
 /// Where the reference looks when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
-/// The cluster, or the text that tells that there is none.
+/// The cluster, or the text for a missing cluster.
 ///
 /// # Errors
 /// The configuration that flags name is not there or cannot be used.
@@ -172,7 +171,7 @@ fn concerns(policies: &Policies, resource: &Resource) -> bool {
         || policies.cleanups.iter().any(|c| matcher(&c.when) || c.unless.as_ref().is_some_and(matcher))
 }
 
-/// Tells that there is no object of a name, and gives the error.
+/// Prints that there is no object of a name; returns the error.
 fn not_found(name: &str) -> String {
     let line = "-".repeat(70);
     crate::cli::print(&format!("\n{line}\nresource {name} not found in cluster\n{line}\n"));

@@ -1,7 +1,7 @@
 //! Results of `apply` as text, table rows and counts.
 //!
-//! In: the results of one resource. Out: a [`Rendered`] piece that can be made on any thread and is
-//! printed in input order. Semantics: `docs/cli.md`, "Plain result output" to "Reports".
+//! In: the results of one resource. Out: a [`Rendered`] piece that any thread can render and that is printed
+//! in input order. Semantics: `docs/cli.md`, "Plain result output" to "Reports".
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub enum Output {
     ReportJson,
     /// Exceptions for failures.
     Exceptions,
-    /// Another report format: the results themselves are kept.
+    /// Another report format: the results themselves are retained.
     Other,
 }
 
@@ -67,7 +67,7 @@ pub struct Rendered {
     pub records: Vec<Record>,
 }
 
-/// A result on its own, for report formats that are made at the end.
+/// A result on its own, for report formats that are rendered at the end.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// `name` or `namespace/name`.

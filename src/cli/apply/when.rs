@@ -66,7 +66,7 @@ fn end(object: &Value, label: &str) -> String {
             created.checked_add(length.div_euclid(1_000_000_000)).map_or("never".into(), shown)
         }
         (Some(Ttl::After(length)), None) => {
-            format!("{} after it is made", crate::value::duration::format(length))
+            format!("{} after its creation", crate::value::duration::format(length))
         }
     }
 }

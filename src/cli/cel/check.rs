@@ -9,7 +9,7 @@ const FLAGS: &[Flag] = &[
     super::ENV,
     super::INPUT,
     super::SET,
-    flag("type", Takes::Text, "the type that the expression must have").short('t'),
+    flag("type", Takes::Text, "required type of the expression").short('t'),
 ];
 
 const ABOUT: &str = "Parses and checks CEL expressions: prints the type and the estimated cost of each, or what is wrong with\nit, with the line and a caret under the place.";

@@ -9,8 +9,9 @@ const FLAGS: &[Flag] = &[
     super::ENV,
     super::INPUT,
     super::SET,
-    flag("trace", Takes::Switch, "show the value of every part, of loops round by round").short('t'),
-    flag("facts", Takes::Switch, "show type, cost and estimated cost after the value").short('f'),
+    flag("trace", Takes::Switch, "values of all subexpressions, of comprehensions for each iteration")
+        .short('t'),
+    flag("facts", Takes::Switch, "type, cost and estimated cost after the value").short('f'),
 ];
 
 const ABOUT: &str = "Evaluates a CEL expression on a JSON or YAML document.";

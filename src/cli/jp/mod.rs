@@ -25,7 +25,7 @@ use super::helped;
 
 const ABOUT: &str = "Evaluates and explains JMESPath expressions, with Kyverno's functions.";
 
-const EXAMPLES: &str = "  # evaluate an expression\n  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'\n\n  # ask one expression after the other\n  ephor jp repl object.yaml\n\n  # find a function\n  ephor jp function --search duration\n";
+const EXAMPLES: &str = "  # evaluate an expression\n  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'\n\n  # evaluate one expression after the other\n  ephor jp repl object.yaml\n\n  # find a function\n  ephor jp function --search duration\n";
 
 /// A command under `jp`.
 struct Sub {
@@ -116,7 +116,7 @@ fn file(path: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first document of a text. That there are more is told: the reference passes over them silently.
+/// The first document of a text. More documents are a warning: Kyverno skips them silently.
 ///
 /// # Errors
 /// The reference's text.

@@ -11,11 +11,10 @@ use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("compact", Takes::Switch, "print results on one line").short('c'),
-    flag("input", Takes::Text, "read the document from this JSON or YAML file instead of standard input")
-        .short('i'),
-    flag("query", Takes::List, "read an expression from this file").short('q'),
-    flag("unquoted", Takes::Switch, "print a result that is a text without quotes").short('u'),
+    flag("compact", Takes::Switch, "results on one line").short('c'),
+    flag("input", Takes::Text, "JSON or YAML file with the document instead of standard input").short('i'),
+    flag("query", Takes::List, "files with an expression each").short('q'),
+    flag("unquoted", Takes::Switch, "string results without quotes").short('u'),
 ];
 
 const ABOUT: &str = "Evaluates JMESPath expressions on a JSON or YAML document. What is not given is read from standard\ninput.";

@@ -9,7 +9,7 @@ use crate::value::Value;
 /// What the session shows for `:help`.
 pub const HELP: &str = "\
 An expression is evaluated on the document. Lines that begin with a colon are for the prompt:
-  :load FILE        go on with another document
+  :load FILE        load another document
   :compact          print results on one line, or no more
   :unquoted         print texts without quotes, or with them again
   :parse EXPRESSION show the syntax tree
