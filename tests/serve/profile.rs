@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::server::{ask, get, review, start};
+use crate::server::{get, post, review, start};
 
 /// A ClusterPolicy that enforces one rule for Pods.
 fn enforcing(name: &str, rule: &str) -> String {
@@ -68,7 +68,7 @@ impl Case {
             false => vec!["--data", data.to_str().unwrap()],
         };
         let server = start(&policies, &more);
-        let response = ask(&server, "/validate", review);
+        let response = post(&server, "/validate", review);
         Answered {
             allowed: response["allowed"] == true,
             message: response["status"]["message"].as_str().unwrap_or_default().to_string(),
@@ -130,9 +130,9 @@ fn params() {
     let missing = "{name: others, parameterNotFoundAction: Allow}";
     let why = "error in parameterized resource: configmaps \"others\" not found";
     Case::of(policy(missing, few)).with(&data).denied(why);
-    let none = "{selector: {matchLabels: {for: nobody}}, parameterNotFoundAction: Deny}";
+    let none = "{selector: {matchLabels: {for: none}}, parameterNotFoundAction: Deny}";
     Case::of(policy(none, few)).with(&data).denied("error in parameterized resource: no params found");
-    let none = "{selector: {matchLabels: {for: nobody}}, parameterNotFoundAction: Allow}";
+    let none = "{selector: {matchLabels: {for: none}}, parameterNotFoundAction: Allow}";
     Case::of(policy(none, few)).with(&data).allowed();
     Case::of(policy(missing, few)).named_on_readyz("rules have parameters, which the server does not know");
     // A custom resource has the defaults of its schema, as an API server gives them.
