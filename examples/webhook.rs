@@ -1,7 +1,7 @@
 //! A validating webhook inside a program of one's own: an axum handler over the engine.
 //!
 //! `cargo run --example webhook -- policies/` answers AdmissionReviews on `http://127.0.0.1:8080/validate`. An API
-//! server asks over TLS only: put this behind whatever ends it. `ephor serve` is the complete server.
+//! server calls over TLS only: put this behind a proxy that terminates it. `ephor serve` is the complete server.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Answering one review whose body is there.
 //!
-//! In: the body, and when the answer is due. Out: the answer; metrics, the audit stream, reports and spans on the
+//! In: the body, and when the answer is due. Out: the answer; metrics, the audit log, reports and spans on the
 //! way. All of it runs on threads for evaluations, so that threads which read requests wait for the deadline alone. What is
 //! late is answered by failure policy; a later result of the evaluation is ignored.
 

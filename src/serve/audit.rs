@@ -1,4 +1,4 @@
-//! The audit stream: a line of JSON for every decision.
+//! The audit log: a line of JSON for every decision.
 //!
 //! A line is handed to the operating system before the decision is answered, so a crash of the program loses
 //! none that a client has seen. Files that grow too large are renamed (`FILE.1` is the youngest) and a new one

@@ -1,6 +1,6 @@
 //! The admission webhook server.
 //!
-//! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an audit stream.
+//! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an audit log.
 //! Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics: `docs/serve.md`.
 
 mod answering;
@@ -99,7 +99,7 @@ pub struct Settings {
     pub collector: Option<String>,
     /// Certificates.
     pub tls: Tls,
-    /// The audit stream.
+    /// The audit log.
     pub audit: Option<AuditLog>,
     /// Limits.
     pub limits: Limits,

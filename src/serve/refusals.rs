@@ -1,7 +1,7 @@
 //! Reviews that are refused before policies are evaluated: an API server counts these as failed calls, and lets the
 //! request pass where the failure policy says so.
 //!
-//! In: refusals with their reasons. Out: a counter, lines in the log and in the audit stream. A client can cause
+//! In: refusals with their reasons. Out: a counter, lines in the log and in the audit log. A client can cause
 //! many, so that there is one line a second for each reason, with how many there were.
 
 use std::collections::HashMap;
@@ -71,7 +71,7 @@ impl Refusals {
             let line = audit::refused(&super::http::now(), refused, count);
             if let Some(Err(e)) = audit.as_ref().map(|audit| audit.write(&line)) {
                 lost.inc();
-                tracing::error!(error = %e, "the audit stream cannot be written");
+                tracing::error!(error = %e, "cannot write the audit log");
             }
         };
         let thread = std::thread::Builder::new().name("refusals".into()).stack_size(STACK);
