@@ -140,14 +140,11 @@ impl Compiled {
     }
 }
 
-/// What the reference says; none when it was not built.
+/// The results of cel-go; `None` when the program was not built.
 fn reference(document: &Value, expressions: &str) -> Option<Vec<Value>> {
     let program = std::env::var_os("CEL_GO")?;
-    let mut running = Command::new(program)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the reference starts");
+    let mut running =
+        Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cel-go starts");
     let object = json(document).expect("JSON");
     let input = format!("{{\"object\": {object}, \"expressions\": {expressions}}}");
     running.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");

@@ -1,4 +1,4 @@
-//! `ephor test`: texts, rows and exit codes of the reference, and what goes beyond it.
+//! `ephor test`: texts, rows and exit codes of Kyverno, and what goes beyond it.
 #![allow(clippy::expect_used)]
 
 mod common;

@@ -1,6 +1,6 @@
 //! `ephor create`: templates of files.
 //!
-//! The texts are the reference's, byte for byte; what it prints for tests, values and user information
+//! The texts are Kyverno's, byte for byte; what it prints for tests, values and user information
 //! is a form that its own commands refuse, so `--current` prints the form that they take. Values are
 //! put in as they are. Semantics: `docs/cli.md`, "create".
 
@@ -332,7 +332,7 @@ fn exception(parsed: &Parsed) -> Result<String, String> {
     Ok(out)
 }
 
-/// A filter; only its kinds begin an item of the list, as in the reference.
+/// A filter; only its kinds begin an item of the list, as in Kyverno.
 fn filter(out: &mut String, item: &str) {
     let parts: Vec<Vec<&str>> = item.split(',').map(|p| p.split('=').collect()).collect();
     if parts.iter().any(|p| p.len() != 2) {

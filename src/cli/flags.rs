@@ -1,7 +1,7 @@
 //! Flags: a table per command drives parsing, help and completion.
 //!
 //! POSIX and GNU style: `--flag value`, `--flag=value`, `-f value`, `-fvalue`, grouped short
-//! switches, `--` ends flags, flags and arguments mix. Error texts are the reference's.
+//! switches, `--` ends flags, flags and arguments mix. Error texts are Kyverno's.
 
 use std::collections::HashMap;
 
@@ -65,7 +65,7 @@ impl Flag {
         self
     }
 
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         match self.short {
             '\0' => format!("--{}", self.long),
             c => format!("-{c}, --{}", self.long),
@@ -132,7 +132,7 @@ impl Parsed {
 /// Parses a command's arguments.
 ///
 /// # Errors
-/// The reference's text: an unknown flag, a missing or a bad value.
+/// Kyverno's text: an unknown flag, a missing or a bad value.
 pub fn parse(table: &[Flag], args: &[String]) -> Result<Parsed, String> {
     let mut parser = Parser { table, parsed: Parsed::default() };
     let mut rest = args.iter();
@@ -214,7 +214,7 @@ impl Parser<'_> {
             format!(
                 "invalid argument {} for \"{}\" flag: {cause}",
                 crate::value::quote::quote(value),
-                flag.shown()
+                flag.display_name()
             )
         };
         let slot = if flag.alias_of.is_empty() { flag.long } else { flag.alias_of };

@@ -63,7 +63,7 @@ const VERSION: Page = Page {
     arguments: "",
     about: "Shows the version of the program.",
     flags: &[],
-    examples: "  # the version, and that of the reference\n  ephor version\n",
+    examples: "  # the version, and those of Kyverno and Kubernetes\n  ephor version\n",
 };
 
 /// What a command is for; the empty name is the program.

@@ -64,7 +64,7 @@ const BLOCK: usize = 64;
 /// Runs the command.
 ///
 /// # Errors
-/// The reference's text for what cannot be run, or how many tests failed.
+/// Kyverno's text for what cannot be run, or how many tests failed.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {

@@ -130,7 +130,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         }
         [] => generate(&parsed, &kinds)?,
         _ if parsed.text("simulate").is_empty() => return Err("--config goes with --simulate".into()),
-        files => given(files)?,
+        files => read_configurations(files)?,
     };
     let judged = |c: &Value| {
         let c = defaulted(c);
@@ -297,7 +297,7 @@ fn objects(files: &[String]) -> Result<Vec<Value>, String> {
 }
 
 /// The configurations in files.
-fn given(files: &[String]) -> Result<Vec<Value>, String> {
+fn read_configurations(files: &[String]) -> Result<Vec<Value>, String> {
     let mut found = objects(files)?;
     found.retain(|c| lower::webhook::KINDS.contains(&c.text_at(&["kind"])));
     if found.is_empty() {

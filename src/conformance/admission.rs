@@ -309,7 +309,7 @@ impl Cluster {
             let unknown = problems(sent, def, cluster.types()).unknown;
             warnings.splice(0..0, unknown.iter().map(|path| format!("unknown field \"{path}\"")));
         }
-        let mut got = shown(denial.as_deref(), &warnings, &log.annotations);
+        let mut got = answer_of(denial.as_deref(), &warnings, &log.annotations);
         if let Some(object) = changed.filter(|_| denial.is_none()) {
             got.insert("object", object);
         }
@@ -453,7 +453,7 @@ pub(super) fn recorded(wanted: &Value, keys: &[&str], m: &mut Map) {
     }
 }
 
-fn shown(denial: Option<&Denial>, warnings: &[String], annotations: &Map) -> Map {
+fn answer_of(denial: Option<&Denial>, warnings: &[String], annotations: &Map) -> Map {
     let mut m = Map::new();
     m.insert("allowed", Value::Bool(denial.is_none()));
     if let Some(denial) = denial {

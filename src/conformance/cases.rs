@@ -93,13 +93,13 @@ fn one(stem: &str, document: &Value, case: &Value) -> Result<(), Failure> {
         }
     };
     let got = match engine::evaluate(&Value::Map(whole)) {
-        Ok(answer) => shown(&answer),
+        Ok(answer) => comparable(&answer),
         Err(text) => object([("stopped", Value::from(text))]),
     };
     if expected.json_eq(&got) { Ok(()) } else { Err(Failure { id, expected, got }) }
 }
 
-fn shown(answer: &Value) -> Value {
+fn comparable(answer: &Value) -> Value {
     for key in ["policyError", "contextError"] {
         if let Some(text) = answer.get(key) {
             return object([(key, text.clone())]);

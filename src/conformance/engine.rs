@@ -1,4 +1,4 @@
-//! Engine suites: policies and resources with the reference engine's answers, one case a line.
+//! Engine suites: policies and resources with the answers of Kyverno's engine, one case a line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -258,7 +258,7 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
         Engine::new(set).with_external(Arc::new(Known::of(case))).with_values(Arc::new(OfCase(values)));
     let outcome = engine.evaluate(&request);
     let several = engine.set().policies().len() > 1;
-    let rules = outcome.results().map(|(p, r)| shown(r, several.then_some(&p.name)));
+    let rules = outcome.results().map(|(p, r)| rule_result(r, several.then_some(&p.name)));
     out.insert("rules", Value::list(rules.collect()));
     out.insert("actions", Value::list(actions(&engine, &outcome, &request)));
     if mutates {
@@ -340,7 +340,7 @@ fn request(case: &Value) -> Result<Request, String> {
     Request::new(parts, profile, &crate::functions::Context::default())
 }
 
-fn shown(r: &RuleOutcome, policy: Option<&Str>) -> Value {
+fn rule_result(r: &RuleOutcome, policy: Option<&Str>) -> Value {
     let mut m = Map::new();
     m.insert("rule", Value::Str(r.rule.clone()));
     m.insert("type", Value::from(r.kind.name()));

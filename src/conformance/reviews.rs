@@ -39,8 +39,8 @@ const LEFT_OUT: [(&str, &str); 12] = [
     ("webhook-order", "which webhooks the API server calls"),
 ];
 
-/// What a webhook says about a request.
-pub(super) struct Said {
+/// The answers of a webhook to a request.
+pub(super) struct Reviewed {
     /// The answer of `/mutate`, and what led to it.
     pub changes: (Value, Decision),
     /// The object as it was left.
@@ -69,7 +69,11 @@ fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, In
 }
 
 /// Mutates the object, completes it with `completed`, and validates the result.
-pub(super) fn review(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Value) -> Result<Said, String> {
+pub(super) fn review(
+    gate: &Gate,
+    request: &Map,
+    completed: &dyn Fn(Value) -> Value,
+) -> Result<Reviewed, String> {
     let (answer_of_changes, changes, _) = answer(gate, "/mutate", request)?;
     let mut left = request.get("object").cloned().unwrap_or_default();
     if let Some(patch) = answer_of_changes.get("patch").and_then(Value::as_str) {
@@ -79,7 +83,7 @@ pub(super) fn review(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Va
         left = apply_in_order(&left, operations.as_list().unwrap_or_default())?;
     }
     let allowed = answer_of_changes.get("allowed").and_then(Value::as_bool) == Some(true);
-    let mut said = Said {
+    let mut said = Reviewed {
         changes: (answer_of_changes, changes),
         object: left.clone(),
         verdict: None,
@@ -203,7 +207,7 @@ fn expected(wanted: &Value) -> Value {
     Value::Map(m)
 }
 
-fn got(wanted: &Value, said: &Said, last: &Value) -> Value {
+fn got(wanted: &Value, said: &Reviewed, last: &Value) -> Value {
     let mut m = Map::new();
     let allowed = last.get("allowed").and_then(Value::as_bool) == Some(true);
     // Where the API server rejects an object itself, policies do not validate it.

@@ -33,7 +33,7 @@ use crate::testing::run::{Evaluated, evaluated};
 use crate::value::print::json;
 use crate::value::{Map, Str, Value};
 
-use super::reviews::{Said, review};
+use super::reviews::{Reviewed, review};
 use super::{Failure, Report, lines, object, round_trip, test_folders, verdicts};
 
 /// The data of a run, as a cluster's.
@@ -91,7 +91,7 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
     let recorded = lines(&recorded)?;
     let usable = recorded.par_iter().filter(|line| line.get("error").is_none());
     let all: Vec<OnObjects> = usable.map(|line| on_objects(dir, line, &pool)).collect();
-    on_pool.leave_out("policy files of which the reference made no report", recorded.len() - all.len());
+    on_pool.leave_out("policy files without a report of Kyverno", recorded.len() - all.len());
     for of_file in all {
         of_file.results.into_iter().for_each(|result| on_pool.count(result));
         on_pool.leave_out("verdicts of generate rules, which no answer waits for", of_file.generating);
@@ -140,7 +140,7 @@ fn of_test(test: Evaluated) -> Vec<Result<(), Failure>> {
         .with_values(values);
     let facts = facts(&gate);
     let one = |(request, outcome): &(Request, crate::policy_set::Outcome)| {
-        let expected = shown(outcome.results(), &facts);
+        let expected = reported(outcome.results(), &facts);
         let left = outcome.object.as_ref().unwrap_or(&request.object);
         let target = &request.target;
         compare(&gate, request, &kinds, &expected, Some(left), &facts).map_err(|(expected, got)| Failure {
@@ -240,7 +240,7 @@ fn facts(gate: &Gate) -> BTreeMap<String, PolicyFacts> {
 }
 
 /// Results as reports show them; those of rules that generate have no place in an answer.
-fn shown<'o>(
+fn reported<'o>(
     all: impl Iterator<Item = (&'o Policy, &'o RuleOutcome)>,
     facts: &BTreeMap<String, PolicyFacts>,
 ) -> Results {
@@ -304,7 +304,7 @@ fn compare(
     let said = review(gate, &sent, &|object| object).map_err(|e| (Value::Null, Value::from(e)))?;
     let outcomes =
         [Some(&said.changes.1.outcomes), said.verdict.as_ref().map(|(_, d)| &d.outcomes), Some(&said.later)];
-    let got = shown(outcomes.into_iter().flatten().flat_map(|o| o.results()), facts);
+    let got = reported(outcomes.into_iter().flatten().flat_map(|o| o.results()), facts);
     if said.verdict.is_none() {
         return refused_change(expected, &got, &said);
     }
@@ -327,7 +327,7 @@ fn as_value(results: &Results) -> Value {
 }
 
 /// A change that was refused names a rule that failed, as the command line says too.
-fn refused_change(expected: &Results, got: &Results, said: &Said) -> Result<(), Differs> {
+fn refused_change(expected: &Results, got: &Results, said: &Reviewed) -> Result<(), Differs> {
     let message = said.changes.0.text_at(&["status", "message"]);
     let is_reported = |(key, result): (&(String, String), &(String, String))| {
         matches!(&*result.0, "fail" | "error" | "warn")
@@ -338,7 +338,7 @@ fn refused_change(expected: &Results, got: &Results, said: &Said) -> Result<(), 
 }
 
 /// What must be in the answer by the results: refusals, their text, warnings.
-fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Result<(), Differs> {
+fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Reviewed) -> Result<(), Differs> {
     let Some((answer, decision)) = &said.verdict else { return Ok(()) };
     let target = decision.prepared.as_ref().map_or(target, |a| &a.request.target);
     let (mut block, mut denials, mut warnings) = (Map::new(), Vec::new(), 0);
@@ -406,7 +406,7 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
     if parsed.json_eq(&Value::Map(block.clone())) { Ok(()) } else { Err(expects(json(&Value::Map(block)))) }
 }
 
-fn decision_kind(said: &Said) -> String {
+fn decision_kind(said: &Reviewed) -> String {
     let request = said.verdict.as_ref().and_then(|(_, d)| d.prepared.as_ref()).map(|a| &a.request);
     request.map(|r| r.root.get().text_at(&["request", "kind", "kind"]).to_string()).unwrap_or_default()
 }

@@ -75,7 +75,7 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
             message.count(if e == g { Ok(()) } else { Err(fail()) });
         }
     }
-    status.leave_out("policy files of which the reference made no report", recorded.len() - files);
+    status.leave_out("policy files without a report of Kyverno", recorded.len() - files);
     Ok(vec![status, message, other])
 }
 

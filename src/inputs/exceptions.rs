@@ -55,7 +55,7 @@ impl Exceptions {
 /// Reads a file in which every document must be an exception.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn read(path: &str) -> Result<Exceptions, String> {
     let wrap = |cause: String| format!("failed to load exceptions ({cause})");
     let text = super::read(path).map_err(|cause| wrap(format!("unable to read yaml ({cause})")))?;

@@ -13,7 +13,7 @@ use crate::value::Value;
 pub struct Resources {
     /// In order.
     pub documents: Vec<Document>,
-    /// Blocks of the reference about arguments that cannot be read.
+    /// Blocks of Kyverno about arguments that cannot be read.
     pub failed: Vec<String>,
     /// What changes nothing, for standard error.
     pub warnings: Vec<String>,
@@ -22,7 +22,7 @@ pub struct Resources {
 /// Reads the objects of resource arguments; `what` they are says the error.
 ///
 /// # Errors
-/// The first argument cannot be read, or a document is no Kubernetes object: the reference's text,
+/// The first argument cannot be read, or a document is no Kubernetes object: Kyverno's text,
 /// and the place.
 pub fn read(
     arguments: &[String],

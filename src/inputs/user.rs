@@ -39,7 +39,7 @@ const ACCOUNT: Object = Object {
 /// deprecated schema.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn read(path: &str) -> Result<(UserParts, bool), Refused> {
     let text = super::read(path).map_err(|cause| {
         format!("failed to load request info (unable to read yaml (unable to read yaml ({cause})))")
@@ -62,7 +62,7 @@ pub fn read(path: &str) -> Result<(UserParts, bool), Refused> {
     Ok((user, deprecated))
 }
 
-/// What the reference prints of a file of the deprecated schema.
+/// What Kyverno prints of a file of the deprecated schema.
 pub fn deprecated(path: &str) -> String {
     format!("\nWARNING: user infos file ({path}) uses a deprecated schema that will be removed in 1.15\n")
 }

@@ -82,7 +82,7 @@ impl Values {
     /// Reads a values file; messages name it as the user did.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn read(path: &str, named: &str) -> Result<Values, Refused> {
         let wrap = |cause: String| {
             format!("failed to decode yaml (unable to load variable file: {named} ({cause}))")
@@ -203,7 +203,7 @@ fn at_place(text: &str, place: &str) -> String {
     format!("{head}{FIELD}{holder}.{place}.{embedded}{path}")
 }
 
-/// A namespace as the reference's types hold it.
+/// A namespace as Kyverno's types hold it.
 fn decoded(given: &Value, place: &str) -> Result<Value, String> {
     let types = Types::built_in();
     let Some(def) = types.of_kind(&["".into(), "v1".into(), "Namespace".into()]) else {

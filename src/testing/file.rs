@@ -41,7 +41,7 @@ pub struct Expected {
     pub fail_on_missing: bool,
     /// The policy deletes objects.
     pub is_deleting: bool,
-    /// The failure action that must be in force; empty: any. Not known to the reference.
+    /// The failure action that must be in force; empty: any. Not known to Kyverno.
     pub action: String,
 }
 
@@ -126,7 +126,7 @@ impl Test {
 pub struct Faulty {
     /// The file.
     pub path: String,
-    /// The reference's text.
+    /// Kyverno's text.
     pub text: String,
     /// The place, and what to write instead.
     pub hint: Option<String>,
@@ -154,7 +154,7 @@ pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test,
     documents.into_iter().map(one).collect()
 }
 
-/// A path as the reference writes it: without `.`, `..` and double slashes where that is possible.
+/// A path as Kyverno writes it: without `.`, `..` and double slashes where that is possible.
 pub fn clean(path: &Path) -> String {
     let mut out = PathBuf::new();
     for part in path.components() {

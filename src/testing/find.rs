@@ -24,7 +24,7 @@ pub struct Found {
 /// Finds test files of a name; the branch is that of repositories.
 ///
 /// # Errors
-/// The reference's text for a folder that is not there or is none, or for a repository that cannot be
+/// Kyverno's text for a folder that is not there or is none, or for a repository that cannot be
 /// cloned.
 pub fn find(arguments: &[String], name: &str, branch: &str) -> Result<Found, String> {
     let mut found = Found::default();

@@ -1,7 +1,7 @@
 //! Loading what a test names.
 //!
 //! In: a [`Test`]. Out: policies, objects, exceptions and data, ready to be evaluated, and the lines
-//! that the reference prints on the way. The first file that cannot be used ends the run. Semantics:
+//! that Kyverno prints on the way. The first file that cannot be used ends the run. Semantics:
 //! `docs/test.md`, "Loading".
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use super::world::World;
 pub struct Log {
     /// For standard output.
     pub text: String,
-    /// For standard error: what the reference is silent about.
+    /// For standard error: what Kyverno is silent about.
     pub hints: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct Strictness {
 /// Loads a test.
 ///
 /// # Errors
-/// The reference's text for what cannot be used.
+/// Kyverno's text for what cannot be used.
 pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result<Loaded, String> {
     log.line(&format!("Loading test  ( {} ) ...", test.path));
     log.line("  Loading values/variables ...");
@@ -144,7 +144,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     Ok(Loaded { policies, resources, targets, exceptions: all, payloads, requests, world, lost })
 }
 
-/// The context file, or why there is none. Only policies that could read it care, as in the reference.
+/// The context file, or why there is none. Only policies that could read it care, as in Kyverno.
 fn context(test: &Test, log: &mut Log) -> (Context, Option<String>) {
     let Some(path) = &test.context else { return Default::default() };
     let in_yaml = |e| format!("error converting YAML to JSON: {e}");

@@ -22,7 +22,7 @@ pub struct Repaired {
 /// Reads and repairs a test; `base` is the name of a test that has none.
 ///
 /// # Errors
-/// The reference's text for a document that is no test.
+/// Kyverno's text for a document that is no test.
 pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, String> {
     let decoded = strict::decode(document, &TEST).map_err(|fault| strict::in_json(&fault))?;
     let mut fields = decoded.as_map().cloned().unwrap_or_default();

@@ -79,7 +79,7 @@ pub struct Subject<'o> {
 }
 
 impl Subject<'_> {
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         match self.key.len() {
             1 if !self.name().contains('/') => format!("/{}", self.name()),
             _ => self.key.join("/"),
@@ -179,12 +179,16 @@ impl<'m> RowBuilder<'m> {
         // An object that was evaluated and changed by others too is looked at in both ways.
         for evaluated in evaluated.iter().filter(|s| s.key == subject.key) {
             for response in evaluated.responses.iter().filter(|r| *r.policy.name == *name) {
-                dropped |= self.response(response, &evaluated.shown());
+                dropped |= self.response(response, &evaluated.display_name());
                 if self.rows.len() == before && !dropped {
-                    self.add_vacuous(format!("{} gives no result for {}", self.named(), evaluated.shown()));
+                    self.add_vacuous(format!(
+                        "{} gives no result for {}",
+                        self.named(),
+                        evaluated.display_name()
+                    ));
                     self.push(
                         &self.expected.rule.clone(),
-                        evaluated.shown(),
+                        evaluated.display_name(),
                         Verdict::Pass,
                         "Excluded",
                         "Excluded",
@@ -195,23 +199,23 @@ impl<'m> RowBuilder<'m> {
         }
         for target in targets.iter().filter(|s| s.key == subject.key) {
             for (object, response, result) in &target.changed {
-                dropped |= self.compare(response, result, object, &target.shown());
+                dropped |= self.compare(response, result, object, &target.display_name());
             }
         }
         if self.rows.len() > before {
             return;
         }
         if dropped {
-            let shown = subject.shown();
+            let shown = subject.display_name();
             return self.add_vacuous(format!("the expected objects do not hold {shown}"));
         }
         let rule = self.expected.rule.clone();
         if let Some(why) = self.context.refused.get(&name) {
             self.add_vacuous(format!("{} is not well-formed", self.named()));
             let why = why.clone();
-            return self.push(&rule, subject.shown(), Verdict::Skip, "Invalid Policy", &why, false);
+            return self.push(&rule, subject.display_name(), Verdict::Skip, "Invalid Policy", &why, false);
         }
-        self.push(&rule, subject.shown(), Verdict::Fail, "Not found", "Not found", false);
+        self.push(&rule, subject.display_name(), Verdict::Fail, "Not found", "Not found", false);
     }
 
     fn named(&self) -> String {

@@ -115,8 +115,8 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// What policies said of payloads, and of objects by the operation.
-type Said = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
+/// The outcomes of payloads, and of objects by operation.
+type AllOutcomes = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
 
 fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let log = &mut ran.log;
@@ -166,7 +166,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
             return Err(text);
         }
     }
-    let evaluate_all = || -> Result<Said, String> {
+    let evaluate_all = || -> Result<AllOutcomes, String> {
         let on_payloads = on_payloads(&engine, &payloads, &requests)?;
         let mut outcomes =
             HashMap::from([(String::new(), evaluate(&engine, &objects, &requests, Looked::Object)?)]);

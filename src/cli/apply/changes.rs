@@ -39,14 +39,14 @@ pub struct Changes {
     pub text: String,
     /// For files: name of the file in a folder, and what is appended.
     pub files: Vec<(String, String)>,
-    /// What the reference is silent about, for standard error.
+    /// What Kyverno is silent about, for standard error.
     pub warnings: Vec<String>,
 }
 
 /// Makes the destination ready that `--output` names: creates it, or empties a file that is there.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn destination(output: &str, named: bool) -> Result<Destination, String> {
     if output.is_empty() {
         return Ok(Destination::Output { named });

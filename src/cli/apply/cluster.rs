@@ -20,7 +20,7 @@ use crate::kubernetes::Resource;
 use crate::load::Policies;
 use crate::value::Value;
 
-/// Where the reference looks when nothing names a cluster.
+/// Where Kyverno looks when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
 /// The cluster, or the text for a missing cluster.
@@ -189,7 +189,7 @@ fn configurations() -> Vec<PathBuf> {
 /// The names that `-r` gives are searched in the cluster: none is there.
 ///
 /// # Errors
-/// The reference's text for the first of them; it wants a file of that name first.
+/// Kyverno's text for the first of them; it wants a file of that name first.
 pub(super) fn find(names: &[String]) -> Result<(), String> {
     let Some(first) = names.first() else { return Ok(()) };
     if !Path::new(first).exists() {

@@ -208,7 +208,7 @@ impl Run<'_> {
         self.requests.of(self.resource(i).clone(), None, engine)
     }
 
-    /// The policies that the check refused, in the reference's two groups.
+    /// The policies that the check refused, in Kyverno's two groups.
     fn refused(&self) -> String {
         let line = "-".repeat(70);
         let mut out = String::new();

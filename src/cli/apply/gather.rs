@@ -110,7 +110,7 @@ pub(super) fn is_global(v: &Value) -> bool {
     v.text_at(&["kind"]) == "GlobalContextEntry" && v.text_at(&["apiVersion"]).starts_with("kyverno.io/")
 }
 
-/// The reference crashes on two objects of one identity; the first one counts.
+/// Kyverno crashes on two objects of one identity; the first one counts.
 pub(super) fn without_duplicates(documents: Vec<Document>) -> Vec<Document> {
     let (unique, duplicates) = resources::without_duplicates(documents);
     for d in duplicates {

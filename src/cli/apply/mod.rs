@@ -1,6 +1,6 @@
 //! `ephor apply`: policies against resource files.
 //!
-//! Flags, order of work, texts and exit codes are the reference's (`docs/cli.md`); what the reference
+//! Flags, order of work, texts and exit codes are Kyverno's (`docs/cli.md`); what Kyverno
 //! is silent about goes to standard error, one line each. Here is the order of work until everything
 //! is loaded: `options` checks flags, `gather` loads, `evaluate` and `cleanup` evaluate,
 //! `results` and `finish` print.
@@ -49,7 +49,7 @@ pub(super) const PAGE: Page =
 /// Runs the command; the result is the exit code.
 ///
 /// # Errors
-/// The reference's text for whatever ends the run before anything is evaluated.
+/// Kyverno's text for whatever ends the run before anything is evaluated.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {

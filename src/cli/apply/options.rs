@@ -63,10 +63,10 @@ pub(super) const FLAGS: &[Flag] = &[
         .default("0"),
 ];
 
-/// Checks arguments in the reference's order.
+/// Checks arguments in Kyverno's order.
 ///
 /// # Errors
-/// The reference's text for what is missing or excludes each other.
+/// Kyverno's text for what is missing or excludes each other.
 pub(super) fn check_arguments(parsed: &Parsed) -> Result<(), String> {
     let resources = parsed.list("resource");
     let has = |name: &str| !parsed.list(name).is_empty();

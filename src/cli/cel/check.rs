@@ -31,7 +31,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if parsed.arguments.is_empty() {
         return Err("an expression is required".into());
     }
-    let (environment, data) = super::given(&parsed)?;
+    let (environment, data) = super::read_input(&parsed)?;
     let mut code = 0;
     for source in &parsed.arguments {
         let wanted = parsed.text("type");

@@ -31,7 +31,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         return Ok(0);
     }
     let source = super::only(&parsed)?;
-    let (environment, data) = super::given(&parsed)?;
+    let (environment, data) = super::read_input(&parsed)?;
     let expression = Expression::compile(source, environment, &data)?;
     let outcome = expression.evaluate(&data);
     if parsed.on("trace") {

@@ -62,7 +62,7 @@ pub(super) fn pages() -> [Page; 3] {
 ///
 /// # Errors
 /// An unknown environment, a document that cannot be read, a variable that is none.
-fn given(parsed: &Parsed) -> Result<(Environment, Value), String> {
+fn read_input(parsed: &Parsed) -> Result<(Environment, Value), String> {
     let name = parsed.text("env");
     let environment = Environment::named(name).ok_or_else(|| {
         format!("unknown environment {name:?}\nhelp: kubernetes, kyverno and bare are known")

@@ -41,7 +41,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if super::helped(&parsed, &PAGE) {
         return Ok(0);
     }
-    let (environment, data) = super::given(&parsed)?;
+    let (environment, data) = super::read_input(&parsed)?;
     let mut session = Session { environment, data };
     let mut editor = DefaultEditor::new().map_err(|e| e.to_string())?;
     loop {

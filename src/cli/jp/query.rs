@@ -60,14 +60,14 @@ pub fn run(args: &[String]) -> Result<i32, String> {
             with(format!("error evaluating JMESPath expression: {problem}"), &super::marked(query, &problem))
         })?;
         super::super::print(&format!("# {query}\n"));
-        let text = super::shown(&result, parsed.on("compact"), parsed.on("unquoted"));
+        let text = super::render(&result, parsed.on("compact"), parsed.on("unquoted"));
         let text = text.map_err(|e| format!("error marshalling result to JSON: {e}"))?;
         super::super::print(&format!("{text}\n"));
     }
     Ok(0)
 }
 
-/// The reference's text, then where it happened.
+/// Kyverno's text, then where it happened.
 fn with(text: String, marked: &str) -> String {
     format!("{text}\n{marked}").trim_end().to_string()
 }

@@ -87,7 +87,7 @@ impl Session {
             Ok(value) => value,
             Err(problem) => return Answer::Err(format!("{problem}\n{}", super::marked(text, &problem))),
         };
-        match super::shown(&value, self.compact, self.unquoted) {
+        match super::render(&value, self.compact, self.unquoted) {
             Ok(text) => Answer::Out(format!("{text}\n")),
             Err(text) => Answer::Err(format!("{text}\n")),
         }
