@@ -173,7 +173,7 @@ fn items(out: &mut String, column: usize, list: &[String]) {
     }
 }
 
-/// `name=value` pairs in the order of their names; others are left out.
+/// `name=value` pairs in the order of their names; others are ignored.
 fn pairs<'s>(list: impl Iterator<Item = &'s str>) -> BTreeMap<&'s str, &'s str> {
     let pair = |item: &'s str| match item.split('=').collect::<Vec<_>>()[..] {
         [key, value] if !key.trim().is_empty() && !value.trim().is_empty() => {

@@ -23,7 +23,7 @@ pub(super) const PAGES: &[Page] = &[
         name: "fix policy",
         arguments: "<file or folder>...",
         about: "Repairs policies with deprecated syntax.",
-        flags: &[flag("save", Takes::Switch, "repaired files written in place")],
+        flags: &[flag("save", Takes::Switch, "in-place repair of the files")],
         examples: "  # see what would be repaired\n  ephor fix policy policies/\n",
     },
     Page {
@@ -32,9 +32,9 @@ pub(super) const PAGES: &[Page] = &[
         about: "Repairs test files with deprecated syntax.",
         flags: &[
             flag("file-name", Takes::Text, "name of test files").short('f').default("kyverno-test.yaml"),
-            flag("save", Takes::Switch, "repaired files written in place"),
-            flag("force", Takes::Switch, "well-formed files written, too"),
-            flag("compress", Takes::Switch, "results merged that differ in their resources alone"),
+            flag("save", Takes::Switch, "in-place repair of the files"),
+            flag("force", Takes::Switch, "in-place rewrite of well-formed files, too"),
+            flag("compress", Takes::Switch, "one result for results that differ in their resources alone"),
         ],
         examples: "  # repair all tests below this folder\n  ephor fix test . --save\n",
     },
@@ -45,7 +45,7 @@ const ABOUT: &str = "Repairs files with deprecated syntax.";
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags and arguments, a folder that is not there.
+/// Bad flags and arguments, a missing folder.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let Some((name, rest)) = args.split_first().filter(|(name, _)| !name.starts_with('-')) else {
         flags::parse(&[], args)?;

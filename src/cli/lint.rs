@@ -1,4 +1,4 @@
-//! `ephor lint`: what there is to say about policies before they run.
+//! `ephor lint`: checks of policies before they run.
 
 use crate::findings::{Finding, Severity, findings};
 use crate::load::{self, Policies, Reader};

@@ -58,7 +58,7 @@ pub(super) const PAGE: Page = Page {
 /// How long files have to stay unchanged before the tests run again.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How many tests are in work at a time: the memory in use does not grow with their number.
+/// How many tests run in one block: memory use does not grow with their number.
 const BLOCK: usize = 64;
 
 /// Runs the command.

@@ -45,7 +45,7 @@ const FLAGS: &[Flag] = &[
     flag(
         "exclude-bootstrap-resources",
         Takes::Switch,
-        "no nodes and certificate signing requests for webhooks with failurePolicy Fail, so that a cluster can start",
+        "exclusion of nodes and signing requests from webhooks with failurePolicy Fail, so that a cluster can start",
     ),
     flag(
         "config-map",
@@ -53,7 +53,7 @@ const FLAGS: &[Flag] = &[
         "file with the ConfigMap of settings: webhooks, webhookLabels, webhookAnnotations, matchConditions",
     ),
     flag("definition", Takes::List, "files with CustomResourceDefinitions"),
-    flag("apply", Takes::Switch, "configurations written to a cluster instead of printed"),
+    flag("apply", Takes::Switch, "server-side apply to a cluster instead of output"),
     flag(
         "remove",
         Takes::Switch,

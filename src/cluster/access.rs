@@ -1,4 +1,4 @@
-//! Who may do what, as the cluster itself says.
+//! The authorizer of a cluster.
 //!
 //! In: authorizer checks of expressions. Out: the decisions of the API server's SubjectAccessReviews. A check is
 //! evaluated once per request.

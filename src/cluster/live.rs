@@ -1,6 +1,6 @@
 //! The external data of a cluster.
 //!
-//! In: what policies read. Out: what the API server answers; what is watched comes from the [`Cache`].
+//! In: lookups of policies. Out: answers of the API server; watched objects come from the [`Cache`].
 
 use std::sync::Arc;
 

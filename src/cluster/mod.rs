@@ -44,7 +44,7 @@ pub struct Choice {
 pub struct Failure {
     /// The code of the HTTP answer; 0 when there was none.
     pub code: u16,
-    /// The reason in a word, if the API gave one.
+    /// The `reason` of the API's status, if there is one.
     pub reason: String,
     /// What is wrong.
     pub text: String,
@@ -149,7 +149,7 @@ pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
 }
 
 impl Cluster {
-    /// Runs work on the client's own runtime and waits for what it gives, on any thread.
+    /// Runs work on the client's own runtime and waits for its result, on any thread.
     fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, Failure> {
         let ended = || Failure::other("the client of the cluster has ended");
         let (sender, receiver) = mpsc::sync_channel(1);
@@ -212,7 +212,7 @@ impl Cluster {
     /// The kinds that the cluster serves.
     ///
     /// # Errors
-    /// The cluster does not say. Groups that do not answer are left out.
+    /// Discovery fails. Groups that do not answer are skipped.
     pub fn kinds(&self) -> Result<Arc<Kinds>, Failure> {
         if let Some(kinds) = &*self.served.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(kinds.clone());
@@ -267,7 +267,7 @@ impl Cluster {
     /// An object by name.
     ///
     /// # Errors
-    /// See [`Cluster::request`]; 404 when it is not there.
+    /// See [`Cluster::request`]; 404 when it does not exist.
     pub fn object(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Value, Failure> {
         self.get(&path_of(resource, namespace, name))
     }
@@ -284,7 +284,7 @@ impl Cluster {
         }
     }
 
-    /// Creates an object, or makes it what is given while it still is what `current` says.
+    /// Creates an object, or replaces it if its version is still that of `current`.
     ///
     /// # Errors
     /// See [`Cluster::request`]; 409 when another client created or changed it in between.

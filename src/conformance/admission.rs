@@ -129,7 +129,7 @@ fn numberless(v: &Value) -> Value {
     }
 }
 
-/// What a policy's status says once its types were checked.
+/// The status of a policy after its types were checked.
 fn status(setup: &[Value]) -> Value {
     let policy = setup.iter().find(|o| o.text_at(&["kind"]) == "ValidatingAdmissionPolicy");
     let found = policy.map(|p| lower::warnings(&defaulted(p), setup)).unwrap_or_default();
@@ -141,7 +141,7 @@ fn status(setup: &[Value]) -> Value {
     object([("observedGeneration", Value::Int(1)), ("typeChecking", Value::Map(checked))])
 }
 
-/// What was recorded for changes of a stored object, and what comes out.
+/// The recorded and the actual answers to updates of a stored object.
 fn updates(case: &Value, old: &Value) -> (Value, Value) {
     let stored = defaulted(old);
     let answer = |update: &Value| {
@@ -166,7 +166,7 @@ fn updates(case: &Value, old: &Value) -> (Value, Value) {
     (Value::list(expected), Value::list(all.iter().map(answer).collect()))
 }
 
-/// What was recorded for objects that are created alone, and what comes out.
+/// The recorded and the actual answers to objects that are created alone.
 fn taken(case: &Value) -> (Value, Value) {
     let objects: Vec<Value> = list(case, "setup").iter().map(defaulted).collect();
     let mut errors = Vec::new();
@@ -271,7 +271,7 @@ impl Cluster {
         }
     }
 
-    /// What was recorded for a request, and what comes out.
+    /// The recorded and the actual answer to a request.
     fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
         let mut review = Review::new(wanted.get("request").cloned().unwrap_or_default());
         if let Some(sent) = sent {

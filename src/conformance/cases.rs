@@ -1,4 +1,4 @@
-//! Case suites: readable YAML files, each a policy and several objects with what every rule says.
+//! Case suites: readable YAML files, each a policy and several objects with the result of every rule.
 //!
 //! In: a folder `cases/TOPIC` of YAML files; every document of a file holds `policy` (or `policies`)
 //! and `cases`. Out: a report `cases/TOPIC`. The format is described in `docs/conformance.md`; a case

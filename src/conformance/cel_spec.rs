@@ -1,6 +1,6 @@
 //! The tests of CEL's specification, those without messages of protocol buffers.
 //!
-//! In: a file of sections of tests. Out: how many came out as specified: the value, its deduced type, or
+//! In: a file of sections of tests. Out: how many have the specified result: the value, its deduced type, or
 //! that there is an error. Values are compared by kind and content, errors by presence.
 
 use std::path::Path;
@@ -144,7 +144,7 @@ fn value_of(v: &Value) -> Value {
     }
 }
 
-/// The few messages that stand for values.
+/// The few messages that represent values.
 fn message(v: &Value) -> Value {
     let own = v.get("value").cloned().unwrap_or_default();
     let text = own.as_str().unwrap_or_default();

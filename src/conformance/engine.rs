@@ -199,7 +199,7 @@ fn checks(v: &Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What the engine says about a case: `policyError` or `contextError`, or `ruleNames`, `ruleBodies`,
+/// The engine's answer to a case: `policyError` or `contextError`, or `ruleNames`, `ruleBodies`,
 /// `rules` and `actions`.
 ///
 /// # Errors

@@ -41,11 +41,11 @@ const LEFT_OUT: [(&str, &str); 12] = [
 
 /// The answers of a webhook to a request.
 pub(super) struct Reviewed {
-    /// The answer of `/mutate`, and what led to it.
+    /// The answer of `/mutate`, and the decision behind it.
     pub changes: (Value, Decision),
     /// The object as it was left.
     pub object: Value,
-    /// The answer of `/validate` and what led to it; `None` = changing was refused.
+    /// The answer of `/validate` and the decision behind it; `None` = the mutation was denied.
     pub verdict: Option<(Value, Decision)>,
     /// The results of rules that no answer waits for.
     pub later: crate::policy_set::outcomes::Outcomes,
@@ -157,7 +157,7 @@ fn one(case: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was recorded, and what comes out.
+/// The recorded and the actual answer.
 fn compared(gate: &Gate, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
     let mut request = wanted.get("request").and_then(Value::as_map).cloned().unwrap_or_default();
     request.insert("uid", "00000000-0000-0000-0000-000000000001".into());
@@ -177,7 +177,7 @@ fn compared(gate: &Gate, wanted: &Value, sent: Option<&Value>) -> (Value, Value)
     (expected(wanted), got(wanted, &said, last))
 }
 
-/// What the API server said, without what it adds to a webhook's answer.
+/// The answer of the API server, without what it adds to a webhook's answer.
 fn expected(wanted: &Value) -> Value {
     let mut m = Map::new();
     m.insert("allowed", wanted.get("allowed").cloned().unwrap_or_default());

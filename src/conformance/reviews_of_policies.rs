@@ -162,7 +162,7 @@ struct OnObjects {
     unusable: usize,
 }
 
-/// The objects of the pool that a policy file says something about.
+/// The objects of the pool for which a policy file has results.
 fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> OnObjects {
     let file = line.text_at(&["file"]);
     let text = std::fs::read_to_string(dir.join("kyverno-policies").join(file)).unwrap_or_default();
@@ -326,7 +326,7 @@ fn as_value(results: &Results) -> Value {
     Value::Map(results.iter().map(one).collect())
 }
 
-/// A change that was refused names a rule that failed, as the command line says too.
+/// The denial of a mutation names a rule that also fails on the command line.
 fn refused_change(expected: &Results, got: &Results, said: &Reviewed) -> Result<(), Differs> {
     let message = said.changes.0.text_at(&["status", "message"]);
     let is_reported = |(key, result): (&(String, String), &(String, String))| {

@@ -10,7 +10,7 @@ use crate::policy_set::PolicySet;
 use crate::sources::files::SourceText;
 use crate::value::Value;
 
-/// The exceptions of a file, and what there is to say about their kinds.
+/// The exceptions of a file, and warnings about their kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Exceptions {
     /// Of group `kyverno.io`, in order.
@@ -39,7 +39,7 @@ impl Exceptions {
         self.deprecations.extend(other.deprecations);
     }
 
-    /// Takes an object that is an exception; others and those that are not well-formed are left out.
+    /// Adds an object that is an exception; others and malformed ones are ignored.
     pub fn take(&mut self, object: &Value) {
         let found = load::exception(object);
         self.exceptions.extend(found.exceptions);

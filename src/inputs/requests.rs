@@ -23,7 +23,7 @@ pub struct Requests {
     pub profile: Profile,
     /// Whether results carry what only reports show.
     pub details: bool,
-    /// The operation, whatever values say.
+    /// The operation; takes precedence over values.
     pub operation: Option<Str>,
 }
 

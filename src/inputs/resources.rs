@@ -1,6 +1,6 @@
 //! Resource files of a run.
 //!
-//! In: resource arguments. Out: their objects, and what is to be said about arguments that gave none.
+//! In: resource arguments. Out: their objects, and warnings about arguments without objects.
 //! Only the first argument has to be there. Semantics: `docs/cli.md`, resource sources.
 
 use crate::document::{self, Document, ResourceOptions};
@@ -19,7 +19,7 @@ pub struct Resources {
     pub warnings: Vec<String>,
 }
 
-/// Reads the objects of resource arguments; `what` they are says the error.
+/// Reads the objects of resource arguments; errors name them `what`.
 ///
 /// # Errors
 /// The first argument cannot be read, or a document is no Kubernetes object: Kyverno's text,
@@ -72,7 +72,7 @@ pub fn identity(object: &Value) -> [String; 4] {
     ]
 }
 
-/// Parts objects from those of an identity that came before; the first one counts. Objects without a
+/// Separates duplicates: objects with the identity of an earlier one; the first one counts. Objects without a
 /// name are never the same.
 pub fn without_duplicates(documents: Vec<Document>) -> (Vec<Document>, Vec<Document>) {
     let mut seen = std::collections::HashSet::new();

@@ -1,4 +1,4 @@
-//! User information files: who makes the requests.
+//! User information files: the user of the requests.
 
 use crate::engine::request::UserParts;
 use crate::value::Value;

@@ -32,7 +32,7 @@ use super::reports::Reporter;
 use super::threads::Threads;
 use super::traces::{self, Tracer};
 
-/// What an API server waits when it does not say.
+/// The timeout of an API server that sends none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest that it waits.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
 const AFTERWARDS: usize = 2;
 /// How many bodies may be arriving for each review that may be under way, and in any case.
 const ARRIVING: (usize, usize) = (8, 1024);
-/// How many paths that name policies which are not known are reported.
+/// How many paths with unknown policies are reported.
 const UNKNOWN_PATHS: usize = 100;
 
 /// Limits of the server.
@@ -84,7 +84,7 @@ pub struct State {
     running: Arc<Semaphore>,
     pub(super) auditing: Arc<Semaphore>,
     pub(super) afterwards: Arc<Semaphore>,
-    /// Paths that named policies which were not known.
+    /// Paths with unknown policies.
     unknown: Mutex<BTreeMap<String, Route>>,
 }
 
@@ -133,7 +133,7 @@ impl State {
         })
     }
 
-    /// Notes a path that names policies which are not known.
+    /// Records a path with unknown policies.
     pub(super) fn note_unknown(&self, path: &str, route: &Route, text: &str) {
         self.refusals.note("unknown_policy", 200, text, path);
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);

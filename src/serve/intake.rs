@@ -1,6 +1,6 @@
 //! Taking in the bodies of reviews.
 //!
-//! In: bodies as they arrive. Out: whole bodies, or a refusal. Clients need not be known to send, so that none may
+//! In: bodies as they arrive. Out: whole bodies, or a refusal. Clients are not authenticated, so that none may
 //! take much: a body has a limit, must arrive at a rate, and all bodies that are not answered yet have a limit together. When there is no
 //! room, those that have been arriving for long make way for others. Bodies of at most [`SMALL`] bytes that are whole are not
 //! counted: `--max-in-flight` bounds them.
@@ -279,7 +279,7 @@ impl Held {
     }
 }
 
-/// How long a body of which so much has come may take.
+/// How long a body of which so much has arrived may take.
 fn patience(size: usize) -> Duration {
     (START + Duration::from_secs_f64(size as f64 / RATE as f64)).min(LONGEST)
 }

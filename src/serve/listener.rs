@@ -68,7 +68,7 @@ async fn ended(ends: &mut watch::Receiver<bool>) {
     let _ = ends.wait_for(|ends| *ends).await;
 }
 
-/// Serves connections until `ends` says so.
+/// Serves connections until `ends` is true.
 ///
 /// # Errors
 /// The certificates cannot be used.

@@ -75,7 +75,7 @@ impl Link {
     /// Connects, and begins to watch.
     ///
     /// # Errors
-    /// There is no cluster, or it does not say what it serves.
+    /// There is no cluster, or discovery fails.
     pub fn open(choice: &Choice, places: &ConfigMaps) -> Result<Link, String> {
         let cluster = Arc::new(connect(choice).map_err(|e| e.text)?);
         let kinds = cluster.kinds().map_err(|e| e.text)?;
@@ -273,7 +273,7 @@ impl FromCluster {
         if current.changes == changes {
             return current.data.clone();
         }
-        // Two threads may both do it; what is put down last is not older than what it counts.
+        // Two threads may both do it; what is stored last is not older than its count.
         let mut objects: Vec<Value> = Vec::new();
         let all: BTreeSet<(&str, &str)> = self.sources().collect();
         for (group, kind) in all {

@@ -83,7 +83,7 @@ pub struct Settings {
     pub operation: Option<String>,
     /// Policies and data.
     pub places: Places,
-    /// The cluster that data of rules comes from; `None` = from files alone.
+    /// The cluster that provides external data; `None` = files alone.
     pub cluster: Option<Choice>,
     /// The ConfigMaps of operators in that cluster.
     pub settings: ConfigMaps,
@@ -157,7 +157,7 @@ async fn signalled() {
     let _ = tokio::signal::ctrl_c().await;
 }
 
-/// Runs a server until `ends` says so.
+/// Runs a server until `ends` is true.
 ///
 /// # Errors
 /// As [`run`].

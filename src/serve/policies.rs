@@ -67,7 +67,7 @@ pub struct Places {
     pub required: usize,
 }
 
-/// What files last gave.
+/// What was last loaded from files.
 #[derive(Default)]
 struct Files {
     policies: Retained<Policies>,
@@ -76,7 +76,7 @@ struct Files {
     metrics: Retained<Vec<Value>>,
 }
 
-/// Where data of rules comes from besides files.
+/// Sources of external data in addition to files.
 #[derive(Clone, Default)]
 pub struct Around {
     /// A cluster.
@@ -103,7 +103,7 @@ impl Store {
         Store { places, around, current: ArcSwap::from_pointee(first), files: Mutex::new(files) }
     }
 
-    /// Where data comes from besides files.
+    /// Sources of external data in addition to files.
     pub fn around(&self) -> &Around {
         &self.around
     }
@@ -118,9 +118,9 @@ impl Store {
         &self.places
     }
 
-    /// Reads everything again and puts it to use.
+    /// Reads everything again and swaps it in.
     pub fn reload(&self) -> Arc<Snapshot> {
-        // One at a time: what was read first must not be put to use last.
+        // One at a time: what was read first must not be swapped in last.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.current.load();
         let next = read(&self.places, &self.around, &mut files, before.generation + 1, before.complete);
@@ -130,8 +130,8 @@ impl Store {
     }
 }
 
-/// `established`: everything could be used before, so what comes new and cannot be used is left out; else
-/// requests are refused because of it.
+/// `established`: everything was usable before, so a new file that cannot be used is skipped; else requests are
+/// refused because of it.
 fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, established: bool) -> Snapshot {
     let now = Instant::now();
     let arguments = places.policies.iter().map(|place| place.display().to_string());
@@ -194,7 +194,7 @@ fn reaches_out(policy: &Policy, around: &Around) -> bool {
         || (around.registry.is_some() && reach.registry)
 }
 
-/// What a file of policies gives.
+/// Parses a file of policies.
 fn parse(source: &SourceText) -> Parsed<Policies> {
     let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server);
     let broken = loaded.policies.iter().filter_map(|p| {

@@ -1,5 +1,5 @@
-//! Reviews that are refused before policies are evaluated: an API server counts these as failed calls, and lets the
-//! request pass where the failure policy says so.
+//! Reviews that are refused before policies are evaluated: an API server counts these as failed calls, and allows the
+//! request with `failurePolicy: Ignore`.
 //!
 //! In: refusals with their reasons. Out: a counter, lines in the log and in the audit log. A client can cause
 //! many, so that there is one line a second for each reason, with how many there were.

@@ -111,7 +111,7 @@ impl Reporter {
         }
     }
 
-    /// Writes what was taken, and ends.
+    /// Writes what is queued, and ends.
     pub fn end(&self) {
         drop(self.send.lock().unwrap_or_else(PoisonError::into_inner).take());
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();

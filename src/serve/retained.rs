@@ -1,9 +1,9 @@
-//! Files in use: what each last gave, and when something else takes its place.
+//! Files in use: what was last loaded from each, and when it is replaced.
 //!
 //! In: the texts of files as they are now, argument by argument. Out: for each file what is in use of it. A text that cannot be used
 //! never replaces one that could. A running server takes a new or changed text when it has stayed the same for
-//! [`SETTLE`], so that files being written are not read half; and it gives up what a file or folder no longer holds
-//! when that has stayed so for [`GIVE_UP`]. Files that are emptied, and folders that no longer hold any file, keep what they gave.
+//! [`SETTLE`], so that files being written are not read half; and it drops what a file or folder no longer holds
+//! when that has stayed so for [`GIVE_UP`]. What was loaded from files that are emptied, and from folders without any file, stays in use.
 //! Semantics: `docs/serve.md`, "Reload".
 
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,7 @@ pub const SETTLE: Duration = Duration::from_secs(2);
 /// How long something is missing before it is given up.
 pub const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// What a text gives.
+/// The result of parsing a text.
 pub struct Parsed<T> {
     /// What can be used.
     pub gives: T,
@@ -30,7 +30,7 @@ pub struct Parsed<T> {
     pub fail_closed: bool,
     /// What must not get lost: names of policies and bindings.
     pub names: HashSet<String>,
-    /// Whether it gives nothing at all.
+    /// Whether the text is empty.
     pub is_empty: bool,
 }
 
@@ -65,7 +65,7 @@ impl<T> Default for Retained<T> {
 
 /// What is in use after files were read.
 pub struct Current<T> {
-    /// What files give, in order.
+    /// What is in use of each file, in order.
     pub gives: Vec<Arc<T>>,
     /// What is wrong, a line each.
     pub problems: Vec<String>,
@@ -264,7 +264,7 @@ impl<T> Retained<T> {
     }
 }
 
-/// Files being taken.
+/// One update.
 struct Round<T> {
     now: Instant,
     established: bool,

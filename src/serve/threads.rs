@@ -36,7 +36,7 @@ fn build(mut builder: Builder) -> Result<Runtime, String> {
     builder.thread_stack_size(STACK).enable_all().build().map_err(|e| e.to_string())
 }
 
-/// One slow decision may hold up one thread before its like move to others.
+/// One slow decision may block one thread before similar ones move to the pool.
 fn readers() -> usize {
     std::thread::available_parallelism().map_or(4, |n| n.get().max(2) * 2) + RESERVED
 }

@@ -91,7 +91,7 @@ impl Tracer {
         }
     }
 
-    /// Sends what was taken, and ends.
+    /// Sends what is queued, and ends.
     pub fn end(&self) {
         drop(self.send.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(sender) = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take() {

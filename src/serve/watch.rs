@@ -103,7 +103,7 @@ impl Logged {
 pub fn policies(state: Arc<State>, mut logged: Logged) -> JoinHandle<()> {
     tokio::spawn(async move {
         loop {
-            // The folders may be others than before, so they are watched anew each time.
+            // The folders may have been replaced, so they are watched again each time.
             let places = state.store.places().clone();
             let settings = places.settings.iter().chain(&places.metrics);
             let all = places.policies.iter().chain(&places.data).chain(settings).map(AsRef::as_ref);

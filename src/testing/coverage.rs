@@ -71,7 +71,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Adds the pieces of a policy. `ran` says how often rules gave a result, by name.
+    /// Adds the pieces of a policy. `ran` counts the results of rules, by name.
     pub fn add(&mut self, loaded: &LoadedPolicy, policy: &Policy, hits: &Hits, ran: &HashMap<String, u64>) {
         let mut walk = Walk { loaded, policy, hits, rule: String::new(), coverage: self };
         for rule in policy.all_rules() {

@@ -1,4 +1,4 @@
-//! Test files: documents that say what policies must answer.
+//! Test files: documents with the expected results of policies.
 //!
 //! In: the text of a file. Out: a [`Test`] for each document, or why it is none. Fields are checked
 //! strictly, paths are put together with the folder of the file. Semantics: `docs/test.md`.
@@ -14,7 +14,7 @@ use crate::value::place::PathPart;
 
 use super::schema::TEST;
 
-/// An expected result: a policy, a rule, objects, and what the rule must say about them.
+/// An expected result: a policy, a rule, objects, and the status of the rule for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// `name` or `namespace/name`.
@@ -176,7 +176,7 @@ pub fn clean(path: &Path) -> String {
     }
 }
 
-/// A path that stays below a folder, whatever it says.
+/// A path that cannot leave a folder.
 fn within(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let mut out = PathBuf::new();

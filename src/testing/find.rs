@@ -1,7 +1,7 @@
 //! Finding test files.
 //!
 //! In: folders, patterns and addresses of repositories. Out: the texts of all files of a given name,
-//! in the order of their paths. Hidden folders are looked into as well. Semantics: `docs/test.md`.
+//! in the order of their paths. Hidden folders are searched as well. Semantics: `docs/test.md`.
 
 use std::path::Path;
 

@@ -20,7 +20,7 @@ pub enum Mismatch {
     Unusable(String),
 }
 
-/// Compares an object with the one of its kind and name in a file; `what` the file is says the error.
+/// Compares an object with the one of its kind and name in a file; errors name the file `what`.
 ///
 /// # Errors
 /// See [`Mismatch`].

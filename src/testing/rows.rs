@@ -1,4 +1,4 @@
-//! Expected results against what policies said: one row for each object that is looked at.
+//! Expected results against actual ones: one row for each object that is compared.
 //!
 //! In: the expected results of a test, and the responses of its policies. Out: rows that passed, were
 //! skipped or failed, and a note on each vacuous expected result. Semantics: `docs/test.md`, "Rows".
@@ -18,7 +18,7 @@ use super::file::Expected;
 use super::objects::{self, Mismatch};
 use super::responses::{Response, key};
 
-/// How a row came out.
+/// The verdict of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As expected.
@@ -40,7 +40,7 @@ impl Verdict {
     }
 }
 
-/// A comparison of an expected result with what came out for an object.
+/// A comparison of an expected result with the actual one for an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The policy as the test names it.
@@ -49,11 +49,11 @@ pub struct Row {
     pub rule: String,
     /// The object.
     pub resource: String,
-    /// How it came out.
+    /// The verdict.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
-    /// What the rule said, or what differs; with colours.
+    /// The message of the rule, or the difference; with colours.
     pub message: String,
     /// Whether a result was compared at all.
     pub compared: bool,
@@ -68,7 +68,7 @@ pub struct VacuousResult {
     pub text: String,
 }
 
-/// An object and what policies said about it.
+/// An object and the responses of policies to it.
 pub struct Subject<'o> {
     /// Version, kind, namespace and name; for a payload only its path.
     pub key: Vec<String>,
@@ -176,7 +176,7 @@ impl<'m> RowBuilder<'m> {
         let before = self.rows.len();
         let mut dropped = false;
         let name = self.expected.policy.rsplit('/').next().unwrap_or_default().to_owned();
-        // An object that was evaluated and changed by others too is looked at in both ways.
+        // An object that was evaluated and also changed by others is compared in both ways.
         for evaluated in evaluated.iter().filter(|s| s.key == subject.key) {
             for response in evaluated.responses.iter().filter(|r| *r.policy.name == *name) {
                 dropped |= self.response(response, &evaluated.display_name());

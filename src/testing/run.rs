@@ -27,7 +27,7 @@ use super::load::{self, Loaded, Log, Payload, Strictness};
 use super::responses::{Response, responses};
 use super::rows::{self, Context, Row, Subject, VacuousResult};
 
-/// What a test gave.
+/// The result of a test.
 #[derive(Clone, Debug, Default)]
 pub struct Ran {
     /// What is printed while it runs.
@@ -71,7 +71,7 @@ pub struct Evaluated {
     pub requests: Requests,
     /// The external data.
     pub external: Arc<dyn ExternalData>,
-    /// Each request with what the policies said.
+    /// Each request with its outcome.
     pub outcomes: Vec<(Request, Outcome)>,
 }
 
@@ -246,13 +246,13 @@ fn coverage<'o>(
     coverage
 }
 
-/// The objects of a test with what policies said for one operation.
+/// The objects of a test with the responses of policies for one operation.
 struct View<'o> {
     targets: Vec<Subject<'o>>,
     evaluated: Vec<Subject<'o>>,
 }
 
-/// What policies look at.
+/// The inputs and outcomes of a test.
 struct Seen<'o> {
     set: &'o PolicySet,
     objects: &'o [&'o Value],

@@ -43,7 +43,7 @@ pub struct Changes {
     pub warnings: Vec<String>,
 }
 
-/// Makes the destination ready that `--output` names: creates it, or empties a file that is there.
+/// Prepares the destination that `--output` names: creates it, or truncates an existing file.
 ///
 /// # Errors
 /// Kyverno's text.
@@ -81,7 +81,7 @@ impl Destination {
             let file = match self {
                 Destination::Output { .. } => continue,
                 Destination::File(file) => file.clone(),
-                // A name of an object is not a path, whatever it says.
+                // The name of an object is never used as a path.
                 Destination::Folder(folder) => folder.join(name.replace(['/', '\\'], "_")),
             };
             let written = std::fs::OpenOptions::new()

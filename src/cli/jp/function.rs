@@ -10,7 +10,7 @@ use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("all", Takes::Switch, "standard functions of JMESPath in addition").short('a'),
+    flag("all", Takes::Switch, "standard functions of JMESPath, too").short('a'),
     flag("search", Takes::Text, "text that name or note of the functions contain").short('s'),
     flag("markdown", Takes::Switch, "Markdown of the page docs/functions.md"),
 ];

@@ -129,7 +129,7 @@ fn document(text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// What is typed, or comes through a pipe.
+/// Reads standard input.
 ///
 /// # Errors
 /// Standard input cannot be read.

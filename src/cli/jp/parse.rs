@@ -43,7 +43,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     Ok(0)
 }
 
-/// What the engine makes of an expression.
+/// The IR of an expression.
 pub(super) fn ir(expression: &Expression) -> String {
     let lines = |e| {
         let text = print::expression(e).text(&|_| String::new());

@@ -41,7 +41,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         "" => Value::Null,
         path => super::document(&super::file(path)?)?,
     };
-    // A file that says nothing counts as none.
+    // An empty file counts as none.
     if queries.is_empty() && document.is_null() {
         return Err("at least one query or input object is required".into());
     }

@@ -27,7 +27,7 @@ pub struct Session {
     unquoted: bool,
 }
 
-/// What a line gave.
+/// The result of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A result.
