@@ -165,7 +165,7 @@ fn without_leave_no_registry_is_asked() {
     let pod = POD.replace("IMAGE", &oci.name("app", "signed"));
     let files = Files::new(&[("p.yaml", &policy), ("r.yaml", &pod)]);
     let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--detailed-results", "-p"]);
-    assert!(one(&ran).ends_with("registries and transparency logs are not asked"), "{}", ran.out);
+    assert!(one(&ran).ends_with("registries and transparency logs are not queried"), "{}", ran.out);
     assert_eq!(oci.questions(), 0);
 }
 

@@ -39,8 +39,8 @@ pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy>, offers: Offers) -> 
         (offers.roles, "rules match by roles", |p, _| by_roles(p), CLUSTER),
         (offers.params, "rules have parameters", |_, r| r.params, CLUSTER),
         (offers.config_maps, "rules read ConfigMaps", |_, r| r.config_maps, CLUSTER),
-        (offers.objects, "rules ask the Kubernetes API", |_, r| r.cluster, CLUSTER),
-        (offers.registry, "rules ask registries of images", |_, r| r.registry, "--registry"),
+        (offers.objects, "rules call the Kubernetes API", |_, r| r.cluster, CLUSTER),
+        (offers.registry, "rules query image registries", |_, r| r.registry, "--registry"),
     ];
     let line = |(offered, what, needed, give): Need| {
         if offered {

@@ -1,6 +1,6 @@
 //! Failure actions: does a failed rule block the request?
 //!
-//! The reference asks twice, and in different ways: which rules are evaluated before the answer ([`is_enforced`]), and
+//! Kyverno decides this twice, and in different ways: which rules are evaluated before the answer ([`is_enforced`]), and
 //! which of them block when they fail ([`denies`]; [`effective`] on the command line). Semantics: `docs/serve.md`, "Answers".
 
 use crate::ir::rule::ActionOverride;
@@ -13,7 +13,7 @@ use super::outcome::{RuleOutcome, Status};
 
 /// Whether an action, as written, blocks. Everything that is not one of the two spellings audits.
 pub fn enforces(action: &str) -> bool {
-    // Asked of every rule of every request: compared without a call.
+    // Evaluated for every rule of every request: compared without a call.
     matches!(action.as_bytes(), [b'E' | b'e', b'n', b'f', b'o', b'r', b'c', b'e'])
 }
 

@@ -1,7 +1,7 @@
 //! Cleanup policies: which objects a run of one would delete.
 //!
 //! In: a cleanup policy and objects, one after the other. Out: whether each is selected, and its
-//! conditions hold. The context is made once for a run and put back before each object; what that
+//! conditions hold. The context is built once for a run and reset before each object; what that
 //! does to entries that read the object is the reference's behaviour (`docs/cli.md`, "Cleanup").
 
 use std::sync::LazyLock;

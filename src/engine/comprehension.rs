@@ -1,6 +1,6 @@
-//! Loops of strict expressions (`all`, `exists`, `map`, `filter` and the like).
+//! Comprehensions of strict expressions (`all`, `exists`, `map`, `filter` and the like).
 //!
-//! In: a loop and its environment. Out: what it makes, charged round by round. A body is evaluated once for all items that
+//! In: a comprehension and its environment. Out: its value; cost is added in each iteration. A body is evaluated once for all items that
 //! have none of the keys that it reads ([`crate::ir::item_keys`]). Semantics: `docs/cel.md`, "Macros" and "Cost".
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use crate::ir::Expr;
 use crate::ir::expr::{Comprehension, ComprehensionKind};
 use crate::value::{Fault, Object, Str, Value, budget};
 
-use super::cells::Kept;
+use super::cells::Cached;
 use super::entries::Entries;
 use super::eval::{Env, Evaluated, NULL, constant, value as eval};
 use super::strict::{LIST_COST, OVERLOAD, is_new, overload, shown};
@@ -35,9 +35,9 @@ struct State<'l> {
 
 #[derive(Default)]
 struct Bare {
-    keep: Kept<Option<bool>>,
-    truth: Kept<Option<bool>>,
-    body: Kept<Value>,
+    keep: Cached<Option<bool>>,
+    truth: Cached<Option<bool>>,
+    body: Cached<Value>,
 }
 
 impl State<'_> {
@@ -56,13 +56,13 @@ impl State<'_> {
     fn truth(
         &self,
         body: &Expr,
-        kept: &Kept<Option<bool>>,
+        cached: &Cached<Option<bool>>,
         first: &Value,
         second: &Value,
         env: &Env<'_, '_>,
     ) -> Result<Option<bool>, Fault> {
         let truth = || env.bound_truth(self.l.two.then_some(first), second, body);
-        if self.is_bare { kept.copied(env, truth) } else { truth() }
+        if self.is_bare { cached.copied(env, truth) } else { truth() }
     }
 
     /// What the body makes of the items.

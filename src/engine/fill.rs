@@ -181,8 +181,8 @@ impl Data<'_> {
             return Err(self.endless("variables", path, "their values expand to themselves"));
         }
         // Each level keeps its path.
-        let goes_on = budget::step().and_then(|()| budget::take(path.len()));
-        goes_on.map_err(|fault| failed("variables", path, &fault.to_string()))?;
+        let within = budget::step().and_then(|()| budget::take(path.len()));
+        within.map_err(|fault| failed("variables", path, &fault.to_string()))?;
         match v {
             Value::Str(s) if s.contains("{{") => {
                 untracked::note();
@@ -354,8 +354,8 @@ fn found(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
 /// The variables of texts.
 type ByText = HashMap<Box<str>, Arc<[Found]>>;
 
-/// What was found in texts, by the address of the names in scope; the names are kept, so that their
-/// address stays theirs.
+/// What was found in texts, by the address of the names in scope; the names are retained, so that no other
+/// ones get their address.
 #[derive(Default)]
 struct Texts {
     all: HashMap<usize, (Arc<[Str]>, ByText)>,
@@ -394,15 +394,15 @@ const MAX_WEIGHT: usize = 16 << 20;
 /// What a compiled variable weighs, roughly in bytes.
 const QUERY_WEIGHT: usize = 2 << 10;
 
-/// Texts that are longer are not kept.
-const MAX_KEPT: usize = 16 << 10;
+/// Longer texts are not cached.
+const MAX_CACHED: usize = 16 << 10;
 
 /// Variables that a text may have at once.
 const MAX_VARIABLES: usize = 10_000;
 
 /// The variables of a text; `None` = too many.
 fn round(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
-    if text.len() > MAX_KEPT {
+    if text.len() > MAX_CACHED {
         return found(rounds, text, late);
     }
     let names = Arc::as_ptr(&rounds.names).cast::<u8>() as usize;
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_kept_weigh_no_more_than_their_limit() {
+    fn cached_texts_weigh_no_more_than_their_limit() {
         let names: Arc<[Str]> = Arc::from([]);
         let rounds = Rounds { source: "".into(), path: "".into(), names, current: "".into() };
         let round = |rounds: &Rounds, text: &str| super::round(rounds, text, crate::lower::LATE);

@@ -1,7 +1,7 @@
 //! Fidelity profiles: where the reference's command line and the reference in a cluster differ.
 //!
-//! A difference is a named choice here and never a question about who is asking deeper inside. A
-//! profile is fixed when a policy set is made. Every choice has a row in `docs/profiles.md`, and
+//! A difference is a named choice here; no code deeper inside checks which program runs. A
+//! profile is fixed when a policy set is built. Every choice has a row in `docs/profiles.md`, and
 //! `tests/serve/profile.rs` walks these rows against a running server.
 
 /// The choices; see the constructors for the two consistent sets of them.

@@ -34,7 +34,7 @@ pub struct Request {
     pub images: Images,
     /// The object as the Pod Security checks see it.
     pub pod: super::pod_security::seen::Cache,
-    /// What expressions see that know only objects and the request; made when the first rule asks.
+    /// What expressions see that know only objects and the request; built when the first rule needs it.
     pub strict_root: std::sync::OnceLock<Value>,
     /// The same for reviews.
     pub review_root: std::sync::OnceLock<Value>,
@@ -219,7 +219,7 @@ impl Request {
         &*self.target.operation == "DELETE"
     }
 
-    /// The request as if the former object were created now, to tell old violations from new ones.
+    /// The request as if the former object were created now, to separate old violations from new ones.
     /// No user is known to it.
     pub fn former(&self) -> Request {
         let mut root = self.root.get().clone();

@@ -1,7 +1,7 @@
 //! The one runner: the rules of a policy in order, for one phase of one request.
 //!
 //! In: a policy, some of its rules, a request, and what they are evaluated with. Out: their [`Results`]. The runner does
-//! what all rules share: whether the policy concerns the request, whether a rule matches or nobody can say, the budget,
+//! what all rules share: whether the policy concerns the request, whether a rule matches or that is unknown, the budget,
 //! and what a rule leaves to the next. What a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
 //! expressions, `expressions`. Semantics: `docs/ir.md`.
 
@@ -154,12 +154,12 @@ pub fn policy<'p>(
 ) -> Results {
     let mut out = Results::default();
     let concern = concern(policy, request, around.profile);
-    let is_idle = match phase {
+    let is_skipped = match phase {
         Phase::Verify => request.deleting(),
         Phase::Generate => concern != Concern::Yes,
         Phase::Mutate | Phase::Decide => false,
     };
-    if is_idle || concern == Concern::No {
+    if is_skipped || concern == Concern::No {
         return out;
     }
     let (mut matched, sorted) = (0usize, Sorted::default());
@@ -304,7 +304,7 @@ pub fn applies(rule: &Rule, request: &Request) -> bool {
     target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
 }
 
-/// The result of a rule of which nobody can say whether it matches, because something is not known of the request.
+/// The result of a rule for which it is unknown whether it matches, because something is not known of the request.
 fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     let target = &request.target;
     if !target.unknown.any() || !target.exists {
@@ -433,7 +433,7 @@ impl<'d, 'r: 'd> Matched<'d, 'r> {
 /// The result of a rule that is excepted.
 pub(super) fn excepted(rule: &Rule, exceptions: &[&Exception]) -> RuleOutcome {
     let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
-    // The reference forgets the blank before the names.
+    // Kyverno writes no blank before the names.
     let text = format!("rule is skipped due to policy exceptions{}", keys.join(", "));
     let mut skipped = RuleOutcome::new(&rule.name, rule.kind, Status::Skip, text);
     skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();

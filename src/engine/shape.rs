@@ -1,7 +1,7 @@
 //! Running shapes: does a document look like a pattern?
 //!
 //! In: a pattern and a value. Out: a verdict; for everything but a pass a `Failure` that knows
-//! the path and makes its text only when somebody reads it. Most checks pass, so nothing is
+//! the path and builds its text only when it is read. Most checks pass, so nothing is
 //! allocated before something fails. The semantics' source is `docs/patterns.md`.
 
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub enum Outcome<'a> {
     },
 }
 
-/// The reason of an outcome; its text is made when it is asked for.
+/// The reason of an outcome; its text is built when it is read.
 #[derive(Debug)]
 pub struct Why<'a>(Box<Failure<'a>>);
 
@@ -117,9 +117,9 @@ enum Kind<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Made by a condition or global anchor.
+    /// Caused by a condition or global anchor.
     Skip,
-    /// Made by a map or list all of whose parts were skipped.
+    /// Caused by a map or list all of whose parts were skipped.
     WrappedSkip,
     Negation,
     Plain,

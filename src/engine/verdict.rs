@@ -100,7 +100,7 @@ fn failed_before(met: Matched<'_, '_>, current: &mut Data<'_>) -> bool {
     let (met, mut data) = met.on(&former);
     data.adopt_loaded(current);
     match &rule.body {
-        // The only check that asks for exceptions again.
+        // The only check that looks up exceptions again.
         Body::Validate { check: Check::PodSecurity(check), .. } => {
             let exceptions = met.exceptions(&mut data);
             super::pod_security::rule(check, rule, &former, &exceptions)

@@ -1,7 +1,7 @@
 //! Message literals of mutations: `Object{…}` and `JSONPatch{…}`.
 //!
 //! In: values of expressions. Out: what they change. The type's name of a literal must be the path at
-//! which it stands; what the reference cannot convert is kept as it shows it.
+//! which it stands; what the API server cannot convert stays in the form in which it prints it.
 
 use crate::patch::structured::Part;
 use crate::value::print::display;

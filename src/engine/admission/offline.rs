@@ -1,7 +1,7 @@
 //! Admission policies outside of a cluster, as Kyverno runs them.
 //!
 //! The request always creates the object, which has no schema: lists are replaced, numbers are doubles.
-//! Parameters are told by name or labels alone. Semantics: `docs/admission.md`, "Outside of a cluster".
+//! Parameters are selected by name or labels alone. Semantics: `docs/admission.md`, "Outside of a cluster".
 
 use crate::engine::expressions::Scope;
 use crate::engine::view::offline::root;
@@ -69,30 +69,30 @@ fn outcome(
     result
 }
 
-/// The result of a policy that asks; the last binding that accepts the request decides.
+/// The result of a policy that validates; the last binding that accepts the request decides.
 pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     let binding = accepting(bound, request).pop()?;
     let expressions = rule.expressions.as_ref()?;
-    let told = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
+    let report = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     let seen = |namespace: Value| root(request, &request.object, params.clone(), namespace);
     let conditions = seen(Value::Null);
     match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
         Ok(true) => {}
-        Ok(false) => return told(Status::Skip, API_SERVER.unmet),
+        Ok(false) => return report(Status::Skip, API_SERVER.unmet),
         Err(_) if expressions.failure_policy == FailurePolicy::Ignore => {
-            return told(Status::Skip, API_SERVER.unmet);
+            return report(Status::Skip, API_SERVER.unmet);
         }
-        Err(text) => return told(Status::Error, &text),
+        Err(text) => return report(Status::Error, &text),
     }
     let root = seen(namespace(request));
     let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
-        return told(Status::Error, OUT_OF_BUDGET);
+        return report(Status::Error, OUT_OF_BUDGET);
     };
     match decisions.into_iter().next() {
-        Some((_, Decision::Fail(text))) => told(Status::Error, &text),
-        Some((_, Decision::Deny(text, _))) => told(Status::Fail, &text),
-        None => told(Status::Pass, API_SERVER.passed),
+        Some((_, Decision::Fail(text))) => report(Status::Error, &text),
+        Some((_, Decision::Deny(text, _))) => report(Status::Fail, &text),
+        None => report(Status::Pass, API_SERVER.passed),
     }
 }
 
@@ -102,14 +102,14 @@ pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutc
     let Some(expressions) = &rule.expressions else { return (None, None) };
     let (mut last, mut object) = (None, request.object.clone());
     for binding in accepting(bound, request) {
-        let told = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
+        let report = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
         match changed(bound, expressions, patches(rule), binding, request, &object) {
             Ok(Some(new)) => {
                 object = new;
-                last = told(Status::Pass, "mutation is successfully applied");
+                last = report(Status::Pass, "mutation is successfully applied");
             }
-            Ok(None) => last = told(Status::Skip, API_SERVER.unmet),
-            Err(Failed::Condition(text)) => last = told(Status::Error, &text),
+            Ok(None) => last = report(Status::Skip, API_SERVER.unmet),
+            Err(Failed::Condition(text)) => last = report(Status::Error, &text),
             Err(Failed::Change) => {}
         }
     }

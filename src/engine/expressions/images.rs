@@ -1,7 +1,7 @@
-//! Reviews of images: ImageValidatingPolicies.
+//! ImageValidatingPolicies.
 //!
-//! In: a review and a request. Out: a result with what was looked at, from which [`settle`] tells whether every image
-//! that somebody had to look at was: that may have been another policy. Order: conditions, exceptions, the images,
+//! In: a policy and a request. Out: a result with the images that it verified, from which [`settle`] finds out whether
+//! every image that must be verified was: by this policy or by another one. Order: conditions, exceptions, the images,
 //! their digests, what registries know of them, verdicts, texts for reports. Semantics: `docs/cel-policies.md`,
 //! "Images".
 
@@ -25,9 +25,9 @@ use crate::engine::view::request::limited_to;
 /// What a policy looked at.
 #[derive(Clone, Debug, Default)]
 pub struct Looked {
-    /// Images that somebody must have looked at.
+    /// Images that some policy must verify.
     pub required: Vec<String>,
-    /// Images that it looked at, and whether somebody vouched.
+    /// Images that it looked at, and whether an attestor verified them.
     pub images: BTreeMap<String, bool>,
 }
 
@@ -35,7 +35,7 @@ pub struct Looked {
 pub struct Subject<'a> {
     /// What expressions see.
     pub root: &'a Value,
-    /// The kind of the object, which tells where its images are; empty = it has none of its own.
+    /// The kind of the object, which decides where its images are; empty = it has none of its own.
     pub kind: &'a str,
     /// It is data of any form.
     pub payload: bool,
@@ -188,13 +188,13 @@ fn extracted(
         found.insert(name.to_string(), all);
     }
     for images in found.values_mut() {
-        let mut kept = Vec::new();
-        for image in images.drain(..) {
+        let mut matched = Vec::new();
+        for image in std::mem::take(images) {
             if matches(checks, &image)? {
-                kept.push(image);
+                matched.push(image);
             }
         }
-        *images = kept;
+        *images = matched;
     }
     Ok(found)
 }
@@ -262,8 +262,8 @@ fn put(value: &Value, path: &[Str], field: &str, text: &Str) -> Value {
     }
 }
 
-/// Whether every image that somebody had to look at was looked at by one of the policies: a result that would pass
-/// fails else.
+/// Whether every image that must be verified was verified by one of the policies: else a result that would pass
+/// fails.
 pub fn settle<'o>(all: impl Iterator<Item = &'o mut RuleOutcome>) {
     let mut outcomes: Vec<&mut RuleOutcome> =
         all.filter(|o| matches!(o.effect.as_deref(), Some(Effect::Looked(_)))).collect();
@@ -272,7 +272,7 @@ pub fn settle<'o>(all: impl Iterator<Item = &'o mut RuleOutcome>) {
         if let Some(Effect::Looked(own)) = outcome.effect.as_deref() {
             own.images
                 .iter()
-                .for_each(|(image, vouched)| *looked.entry(image.clone()).or_default() |= vouched);
+                .for_each(|(image, verified)| *looked.entry(image.clone()).or_default() |= verified);
         }
     }
     for outcome in &mut outcomes {

@@ -1,7 +1,7 @@
-//! What the expressions of a policy about images may ask: who signed, what is stated, what registries tell.
+//! What expressions of an ImageValidatingPolicy may look up: signatures, attestations, registry data.
 //!
 //! In: the names of images and attestors. Out: counts and data, and a record of which images were looked at. An attestor
-//! that does not vouch, for whatever reason, is not counted; a registry that does not answer is a fault. Semantics:
+//! that does not verify an image, for whatever reason, is not counted; a registry that does not answer is a fault. Semantics:
 //! `docs/cel-policies.md`, "Images".
 
 use std::collections::BTreeMap;
@@ -37,14 +37,14 @@ pub struct Inquiry {
     registry: Option<Arc<dyn Registry>>,
     checks: Arc<Result<ImageValidation, Str>>,
     attestors: BTreeMap<String, Known>,
-    /// Which images were looked at, and whether somebody vouched.
+    /// Which images were looked at, and whether an attestor verified them.
     looked: Mutex<BTreeMap<String, bool>>,
     /// Statements that were verified, by image and name.
     stated: Mutex<BTreeMap<(String, String), Value>>,
 }
 
 impl Inquiry {
-    /// Nothing is asked yet.
+    /// Calls nothing yet.
     pub fn new(
         inner: Option<Arc<dyn ExternalData>>,
         registry: Option<Arc<dyn Registry>>,
@@ -54,7 +54,7 @@ impl Inquiry {
         Inquiry { inner, registry, checks, attestors, looked: Mutex::default(), stated: Mutex::default() }
     }
 
-    /// Which images were looked at, and whether somebody vouched.
+    /// Which images were looked at, and whether an attestor verified them.
     pub fn looked(&self) -> BTreeMap<String, bool> {
         self.looked.lock().map(|m| m.clone()).unwrap_or_default()
     }
@@ -111,18 +111,19 @@ impl Inquiry {
         Ok(count)
     }
 
-    /// What an image is kept under, and whom an attestor of Notary trusts; `None` where either cannot be read.
+    /// Runs a check with the manifest of an image and the trust store of a Notary attestor; `None` where either cannot be
+    /// read, or the check fails.
     fn notarized<T>(
         &self,
         subject: &Subject<'_>,
         attestor: &Value,
-        ask: impl Fn(&Store, &Artifact<'_>) -> Result<T, Refused>,
+        check: impl Fn(&Store, &Artifact<'_>) -> Result<T, Refused>,
     ) -> Option<T> {
         let store = Store::read(attestor.text_at(&["notary", "certs", "value"])).ok()?;
         let store = store.with_tsa(attestor.text_at(&["notary", "tsaCerts", "value"])).ok()?;
         let manifest = subject.registry.manifest(subject.at, subject.digest).ok()?;
         let artifact = Artifact { registry: subject.registry, at: subject.at, manifest: &manifest };
-        ask(&store, &artifact).ok()
+        check(&store, &artifact).ok()
     }
 
     fn subject(&self, image: &str) -> Result<(Repository, String), String> {

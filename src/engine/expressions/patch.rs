@@ -1,7 +1,7 @@
 //! Rules whose expressions change the object of the request.
 //!
-//! In: a rule and a request. Out: a result and, when all changes could be made, the object that they leave.
-//! Each change sees what the former one left; values under names keep what they were first. Semantics:
+//! In: a rule and a request. Out: a result and, when all mutations succeed, the mutated object.
+//! Each mutation sees what the former one left; variables keep their first value. Semantics:
 //! `docs/cel-policies.md`, "Changes".
 
 use crate::engine::admission::change::{apply_literals, merge_literal};

@@ -1,4 +1,4 @@
-//! Rules about who signed the manifest that an object was made of.
+//! Rules that verify the signatures of the manifest from which an object was created.
 //!
 //! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`]) and
 //! signatures of it ([`super::public_key`]); the object may differ from the manifest only in some fields
@@ -17,8 +17,8 @@ use super::outcome::Status;
 use super::verify::public_key::PublicKey;
 use difference::Fields;
 
-/// What cannot be done here.
-const OFFLINE: &str = "registries and transparency logs are not asked";
+/// Why nothing is looked up.
+const OFFLINE: &str = "registries and transparency logs are not queried";
 
 /// Why an attestor does not verify a manifest.
 enum Refusal {

@@ -83,7 +83,7 @@ fn outcome(
 ) -> RuleOutcome {
     match changed {
         Ok(Changed::Yes(object)) => {
-            let mut result = RuleOutcome::new(&rule.name, rule.kind, Status::Pass, told(&object));
+            let mut result = RuleOutcome::new(&rule.name, rule.kind, Status::Pass, message(&object));
             result.effect = Some(Box::new(effect(object)));
             result
         }
@@ -92,8 +92,8 @@ fn outcome(
     }
 }
 
-/// What is told of a changed object.
-fn told(object: &Value) -> Str {
+/// The message about a mutated object.
+fn message(object: &Value) -> Str {
     let (kind, name) = (object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
     match object.text_at(&["metadata", "namespace"]) {
         "" => format!("mutated {kind}/{name}").into(),

@@ -83,7 +83,7 @@ pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, String> {
         }
         Filled::Operations(patch) if patch.written.is_some() => {
             let operations = patch.written.as_deref().unwrap_or_default();
-            // Numbers are compared, and kept, as they are written.
+            // Numbers are compared, and preserved, as they are written.
             let before = spelling::spelled(&before);
             let after = apply::apply(&before, operations).map_err(|e| failed_patch(&e))?;
             if after.strict_eq(&before) {

@@ -6,7 +6,7 @@
 //! Semantics, those of the reference's JSON decoder:
 //! - Names of fields are taken exactly or, failing that, without regard to case; what comes twice is
 //!   merged in the order of the sorted keys. Unknown fields are ignored. Null fits everywhere.
-//! - A value of a wrong type is noted and decoding goes on; the first one noted is the error. But a
+//! - A value of a wrong type is noted and decoding continues; the first one noted is the error. But a
 //!   value with a syntax of its own (quantity, time, port) that cannot be read ends the decoding at
 //!   once, so its error wins even if it comes later.
 //! - The text names the Go struct, the path with the embedded structs, and the Go type.

@@ -48,18 +48,18 @@ pub fn apply<'f>(
             }
         }
     }
-    let kept: Vec<Option<Vec<usize>>> = left.into_iter().map(|l| l.errors).collect();
-    let rest = |(shown, kept): (Cow<'f, Shown>, Option<Vec<usize>>)| match kept {
+    let remaining: Vec<Option<Vec<usize>>> = left.into_iter().map(|l| l.errors).collect();
+    let rest = |(shown, remaining): (Cow<'f, Shown>, Option<Vec<usize>>)| match remaining {
         None => Some(shown),
-        Some(kept) if kept.is_empty() => None,
-        Some(kept) => {
+        Some(remaining) if remaining.is_empty() => None,
+        Some(remaining) => {
             let f = &shown.finding;
-            let errors = kept.iter().filter_map(|at| f.errors.get(*at).cloned()).collect();
+            let errors = remaining.iter().filter_map(|at| f.errors.get(*at).cloned()).collect();
             let finding = Finding { detail: f.detail.clone(), errors, ..*f };
             Some(Cow::Owned(Shown { finding, text: None }))
         }
     };
-    findings.into_iter().zip(kept).filter_map(rest).collect()
+    findings.into_iter().zip(remaining).filter_map(rest).collect()
 }
 
 /// A finding and the errors that it still has.

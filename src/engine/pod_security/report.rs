@@ -1,6 +1,6 @@
 //! What reports say about failing Pod Security checks.
 //!
-//! In: findings. Out: the value that a result carries, and the report properties made of it. The
+//! In: findings. Out: the value that a result carries, and the report properties built from it. The
 //! semantics' source is `docs/validate.md`, "podSecurity" (report properties).
 
 use std::borrow::Cow;

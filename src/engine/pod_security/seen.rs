@@ -1,7 +1,7 @@
 //! What the Pod Security checks know of one object, found once for all rules.
 //!
 //! In: the object of a request. Out: the object decoded as a pod or a controller, and the finding of each
-//! form of each check, made when a rule first asks for it.
+//! form of each check, computed when a rule first needs it.
 
 use std::sync::OnceLock;
 
@@ -35,7 +35,7 @@ pub struct Seen {
     found: [OnceLock<Option<Box<Shown>>>; FORMS],
 }
 
-/// The object of a request; filled in when the first rule asks.
+/// The object of a request; decoded when the first rule needs it.
 #[derive(Debug, Default)]
 pub struct Cache(OnceLock<Result<Box<Seen>, String>>);
 

@@ -1,9 +1,9 @@
-//! Watching an evaluation: which pieces of rules it reaches, and what decides it.
+//! Tracing an evaluation: which pieces of rules it reaches, and what decides it.
 //!
-//! In: what the evaluator tells while it runs. Out: [`Hits`], how often each piece was reached (a piece is known by its
-//! address, which stays the same while its policy lives), and [`Event`]s, the decisions in their order with the values
-//! that they were made on. Nothing is noted unless somebody watches, and then only on the thread that does: for everybody
-//! else watching costs a look at a flag for each piece, and nothing for each node of an expression.
+//! In: what the evaluator emits while it runs. Out: [`Hits`], how often each piece was reached (a piece is known by its
+//! address, which stays the same while its policy lives), and [`Event`]s, the decisions in their order with their
+//! operands. Nothing is recorded unless a trace is running, and then only on its thread: on all other threads tracing
+//! costs a look at a flag for each piece, and nothing for each node of an expression.
 
 mod steps;
 
@@ -21,7 +21,7 @@ pub(super) use steps::{node, steps};
 /// How many recordings are under way.
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
-/// How many events are kept of a run; later ones are counted only.
+/// How many events of a run are stored; later ones are only counted.
 const MAX_EVENTS: usize = 10_000;
 
 thread_local! {
@@ -76,7 +76,7 @@ pub enum What {
     Rule(Str),
     /// Data of a rule was loaded: its name, and its value or why there is none.
     Data(Str, Result<Value, String>),
-    /// A condition was asked.
+    /// A condition was evaluated.
     Condition {
         /// The left side.
         key: Seen,
@@ -120,8 +120,8 @@ pub enum Looks {
 pub struct Seen {
     /// The value.
     pub value: Value,
-    /// Its address, if it is a part of the request or the policy and was not made. Good for [`path_of`] as long as the
-    /// request lives.
+    /// Its address, if it is a part of the request or the policy and not computed. Valid for [`path_of`] as long
+    /// as the request lives.
     pub address: Option<usize>,
 }
 
@@ -131,8 +131,8 @@ impl Seen {
         Seen { value: value.clone(), address: Some(address(value)) }
     }
 
-    /// A value that was made.
-    pub fn made(value: Value) -> Seen {
+    /// A computed value.
+    pub fn computed(value: Value) -> Seen {
         Seen { value, address: None }
     }
 
@@ -140,7 +140,7 @@ impl Seen {
     pub fn of(value: Cow<'_, Value>) -> Seen {
         match value {
             Cow::Borrowed(v) => Seen::at(v),
-            Cow::Owned(v) => Seen::made(v),
+            Cow::Owned(v) => Seen::computed(v),
         }
     }
 }
@@ -187,7 +187,7 @@ pub fn is_on() -> bool {
     WATCHING.load(Ordering::Relaxed) != 0 && EVENTS.with_borrow(Option::is_some)
 }
 
-/// Tells a decision, if somebody watches.
+/// Records a decision, if a trace is running.
 #[inline]
 pub fn emit(origin: &Origin, what: impl FnOnce() -> What) {
     if is_on() {

@@ -14,7 +14,7 @@ use crate::value::{Fault, Value};
 
 use super::{Seen, address};
 
-/// How many values of nodes are kept.
+/// How many values of nodes are stored.
 const MAX_NODES: usize = 100_000;
 
 /// How many steps are shown of an expression.
@@ -52,7 +52,7 @@ struct Evaluated<'e> {
     parts: Vec<Evaluated<'e>>,
 }
 
-/// The steps that decided an expression, of the values noted since this was last asked.
+/// The steps that decided an expression, of the values noted since the last call.
 pub fn steps(expr: &Expr) -> Vec<Step> {
     let noted = NODES.take();
     let mut places = HashMap::new();
@@ -114,7 +114,7 @@ fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
             let mut rounds: Vec<_> = e.parts.iter().filter(of_body).collect();
             // One item decides, or all of them do.
             if boolean(e) == Some(l.kind == ComprehensionKind::Exists) {
-                rounds.drain(..rounds.len().saturating_sub(1));
+                rounds = rounds.split_off(rounds.len().saturating_sub(1));
             }
             rounds
         }

@@ -1,4 +1,4 @@
-//! Sigstore bundles: signatures with all that is needed to verify them, kept as artifacts that refer to the image.
+//! Sigstore bundles: signatures with all that is needed to verify them, stored as artifacts that refer to the image.
 //!
 //! In: an image's manifest and a key. Out: what the owner of the key has signed about it: statements in DSSE envelopes, or
 //! the manifest itself. Bundles that come with certificates need the roots and logs of a public service, which are not

@@ -1,6 +1,6 @@
-//! Signatures and statements in the form of `cosign`, kept in a registry next to the image.
+//! Signatures and statements in the form of `cosign`, stored in a registry next to the image.
 //!
-//! In: an image's digest and what is demanded. Out: the payloads that were signed as demanded, or why there is none.
+//! In: an image's digest and the required signer. Out: the payloads with valid signatures, or why there is none.
 //! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
 //! envelopes with in-toto statements. Order and texts are the reference's (`docs/images.md`, "Registries").
 
@@ -21,8 +21,8 @@ const LARGEST: u64 = 10 * 1024 * 1024;
 /// How many signatures of one image are looked at.
 const MOST: usize = 100;
 
-/// What cannot be done here.
-const NO_LOGS: &str = "transparency logs are not asked";
+/// Why no log is searched.
+const NO_LOGS: &str = "transparency logs are not queried";
 /// What the reference advises.
 pub const NO_ROOT: &str =
     "Check your TUF root (see cosign initialize) or set a custom root with env var SIGSTORE_ROOT_FILE";
@@ -42,9 +42,9 @@ pub enum By {
     Roots(Vec<Certificate>),
 }
 
-/// What is demanded of a signature.
+/// How signatures are verified: the `CheckOpts` of cosign.
 #[derive(Clone, Debug)]
-pub struct Demand {
+pub struct CheckOptions {
     /// Who.
     pub by: By,
     /// What was signed of the payload.
@@ -56,13 +56,13 @@ pub struct Demand {
     /// The certificate transparency logs of which certificates must hold signed certificate timestamps (SCT); `None` =
     /// they need to hold none.
     pub ct_logs: Option<Vec<LogKey>>,
-    /// Where signatures are kept, when not next to the image.
+    /// Where signatures are stored, when not next to the image.
     pub repository: Option<Repository>,
     /// What the tags of signatures begin with.
     pub tag_prefix: String,
 }
 
-/// A payload that was signed as demanded.
+/// A payload with a valid signature.
 #[derive(Debug)]
 pub struct Signed {
     /// What was signed.
@@ -97,11 +97,11 @@ impl From<Failure> for Refused {
     }
 }
 
-/// An image, by what it is kept under.
+/// An image, by its repository and digest.
 pub struct Subject<'a> {
     /// Who answers.
     pub registry: &'a dyn Registry,
-    /// Where it is kept.
+    /// Where it is stored.
     pub at: &'a Repository,
     /// Its digest.
     pub digest: &'a str,
@@ -114,22 +114,22 @@ enum Attached {
     Statements,
 }
 
-/// The signatures of an image that are as demanded.
+/// The valid signatures of an image.
 ///
 /// # Errors
 /// Why there is none.
-pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
-    let layers = match layers(subject, demand, Attached::Signatures)? {
+pub fn signatures(subject: &Subject<'_>, options: &CheckOptions) -> Result<Vec<Signed>, Refused> {
+    let layers = match layers(subject, options, Attached::Signatures)? {
         Some(layers) if !layers.is_empty() => layers,
         _ => return Err(Refused::found("no signatures found")),
     };
     gathered(&layers, "signatures", |layer| {
-        let payload = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
+        let payload = subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
         let mark = layer.text_at(&["annotations", SIGNATURE]);
         let read = |signer: &PublicKey| {
             let bytes = decode_base64(mark.as_bytes())
                 .map_err(|at| format!("illegal base64 data at input byte {at}"))?;
-            signer.verify_hash(demand.hash, &payload, &bytes)?;
+            signer.verify_hash(options.hash, &payload, &bytes)?;
             let claim = decode_json(&String::from_utf8_lossy(&payload))?;
             let digest = claim.text_at(&["critical", "image", "docker-manifest-digest"]);
             if digest != subject.digest {
@@ -137,35 +137,40 @@ pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>,
             }
             Ok(claim)
         };
-        one(layer, demand, &About { payload: &payload, signature: mark }, read)
+        one(layer, options, &About { payload: &payload, signature: mark }, read)
     })
 }
 
-/// The statements about an image that are signed as demanded.
+/// The statements about an image that have a valid signature.
 ///
 /// # Errors
 /// Why there is none.
-pub fn statements(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
-    let layers = layers(subject, demand, Attached::Statements)?.unwrap_or_default();
+pub fn statements(subject: &Subject<'_>, options: &CheckOptions) -> Result<Vec<Signed>, Refused> {
+    let layers = layers(subject, options, Attached::Statements)?.unwrap_or_default();
     gathered(&layers, "attestations", |layer| {
-        let envelope = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
+        let envelope =
+            subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
         let read = |signer: &PublicKey| {
             let read = decode_json(&String::from_utf8_lossy(&envelope))?;
             statement(&read, signer, Hash::Sha256, subject.digest)
         };
-        one(layer, demand, &About { payload: &envelope, signature: "" }, read)
+        one(layer, options, &About { payload: &envelope, signature: "" }, read)
     })
 }
 
-fn place(subject: &Subject<'_>, demand: &Demand) -> Repository {
-    demand.repository.clone().unwrap_or_else(|| subject.at.clone())
+fn place(subject: &Subject<'_>, options: &CheckOptions) -> Repository {
+    options.repository.clone().unwrap_or_else(|| subject.at.clone())
 }
 
 /// The layers under the tag next to an image; `None` when there is no such tag.
-fn layers(subject: &Subject<'_>, demand: &Demand, what: Attached) -> Result<Option<Vec<Value>>, Refused> {
+fn layers(
+    subject: &Subject<'_>,
+    options: &CheckOptions,
+    what: Attached,
+) -> Result<Option<Vec<Value>>, Refused> {
     let suffix = if what == Attached::Signatures { "sig" } else { "att" };
-    let tag = format!("{}{}.{suffix}", demand.tag_prefix, subject.digest.replacen(':', "-", 1));
-    let manifest = match subject.registry.manifest(&place(subject, demand), &tag) {
+    let tag = format!("{}{}.{suffix}", options.tag_prefix, subject.digest.replacen(':', "-", 1));
+    let manifest = match subject.registry.manifest(&place(subject, options), &tag) {
         Ok(manifest) => manifest.read()?,
         Err(Failure { cause: Cause::Missing, .. }) => return Ok(None),
         Err(failure) => return Err(failure.into()),
@@ -204,25 +209,25 @@ fn gathered(
 /// Checks one layer: the log, who signed, what was signed, and when.
 fn one(
     layer: &Value,
-    demand: &Demand,
+    options: &CheckOptions,
     about: &About<'_>,
     read: impl Fn(&PublicKey) -> Result<Value, String>,
 ) -> Result<Signed, Refused> {
     let annotations = layer.get("annotations").cloned().unwrap_or_default();
     let found = Refused::found;
-    let timestamp = timestamp(&annotations, demand, about).map_err(found)?;
+    let timestamp = timestamp(&annotations, options, about).map_err(found)?;
     let bundle = match annotations.text_at(&[BUNDLE]) {
         "" => None,
         text => Some(decode_json(text).map_err(|e| found(format!("unmarshaling bundle: {e}")))?),
     };
-    let logged = match (&demand.logs, &bundle) {
+    let logged = match (&options.logs, &bundle) {
         (None, _) => None,
         (Some(keys), Some(bundle)) => {
             let moment = log::moment(bundle, about, keys);
             Some(moment.map_err(|e| found(format!("error verifying bundle: {e}")))?)
         }
         (Some(_), None)
-            if matches!(demand.by, By::Roots(_)) && annotations.text_at(&[CERTIFICATE]).is_empty() =>
+            if matches!(options.by, By::Roots(_)) && annotations.text_at(&[CERTIFICATE]).is_empty() =>
         {
             return Err(found("empty key".into()));
         }
@@ -232,7 +237,7 @@ fn one(
     };
     let given = |key: &str| Certificate::all(annotations.text_at(&[key])).map_err(&found);
     let certificate = given(CERTIFICATE)?.into_iter().next();
-    let signer = match (&demand.by, &certificate) {
+    let signer = match (&options.by, &certificate) {
         (By::Key(key), _) => key,
         (By::Roots(_), None) => return Err(found("no certificate found on signature".into())),
         (By::Roots(roots), Some(certificate)) => {
@@ -240,7 +245,7 @@ fn one(
             let path = certificate
                 .chains_to(roots, &links)
                 .map_err(|e| found(format!("cert verification failed: {e}. {NO_ROOT}")))?;
-            if let Some(logs) = &demand.ct_logs {
+            if let Some(logs) = &options.ct_logs {
                 // The issuer is the next of the path; a root that signs issued itself.
                 let issuer = path.get(1).or(path.first()).map(|issuer| &*issuer.key_info);
                 sct::verify(certificate.der(), issuer.unwrap_or_default(), logs).map_err(found)?;
@@ -256,8 +261,8 @@ fn one(
 }
 
 /// The moment of the timestamp that came with a signature, where a timestamp authority is trusted.
-fn timestamp(annotations: &Value, demand: &Demand, about: &About<'_>) -> Result<Option<i64>, String> {
-    let (Some(tsa), text) = (&demand.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
+fn timestamp(annotations: &Value, options: &CheckOptions, about: &About<'_>) -> Result<Option<i64>, String> {
+    let (Some(tsa), text) = (&options.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
     if text.is_empty() {
         return Ok(None);
     }
@@ -351,7 +356,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether nothing is demanded.
+    /// Whether nothing is required.
     pub fn is_empty(&self) -> bool {
         *self == Identity::default()
     }
@@ -409,12 +414,12 @@ const FACTS: [(&str, &str); 6] = [
     ("githubWorkflowRef", "1.3.6.1.4.1.57264.1.6"),
 ];
 
-/// Whether a certificate has the facts that are demanded, by name or object identifier.
+/// Whether a certificate has the required facts, by name or object identifier.
 ///
 /// # Errors
 /// The reference's text of the first that differs.
-pub fn facts_fit(demanded: &Value, certificate: &Certificate) -> Result<(), String> {
-    for (key, wanted) in demanded.as_map().into_iter().flat_map(crate::value::Map::iter) {
+pub fn facts_fit(required: &Value, certificate: &Certificate) -> Result<(), String> {
+    for (key, wanted) in required.as_map().into_iter().flat_map(crate::value::Map::iter) {
         let known = FACTS.iter().find(|(name, oid)| *name == &**key || *oid == &**key);
         let Some((_, oid)) = known else { return Err(format!("invalid certificate extension {key}")) };
         let (wanted, found) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));

@@ -1,4 +1,4 @@
-//! Signatures of the Notary Project (`notation`), kept in a registry as artifacts that refer to the image.
+//! Signatures of the Notary Project (`notation`), stored in a registry as artifacts that refer to the image.
 //!
 //! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
 //! the reference's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
@@ -81,11 +81,11 @@ pub struct Store {
     tsa: Option<TsaRoots>,
 }
 
-/// An image or something that refers to one, by what it is kept under.
+/// An image or something that refers to one, by its repository and manifest.
 pub struct Artifact<'a> {
     /// Who answers.
     pub registry: &'a dyn Registry,
-    /// Where it is kept.
+    /// Where it is stored.
     pub at: &'a Repository,
     /// Its manifest.
     pub manifest: &'a Manifest,

@@ -132,12 +132,12 @@ fn parts(certificate: &[u8]) -> Option<(Vec<u8>, Option<&[u8]>)> {
     const EXTENSIONS: u8 = 0xa3;
     let mut whole = Reader(certificate);
     let tbs = whole.tagged(SEQUENCE)?.inside().tagged(SEQUENCE)?;
-    let (mut kept, mut found) = (Vec::new(), None);
+    let (mut rest, mut found) = (Vec::new(), None);
     let mut fields = tbs.inside();
     while !fields.is_empty() {
         let field = fields.any()?;
         if field.tag != EXTENSIONS {
-            kept.extend(field.raw);
+            rest.extend(field.raw);
             continue;
         }
         let mut wrapped = field.inside();
@@ -158,9 +158,9 @@ fn parts(certificate: &[u8]) -> Option<(Vec<u8>, Option<&[u8]>)> {
             }
         }
         wrapped.is_empty().then_some(())?;
-        kept.extend(element(EXTENSIONS, &element(SEQUENCE, &others)));
+        rest.extend(element(EXTENSIONS, &element(SEQUENCE, &others)));
     }
-    whole.is_empty().then(|| (element(SEQUENCE, &kept), found))
+    whole.is_empty().then(|| (element(SEQUENCE, &rest), found))
 }
 
 /// An element of DER.

@@ -325,7 +325,7 @@ impl TsaRoots {
         }
     }
 
-    /// The moments between which a signature was made, as a token about it says.
+    /// The moments between which a signature was created, as a token about it says.
     ///
     /// # Errors
     /// What is wrong with it.

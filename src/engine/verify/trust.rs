@@ -1,6 +1,6 @@
-//! Attestors of policies about images: who must have signed, as far as that is known without asking anybody.
+//! Attestors of policies about images: who must have signed, as far as that is known without the network.
 //!
-//! In: an attestor as written, with its expressions filled in. Out: what is demanded of signatures. What the
+//! In: an attestor as written, with its expressions filled in. Out: what signatures must have. What the
 //! reference would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
 //! verifies nothing.
 
@@ -12,14 +12,14 @@ use crate::value::{Map, Value};
 use super::OFFLINE;
 use super::bundle::{self, Bundle};
 use super::certificates::{self, Certificate};
-use super::cosign::{self, By, Demand, Identity, Refused, Signed, Subject};
+use super::cosign::{self, By, CheckOptions, Identity, Refused, Signed, Subject};
 use super::log::LogKey;
 use super::options::certificate;
 use super::timestamp::TsaTrust;
 
 /// Who must have signed.
 pub struct Trust {
-    demand: Demand,
+    options: CheckOptions,
     /// The certificate must name one of these.
     identities: Vec<Identity>,
     /// The facts that the certificate must have.
@@ -82,7 +82,7 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     };
     let tag_prefix = text(cosign, &["source", "tagPrefix"]).to_owned();
     Ok(Trust {
-        demand: Demand { by, hash, logs, tsa, ct_logs, repository, tag_prefix },
+        options: CheckOptions { by, hash, logs, tsa, ct_logs, repository, tag_prefix },
         identities,
         facts: cosign.at(&["keyless", "additionalExtensions"]).cloned().unwrap_or_default(),
         annotations: cosign.get("annotations").cloned().unwrap_or_default(),
@@ -142,7 +142,7 @@ fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, Refused> {
 }
 
 impl Trust {
-    /// The statements in the bundles of an image, signed as demanded; `None` where it has no bundles. Where it has some,
+    /// The statements in the bundles of an image, with valid signatures; `None` where it has no bundles. Where it has some,
     /// signatures in other forms do not count.
     fn bundled(&self, subject: &Subject<'_>) -> Result<Option<Vec<Value>>, Refused> {
         let bundles = bundle::fetch(subject)?;
@@ -150,10 +150,10 @@ impl Trust {
             return Ok(None);
         }
         // Whose certificates and entries of logs count would be fetched.
-        let (By::Key(key), None) = (&self.demand.by, &self.demand.logs) else {
+        let (By::Key(key), None) = (&self.options.by, &self.options.logs) else {
             return Err(Refused { text: OFFLINE.into(), network: true });
         };
-        let stated = |b: &Bundle| b.statement(key, self.demand.hash, subject.digest);
+        let stated = |b: &Bundle| b.statement(key, self.options.hash, subject.digest);
         let all: Vec<Value> = bundles.iter().filter_map(stated).collect();
         match all.is_empty() {
             true => Err(Refused::found("no matching attestations")),
@@ -161,7 +161,7 @@ impl Trust {
         }
     }
 
-    /// Whether the image is signed as demanded.
+    /// Whether the image has a valid signature.
     ///
     /// # Errors
     /// Why not.
@@ -169,13 +169,13 @@ impl Trust {
         if self.bundled(subject)?.is_some() {
             return Ok(());
         }
-        let all = cosign::signatures(subject, &self.demand)?;
+        let all = cosign::signatures(subject, &self.options)?;
         let good = self.identified(all)?;
         self.annotated(&good)
     }
 
-    /// The statements about the image that are signed as demanded, and recorded in a log: without one the
-    /// reference takes none.
+    /// The statements about the image that have a valid signature, and are recorded in a log: without one Kyverno
+    /// accepts none.
     ///
     /// # Errors
     /// Why there is none.
@@ -183,7 +183,7 @@ impl Trust {
         if let Some(all) = self.bundled(subject)? {
             return of_kind(all, kind);
         }
-        let all = cosign::statements(subject, &self.demand)?;
+        let all = cosign::statements(subject, &self.options)?;
         let good = self.identified(all)?;
         if !good.iter().all(|s| s.logged) {
             return Err(Refused::found("cosign bundle verification failed"));
@@ -191,7 +191,7 @@ impl Trust {
         of_kind(good.into_iter().map(|s| s.payload).collect(), kind)
     }
 
-    /// Those whose certificates name an identity that is demanded.
+    /// Those whose certificates name a required identity.
     fn identified(&self, all: Vec<Signed>) -> Result<Vec<Signed>, Refused> {
         if self.identities.is_empty() {
             return Ok(all);
@@ -217,11 +217,11 @@ impl Trust {
 
     /// Whether a signature has the annotations: those of its layer, not of its payload, as in the reference.
     fn annotated(&self, all: &[Signed]) -> Result<(), Refused> {
-        let Some(demanded) = self.annotations.as_map().filter(|m| !m.is_empty()) else { return Ok(()) };
-        let has = |signed: &Signed, demanded: &Map| {
-            demanded.iter().all(|(k, v)| v.as_str().is_some_and(|v| signed.annotations.text_at(&[k]) == v))
+        let Some(required) = self.annotations.as_map().filter(|m| !m.is_empty()) else { return Ok(()) };
+        let has = |signed: &Signed, required: &Map| {
+            required.iter().all(|(k, v)| v.as_str().is_some_and(|v| signed.annotations.text_at(&[k]) == v))
         };
-        match all.iter().any(|signed| has(signed, demanded)) {
+        match all.iter().any(|signed| has(signed, required)) {
             true => Ok(()),
             false => Err(Refused::found("no signature matched the required annotations")),
         }

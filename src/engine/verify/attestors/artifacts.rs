@@ -1,4 +1,4 @@
-//! What is kept as artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
+//! Artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
 //! bundles.
 //!
 //! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not verify it, in the words of
@@ -36,7 +36,7 @@ impl How<'_> {
         Ok(manifest.digest)
     }
 
-    /// Where the image is kept, and its manifest.
+    /// Where the image is stored, and its manifest.
     pub(super) fn top(&self, registry: &dyn Registry) -> Result<(Repository, Manifest), Failure> {
         let (at, by) = place(&self.image).map_err(Failure::other)?;
         let manifest = registry.manifest(&at, &by)?;
