@@ -84,8 +84,8 @@ impl PolicySet {
     /// They are evaluated phase by phase, in each in the order given.
     pub fn new(mut policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
         policies.sort_by_key(|p| p.stage);
-        let asked = policies.iter().take_while(|p| p.stage.evaluates_resources());
-        let index = Index::new(asked.map(AsRef::as_ref));
+        let indexed = policies.iter().take_while(|p| p.stage.evaluates_resources());
+        let index = Index::new(indexed.map(AsRef::as_ref));
         let phases = phases::Phases::of(&policies);
         let before =
             |stage: Stage| u32::try_from(policies.partition_point(|p| p.stage < stage)).unwrap_or(u32::MAX);
@@ -264,7 +264,7 @@ impl Engine {
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Engine {
         self.profile = profile;
-        self.forgetful()
+        self.with_cache_cleared()
     }
 
     /// With external data, for rules and for functions of their expressions.
@@ -272,7 +272,7 @@ impl Engine {
     pub fn with_external(mut self, external: Arc<dyn ExternalData>) -> Engine {
         self.functions.external = Some(external.clone());
         self.external = external;
-        self.forgetful()
+        self.with_cache_cleared()
     }
 
     /// With values that are put in for rules.
@@ -284,17 +284,17 @@ impl Engine {
         self
     }
 
-    /// Remembers verdicts on requests that a server has sent, of at most so many bytes, roughly; 0 = none. Requests
-    /// are made with the engine's profile and functions. Nothing is remembered with values that are put in for rules.
+    /// With a result cache for verdicts on requests that a server has sent, of at most so many bytes, roughly; 0 = none.
+    /// Requests must be built with the engine's profile and functions. Nothing is cached with values for rules.
     #[must_use]
     pub fn with_result_cache(mut self, bytes: u64) -> Engine {
         self.result_cache = (bytes > 0 && !self.is_valued).then(|| ResultCache::new(bytes));
         self
     }
 
-    /// The same without what was remembered before something changed.
-    fn forgetful(self) -> Engine {
-        self.result_cache.iter().for_each(ResultCache::forget);
+    /// The same with an empty result cache, after something that results depend on has changed.
+    fn with_cache_cleared(self) -> Engine {
+        self.result_cache.iter().for_each(ResultCache::clear);
         self
     }
 
@@ -302,7 +302,7 @@ impl Engine {
     #[must_use]
     pub fn with_functions(mut self, functions: functions::Context) -> Engine {
         self.functions = functions;
-        self.forgetful()
+        self.with_cache_cleared()
     }
 
     /// The policies.

@@ -18,11 +18,11 @@ use super::incoming::Incoming;
 pub struct Answer {
     /// Why the request does not pass.
     pub denial: Option<Refusal>,
-    /// Told to the client, in order.
+    /// Warnings for the client, in order.
     pub warnings: Vec<String>,
     /// What is to be changed.
     pub patch: Vec<Operation>,
-    /// Told to the audit log of the API server, by key.
+    /// Audit annotations by key.
     pub annotations: Map,
 }
 

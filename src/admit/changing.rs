@@ -21,7 +21,7 @@ use super::incoming::Incoming;
 use super::needs;
 use super::route::Route;
 
-/// What the changes of all policies that a path asks make of a request.
+/// The decision on a request after the mutations of all policies that a path selects.
 pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
     // A deleted object cannot be changed.
     if !matches!(incoming.text(&["operation"]), "CREATE" | "UPDATE" | "CONNECT") {
@@ -47,8 +47,8 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let policies = &done.outcome.policies;
     let mut refusal = match policies.last().filter(|_| done.stopped) {
         Some(last) if last.incoming => {
-            let told = std::iter::once((&*last.policy, &last.rules[..]));
-            Some(denial::block(&Subject::of(incoming), told, |_, _| true))
+            let failed = std::iter::once((&*last.policy, &last.rules[..]));
+            Some(denial::block(&Subject::of(incoming), failed, |_, _| true))
         }
         Some(last) => Some(denial::unchanged(&last.policy, &last.rules)),
         None => errors_of_reviews(policies, incoming),
@@ -99,23 +99,23 @@ fn errors_of_reviews(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<
             let errors = p.rules.iter().filter(|r| r.status == Status::Error);
             errors.map(|r| format!("Policy {}: {}", p.policy.name, r.message))
         });
-    let told: Vec<String> = failed.collect();
+    let errors: Vec<String> = failed.collect();
     let Subject { kind, namespace, name } = Subject::of(incoming);
-    (!told.is_empty())
-        .then(|| format!("Resource: {namespace}/{name}, Kind: {kind}, Errors: [{}]", told.join(" ")))
+    (!errors.is_empty())
+        .then(|| format!("Resource: {namespace}/{name}, Kind: {kind}, Errors: [{}]", errors.join(" ")))
 }
 
 fn warnings(of: &PolicyOutcome) -> Vec<String> {
     let policy = &of.policy;
-    let told = |r: &&RuleOutcome| match r.status {
+    let warns = |r: &&RuleOutcome| match r.status {
         Status::Fail | Status::Error => policy.actions.is_per_rule(),
         Status::Warn => true,
         Status::Pass => policy.actions == ActionModel::FailureActions { warn: true } && !of.incoming,
         Status::Skip => false,
     };
-    let told = of.rules.iter().filter(told);
+    let warned = of.rules.iter().filter(warns);
     match policy.actions.is_per_rule() {
-        true => told.map(|r| denial::warning(policy, r)).collect(),
-        false => told.map(|r| r.message.to_string()).collect(),
+        true => warned.map(|r| denial::warning(policy, r)).collect(),
+        false => warned.map(|r| r.message.to_string()).collect(),
     }
 }

@@ -91,7 +91,7 @@ fn by_roles(policy: &Policy) -> bool {
     rules(policy).any(|rule| any_filter(rule, |f| !f.roles.is_empty() || !f.cluster_roles.is_empty()))
 }
 
-/// Whether a rule is for the kind of the target, whatever else it asks for. Selectors of namespaces never select
+/// Whether a rule is for the kind of the target, whatever else it requires. Selectors of namespaces never select
 /// namespaces themselves.
 fn is_for_kind(rule: &Rule, target: &Target) -> bool {
     let is_namespace = target.group.is_empty() && &*target.kind == "Namespace";
@@ -131,8 +131,8 @@ fn is_for_resources(k: &KindPattern) -> bool {
     names_none || (any_kind && k.subresource.matches(""))
 }
 
-/// What tells, with the path, which policies and rules are evaluated at a moment, and how; results that are kept are
-/// told apart by it.
+/// Identifies, with the path, which policies and rules are evaluated at a moment, and how; a part of the cache key of
+/// results.
 pub(super) fn moment(target: &Target, when: &'static str) -> Cow<'static, str> {
     let differences = [
         (&*target.subresource == EPHEMERAL, ", ephemeral containers"),

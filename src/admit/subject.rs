@@ -81,7 +81,7 @@ pub fn request(
         target.name = incoming.text(&["name"]).into();
     }
     target.namespace = incoming.text(&["namespace"]).into();
-    // An object that is asked for by its path alone is there too.
+    // An object that is requested by its path alone is there too.
     target.exists = true;
     target.kinds = Some(kinds);
     if deleting || request.old_object.is_null() {

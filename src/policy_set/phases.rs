@@ -1,6 +1,6 @@
-//! Sets that change or make objects: all mutate rules first, each policy on what the former one left, then
-//! the rules that give verdicts, on the changed object; then Kubernetes' own changes and the same with
-//! reviews, whatever makes objects, and at the end Kubernetes' own verdicts.
+//! Sets that mutate or generate objects: all mutate rules first, each policy on what the former one left, then
+//! the rules that give verdicts, on the mutated object; then Kubernetes' own mutations, CEL policies likewise,
+//! all policies that generate objects, and at the end Kubernetes' own verdicts.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use crate::value::{Value, budget};
 use super::verdicts::Limits;
 use super::{Engine, Outcome, PolicyOutcome, PolicySet};
 
-/// Which policies of a set change or make objects, by their position.
+/// Which policies of a set mutate or generate objects, by their position.
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
     mutating: Vec<u32>,
     verifying: Vec<u32>,
     generating: Vec<u32>,
-    /// Reviews that change objects.
+    /// CEL policies that mutate objects.
     changing: Vec<u32>,
-    /// Reviews that make objects.
-    making: Vec<u32>,
-    /// Policies that say what is to be deleted; requests do not run them.
+    /// CEL policies that generate objects.
+    creating: Vec<u32>,
+    /// Policies that select objects to delete; requests do not run them.
     deleting: Vec<u32>,
-    /// Policies of Kubernetes that change objects.
+    /// Policies of Kubernetes that mutate objects.
     admitting: Vec<u32>,
-    /// Reviews of images, each of which may count on what others looked at.
+    /// CEL policies that verify images, each of which may rely on images that others verified.
     imaging: Vec<u32>,
 }
 
@@ -41,7 +41,7 @@ pub struct Phases {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Own,
-    Review,
+    Cel,
     Kubernetes,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn class(policy: &Policy) -> Class {
     match policy.stage {
         Stage::Rules => Class::Own,
         Stage::ApiServer => Class::Kubernetes,
-        Stage::Expressions | Stage::Payloads | Stage::CheckRequests | Stage::Schedule => Class::Review,
+        Stage::Expressions | Stage::Payloads | Stage::CheckRequests | Stage::Schedule => Class::Cel,
     }
 }
 
@@ -70,19 +70,19 @@ impl Phases {
             mutating: having(RuleKind::Mutation, Class::Own),
             verifying: having(RuleKind::ImageVerification, Class::Own),
             generating: having(RuleKind::Generation, Class::Own),
-            changing: having(RuleKind::Mutation, Class::Review),
-            making: having(RuleKind::Generation, Class::Review),
+            changing: having(RuleKind::Mutation, Class::Cel),
+            creating: having(RuleKind::Generation, Class::Cel),
             admitting: having(RuleKind::Mutation, Class::Kubernetes),
         }
     }
 }
 
 impl PolicySet {
-    /// Whether some rule changes or makes objects.
+    /// Whether some rule mutates or generates objects.
     pub fn has_phases(&self) -> bool {
         let p = &self.phases;
         let all =
-            [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.making, &p.admitting, &p.imaging];
+            [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.creating, &p.admitting, &p.imaging];
         all.into_iter().any(|list| !list.is_empty())
     }
 
@@ -104,7 +104,7 @@ impl Engine {
         self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests).filter_map(run).collect()
     }
 
-    /// What reviews make of an object that exists already, whatever led to it: in order, without those
+    /// The results of CEL policies that mutate existing objects, for one such object: in order, without those
     /// that do not select it.
     pub fn change_target(&self, request: &Request) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
@@ -145,8 +145,8 @@ pub struct Limited {
 }
 
 impl Engine {
-    /// What Kyverno's policies make of the object of a request: mutate rules, then evidence of images,
-    /// then changes by expressions. The changes of a policy that fails are not kept.
+    /// The object of a request after Kyverno's policies: mutate rules, then image verification, then CEL
+    /// mutations. The mutations of a policy that fails are discarded.
     pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> Limited {
         let mut out = Limited::default();
         let mut current: Option<Request> = None;
@@ -171,9 +171,9 @@ impl Engine {
             let failed = rules.iter().any(|r| matches!(r.status, Status::Fail | Status::Error));
             out.stopped = failed && (limits.stops)(policy, &rules);
             let incoming = phase == Phase::Verify;
-            let kept = object.filter(|o| !o.is_null() && (!failed || incoming));
+            let changed = object.filter(|o| !o.is_null() && (!failed || incoming));
             if !rules.is_empty() {
-                let object = kept.clone();
+                let object = changed.clone();
                 out.outcome.policies.push(PolicyOutcome {
                     incoming,
                     object,
@@ -183,7 +183,7 @@ impl Engine {
             if out.stopped {
                 break;
             }
-            if let Some(object) = kept {
+            if let Some(object) = changed {
                 current = Some(request.of_changed(object.clone()));
                 out.outcome.object = Some(object);
             }
@@ -192,7 +192,7 @@ impl Engine {
     }
 }
 
-/// Makes the request of a policy that has values of its own: by the policy's position, for an object.
+/// Builds the request of a policy that has values of its own: by the policy's position, for an object.
 pub type OwnRequest<'r> = dyn Fn(usize, &Value) -> Option<Request> + 'r;
 
 impl Engine {
@@ -213,11 +213,11 @@ impl Engine {
         let request = changed.as_ref().unwrap_or(request);
         let changed = self.pass(Phase::Mutate, &phases.changing, request, own, &mut outcome);
         let request = changed.as_ref().unwrap_or(request);
-        self.decide(Class::Review, request, own, &mut outcome);
+        self.decide(Class::Cel, request, own, &mut outcome);
         if !phases.imaging.is_empty() {
             images::settle(outcome.policies.iter_mut().flat_map(|p| &mut p.rules));
         }
-        for all in [&phases.making, &phases.generating] {
+        for all in [&phases.creating, &phases.generating] {
             self.pass(Phase::Generate, all, request, own, &mut outcome);
         }
         self.decide(Class::Kubernetes, request, own, &mut outcome);
@@ -262,7 +262,7 @@ impl Engine {
             let request = own.as_ref().unwrap_or(request);
             let mut done = self.run(phase, policy, rules_of(policy, request), request);
             let left = match phase {
-                // That is no change which its results tell of.
+                // That is no mutation which its results report.
                 Phase::Verify => done.object.take(),
                 _ => done.object.clone(),
             };

@@ -1,8 +1,8 @@
 //! Policies that validate.
 //!
 //! In: a policy with its bindings and a request. Out: a result that says what came of each binding ([`verdict`]), and what follows
-//! from the results of all policies ([`answer`]). Results hold nothing of the request but the values of expressions, so that they
-//! may be stored in the result cache. Semantics: `docs/admission.md`.
+//! from the results of all policies ([`answer`]). Results hold nothing of the request but the values of
+//! expressions, so that they may be stored in the result cache. Semantics: `docs/admission.md`.
 
 use crate::functions::Context;
 use crate::ir::admission::PolicyBinding;

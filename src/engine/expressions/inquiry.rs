@@ -111,8 +111,8 @@ impl Inquiry {
         Ok(count)
     }
 
-    /// Runs a check with the manifest of an image and the trust store of a Notary attestor; `None` where either cannot be
-    /// read, or the check fails.
+    /// Runs a check with the manifest of an image and the trust store of a Notary attestor; `None` where either cannot
+    /// be read, or the check fails.
     fn notarized<T>(
         &self,
         subject: &Subject<'_>,

@@ -10,13 +10,13 @@ use crate::kubernetes::Kinds;
 use crate::matching::Target;
 use crate::value::{Map, Str, Value};
 
-/// Requests of which more than this is read are not remembered.
+/// Results of requests of which more than this is read are not cached.
 const MOST: usize = 1 << 20;
 
-/// Deeper objects are not remembered.
+/// Results about deeper objects are not cached.
 const DEEPEST: usize = 256;
 
-/// What is asked about: how its parts are told.
+/// What is evaluated: how its parts become bytes.
 pub trait Subject {
     /// The kind of its object.
     fn kind(&self) -> &Str;
@@ -42,11 +42,11 @@ pub struct Bytes {
     lost: bool,
 }
 
-/// Entries of a request as it was sent that are told of on their own, or not at all.
+/// Fields of a request as it was sent that are added on their own, or not at all.
 const APART: [&str; 5] = ["object", "oldObject", "name", "uid", "userInfo"];
 
 impl Bytes {
-    /// Forgets all bytes.
+    /// Removes all bytes.
     pub fn clear(&mut self) {
         self.out.clear();
         self.lost = false;
@@ -83,7 +83,7 @@ impl Bytes {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// A request as it was sent, without what is told of on its own.
+    /// A request as it was sent, without what is added on its own.
     pub fn sent(&mut self, sent: Option<&Map>) {
         let sent = sent.into_iter().flat_map(Map::iter).filter(|(k, _)| !APART.contains(&&***k));
         self.number(sent.clone().count() as u64);
@@ -93,7 +93,7 @@ impl Bytes {
         }
     }
 
-    /// What a tree tells of a value.
+    /// What a tree selects of a value.
     pub fn tree(&mut self, tree: &Tree, value: &Value, depth: usize) {
         if tree.whole {
             return self.value(value, depth);
