@@ -1,8 +1,8 @@
 //! Policy sources → policies, ready to be evaluated.
 //!
-//! In: texts of policy files. Out: lowered policies and exceptions in order, and everything worth
-//! telling about what was left out: documents that do not parse, break their schema, fail the policy
-//! check, or are no policies. Which of these make a whole file fall away follows the reference
+//! In: texts of policy files. Out: lowered policies and exceptions in order, and the reasons why
+//! documents were left out: they do not parse, break their schema, fail the policy
+//! check, or are no policies. Which of these leave out the whole file follows Kyverno
 //! (`docs/policies.md`, "Loading").
 
 use std::borrow::Cow;
@@ -67,7 +67,7 @@ pub struct Problem {
     pub column: Option<usize>,
     /// What is wrong, in the reference's words.
     pub text: String,
-    /// Whether the whole file fell away with it.
+    /// Whether the whole file was left out with it.
     pub fatal: bool,
     /// Whether it is about a document that is no policy at all.
     pub foreign: bool,
@@ -105,7 +105,7 @@ pub struct Policies {
     pub problems: Vec<Problem>,
 }
 
-/// What a policy is asked for.
+/// What a policy is evaluated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Requests to the Kubernetes API, or data of any form.
@@ -117,7 +117,7 @@ pub enum Purpose {
 }
 
 impl LoadedPolicy {
-    /// What it is asked for, also when it does not compile.
+    /// What it is evaluated for, also when it does not compile.
     pub fn purpose(&self) -> Purpose {
         let kind = self.document.text_at(&["kind"]);
         match self.document.text_at(&["spec", "evaluation", "mode"]) {
@@ -130,7 +130,7 @@ impl LoadedPolicy {
     }
 }
 
-/// What the policy check asks of other modules.
+/// What the policy check calls in other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
     condition: |text| {
         lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|e| e.to_string())
@@ -296,7 +296,7 @@ impl Policies {
             && cleanups.is_empty()
     }
 
-    /// Why nothing can be evaluated: the first policy of those that are asked whose expressions do not
+    /// Why nothing can be evaluated: the first policy for this purpose whose expressions do not
     /// compile.
     pub fn uncompiled(&self, purpose: Purpose) -> Option<String> {
         let mut all = self.policies.iter().filter(|p| p.purpose() == purpose);
@@ -580,7 +580,7 @@ fn type_field<'v>(value: &'v Value, name: &str) -> Result<Cow<'v, str>, String> 
     }
 }
 
-/// A document of another kind: a known kind that is no policy makes the file fall away.
+/// A document of another kind: a known kind that is no policy leaves out the whole file.
 fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     const OTHER_POLICIES: [&str; 2] = ["policies.kyverno.io", "admissionregistration.k8s.io"];
     let group = api_version.split_once('/').map_or("", |(g, _)| g);

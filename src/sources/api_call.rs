@@ -21,7 +21,7 @@ pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Valu
     split(call.url).map_err(|e| invalid(format!("invalid URL: parse {}: {e}", quote(call.url))))?;
     client.settings().guard.check_url(call.url).map_err(|refusal| invalid(refusal.text(false)))?;
     let request = service::request(call);
-    let answer = client.send(request).map_err(|failed| told(entry, &failed))?;
+    let answer = client.send(request).map_err(|failed| error_text(entry, &failed))?;
     let status = answer.status;
     let most = client.settings().largest_answer;
     let bytes = answer.bytes(most).map_err(|unread| match unread {
@@ -37,10 +37,10 @@ pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Valu
     json::parse(&text)
 }
 
-fn told(entry: &str, failed: &Failed) -> String {
+fn error_text(entry: &str, failed: &Failed) -> String {
     let why = match &failed.failure {
         Failure::Bundle => return format!("failed to parse PEM CA bundle for APICall {entry}"),
-        // Which address a name has is not told.
+        // The address of a name is not disclosed.
         Failure::Refused(refusal) => refusal.text(false),
         Failure::Other(text) => text.clone(),
     };

@@ -20,7 +20,7 @@ use super::files::{Loaded, reason};
 pub struct Access {
     /// The branch; empty: the address says it.
     pub branch: String,
-    /// With the password: who asks.
+    /// The user, together with the password.
     pub username: String,
     /// With the user name.
     pub password: String,

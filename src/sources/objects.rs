@@ -52,7 +52,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What definitions of kinds among objects tell.
+    /// The kinds and types that CustomResourceDefinitions among objects define.
     pub fn of(objects: &[Value], registry: Option<Arc<dyn Registry>>) -> Known {
         Known {
             kinds: Kinds::with(objects),
@@ -65,13 +65,13 @@ impl Known {
 }
 
 impl Objects {
-    /// Objects of which the definitions tell the kinds; no registry may be asked.
+    /// Objects, with the kinds that their CustomResourceDefinitions define; without a registry.
     pub fn new(objects: Vec<Value>) -> Objects {
         let known = Known::of(&objects, None);
         Objects::with(objects, known)
     }
 
-    /// Sorts objects by what they are asked for.
+    /// Sorts objects by how they are looked up.
     pub fn with(objects: Vec<Value>, known: Known) -> Objects {
         let Known { kinds, types, registry, all_bindings, all_namespaces } = known;
         let objects: Vec<Value> = objects.iter().map(|o| with_defaults(o, &types)).collect();

@@ -26,7 +26,7 @@ pub struct Offline {
     pub context: Option<Context>,
     /// The types of objects; `None` = those that every cluster has.
     pub types: Option<Arc<Types>>,
-    /// Who answers for registries of images; `None` = nobody may be asked.
+    /// The client for image registries; `None` = registry access is not enabled.
     pub registry: Option<Arc<dyn Registry>>,
     /// Whether a resource of which there is no object at all is an error, as in a server that was given the objects of
     /// a cluster; else it is an empty list, as for the reference's offline client.

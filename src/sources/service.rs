@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_are_followed_to_the_tenth_request_and_told_as_they_were_written() {
+    fn redirects_are_followed_to_the_tenth_request_and_reported_as_written() {
         let at = listening(|path| match path.trim_start_matches("/to/").parse::<u32>() {
             Ok(n) => (format!("302 Found\r\nLocation: /to/{}", n + 1), Vec::new(), false),
             Err(_) => ("200 OK".into(), b"\"there\"".to_vec(), false),

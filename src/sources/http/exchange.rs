@@ -1,7 +1,7 @@
 //! A request on its way, from the first connection to the answer that leads nowhere else.
 //!
 //! In: a request, an agent and a moment by which it must be over. Out: an answer, or what went wrong in the words of Go's
-//! client. Before each step the guard is asked about the URL, and about the address where a proxy would resolve it.
+//! client. Before each step the guard checks the URL, and the address where a proxy would resolve it.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -42,10 +42,10 @@ impl<'a> Exchange<'a> {
         Exchange { client, agent, request, ends }
     }
 
-    /// Sends the request and follows redirects: what was posted is only posted again where the answer asks for it.
+    /// Sends the request and follows redirects: a POST is only repeated where the answer requires it.
     pub(super) fn run(mut self) -> Result<Answer, Failed> {
         let Some(permit) = self.client.under_way.acquire(self.ends) else { return Err(self.failed(LATE)) };
-        for made in 1.. {
+        for sent in 1.. {
             let answer = self.send()?;
             let is_repeated = matches!(answer.status().as_u16(), 307 | 308);
             let is_redirect = is_repeated || matches!(answer.status().as_u16(), 301..=303);
@@ -74,7 +74,7 @@ impl<'a> Exchange<'a> {
                     self.failed(&format!("the redirect to {} leaves TLS", quote(&without_password(&next))))
                 );
             }
-            if made >= self.request.requests.0 {
+            if sent >= self.request.requests.0 {
                 self.request.url = place;
                 break;
             }
@@ -247,7 +247,7 @@ fn tls_cause(error: &rustls::Error) -> Option<String> {
     Some(format!("tls: failed to verify certificate: x509: {why}"))
 }
 
-/// An address as it may be told.
+/// An address without its password.
 fn without_password(url: &str) -> String {
     let authority = authority(url);
     let password = authority.rsplit_once('@').and_then(|(user, _)| {
@@ -257,9 +257,9 @@ fn without_password(url: &str) -> String {
     });
     match password {
         Some(range) => {
-            let mut told = url.to_string();
-            told.replace_range(range, "***");
-            told
+            let mut masked = url.to_string();
+            masked.replace_range(range, "***");
+            masked
         }
         None => url.into(),
     }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_an_address_is_not_told() {
+    fn a_password_in_an_address_is_masked() {
         assert_eq!(without_password("http://u:p@h:1/x"), "http://u:***@h:1/x");
         assert_eq!(without_password("http://h:1/a:b@c"), "http://h:1/a:b@c");
     }

@@ -1,7 +1,7 @@
 //! The HTTP client: every request of the program to something that is no Kubernetes API goes through it.
 //!
 //! In: a [`Request`]. Out: an [`Answer`], or a [`Failure`] in the words of Go's client. Connections and TLS sessions are
-//! kept for the next request to the same host. Redirects are followed one by one and each is checked again
+//! pooled for the next request to the same host. Redirects are followed one by one and each is checked again
 //! (`exchange`); requests that a policy can choose the URL of go through the [`guard`]; certificates are verified with
 //! the roots of the system, or only those of a bundle ([`roots`]); proxies are those of the environment (`proxy`).
 //! Time, size of an answer, redirects and the number of requests under way are limited.
@@ -30,9 +30,9 @@ use limit::{Limit, Permit};
 
 /// How many requests may be under way; more wait for their turn.
 const MOST_AT_ONCE: usize = 128;
-/// How many idle connections are kept, in all and for one host.
-const IDLE: (usize, usize) = (32, 8);
-/// How many bundles of certificates have connections that are kept.
+/// How many unused connections are pooled, in all and for one host.
+const POOL: (usize, usize) = (32, 8);
+/// How many bundles of certificates have pooled connections.
 const MOST_BUNDLES: usize = 32;
 /// The name under which servers see the program.
 const USER_AGENT: &str = concat!("ephor/", env!("CARGO_PKG_VERSION"));
@@ -88,7 +88,7 @@ pub struct Request<'a> {
     pub ca_bundle: &'a str,
     /// Who chose the URL.
     pub caller: Caller,
-    /// How many requests are made where one answer leads to the next, and what is said of one more.
+    /// How many requests are sent where one answer redirects to the next, and the error for one more.
     pub requests: (u32, &'static str),
     /// How long all of it may take, the body included.
     pub timeout: Duration,
@@ -205,7 +205,7 @@ impl Answer {
         self.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
     }
 
-    /// The body as it comes; whoever reads it limits its size.
+    /// The body as it comes; the caller limits its size.
     pub fn reader(self) -> impl Read {
         Body { reader: self.body.into_reader(), _permit: self._permit }
     }
@@ -321,8 +321,8 @@ impl Client {
             .max_redirects_will_error(false)
             .proxy(None)
             .user_agent(USER_AGENT)
-            .max_idle_connections(IDLE.0)
-            .max_idle_connections_per_host(IDLE.1)
+            .max_idle_connections(POOL.0)
+            .max_idle_connections_per_host(POOL.1)
             .build();
         let resolver: Box<dyn Resolver> = match self.guard_of(sharing.caller) {
             Some(guard) => Box::new(Guarded(guard.clone())),

@@ -132,14 +132,14 @@ const CONFIG: [&str; 12] = [
     "variant",
     "os.features",
 ];
-/// The time of what tells none.
+/// The time of an image that has none.
 const NO_TIME: &str = "0001-01-01T00:00:00Z";
 
 /// Only what the type has.
 fn typed(v: &Value, known: &[&str]) -> Value {
     let entries = v.as_map().into_iter().flat_map(Map::iter);
-    let kept = entries.filter(|(k, v)| known.contains(&&***k) && !v.is_null());
-    Value::Map(kept.map(|(k, v)| (k.clone(), v.clone())).collect())
+    let selected = entries.filter(|(k, v)| known.contains(&&***k) && !v.is_null());
+    Value::Map(selected.map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 
 /// Times are always there.
