@@ -257,7 +257,7 @@ fn shown<'o>(
 /// The `request` of a review that asks what the command line evaluates.
 fn sent(request: &Request, kinds: &Kinds) -> Map {
     let target = &request.target;
-    let about = request.shown();
+    let about = request.object_or_old();
     let api_version = about.text_at(&["apiVersion"]);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let plural = kinds.plural_of(&target.group, &target.version, &target.kind);

@@ -19,23 +19,23 @@ pub(super) struct Cells {
 }
 
 /// The cached result of an expression.
-pub(super) struct Cached<T>(OnceCell<Known<T>>);
+pub(super) struct Cached<T>(OnceCell<CachedResult<T>>);
 
 /// A result with what evaluating it used.
 #[derive(Clone, Debug)]
-pub(super) struct Known<T> {
+pub(super) struct CachedResult<T> {
     pub result: Result<T, Fault>,
     cost: u64,
     bytes: u64,
 }
 
-impl<T> Known<T> {
+impl<T> CachedResult<T> {
     /// A result to cache. That of the evaluation that computes a composed variable is none, for it used what later
     /// ones do not.
-    pub(super) fn of(result: Result<T, Fault>, before: &Used, after: &Used) -> Option<Known<T>> {
+    pub(super) fn of(result: Result<T, Fault>, before: &Used, after: &Used) -> Option<CachedResult<T>> {
         let cost = after.cost.checked_sub(before.cost)?;
         let bytes = before.bytes.checked_sub(after.bytes)?;
-        (before.computed == after.computed).then_some(Known { result, cost, bytes })
+        (before.computed == after.computed).then_some(CachedResult { result, cost, bytes })
     }
 
     /// Uses what evaluating it again would use; false = that is more than is left, and it is to be evaluated.
@@ -126,7 +126,8 @@ impl<T> Cached<T> {
         if result.as_ref().is_err_and(Fault::ends) {
             return result;
         }
-        if let Some(known) = Known::of(result.as_ref().map(copy).map_err(Clone::clone), &before, &env.used())
+        if let Some(known) =
+            CachedResult::of(result.as_ref().map(copy).map_err(Clone::clone), &before, &env.used())
         {
             // An evaluation inside of this one found the same.
             let _ = self.0.set(known);

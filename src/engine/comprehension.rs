@@ -13,7 +13,7 @@ use crate::value::{Fault, Object, Str, Value, budget};
 use super::cells::Cached;
 use super::entries::Entries;
 use super::eval::{Env, Evaluated, NULL, constant, value as eval};
-use super::strict::{LIST_COST, OVERLOAD, is_new, overload, shown};
+use super::strict::{LIST_COST, OVERLOAD, is_new, key_text, overload};
 
 /// What a loop has so far.
 struct State<'l> {
@@ -30,11 +30,11 @@ struct State<'l> {
     /// Whether the current item has none of these keys.
     is_bare: bool,
     /// What the filter and the body give for such items.
-    bare: Bare,
+    bare: BareResults,
 }
 
 #[derive(Default)]
-struct Bare {
+struct BareResults {
     keep: Cached<Option<bool>>,
     truth: Cached<Option<bool>>,
     body: Cached<Value>,
@@ -85,7 +85,7 @@ pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated
         fault: None,
         keys: l.item_keys.of(l).filter(|_| env.fuses()),
         is_bare: false,
-        bare: Bare::default(),
+        bare: BareResults::default(),
     };
     match &*range {
         Value::List(items) => {
@@ -242,6 +242,6 @@ fn collect(state: &mut State<'_>, key: &Value, v: Value) {
 fn insert(state: &mut State<'_>, key: Value, v: Value) {
     let name = key.clone();
     if !state.entries.insert(key, v) {
-        keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&name))));
+        keep_first(state, Fault::new(format!("insert failed: key {} already exists", key_text(&name))));
     }
 }

@@ -11,7 +11,7 @@ use crate::ir::{Condition, Conditions, operator};
 use crate::value::Value;
 
 use super::data::Data;
-use super::trace::{self, Seen, What};
+use super::trace::{self, EventKind, TracedValue};
 
 /// The verdict of conditions.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {
 fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
     trace::note(c);
     if let (Some(op), Some(right)) = (c.operator, &c.prepared)
-        && let Some(key) = data.seen(&c.key).map_err(key_failed)?
+        && let Some(key) = data.fill_borrowed(&c.key).map_err(key_failed)?
     {
         let holds = operator::holds(op, &key, right);
         emit(c, op, key, right, holds);
@@ -107,8 +107,8 @@ fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
 
 /// Emits a trace event.
 fn emit(c: &Condition, operator: Operator, key: Cow<'_, Value>, right: &Prepared, holds: bool) {
-    trace::emit(&c.origin, || What::Condition {
-        key: Seen::of(key),
+    trace::emit(&c.origin, || EventKind::Condition {
+        key: TracedValue::of(key),
         operator: operator.name(),
         value: right.value.clone(),
         holds,

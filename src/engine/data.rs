@@ -21,7 +21,7 @@ use crate::value::{Fault, Map, Str, Value, budget, stack};
 use super::eval::{Env, eval};
 use super::fill::Expansion;
 use super::sorted::Sorted;
-use super::trace::{self, What};
+use super::trace::{self, EventKind};
 
 /// Why a query has no value.
 #[derive(Clone, Debug)]
@@ -326,7 +326,7 @@ impl<'r> Data<'r> {
         trace::emit(&binding.origin, || {
             let loaded = self.overlay.iter().find(|(known, _)| *known == binding.name);
             let value = loaded.map(|(_, value)| value.clone()).unwrap_or_default();
-            What::Data(binding.name.clone(), result.clone().map(|()| value))
+            EventKind::Data(binding.name.clone(), result.clone().map(|()| value))
         });
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)

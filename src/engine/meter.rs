@@ -12,7 +12,7 @@ use crate::value::{Fault, Value, budget, stack};
 
 use super::eval::{Env, value as eval};
 use super::shared::SharedResults;
-use super::trace::{self, What};
+use super::trace::{self, EventKind};
 
 /// Adds up the cost of evaluations.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ impl<'a> Variables<'a> {
         };
         let traced = |result: Result<Value, Fault>| {
             let shown = || result.as_ref().cloned().map_err(Fault::cel_text);
-            trace::emit(&variable.origin, || What::Data(variable.name.clone(), shown()));
+            trace::emit(&variable.origin, || EventKind::Data(variable.name.clone(), shown()));
             result
         };
         if self.bare {

@@ -66,7 +66,7 @@ pub enum Effect {
     /// Nothing; this is what a native policy says for each of its bindings.
     Bindings(Vec<super::admission::BindingResult>),
     /// Nothing; these images were looked at.
-    Looked(super::expressions::images::Looked),
+    VerifiedImages(super::expressions::images::VerifiedImages),
 }
 
 /// A text that many results share: one for each thread, for counting references to the same text from all threads is

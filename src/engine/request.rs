@@ -205,7 +205,7 @@ impl Request {
     }
 
     /// The new object, or the former one where there is none.
-    pub fn shown(&self) -> &Value {
+    pub fn object_or_old(&self) -> &Value {
         if self.object.is_null() { &self.old_object } else { &self.object }
     }
 

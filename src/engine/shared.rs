@@ -9,12 +9,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Fault, Value};
 
-use super::cells::Known;
+use super::cells::CachedResult;
 use super::eval::Env;
 
 /// See the module page. All programs see one object.
 #[derive(Debug, Default)]
-pub struct SharedResults(Mutex<HashMap<u128, Known<Value>>>);
+pub struct SharedResults(Mutex<HashMap<u128, CachedResult<Value>>>);
 
 impl SharedResults {
     /// The value of the program with a key, whose variables are computed.
@@ -35,13 +35,13 @@ impl SharedResults {
         }
         let before = env.used();
         let value = evaluate()?;
-        if let Some(known) = Known::of(Ok(value.clone()), &before, &env.used()) {
+        if let Some(known) = CachedResult::of(Ok(value.clone()), &before, &env.used()) {
             self.all().insert(key, known);
         }
         Ok(value)
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<u128, Known<Value>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<u128, CachedResult<Value>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -276,12 +276,12 @@ fn misfit(o: &Object) -> Option<Fault> {
 /// The fault of a key or position that is not there.
 fn missing(base: &Value, key: &Value) -> Fault {
     if matches!(base, Value::List(_)) {
-        return Fault::new(format!("index out of bounds: {}", shown(key)));
+        return Fault::new(format!("index out of bounds: {}", key_text(key)));
     }
-    Fault::NotFound(shown(key))
+    Fault::NotFound(key_text(key))
 }
 
-pub(super) fn shown(key: &Value) -> Str {
+pub(super) fn key_text(key: &Value) -> Str {
     match key {
         Value::Str(s) => s.clone(),
         Value::Bool(b) => b.to_string().into(),
@@ -336,7 +336,7 @@ fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
                     }
                 }
                 Value::Float(_) => {
-                    return Err(Fault::new(format!("unsupported index value {} in list", shown(key))));
+                    return Err(Fault::new(format!("unsupported index value {} in list", key_text(key))));
                 }
                 other => {
                     let kind = other.cel_type();
@@ -539,7 +539,7 @@ fn map(entries: &[(Expr, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault
     for (key, value, optional) in entries {
         let key = eval(key, env)?.into_owned();
         let v = eval(value, env)?.into_owned();
-        if let Some(v) = part(v, *optional, &format!("entry '{}'", shown(&key)))? {
+        if let Some(v) = part(v, *optional, &format!("entry '{}'", key_text(&key)))? {
             if let Some(end) = cel::unhashable(&key) {
                 return Err(end);
             }

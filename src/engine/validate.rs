@@ -16,7 +16,7 @@ use super::condition;
 use super::data::{Data, QueryError};
 use super::outcome::{Status, stock};
 use super::shape::{self, Outcome};
-use super::trace::{self, Looks, Seen, What};
+use super::trace::{self, EventKind, PatternVerdict, TracedValue};
 
 /// Status and message of a check; `None` = no result.
 pub type Verdict = Option<(Status, Str)>;
@@ -166,11 +166,11 @@ fn compare<'a>(pattern: &'a Pattern, origin: &Origin, at: Option<usize>, s: Subj
     let outcome = shape::run(pattern, s.object);
     trace::emit(origin, || {
         let (verdict, path, text) = match &outcome {
-            Outcome::Pass => (Looks::Alike, String::new(), String::new()),
-            Outcome::Skip(why) => (Looks::NotMeant, String::new(), why.text()),
-            Outcome::Fail { path, why } => (Looks::Different, path.clone(), why.text()),
+            Outcome::Pass => (PatternVerdict::Match, String::new(), String::new()),
+            Outcome::Skip(why) => (PatternVerdict::NotApplicable, String::new(), why.text()),
+            Outcome::Fail { path, why } => (PatternVerdict::Mismatch, path.clone(), why.text()),
         };
-        What::Pattern { at, verdict, path, text }
+        EventKind::Pattern { at, verdict, path, text }
     });
     outcome
 }
@@ -313,7 +313,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 return Some((Status::Error, fault.to_string().into()));
             }
             data.reset(&before);
-            trace::emit(&l.origin, || What::Element(i, Seen::at(item)));
+            trace::emit(&l.origin, || EventKind::Element(i, TracedValue::at(item)));
             match trace::inside(|| element(l, i, item, s, data)) {
                 Element::Counted => counted = true,
                 Element::Ignored => {}

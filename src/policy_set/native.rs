@@ -23,7 +23,7 @@ use super::{Engine, PolicyOutcome};
 const NAME: &str = "native";
 
 /// A request that native policies validate.
-struct Reviewed<'r> {
+struct ReviewSubject<'r> {
     review: &'r Review,
     kinds: &'r Arc<Kinds>,
     /// The namespace that the request is in, as it is known.
@@ -50,7 +50,7 @@ impl Engine {
         }
         let cluster = ClusterView::of_request(&*self.external, review);
         let cx = cluster.functions(review);
-        let subject = Reviewed {
+        let subject = ReviewSubject {
             review,
             kinds: cluster.shared_kinds(),
             namespace: cluster.namespace(&review.attributes.namespace).unwrap_or_default(),
@@ -95,7 +95,7 @@ impl Engine {
     }
 }
 
-impl Subject for Reviewed<'_> {
+impl Subject for ReviewSubject<'_> {
     fn kind(&self) -> &Str {
         &self.review.attributes.resource
     }

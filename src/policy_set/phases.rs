@@ -135,7 +135,7 @@ impl Engine {
 
 /// What a limited run gave.
 #[derive(Debug, Default)]
-pub struct Limited {
+pub struct LimitedOutcome {
     /// The results.
     pub outcome: Outcome,
     /// Policies that there was no time for.
@@ -147,8 +147,8 @@ pub struct Limited {
 impl Engine {
     /// The object of a request after Kyverno's policies: mutate rules, then image verification, then CEL
     /// mutations. The mutations of a policy that fails are discarded.
-    pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> Limited {
-        let mut out = Limited::default();
+    pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> LimitedOutcome {
+        let mut out = LimitedOutcome::default();
         let mut current: Option<Request> = None;
         let phases = &self.set.phases;
         let all = [
@@ -226,7 +226,7 @@ impl Engine {
 
     /// Runs the rules that give verdicts, of policies of a class.
     fn decide(&self, wanted: Class, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
-        let object = request.shown();
+        let object = request.object_or_old();
         for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
             let Some((at, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
             if class(policy) != wanted {
@@ -257,7 +257,7 @@ impl Engine {
         let mut current: Option<Request> = None;
         for (at, policy) in all.iter().filter_map(|at| self.policy(*at)) {
             let request = current.as_ref().unwrap_or(request);
-            let object = if phase == Phase::Generate { request.shown() } else { &request.object };
+            let object = if phase == Phase::Generate { request.object_or_old() } else { &request.object };
             let own = own(at, object);
             let request = own.as_ref().unwrap_or(request);
             let mut done = self.run(phase, policy, rules_of(policy, request), request);

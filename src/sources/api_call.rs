@@ -3,7 +3,7 @@
 //! In: a call. Out: the JSON value that the service answers, or the reference's words for what went wrong. The URL, every address and
 //! every redirect go through the guard; a bundle of certificates replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
 
-use super::http::{Client, Failed, Failure, Unread};
+use super::http::{Client, Failure, RequestError, Unread};
 use super::service;
 use crate::document::json;
 use crate::external::ServiceCall;
@@ -37,7 +37,7 @@ pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Valu
     json::parse(&text)
 }
 
-fn error_text(entry: &str, failed: &Failed) -> String {
+fn error_text(entry: &str, failed: &RequestError) -> String {
     let why = match &failed.failure {
         Failure::Bundle => return format!("failed to parse PEM CA bundle for APICall {entry}"),
         // The address of a name is not disclosed.

@@ -21,7 +21,7 @@ use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_reque
 use super::{ClusterView, Denial, Review};
 use crate::engine::expressions::Scope;
 use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET};
-use crate::engine::view::admission::{self, Seen};
+use crate::engine::view::admission::{self, Variables};
 
 /// What a change may cost.
 const BUDGET: u64 = 10_000_000;
@@ -64,7 +64,7 @@ pub struct Passes<'w> {
 }
 
 /// Failures of policies: the text, the reason, and what the answer says about whom.
-struct Failed {
+struct Failures {
     texts: Vec<String>,
     reason: Str,
 }
@@ -119,7 +119,7 @@ impl<'w> Passes<'w> {
             false => Value::Null,
         };
         let marked = std::mem::take(&mut self.marked);
-        let mut failed: Option<Failed> = None;
+        let mut failed: Option<Failures> = None;
         let mut dirty = false;
         for (policy, steps) in &all {
             let policy = *policy;
@@ -201,7 +201,7 @@ impl<'w> Passes<'w> {
         review: &Review,
         namespace: &Value,
     ) -> (bool, Vec<MutationError>) {
-        let seen = |object: &Value, namespace: Value| Seen {
+        let seen = |object: &Value, namespace: Value| Variables {
             object: converted(object, &run.accepted.kind),
             old_object: converted(&review.part("oldObject"), &run.accepted.kind),
             params: run.param.clone(),
@@ -338,14 +338,14 @@ fn message(policy: BoundPolicy<'_>, binding: Option<usize>, text: &str) -> Strin
     }
 }
 
-fn note(failed: &mut Option<Failed>, text: String, reason: &str) {
+fn note(failed: &mut Option<Failures>, text: String, reason: &str) {
     match failed {
         Some(failed) => failed.texts.push(text),
-        None => *failed = Some(Failed { texts: vec![text], reason: reason.into() }),
+        None => *failed = Some(Failures { texts: vec![text], reason: reason.into() }),
     }
 }
 
-fn denial(failed: Failed, review: &Review) -> Denial {
+fn denial(failed: Failures, review: &Review) -> Denial {
     Denial {
         code: 403,
         reason: failed.reason,

@@ -109,8 +109,8 @@ pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutc
                 last = report(Status::Pass, "mutation is successfully applied");
             }
             Ok(None) => last = report(Status::Skip, API_SERVER.unmet),
-            Err(Failed::Condition(text)) => last = report(Status::Error, &text),
-            Err(Failed::Change) => {}
+            Err(MutationFailure::Condition(text)) => last = report(Status::Error, &text),
+            Err(MutationFailure::Change) => {}
         }
     }
     let new = (!object.strict_eq(&request.object)).then_some(object);
@@ -121,7 +121,7 @@ fn scope<'s>(expressions: &'s Expressions, root: &'s Value, request: &'s Request
     Scope::of_rule(root, expressions, &request.functions).with_budget(budget)
 }
 
-enum Failed {
+enum MutationFailure {
     Condition(String),
     Change,
 }
@@ -133,14 +133,14 @@ fn changed(
     binding: Option<&PolicyBinding>,
     request: &Request,
     object: &Value,
-) -> Result<Option<Value>, Failed> {
+) -> Result<Option<Value>, MutationFailure> {
     let params = bound.param_kind.as_ref().map(|_| Value::Null);
     let conditions = root(request, object, params, Value::Null);
     match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
         Ok(true) => {}
         Ok(false) => return Ok(None),
         Err(_) if expressions.failure_policy == FailurePolicy::Ignore => return Ok(None),
-        Err(text) => return Err(Failed::Condition(text)),
+        Err(text) => return Err(MutationFailure::Condition(text)),
     }
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     let namespace = if request.target.namespace.is_empty() { Value::Null } else { namespace(request) };
@@ -149,7 +149,7 @@ fn changed(
     for patch in patches.iter().filter(|p| p.patch_type != PatchType::Unknown) {
         let root = root(request, &object, params.clone(), namespace.clone());
         let scope = scope(expressions, &root, request, BUDGET);
-        let value = scope.value(&patch.source.program).map_err(|_| Failed::Change)?;
+        let value = scope.value(&patch.source.program).map_err(|_| MutationFailure::Change)?;
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {
                 check_names(&value).and_then(|()| merge_freely(&object, &part(&value))).map(Some)
@@ -157,7 +157,7 @@ fn changed(
             PatchType::JsonPatch => apply_literals(&object, &value),
             PatchType::Unknown => Ok(None),
         };
-        object = new.map_err(|_| Failed::Change)?.unwrap_or(object);
+        object = new.map_err(|_| MutationFailure::Change)?.unwrap_or(object);
     }
     Ok(Some(object))
 }

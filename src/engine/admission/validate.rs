@@ -18,7 +18,7 @@ use super::{Answer, ClusterView, Denial, Review, converted};
 use crate::engine::expressions::Scope;
 use crate::engine::expressions::scope::{Failure, OUT_OF_BUDGET, fallen_back};
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
-use crate::engine::view::admission::{self, Seen};
+use crate::engine::view::admission::{self, Variables};
 use crate::ir::Policy;
 use crate::ir::rule::RuleKind;
 
@@ -322,7 +322,7 @@ pub fn conditions(
     if all.is_empty() {
         return Ok(true);
     }
-    let seen = Seen {
+    let seen = Variables {
         object: converted(review.object(), &accepted.kind),
         old_object: converted(&review.part("oldObject"), &accepted.kind),
         params: None,
@@ -373,7 +373,7 @@ fn evaluate(
     cx: &Context,
 ) -> Result<Evaluated, Denial> {
     let namespace = seen_namespace(review, cluster)?;
-    let seen = Seen {
+    let seen = Variables {
         object: converted(review.object(), &run.accepted.kind),
         old_object: converted(&review.part("oldObject"), &run.accepted.kind),
         params: run.param.clone(),
@@ -391,9 +391,9 @@ fn evaluate(
         }
     }
     let request = admission::request(&seen_request(&run.accepted, review));
-    let seen = Seen { namespace, ..seen };
+    let seen = Variables { namespace, ..seen };
     let root = admission::root(&request, seen.clone(), &review.request);
-    let silent = admission::root(&request, Seen { authorizer: false, ..seen }, &review.request);
+    let silent = admission::root(&request, Variables { authorizer: false, ..seen }, &review.request);
     let evaluated = match decided(policy.expressions, policy.validations(), &root, &silent, cx) {
         Some(decisions) => Evaluated { decisions, ..Evaluated::default() },
         None => Evaluated::failed(OUT_OF_BUDGET),

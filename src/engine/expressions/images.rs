@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::engine::images::pod_spec_path;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
-use crate::engine::run::Matched;
+use crate::engine::run::MatchedRule;
 use crate::functions::cel::{evidence, image_reference};
 use crate::functions::{CelLevel, Context};
 use crate::ir::expressions::Expressions;
@@ -18,20 +18,20 @@ use crate::ir::image_validation::ImageValidation;
 use crate::sources::registry::for_policy;
 use crate::value::{Str, Value};
 
-use super::inquiry::{Inquiry, Known, matches};
+use super::inquiry::{AttestorValue, Inquiry, matches};
 use super::{Scope, annotations, broken, excepted, exempt};
 use crate::engine::view::request::limited_to;
 
-/// What a policy looked at.
+/// The images that a policy requires and checked.
 #[derive(Clone, Debug, Default)]
-pub struct Looked {
+pub struct VerifiedImages {
     /// Images that some policy must verify.
     pub required: Vec<String>,
-    /// Images that it looked at, and whether an attestor verified them.
+    /// Images that it checked, and whether an attestor verified them.
     pub images: BTreeMap<String, bool>,
 }
 
-/// What is looked at.
+/// What is evaluated.
 pub struct Subject<'a> {
     /// What expressions see.
     pub root: &'a Value,
@@ -43,12 +43,12 @@ pub struct Subject<'a> {
 
 /// Reviews the images of what expressions see.
 pub(super) fn run(
-    met: Matched<'_, '_>,
+    met: MatchedRule<'_, '_>,
     expressions: &Expressions,
     checks: &Arc<Result<ImageValidation, Str>>,
     subject: &Subject<'_>,
 ) -> Option<RuleOutcome> {
-    let Matched { policy, rule, request, around, .. } = met;
+    let MatchedRule { policy, rule, request, around, .. } = met;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
     let failed = |text: &str| Some(broken(rule, expressions, text));
     let parts = match &**checks {
@@ -109,7 +109,7 @@ pub(super) fn run(
             }
         }
     }
-    let attestors: BTreeMap<String, Known> = parts
+    let attestors: BTreeMap<String, AttestorValue> = parts
         .attestors
         .iter()
         .map(|a| (a.name.to_string(), filled(&a.name, &a.written, &a.computed, &scope)))
@@ -148,7 +148,8 @@ pub(super) fn run(
         Err(text) => return failed(&text),
     }
     let required = if parts.required && !subject.payload { all } else { Vec::new() };
-    outcome.effect = Some(Box::new(Effect::Looked(Looked { required, images: inquiry.looked() })));
+    outcome.effect =
+        Some(Box::new(Effect::VerifiedImages(VerifiedImages { required, images: inquiry.verified() })));
     Some(outcome)
 }
 
@@ -213,7 +214,7 @@ fn filled(
     written: &Value,
     computed: &[(Box<[Str]>, crate::ir::expressions::Program)],
     scope: &Scope<'_>,
-) -> Known {
+) -> AttestorValue {
     let mut attestor = written.clone();
     for (path, program) in computed {
         let what = path.get(1).map_or("key", |s| &**s);
@@ -266,21 +267,21 @@ fn put(value: &Value, path: &[Str], field: &str, text: &Str) -> Value {
 /// fails.
 pub fn settle<'o>(all: impl Iterator<Item = &'o mut RuleOutcome>) {
     let mut outcomes: Vec<&mut RuleOutcome> =
-        all.filter(|o| matches!(o.effect.as_deref(), Some(Effect::Looked(_)))).collect();
-    let mut looked: BTreeMap<String, bool> = BTreeMap::new();
+        all.filter(|o| matches!(o.effect.as_deref(), Some(Effect::VerifiedImages(_)))).collect();
+    let mut checked: BTreeMap<String, bool> = BTreeMap::new();
     for outcome in &outcomes {
-        if let Some(Effect::Looked(own)) = outcome.effect.as_deref() {
+        if let Some(Effect::VerifiedImages(own)) = outcome.effect.as_deref() {
             own.images
                 .iter()
-                .for_each(|(image, verified)| *looked.entry(image.clone()).or_default() |= verified);
+                .for_each(|(image, verified)| *checked.entry(image.clone()).or_default() |= verified);
         }
     }
     for outcome in &mut outcomes {
-        let Some(Effect::Looked(own)) = outcome.effect.as_deref() else { continue };
+        let Some(Effect::VerifiedImages(own)) = outcome.effect.as_deref() else { continue };
         if outcome.status != Status::Pass {
             continue;
         }
-        let why = own.required.iter().find_map(|image| match looked.get(image) {
+        let why = own.required.iter().find_map(|image| match checked.get(image) {
             Some(true) => None,
             Some(false) => Some(format!("image {image} failed signature or attestation verification")),
             None => Some(format!(

@@ -1,6 +1,6 @@
 //! What expressions of an ImageValidatingPolicy may look up: signatures, attestations, registry data.
 //!
-//! In: the names of images and attestors. Out: counts and data, and a record of which images were looked at. An attestor
+//! In: the names of images and attestors. Out: counts and data, and a record of which images were checked. An attestor
 //! that does not verify an image, for whatever reason, is not counted; a registry that does not answer is a fault. Semantics:
 //! `docs/cel-policies.md`, "Images".
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::document::decode_json;
 use crate::engine::verify::OFFLINE;
-use crate::engine::verify::cosign::{Refused, Subject};
+use crate::engine::verify::cosign::{Subject, VerificationError};
 use crate::engine::verify::notary::{Artifact, Store};
 use crate::engine::verify::trust::{self, Trust};
 use crate::external::{Evidence, ExternalData};
@@ -29,16 +29,16 @@ const LARGEST_ARTIFACT: u64 = 10 * 1024 * 1024;
 const MOST_REFERRERS: usize = 50;
 
 /// An attestor, or why it cannot be used: a fault of its expressions ends evaluation.
-pub type Known = Result<Value, String>;
+pub type AttestorValue = Result<Value, String>;
 
 /// See the module page.
 pub struct Inquiry {
     inner: Option<Arc<dyn ExternalData>>,
     registry: Option<Arc<dyn Registry>>,
     checks: Arc<Result<ImageValidation, Str>>,
-    attestors: BTreeMap<String, Known>,
-    /// Which images were looked at, and whether an attestor verified them.
-    looked: Mutex<BTreeMap<String, bool>>,
+    attestors: BTreeMap<String, AttestorValue>,
+    /// The images that were checked, and whether an attestor verified them.
+    verified: Mutex<BTreeMap<String, bool>>,
     /// Statements that were verified, by image and name.
     stated: Mutex<BTreeMap<(String, String), Value>>,
 }
@@ -49,14 +49,14 @@ impl Inquiry {
         inner: Option<Arc<dyn ExternalData>>,
         registry: Option<Arc<dyn Registry>>,
         checks: Arc<Result<ImageValidation, Str>>,
-        attestors: BTreeMap<String, Known>,
+        attestors: BTreeMap<String, AttestorValue>,
     ) -> Inquiry {
-        Inquiry { inner, registry, checks, attestors, looked: Mutex::default(), stated: Mutex::default() }
+        Inquiry { inner, registry, checks, attestors, verified: Mutex::default(), stated: Mutex::default() }
     }
 
-    /// Which images were looked at, and whether an attestor verified them.
-    pub fn looked(&self) -> BTreeMap<String, bool> {
-        self.looked.lock().map(|m| m.clone()).unwrap_or_default()
+    /// The images that were checked, and whether an attestor verified them.
+    pub fn verified(&self) -> BTreeMap<String, bool> {
+        self.verified.lock().map(|m| m.clone()).unwrap_or_default()
     }
 
     fn registry(&self) -> Result<&dyn Registry, String> {
@@ -104,9 +104,9 @@ impl Inquiry {
             }
         }
         if !attestors.is_empty()
-            && let Ok(mut looked) = self.looked.lock()
+            && let Ok(mut verified) = self.verified.lock()
         {
-            *looked.entry(image.to_owned()).or_default() |= count > 0;
+            *verified.entry(image.to_owned()).or_default() |= count > 0;
         }
         Ok(count)
     }
@@ -117,7 +117,7 @@ impl Inquiry {
         &self,
         subject: &Subject<'_>,
         attestor: &Value,
-        check: impl Fn(&Store, &Artifact<'_>) -> Result<T, Refused>,
+        check: impl Fn(&Store, &Artifact<'_>) -> Result<T, VerificationError>,
     ) -> Option<T> {
         let store = Store::read(attestor.text_at(&["notary", "certs", "value"])).ok()?;
         let store = store.with_tsa(attestor.text_at(&["notary", "tsaCerts", "value"])).ok()?;

@@ -14,7 +14,7 @@ use crate::value::{Str, Value};
 
 use super::{annotations, broken, enter};
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
-use crate::engine::run::Matched;
+use crate::engine::run::MatchedRule;
 use crate::engine::view::{
     self,
     request::{Absent, with},
@@ -22,11 +22,11 @@ use crate::engine::view::{
 
 /// Runs the patches of a rule; the object is `None` when it stays as it is.
 pub(in crate::engine) fn run(
-    met: Matched<'_, '_>,
+    met: MatchedRule<'_, '_>,
     expressions: &Expressions,
     mutation: &Mutation,
 ) -> (RuleOutcome, Option<Value>) {
-    let Matched { rule, request, around, .. } = met;
+    let MatchedRule { rule, request, around, .. } = met;
     let root = view::request::root(request, Absent::Empty);
     let scope = match enter(met, expressions, &root, &request.functions) {
         Ok(scope) => scope,

@@ -22,7 +22,7 @@ pub fn run(placed: &Placed, pod: &Pod<'_>) -> Option<Finding> {
     }
     let (mut sentences, mut errors, mut many) = (Vec::new(), Vec::new(), false);
     for requirement in form.requirements {
-        let Some(mut refused) = Refused::of(requirement, pod) else { continue };
+        let Some(mut refused) = Violation::of(requirement, pod) else { continue };
         many |= refused.sorted(None).len() != 1;
         sentences.push(refused.render(requirement.sentence, None));
         errors.append(&mut refused.errors);
@@ -47,7 +47,7 @@ pub fn of_control(name: &str, pod: &Pod<'_>, check: &PodSecurity) -> Vec<Finding
 }
 
 /// What does not meet a requirement.
-struct Refused<'a> {
+struct Violation<'a> {
     requirement: &'static Requirement,
     /// Whether fields of the pod itself do not.
     pod: bool,
@@ -59,10 +59,10 @@ struct Refused<'a> {
     errors: Vec<FieldError>,
 }
 
-impl<'a> Refused<'a> {
-    fn of(requirement: &'static Requirement, pod: &Pod<'a>) -> Option<Refused<'a>> {
+impl<'a> Violation<'a> {
+    fn of(requirement: &'static Requirement, pod: &Pod<'a>) -> Option<Violation<'a>> {
         let (names, values, errors) = (Vec::new(), Vec::new(), Vec::new());
-        let mut all = Refused { requirement, pod: false, names, values, annotations: Vec::new(), errors };
+        let mut all = Violation { requirement, pod: false, names, values, annotations: Vec::new(), errors };
         if requirement.of != Of::Containers {
             for (n, field) in requirement.fields.iter().enumerate() {
                 field.each(pod.spec, &mut |item, found| {

@@ -61,17 +61,17 @@ pub struct Trace {
 /// A decision.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// How many loops are around it.
+    /// The number of `foreach` loops around it.
     pub depth: usize,
     /// What decides, in the policy document.
     pub origin: Origin,
     /// What was decided.
-    pub what: What,
+    pub what: EventKind,
 }
 
-/// What was decided, with the values that it was decided on.
+/// A decision with its operands.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum EventKind {
     /// A rule begins.
     Rule(Str),
     /// Data of a rule was loaded: its name, and its value or why there is none.
@@ -79,7 +79,7 @@ pub enum What {
     /// A condition was evaluated.
     Condition {
         /// The left side.
-        key: Seen,
+        key: TracedValue,
         /// The operator as policies write it.
         operator: &'static str,
         /// The right side.
@@ -88,36 +88,36 @@ pub enum What {
         holds: bool,
     },
     /// A loop came to an element.
-    Element(usize, Seen),
+    Element(usize, TracedValue),
     /// The object was compared with a pattern.
     Pattern {
         /// Which of several.
         at: Option<usize>,
         /// Whether the pattern passed, failed or does not apply.
-        verdict: Looks,
+        verdict: PatternVerdict,
         /// The path in the object at which it was decided, `/spec/replicas/`; empty where there is none.
         path: String,
         /// What differs.
         text: String,
     },
     /// An expression was evaluated: its text, its value or fault, and the steps that decided.
-    Expression(Str, Result<Seen, Fault>, Vec<Step>),
+    Expression(Str, Result<TracedValue, Fault>, Vec<Step>),
 }
 
 /// How an object compares with a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looks {
-    /// It looks like it.
-    Alike,
+pub enum PatternVerdict {
+    /// It matches.
+    Match,
     /// It differs.
-    Different,
+    Mismatch,
     /// An anchor says that the pattern is not for it.
-    NotMeant,
+    NotApplicable,
 }
 
-/// A value, and where it stands.
+/// A value, and its address in a document.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct TracedValue {
     /// The value.
     pub value: Value,
     /// Its address, if it is a part of the request or the policy and not computed. Valid for [`path_of`] as long
@@ -125,22 +125,22 @@ pub struct Seen {
     pub address: Option<usize>,
 }
 
-impl Seen {
-    /// A value that stands somewhere.
-    pub fn at(value: &Value) -> Seen {
-        Seen { value: value.clone(), address: Some(address(value)) }
+impl TracedValue {
+    /// A value in a document.
+    pub fn at(value: &Value) -> TracedValue {
+        TracedValue { value: value.clone(), address: Some(address(value)) }
     }
 
     /// A computed value.
-    pub fn computed(value: Value) -> Seen {
-        Seen { value, address: None }
+    pub fn computed(value: Value) -> TracedValue {
+        TracedValue { value, address: None }
     }
 
     /// A value that may be borrowed from a request.
-    pub fn of(value: Cow<'_, Value>) -> Seen {
+    pub fn of(value: Cow<'_, Value>) -> TracedValue {
         match value {
-            Cow::Borrowed(v) => Seen::at(v),
-            Cow::Owned(v) => Seen::computed(v),
+            Cow::Borrowed(v) => TracedValue::at(v),
+            Cow::Owned(v) => TracedValue::computed(v),
         }
     }
 }
@@ -189,7 +189,7 @@ pub fn is_on() -> bool {
 
 /// Records a decision, if a trace is running.
 #[inline]
-pub fn emit(origin: &Origin, what: impl FnOnce() -> What) {
+pub fn emit(origin: &Origin, what: impl FnOnce() -> EventKind) {
     if is_on() {
         let event = Event { depth: DEPTH.get(), origin: origin.clone(), what: what() };
         EVENTS.with_borrow_mut(|trace| match trace {

@@ -12,7 +12,7 @@ use crate::ir::expr::ComprehensionKind;
 use crate::ir::{Expr, walk};
 use crate::value::{Fault, Value};
 
-use super::{Seen, address};
+use super::{TracedValue, address};
 
 /// How many values of nodes are stored.
 const MAX_NODES: usize = 100_000;
@@ -21,7 +21,7 @@ const MAX_NODES: usize = 100_000;
 const MAX_STEPS: usize = 12;
 
 thread_local! {
-    static NODES: RefCell<Vec<(usize, Result<Seen, Fault>)>> = const { RefCell::new(Vec::new()) };
+    static NODES: RefCell<Vec<(usize, Result<TracedValue, Fault>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A node that decides, and what it was decided on.
@@ -30,14 +30,14 @@ pub struct Step {
     /// The node.
     pub expr: Expr,
     /// Its value or fault.
-    pub value: Result<Seen, Fault>,
+    pub value: Result<TracedValue, Fault>,
     /// What was evaluated for it.
-    pub operands: Vec<(Expr, Result<Seen, Fault>)>,
+    pub operands: Vec<(Expr, Result<TracedValue, Fault>)>,
 }
 
 /// Notes the value of a node.
 pub fn node(expr: &Expr, found: &Result<Cow<'_, Value>, Fault>) {
-    let found = found.as_ref().map(|v| Seen::of(v.clone())).map_err(Clone::clone);
+    let found = found.as_ref().map(|v| TracedValue::of(v.clone())).map_err(Clone::clone);
     NODES.with_borrow_mut(|nodes| {
         if nodes.len() < MAX_NODES {
             nodes.push((address(expr), found));
@@ -48,7 +48,7 @@ pub fn node(expr: &Expr, found: &Result<Cow<'_, Value>, Fault>) {
 /// A node that was evaluated, with what was evaluated for it.
 struct Evaluated<'e> {
     expr: &'e Expr,
-    value: Result<Seen, Fault>,
+    value: Result<TracedValue, Fault>,
     parts: Vec<Evaluated<'e>>,
 }
 

@@ -13,7 +13,7 @@ use crate::sources::registry::{Cause, Manifest, Registry, place};
 use crate::value::{Map, Str, Value};
 
 use super::OFFLINE;
-use super::cosign::{self, Refused, Signed, Subject};
+use super::cosign::{self, SignedPayload, Subject, VerificationError};
 use super::options::{self, Refusal, Requirements};
 use crate::engine::outcome::Status;
 
@@ -38,7 +38,7 @@ pub fn verify(
     data: &mut Data<'_>,
 ) -> Answer {
     let list = |key: &str| filled.get(key).and_then(Value::as_list).unwrap_or_default();
-    let mut how = How {
+    let mut how = Verifier {
         kind: filled.text_at(&["type"]),
         repository: filled.text_at(&["repository"]),
         annotations: filled.get("annotations").cloned().unwrap_or_default(),
@@ -124,7 +124,7 @@ pub fn verify(
 const NO_BUNDLE: &str = "sigstore bundle verification failed: no matching signatures found";
 
 /// How an image is verified.
-struct How<'h> {
+struct Verifier<'h> {
     kind: &'h str,
     repository: &'h str,
     annotations: Value,
@@ -135,7 +135,7 @@ struct How<'h> {
 /// The digest that was verified; or why not as many entries verify it as are needed.
 type Verified = Result<Option<String>, Vec<Refusal>>;
 
-impl How<'_> {
+impl Verifier<'_> {
     /// Whether as many entries of a set verify the image as must.
     fn verify(&self, set: &Value, path: &str) -> Verified {
         let entries = set.get("entries").and_then(Value::as_list).unwrap_or_default();
@@ -198,7 +198,7 @@ impl How<'_> {
             Err(f) if f.cause == Cause::Missing => {
                 return Err(Refusal::read(format!("image tag not found: {f}")));
             }
-            Err(f) => return Err(Refused::from(f).into()),
+            Err(f) => return Err(VerificationError::from(f).into()),
         };
         let subject = Subject { registry, at: &at, digest: &digest };
         let all = cosign::signatures(&subject, &wanted.options)?;
@@ -310,7 +310,7 @@ impl How<'_> {
         }
         let (wanted, registry) = self.requirements(by, entry, true)?;
         let (at, by) = place(&self.image).map_err(Refusal::read)?;
-        let digest = registry.manifest(&at, &by).map_err(Refused::from)?.digest;
+        let digest = registry.manifest(&at, &by).map_err(VerificationError::from)?.digest;
         let all = cosign::statements(&Subject { registry, at: &at, digest: &digest }, &wanted.options)?;
         identified(&all, &wanted).map_err(Refusal::read)?;
         Ok((digest, all.into_iter().map(|s| read_data(s.payload)).collect()))
@@ -372,14 +372,14 @@ fn holds(claim: &Claim, data: &mut Data<'_>) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-impl From<Refused> for Refusal {
-    fn from(refused: Refused) -> Refusal {
+impl From<VerificationError> for Refusal {
+    fn from(refused: VerificationError) -> Refusal {
         Refusal { text: refused.text, network: refused.network }
     }
 }
 
 /// Whether one of the certificates names the required identity, where there is one.
-fn identified(all: &[Signed], wanted: &Requirements) -> Result<(), String> {
+fn identified(all: &[SignedPayload], wanted: &Requirements) -> Result<(), String> {
     let no_facts = wanted.facts.as_map().is_none_or(Map::is_empty);
     if wanted.identity.is_empty() && no_facts {
         return Ok(());
@@ -397,7 +397,7 @@ fn identified(all: &[Signed], wanted: &Requirements) -> Result<(), String> {
 }
 
 /// Whether one payload has all required annotations.
-fn annotations_fit(all: &[Signed], required: &Value) -> bool {
+fn annotations_fit(all: &[SignedPayload], required: &Value) -> bool {
     let Some(required) = required.as_map().filter(|m| !m.is_empty()) else { return true };
     all.iter().any(|signed| {
         let found = signed.payload.get("optional");

@@ -12,7 +12,7 @@ use crate::value::bytes::decode_base64;
 use crate::value::time::Time;
 
 use super::certificates::Certificate;
-use super::log::{self, About, LogKey};
+use super::log::{self, LogKey, SignedContent};
 use super::sct;
 use super::timestamp::TsaTrust;
 
@@ -35,7 +35,7 @@ const BUNDLE: &str = "dev.sigstore.cosign/bundle";
 
 /// Who must have signed.
 #[derive(Clone, Debug)]
-pub enum By {
+pub enum RequiredSigner {
     /// The owner of a key.
     Key(Box<PublicKey>),
     /// The owner of a certificate that comes with the signature and chains to one of these.
@@ -46,7 +46,7 @@ pub enum By {
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
     /// Who.
-    pub by: By,
+    pub by: RequiredSigner,
     /// What was signed of the payload.
     pub hash: Hash,
     /// The logs of which one must have recorded it; `None` = none needs to.
@@ -64,7 +64,7 @@ pub struct CheckOptions {
 
 /// A payload with a valid signature.
 #[derive(Debug)]
-pub struct Signed {
+pub struct SignedPayload {
     /// What was signed.
     pub payload: Value,
     /// The certificate that came with it.
@@ -77,23 +77,23 @@ pub struct Signed {
 
 /// Why there is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct VerificationError {
     /// In the reference's words.
     pub text: String,
     /// Whether the network that it needs is missing.
     pub network: bool,
 }
 
-impl Refused {
+impl VerificationError {
     /// A refusal because of what was found.
-    pub fn found(text: impl Into<String>) -> Refused {
-        Refused { text: text.into(), network: false }
+    pub fn found(text: impl Into<String>) -> VerificationError {
+        VerificationError { text: text.into(), network: false }
     }
 }
 
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Refused {
-        Refused { network: failure.cause == Cause::Network, text: failure.text }
+impl From<Failure> for VerificationError {
+    fn from(failure: Failure) -> VerificationError {
+        VerificationError { network: failure.cause == Cause::Network, text: failure.text }
     }
 }
 
@@ -118,10 +118,13 @@ enum Attached {
 ///
 /// # Errors
 /// Why there is none.
-pub fn signatures(subject: &Subject<'_>, options: &CheckOptions) -> Result<Vec<Signed>, Refused> {
+pub fn signatures(
+    subject: &Subject<'_>,
+    options: &CheckOptions,
+) -> Result<Vec<SignedPayload>, VerificationError> {
     let layers = match layers(subject, options, Attached::Signatures)? {
         Some(layers) if !layers.is_empty() => layers,
-        _ => return Err(Refused::found("no signatures found")),
+        _ => return Err(VerificationError::found("no signatures found")),
     };
     gathered(&layers, "signatures", |layer| {
         let payload = subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
@@ -137,7 +140,7 @@ pub fn signatures(subject: &Subject<'_>, options: &CheckOptions) -> Result<Vec<S
             }
             Ok(claim)
         };
-        one(layer, options, &About { payload: &payload, signature: mark }, read)
+        one(layer, options, &SignedContent { payload: &payload, signature: mark }, read)
     })
 }
 
@@ -145,7 +148,10 @@ pub fn signatures(subject: &Subject<'_>, options: &CheckOptions) -> Result<Vec<S
 ///
 /// # Errors
 /// Why there is none.
-pub fn statements(subject: &Subject<'_>, options: &CheckOptions) -> Result<Vec<Signed>, Refused> {
+pub fn statements(
+    subject: &Subject<'_>,
+    options: &CheckOptions,
+) -> Result<Vec<SignedPayload>, VerificationError> {
     let layers = layers(subject, options, Attached::Statements)?.unwrap_or_default();
     gathered(&layers, "attestations", |layer| {
         let envelope =
@@ -154,7 +160,7 @@ pub fn statements(subject: &Subject<'_>, options: &CheckOptions) -> Result<Vec<S
             let read = decode_json(&String::from_utf8_lossy(&envelope))?;
             statement(&read, signer, Hash::Sha256, subject.digest)
         };
-        one(layer, options, &About { payload: &envelope, signature: "" }, read)
+        one(layer, options, &SignedContent { payload: &envelope, signature: "" }, read)
     })
 }
 
@@ -167,7 +173,7 @@ fn layers(
     subject: &Subject<'_>,
     options: &CheckOptions,
     what: Attached,
-) -> Result<Option<Vec<Value>>, Refused> {
+) -> Result<Option<Vec<Value>>, VerificationError> {
     let suffix = if what == Attached::Signatures { "sig" } else { "att" };
     let tag = format!("{}{}.{suffix}", options.tag_prefix, subject.digest.replacen(':', "-", 1));
     let manifest = match subject.registry.manifest(&place(subject, options), &tag) {
@@ -177,7 +183,7 @@ fn layers(
     };
     let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
     if layers.len() > MOST {
-        return Err(Refused::found(format!(
+        return Err(VerificationError::found(format!(
             "too many {suffix} layers: {}, at most {MOST} are read",
             layers.len()
         )));
@@ -189,8 +195,8 @@ fn layers(
 fn gathered(
     layers: &[Value],
     what: &str,
-    check: impl Fn(&Value) -> Result<Signed, Refused>,
-) -> Result<Vec<Signed>, Refused> {
+    check: impl Fn(&Value) -> Result<SignedPayload, VerificationError>,
+) -> Result<Vec<SignedPayload>, VerificationError> {
     let (mut good, mut wrong) = (Vec::new(), Vec::new());
     for layer in layers {
         match check(layer) {
@@ -203,18 +209,18 @@ fn gathered(
     }
     let network = wrong.iter().any(|r| r.network);
     let all: Vec<String> = wrong.into_iter().map(|r| r.text).collect();
-    Err(Refused { text: format!("no matching {what}: {}", all.join("\n ")), network })
+    Err(VerificationError { text: format!("no matching {what}: {}", all.join("\n ")), network })
 }
 
 /// Checks one layer: the log, who signed, what was signed, and when.
 fn one(
     layer: &Value,
     options: &CheckOptions,
-    about: &About<'_>,
+    about: &SignedContent<'_>,
     read: impl Fn(&PublicKey) -> Result<Value, String>,
-) -> Result<Signed, Refused> {
+) -> Result<SignedPayload, VerificationError> {
     let annotations = layer.get("annotations").cloned().unwrap_or_default();
-    let found = Refused::found;
+    let found = VerificationError::found;
     let timestamp = timestamp(&annotations, options, about).map_err(found)?;
     let bundle = match annotations.text_at(&[BUNDLE]) {
         "" => None,
@@ -227,20 +233,21 @@ fn one(
             Some(moment.map_err(|e| found(format!("error verifying bundle: {e}")))?)
         }
         (Some(_), None)
-            if matches!(options.by, By::Roots(_)) && annotations.text_at(&[CERTIFICATE]).is_empty() =>
+            if matches!(options.by, RequiredSigner::Roots(_))
+                && annotations.text_at(&[CERTIFICATE]).is_empty() =>
         {
             return Err(found("empty key".into()));
         }
         (Some(_), None) => {
-            return Err(Refused { text: format!("searching log query: {NO_LOGS}"), network: true });
+            return Err(VerificationError { text: format!("searching log query: {NO_LOGS}"), network: true });
         }
     };
     let given = |key: &str| Certificate::all(annotations.text_at(&[key])).map_err(&found);
     let certificate = given(CERTIFICATE)?.into_iter().next();
     let signer = match (&options.by, &certificate) {
-        (By::Key(key), _) => key,
-        (By::Roots(_), None) => return Err(found("no certificate found on signature".into())),
-        (By::Roots(roots), Some(certificate)) => {
+        (RequiredSigner::Key(key), _) => key,
+        (RequiredSigner::Roots(_), None) => return Err(found("no certificate found on signature".into())),
+        (RequiredSigner::Roots(roots), Some(certificate)) => {
             let links = given(CHAIN)?;
             let path = certificate
                 .chains_to(roots, &links)
@@ -257,11 +264,15 @@ fn one(
     if let Some(certificate) = &certificate {
         in_time(certificate, timestamp, logged).map_err(found)?;
     }
-    Ok(Signed { payload, certificate, annotations, logged: logged.is_some() })
+    Ok(SignedPayload { payload, certificate, annotations, logged: logged.is_some() })
 }
 
 /// The moment of the timestamp that came with a signature, where a timestamp authority is trusted.
-fn timestamp(annotations: &Value, options: &CheckOptions, about: &About<'_>) -> Result<Option<i64>, String> {
+fn timestamp(
+    annotations: &Value,
+    options: &CheckOptions,
+    about: &SignedContent<'_>,
+) -> Result<Option<i64>, String> {
     let (Some(tsa), text) = (&options.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
     if text.is_empty() {
         return Ok(None);

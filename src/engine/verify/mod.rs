@@ -40,7 +40,7 @@ use crate::value::image::ImageRef;
 use super::Request;
 use super::data::Data;
 use super::outcome::Status;
-use super::run::{Left, Matched, Ran, reported};
+use super::run::{MatchedRule, RuleEffect, RuleRun, reported};
 use crate::sources::registry::{Registry, facts, for_policy};
 use attestors::Answer;
 pub(super) use records::Records;
@@ -69,9 +69,9 @@ struct State {
 }
 
 /// Verifies the signatures that a rule requires: a result for each entry and image that has one.
-pub(super) fn run(met: Matched<'_, '_>) -> Ran {
-    let Matched { policy, rule, request, around, .. } = met;
-    let Body::VerifyImages(checks) = &rule.body else { return Ran::default() };
+pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
+    let MatchedRule { policy, rule, request, around, .. } = met;
+    let Body::VerifyImages(checks) = &rule.body else { return RuleRun::default() };
     let mut data = met.data(request.root.get());
     let properties = match met.enter_unexcepted(&mut data) {
         Ok(properties) => properties,
@@ -110,7 +110,7 @@ pub(super) fn run(met: Matched<'_, '_>) -> Ran {
             results.extend(found.into_iter().map(|(status, text)| result(status, text)));
         }
     }
-    Ran { results, left: Left::Verified(records) }
+    RuleRun { results, left: RuleEffect::Verified(records) }
 }
 
 /// A check that verifies the signatures of images.

@@ -9,7 +9,7 @@ use crate::value::bytes::decode_base64;
 
 use super::OFFLINE;
 use super::certificates::Certificate;
-use super::cosign::{By, CheckOptions, Identity, NO_ROOT};
+use super::cosign::{CheckOptions, Identity, NO_ROOT, RequiredSigner};
 use super::log::LogKey;
 use super::notary::Store;
 use super::sct;
@@ -82,13 +82,13 @@ pub fn requirements(
         None => Hash::default(),
     };
     let signer = match kind {
-        Some("keys") => key(&by)?.map(|key| By::Key(Box::new(key))),
+        Some("keys") => key(&by)?.map(|key| RequiredSigner::Key(Box::new(key))),
         Some("certificates") => Some(certificates(&text(&["cert"]), &text(&["certChain"]))?),
         _ => match &*text(&["roots"]) {
             "" => return Err(format!("failed to get roots from fulcio: {OFFLINE}")),
-            roots => {
-                Some(By::Roots(pool(roots).ok_or(format!("failed to load Root certificates: {NO_POOL}"))?))
-            }
+            roots => Some(RequiredSigner::Roots(
+                pool(roots).ok_or(format!("failed to load Root certificates: {NO_POOL}"))?,
+            )),
         },
     };
     let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
@@ -221,11 +221,11 @@ fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
     }
 }
 
-fn certificates(cert: &str, chain: &str) -> Result<By, String> {
+fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, String> {
     if cert.is_empty() {
         return match (chain, pool(chain)) {
-            (_, Some(roots)) => Ok(By::Roots(roots)),
-            ("", None) => Ok(By::Roots(Vec::new())),
+            (_, Some(roots)) => Ok(RequiredSigner::Roots(roots)),
+            ("", None) => Ok(RequiredSigner::Roots(Vec::new())),
             _ => Err(format!("failed to load certificates: {NO_POOL}")),
         };
     }
@@ -235,7 +235,7 @@ fn certificates(cert: &str, chain: &str) -> Result<By, String> {
         )
     })?;
     match chain {
-        "" => Ok(By::Key(Box::new(signer.key))),
+        "" => Ok(RequiredSigner::Key(Box::new(signer.key))),
         // The keys of logs are read later, so that no chain is good enough, as in the reference.
         chain if holds_certificate(chain) => {
             let roots = Certificate::all(chain)?;

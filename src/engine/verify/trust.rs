@@ -12,7 +12,9 @@ use crate::value::{Map, Value};
 use super::OFFLINE;
 use super::bundle::{self, Bundle};
 use super::certificates::{self, Certificate};
-use super::cosign::{self, By, CheckOptions, Identity, Refused, Signed, Subject};
+use super::cosign::{
+    self, CheckOptions, Identity, RequiredSigner, SignedPayload, Subject, VerificationError,
+};
 use super::log::LogKey;
 use super::options::certificate;
 use super::timestamp::TsaTrust;
@@ -72,7 +74,7 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
         identities.extend(all.iter().map(identity));
         let roots = text(cosign, &["keyless", "roots"]);
         match Certificate::all(roots)? {
-            roots if !roots.is_empty() => By::Roots(roots),
+            roots if !roots.is_empty() => RequiredSigner::Roots(roots),
             _ => return Err(OFFLINE.into()),
         }
     };
@@ -97,27 +99,27 @@ fn log_key(pem: &str) -> Result<LogKey, String> {
     LogKey::of_der(&der).ok_or_else(|| "x509: unknown public key algorithm".into())
 }
 
-fn key(cosign: &Value) -> Result<By, String> {
+fn key(cosign: &Value) -> Result<RequiredSigner, String> {
     match text(cosign, &["key", "data"]) {
         "" => Err(OFFLINE.into()),
         data => {
             let der = pem_block(data.trim_start(), "PUBLIC KEY").ok_or("PEM decoding failed")?;
-            Ok(By::Key(Box::new(PublicKey::of_der(&der)?)))
+            Ok(RequiredSigner::Key(Box::new(PublicKey::of_der(&der)?)))
         }
     }
 }
 
-fn by_certificate(cosign: &Value) -> Result<By, String> {
+fn by_certificate(cosign: &Value) -> Result<RequiredSigner, String> {
     let value = |key: &str| text(cosign, &["certificate", key, "value"]);
     let chain = certificates::chain(value("certChain"))?;
     match value("cert") {
-        "" if !chain.is_empty() => Ok(By::Roots(chain)),
+        "" if !chain.is_empty() => Ok(RequiredSigner::Roots(chain)),
         cert => {
             let signer = certificate(cert)?;
             if !chain.is_empty() {
                 signer.chains_to(&chain, &[])?;
             }
-            Ok(By::Key(Box::new(signer.key)))
+            Ok(RequiredSigner::Key(Box::new(signer.key)))
         }
     }
 }
@@ -133,10 +135,10 @@ fn identity(v: &Value) -> Identity {
 }
 
 /// The statements of a type.
-fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, Refused> {
+fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, VerificationError> {
     let own: Vec<Value> = all.into_iter().filter(|p| p.text_at(&["predicateType"]) == kind).collect();
     match own.is_empty() {
-        true => Err(Refused::found(format!("no attestation of type {kind} found"))),
+        true => Err(VerificationError::found(format!("no attestation of type {kind} found"))),
         false => Ok(own),
     }
 }
@@ -144,19 +146,19 @@ fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, Refused> {
 impl Trust {
     /// The statements in the bundles of an image, with valid signatures; `None` where it has no bundles. Where it has some,
     /// signatures in other forms do not count.
-    fn bundled(&self, subject: &Subject<'_>) -> Result<Option<Vec<Value>>, Refused> {
+    fn bundled(&self, subject: &Subject<'_>) -> Result<Option<Vec<Value>>, VerificationError> {
         let bundles = bundle::fetch(subject)?;
         if bundles.is_empty() {
             return Ok(None);
         }
         // Whose certificates and entries of logs count would be fetched.
-        let (By::Key(key), None) = (&self.options.by, &self.options.logs) else {
-            return Err(Refused { text: OFFLINE.into(), network: true });
+        let (RequiredSigner::Key(key), None) = (&self.options.by, &self.options.logs) else {
+            return Err(VerificationError { text: OFFLINE.into(), network: true });
         };
         let stated = |b: &Bundle| b.statement(key, self.options.hash, subject.digest);
         let all: Vec<Value> = bundles.iter().filter_map(stated).collect();
         match all.is_empty() {
-            true => Err(Refused::found("no matching attestations")),
+            true => Err(VerificationError::found("no matching attestations")),
             false => Ok(Some(all)),
         }
     }
@@ -165,7 +167,7 @@ impl Trust {
     ///
     /// # Errors
     /// Why not.
-    pub fn signatures(&self, subject: &Subject<'_>) -> Result<(), Refused> {
+    pub fn signatures(&self, subject: &Subject<'_>) -> Result<(), VerificationError> {
         if self.bundled(subject)?.is_some() {
             return Ok(());
         }
@@ -179,20 +181,20 @@ impl Trust {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn statements(&self, subject: &Subject<'_>, kind: &str) -> Result<Vec<Value>, Refused> {
+    pub fn statements(&self, subject: &Subject<'_>, kind: &str) -> Result<Vec<Value>, VerificationError> {
         if let Some(all) = self.bundled(subject)? {
             return of_kind(all, kind);
         }
         let all = cosign::statements(subject, &self.options)?;
         let good = self.identified(all)?;
         if !good.iter().all(|s| s.logged) {
-            return Err(Refused::found("cosign bundle verification failed"));
+            return Err(VerificationError::found("cosign bundle verification failed"));
         }
         of_kind(good.into_iter().map(|s| s.payload).collect(), kind)
     }
 
     /// Those whose certificates name a required identity.
-    fn identified(&self, all: Vec<Signed>) -> Result<Vec<Signed>, Refused> {
+    fn identified(&self, all: Vec<SignedPayload>) -> Result<Vec<SignedPayload>, VerificationError> {
         if self.identities.is_empty() {
             return Ok(all);
         }
@@ -212,18 +214,18 @@ impl Trust {
                 Err(text) => wrong = text,
             }
         }
-        if good.is_empty() { Err(Refused::found(wrong)) } else { Ok(good) }
+        if good.is_empty() { Err(VerificationError::found(wrong)) } else { Ok(good) }
     }
 
     /// Whether a signature has the annotations: those of its layer, not of its payload, as in the reference.
-    fn annotated(&self, all: &[Signed]) -> Result<(), Refused> {
+    fn annotated(&self, all: &[SignedPayload]) -> Result<(), VerificationError> {
         let Some(required) = self.annotations.as_map().filter(|m| !m.is_empty()) else { return Ok(()) };
-        let has = |signed: &Signed, required: &Map| {
+        let has = |signed: &SignedPayload, required: &Map| {
             required.iter().all(|(k, v)| v.as_str().is_some_and(|v| signed.annotations.text_at(&[k]) == v))
         };
         match all.iter().any(|signed| has(signed, required)) {
             true => Ok(()),
-            false => Err(Refused::found("no signature matched the required annotations")),
+            false => Err(VerificationError::found("no signature matched the required annotations")),
         }
     }
 }

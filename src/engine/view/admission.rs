@@ -8,7 +8,7 @@ use crate::value::{Map, Object, Str, Value};
 
 /// What expressions see in addition to the request.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Variables {
     /// The new object.
     pub object: Value,
     /// The former object.
@@ -22,7 +22,7 @@ pub struct Seen {
 }
 
 /// All variables. `request` is the value that [`request`] built, `review` the one that it was built from.
-pub fn root(request: &Value, seen: Seen, review: &Value) -> Value {
+pub fn root(request: &Value, seen: Variables, review: &Value) -> Value {
     let mut m = Map::new();
     m.insert("object", seen.object);
     m.insert("oldObject", seen.old_object);

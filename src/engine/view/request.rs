@@ -132,7 +132,7 @@ pub fn root(request: &Request, absent: Absent) -> Value {
 
 /// What expressions see of data of any form.
 pub fn payload(request: &Request) -> Value {
-    let object = request.shown();
+    let object = request.object_or_old();
     rooted([
         (Part::Object, object.clone()),
         (Part::OldObject, Value::Null),

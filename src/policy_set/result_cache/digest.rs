@@ -203,7 +203,7 @@ impl Subject for Request {
         out.out.extend(known.map(u8::from));
         out.out.extend(how.map(u8::from));
         out.map(&t.namespace_labels, 0);
-        out.text(self.shown().text_at(&["metadata", "namespace"]));
+        out.text(self.object_or_old().text_at(&["metadata", "namespace"]));
         out.sent(self.sent.as_ref());
     }
 
@@ -214,7 +214,7 @@ impl Subject for Request {
             let sent = self.sent.as_ref().and_then(|sent| sent.get("name"));
             out.value(sent.unwrap_or(&Value::Null), 0);
             for key in ["name", "generateName"] {
-                out.text(self.shown().text_at(&["metadata", key]));
+                out.text(self.object_or_old().text_at(&["metadata", key]));
             }
         }
         if let Some(user) = user.as_deref().filter(|_| reads.user) {
@@ -229,7 +229,7 @@ impl Subject for Request {
         for (tree, value) in [
             (&reads.object, &self.object),
             (&reads.old, &self.old_object),
-            (&reads.shown, self.shown()),
+            (&reads.shown, self.object_or_old()),
             (&reads.namespace, &self.namespace),
         ] {
             // An object that nothing is read of is there or not all the same.

@@ -15,10 +15,10 @@ use crate::functions::url::split;
 use crate::value::bytes::lossy;
 use crate::value::quote::quote;
 
-use super::guard::{Guarded, Refusal};
+use super::guard::{GuardedResolver, Refusal};
 use super::limit::Permit;
 use super::proxy::Proxy;
-use super::{Answer, Caller, Client, Failed, Failure, Request};
+use super::{Answer, Caller, Client, Failure, Request, RequestError};
 
 /// What Go's client says when time is over.
 const LATE: &str = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
@@ -43,7 +43,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Sends the request and follows redirects: a POST is only repeated where the answer requires it.
-    pub(super) fn run(mut self) -> Result<Answer, Failed> {
+    pub(super) fn run(mut self) -> Result<Answer, RequestError> {
         let Some(permit) = self.client.under_way.acquire(self.ends) else { return Err(self.failed(LATE)) };
         for sent in 1.. {
             let answer = self.send()?;
@@ -83,7 +83,7 @@ impl<'a> Exchange<'a> {
         Err(self.failed(self.request.requests.1))
     }
 
-    fn send(&self) -> Result<http::Response<ureq::Body>, Failed> {
+    fn send(&self) -> Result<http::Response<ureq::Body>, RequestError> {
         let url = &self.request.url;
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
         if !matches!(&*scheme, "http" | "https") {
@@ -92,7 +92,10 @@ impl<'a> Exchange<'a> {
         if authority(url).ends_with("://") {
             let request = format!("{} {}", self.verb(), quote(url.trim_end_matches('/')));
             let request = if url.matches('/').count() > 2 { self.name() } else { request };
-            return Err(Failed { request, failure: Failure::Other("http: no Host in request URL".into()) });
+            return Err(RequestError {
+                request,
+                failure: Failure::Other("http: no Host in request URL".into()),
+            });
         }
         if let Some(problem) =
             self.request.headers.iter().find_map(|(name, value)| header_problem(name, value))
@@ -147,7 +150,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Checks what a proxy would connect to.
-    fn check_behind(&self, proxy: &Proxy, left: Duration) -> Result<(), Failed> {
+    fn check_behind(&self, proxy: &Proxy, left: Duration) -> Result<(), RequestError> {
         let guard = &self.client.settings.guard;
         let Ok(uri) = self.request.url.parse::<Uri>() else { return Ok(()) };
         let timeout = NextTimeout {
@@ -156,7 +159,7 @@ impl<'a> Exchange<'a> {
             per_read: None,
             per_write: None,
         };
-        let Err(e) = Guarded(guard.clone()).resolve(&uri, self.agent.config(), timeout) else {
+        let Err(e) = GuardedResolver(guard.clone()).resolve(&uri, self.agent.config(), timeout) else {
             return Ok(());
         };
         let refusal = match e {
@@ -184,12 +187,12 @@ impl<'a> Exchange<'a> {
         format!("{} {}", self.verb(), quote(&without_password(&self.request.url)))
     }
 
-    fn refused(&self, refusal: Refusal) -> Failed {
-        Failed { request: self.name(), failure: Failure::Refused(refusal) }
+    fn refused(&self, refusal: Refusal) -> RequestError {
+        RequestError { request: self.name(), failure: Failure::Refused(refusal) }
     }
 
-    fn failed(&self, cause: &str) -> Failed {
-        Failed { request: self.name(), failure: Failure::Other(cause.into()) }
+    fn failed(&self, cause: &str) -> RequestError {
+        RequestError { request: self.name(), failure: Failure::Other(cause.into()) }
     }
 }
 

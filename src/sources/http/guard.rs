@@ -288,13 +288,13 @@ impl Refusal {
 
 /// A resolver that refuses guarded addresses.
 #[derive(Debug)]
-pub(super) struct Guarded(pub(super) Guard);
+pub(super) struct GuardedResolver(pub(super) Guard);
 
 fn refused(refusal: Refusal) -> ureq::Error {
     ureq::Error::Other(Box::new(refusal))
 }
 
-impl Resolver for Guarded {
+impl Resolver for GuardedResolver {
     fn resolve(
         &self,
         uri: &Uri,

@@ -25,7 +25,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, Resolver};
 use ureq::unversioned::transport::DefaultConnector;
 
-use guard::{Guard, Guarded};
+use guard::{Guard, GuardedResolver};
 use limit::{Limit, Permit};
 
 /// How many requests may be under way; more wait for their turn.
@@ -140,14 +140,14 @@ impl std::fmt::Display for Failure {
 
 /// A failure and the request that met it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct RequestError {
     /// `Get "URL"`; empty for what failed before any request.
     pub request: String,
     /// What is wrong.
     pub failure: Failure,
 }
 
-impl std::fmt::Display for Failed {
+impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &*self.request {
             "" => self.failure.fmt(f),
@@ -284,10 +284,10 @@ impl Client {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn send(&self, request: Request<'_>) -> Result<Answer, Failed> {
+    pub fn send(&self, request: Request<'_>) -> Result<Answer, RequestError> {
         let agent = self
             .agent(Sharing { caller: request.caller, ca_bundle: request.ca_bundle.into() })
-            .map_err(|failure| Failed { request: String::new(), failure })?;
+            .map_err(|failure| RequestError { request: String::new(), failure })?;
         let ends = Instant::now() + request.timeout;
         exchange::Exchange::new(self, agent, request, ends).run()
     }
@@ -325,7 +325,7 @@ impl Client {
             .max_idle_connections_per_host(POOL.1)
             .build();
         let resolver: Box<dyn Resolver> = match self.guard_of(sharing.caller) {
-            Some(guard) => Box::new(Guarded(guard.clone())),
+            Some(guard) => Box::new(GuardedResolver(guard.clone())),
             None => Box::new(DefaultResolver::default()),
         };
         let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), AnyResolver(resolver));

@@ -95,7 +95,7 @@ fn guarded(url: &str) -> Request<'static> {
     Request { caller: Caller::Policy, ..Request::get(url, Duration::from_secs(10)) }
 }
 
-fn text_of(sent: Result<Answer, Failed>) -> Result<String, String> {
+fn text_of(sent: Result<Answer, RequestError>) -> Result<String, String> {
     let answer = sent.map_err(|failed| failed.to_string())?;
     Ok(String::from_utf8(answer.bytes(1000).map_err(|e| e.to_string())?).unwrap())
 }
@@ -150,7 +150,7 @@ fn all_forms_of_the_machine_itself_are_refused_before_anything_is_sent() {
         "METADATA.google.internal.",
     ] {
         let sent = client.send(guarded(&format!("http://{host}:{port}/")));
-        assert!(matches!(sent, Err(Failed { failure: Failure::Refused(_), .. })), "{host}");
+        assert!(matches!(sent, Err(RequestError { failure: Failure::Refused(_), .. })), "{host}");
     }
     assert_eq!(seen.connections.load(Ordering::SeqCst), 0);
 }

@@ -13,7 +13,7 @@ use crate::document::decode_json;
 use crate::value::Value;
 use sha2::{Digest, Sha256};
 
-use super::credentials::{Keys, Wanted};
+use super::credentials::{ImageRegistryCredentials, Keys};
 use super::session::{Session, get, open};
 use super::{Cause, Failure, Manifest, Registry, Repository};
 
@@ -66,14 +66,14 @@ pub fn renewed(every: Duration, keys: Keys) -> Arc<dyn Registry> {
 }
 
 /// The clients in use, and since when.
-type Current = (Instant, HashMap<Wanted, Arc<Client>>);
+type Current = (Instant, HashMap<ImageRegistryCredentials, Arc<Client>>);
 
 /// A client for each set of credentials that policies name: responses to one set are not shared with others.
 struct Clients {
     every: Option<Duration>,
     keys: Arc<Keys>,
     current: Arc<Mutex<Current>>,
-    wanted: Wanted,
+    wanted: ImageRegistryCredentials,
 }
 
 /// More sets of credentials than any installation has.
@@ -82,7 +82,7 @@ const MOST_CLIENTS: usize = 256;
 impl Clients {
     fn new(every: Option<Duration>, keys: Keys) -> Clients {
         let current = Arc::new(Mutex::new((Instant::now(), HashMap::new())));
-        Clients { every, keys: Arc::new(keys), current, wanted: Wanted::default() }
+        Clients { every, keys: Arc::new(keys), current, wanted: ImageRegistryCredentials::default() }
     }
 
     fn current(&self) -> Arc<Client> {
@@ -110,8 +110,8 @@ impl Registry for Clients {
     }
 
     fn with(&self, credentials: &Value) -> Option<Arc<dyn Registry>> {
-        let wanted = Wanted::of(credentials);
-        if wanted == Wanted::default() {
+        let wanted = ImageRegistryCredentials::of(credentials);
+        if wanted == ImageRegistryCredentials::default() {
             return None;
         }
         let Clients { every, keys, current, .. } = self;

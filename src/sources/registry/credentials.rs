@@ -37,19 +37,19 @@ pub trait Secrets: Send + Sync {
 
 /// What a policy says about credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Wanted {
+pub struct ImageRegistryCredentials {
     providers: Vec<String>,
     secrets: Vec<String>,
 }
 
-impl Wanted {
+impl ImageRegistryCredentials {
     /// Reads `imageRegistryCredentials`.
-    pub fn of(value: &Value) -> Wanted {
+    pub fn of(value: &Value) -> ImageRegistryCredentials {
         let list = |key: &str| {
             let all = value.get(key).and_then(Value::as_list).unwrap_or_default();
             all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
         };
-        Wanted { providers: list("providers"), secrets: list("secrets") }
+        ImageRegistryCredentials { providers: list("providers"), secrets: list("secrets") }
     }
 }
 
@@ -94,7 +94,7 @@ impl Keys {
     }
 
     /// The same with what a policy names.
-    pub(super) fn with(&self, wanted: &Wanted) -> Keys {
+    pub(super) fn with(&self, wanted: &ImageRegistryCredentials) -> Keys {
         let mut keys = self.clone();
         keys.policy_secrets.clone_from(&wanted.secrets);
         keys.providers.clone_from(&wanted.providers);

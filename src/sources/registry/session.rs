@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::document::decode_json;
 use crate::sources::http::guard::Refusal;
-use crate::sources::http::{self, Caller, Failed, Request, Unread};
+use crate::sources::http::{self, Caller, Request, RequestError, Unread};
 
 use super::client::Answer;
 use super::credentials::{Credentials, Keys};
@@ -82,7 +82,7 @@ fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
     }
 }
 
-fn error_text(failed: &Failed) -> String {
+fn error_text(failed: &RequestError) -> String {
     match &failed.failure {
         http::Failure::Refused(Refusal::Unknown { host }) => {
             format!("{}: dial tcp: lookup {host}: no such host", failed.request)

@@ -4,13 +4,13 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, SanType};
 use sha2::{Digest, Sha256};
 
-use super::{By, CheckOptions, Identity, NO_ROOT, one, statement};
+use super::{CheckOptions, Identity, NO_ROOT, RequiredSigner, one, statement};
 use crate::document::decode_json;
 use crate::engine::verify::certificates::Certificate;
 use crate::engine::verify::fixtures::{
     Log, Part, Party, Stamp, ca, extension, flips, list, pem, root, signer, tsa, with, with_scts,
 };
-use crate::engine::verify::log::{About, LogKey};
+use crate::engine::verify::log::{LogKey, SignedContent};
 use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::engine::verify::sct::element;
 use crate::engine::verify::timestamp::TsaTrust;
@@ -71,7 +71,7 @@ fn layer(signer: &Party, chain: &[&Party], more: &[(&str, String)]) -> Value {
 
 fn options(root: &Party) -> CheckOptions {
     CheckOptions {
-        by: By::Roots(Certificate::all(&root.pem()).unwrap()),
+        by: RequiredSigner::Roots(Certificate::all(&root.pem()).unwrap()),
         hash: Hash::Sha256,
         logs: None,
         tsa: None,
@@ -84,7 +84,7 @@ fn options(root: &Party) -> CheckOptions {
 /// Whether a signature by a certificate counts.
 fn says(layer: &Value, options: &CheckOptions, signature: &[u8]) -> Result<(), String> {
     let mark = BASE64_STANDARD.encode(signature);
-    let about = About { payload: b"{}", signature: &mark };
+    let about = SignedContent { payload: b"{}", signature: &mark };
     let read = |key: &PublicKey| {
         key.verify_hash(Hash::Sha256, b"{}", signature).map_err(str::to_owned)?;
         Ok(Value::Null)
