@@ -65,7 +65,7 @@ pub struct Problem {
     pub line: usize,
     /// The column, when a place inside of the document is known.
     pub column: Option<usize>,
-    /// What is wrong, in the reference's words.
+    /// What is wrong, in Kyverno's words.
     pub text: String,
     /// Whether the whole file was left out with it.
     pub fatal: bool,
@@ -204,7 +204,7 @@ enum Item {
 /// Who reads policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// A command that applies policies: admission policies of Kubernetes in the versions that the reference's
+    /// A command that applies policies: admission policies of Kubernetes in the versions that Kyverno's
     /// commands read.
     Command,
     /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API

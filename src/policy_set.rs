@@ -147,7 +147,7 @@ pub struct PolicyOutcome {
     pub rules: Vec<RuleOutcome>,
     /// The object that its mutate rules left, when they changed it; null when they lost it.
     pub object: Option<Value>,
-    /// Why its generate rules made nothing.
+    /// Why its generate rules generated nothing.
     pub failure: Option<String>,
     /// Whether these are results on images from when the object came in, which verdicts follow.
     pub incoming: bool,
@@ -200,7 +200,7 @@ impl Outcome {
     }
 }
 
-/// Values that are put in for the rules of a policy: by policy name, then rule name.
+/// Values that replace the data of a policy's rules: by policy name, then rule name.
 pub trait RuleValues: Send + Sync {
     /// Path and value, for a rule of a policy.
     fn for_rule(&self, policy: &str, rule: &str) -> &[(Vec<Str>, Value)];
@@ -247,7 +247,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that behaves as the reference's command line and knows no outside data.
+    /// An engine that behaves as Kyverno's command line and knows no outside data.
     pub fn new(set: PolicySet) -> Engine {
         Engine {
             set,
@@ -275,7 +275,7 @@ impl Engine {
         self.with_cache_cleared()
     }
 
-    /// With values that are put in for rules.
+    /// With values that replace the data of rules.
     #[must_use]
     pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Engine {
         self.values = values;

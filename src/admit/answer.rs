@@ -1,7 +1,7 @@
 //! Answers to reviews.
 //!
 //! In: what was decided. Out: the AdmissionReview that goes back, as JSON text. A refusal has a message and no
-//! code, as the reference's; the API server makes HTTP status 400 of it.
+//! code, as Kyverno's; the API server makes HTTP status 400 of it.
 
 use base64::Engine;
 

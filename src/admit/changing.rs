@@ -1,7 +1,7 @@
-//! Changes of the object of a review.
+//! Mutation of the object of an AdmissionReview.
 //!
-//! Each policy sees what those before it left. A policy that fails refuses the request when it fails closed;
-//! else its changes are dropped. The patch is that of all policies, one after another.
+//! Each policy sees what those before it left. A policy that fails denies the request when it fails closed;
+//! else its mutations are dropped. The patch is that of all policies, one after another.
 
 use crate::engine::admission::Review;
 use crate::engine::{RuleOutcome, Status, action};
@@ -51,7 +51,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
             Some(denial::block(&Subject::of(incoming), failed, |_, _| true))
         }
         Some(last) => Some(denial::unchanged(&last.policy, &last.rules)),
-        None => errors_of_reviews(policies, incoming),
+        None => errors_of_cel_policies(policies, incoming),
     }
     .map(|message| Refusal { message, ..Refusal::default() })
     .or_else(|| deadline.refusal(&done.left));
@@ -90,8 +90,8 @@ fn refuses(policy: &Policy, rules: &[RuleOutcome], target: &crate::matching::Tar
     if verifies { action::blocks(policy, rules, target, true) } else { policy.failure_policy.is_fail() }
 }
 
-/// What changes by expressions that failed say, where they count.
-fn errors_of_reviews(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<String> {
+/// The errors of CEL policies that failed to mutate the object, where they count.
+fn errors_of_cel_policies(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<String> {
     let failed = policies
         .iter()
         .filter(|p| !p.policy.actions.is_per_rule() && p.policy.failure_policy.is_fail())

@@ -1,4 +1,4 @@
-//! Texts of refusals and warnings, as the reference words them.
+//! Texts of refusals and warnings, as Kyverno words them.
 
 use crate::document::write::{self as yaml, Style};
 use crate::engine::{RuleOutcome, Status};
@@ -40,7 +40,7 @@ pub fn block<'p>(
             rules.iter().filter(|r| !matches!(r.status, Status::Pass | Status::Skip) && counts(policy, r));
         let rules: Map = failed.map(|r| (r.rule.clone(), Value::Str(r.message.clone()))).collect();
         if !rules.is_empty() {
-            // A policy of the same name takes the place of the former one, as in the reference.
+            // A policy of the same name takes the place of the former one, as in Kyverno.
             policies.insert(Str::clone(&policy.name), Value::Map(rules));
         }
     }
@@ -83,9 +83,9 @@ mod tests {
         RuleOutcome::new(&rule.into(), RuleKind::Validation, Status::Fail, message)
     }
 
-    /// The keys and texts of the recorded answers of the reference.
+    /// The keys and texts of the recorded answers of Kyverno.
     #[test]
-    fn the_block_is_laid_out_as_the_reference_lays_it_out() {
+    fn the_block_has_the_layout_of_kyverno() {
         let set = crate::PolicySet::from_yaml(
             "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: deny-latest}, spec: {rules: [{name: a, match: {any: [{resources: {kinds: [ConfigMap]}}]}, validate: {message: m, pattern: {data: {a: b}}}}]}}",
         )

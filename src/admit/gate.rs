@@ -309,7 +309,7 @@ impl Gate {
         broken.or_else(lost).or_else(|| self.shortage())
     }
 
-    /// What the reference says when the one policy of a path is not there.
+    /// What Kyverno says when the one policy of a path is not there.
     fn absent(&self, route: &Route) -> Option<String> {
         let (namespace, name) = route.single()?;
         let kind = if namespace.is_some() { "Policy" } else { "ClusterPolicy" };

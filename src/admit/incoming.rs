@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_review_gets_the_status_and_text_of_the_reference() {
+    fn a_body_that_is_no_review_gets_the_status_and_text_of_kyverno() {
         assert_eq!(refused("application/json", ""), (400, "empty body".into()));
         assert_eq!(refused("application/json; charset=utf-8", "{}"), (415, "invalid Content-Type".into()));
         assert_eq!(refused("application/json", "{}"), (400, "AdmissionReview request is nil".into()));

@@ -106,7 +106,7 @@ fn is_for_kind(rule: &Rule, target: &Target) -> bool {
 /// What requests on the ephemeral containers of a Pod are sent to.
 const EPHEMERAL: &str = "ephemeralcontainers";
 
-/// Whether the reference looks a policy up for the resource and subresource of the target. Once found, its rules match
+/// Whether Kyverno looks a policy up for the resource and subresource of the target. Once found, its rules match
 /// more: those on Pods the ephemeral containers of Pods whatever subresource they name, those on `Kind/*` the kind itself.
 pub(super) fn is_found_for(policy: &Policy, target: &Target) -> bool {
     let found: fn(&KindPattern) -> bool = match &*target.subresource {
@@ -164,7 +164,7 @@ pub(super) fn awaiting_namespace<'g>(
     gate.selecting_namespaces().iter().map(AsRef::as_ref).find(awaits)
 }
 
-/// Why the labels of the target's namespace are not known, in the reference's words.
+/// Why the labels of the target's namespace are not known, in Kyverno's words.
 pub(super) fn no_namespace(target: &Target) -> String {
     format!("namespace \"{}\" not found", target.namespace)
 }

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_the_reference_are_read() {
+    fn paths_of_kyverno_are_read() {
         assert_eq!(Route::parse("/validate"), Some(Route::all(Phase::Validate)));
         let fine = Route::parse("/mutate/fail/finegrained/shop/need-team");
         assert_eq!(fine.as_ref().and_then(Route::single), Some((Some("shop"), "need-team")));

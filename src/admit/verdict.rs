@@ -1,4 +1,4 @@
-//! Verdicts on a review.
+//! Validation of the object of an AdmissionReview.
 //!
 //! Rules that enforce, or that warn, are evaluated before the answer; all others after it ([`later`]). A failed rule
 //! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
@@ -62,11 +62,11 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         reasons.push(denial::block(&Subject::of(incoming), reported, enforced));
     }
     let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
-    let of_reviews: Vec<String> = results()
+    let of_cel_policies: Vec<String> = results()
         .filter(|(p, _)| p.actions.denies())
         .flat_map(|(p, rules)| rules.iter().filter(violated).map(move |r| denial::verdict(p, r)))
         .collect();
-    reasons.extend((!of_reviews.is_empty()).then(|| of_reviews.join("; ")));
+    reasons.extend((!of_cel_policies.is_empty()).then(|| of_cel_policies.join("; ")));
     let mut refusal =
         (!reasons.is_empty()).then(|| Refusal { message: reasons.join("\n"), ..Refusal::default() });
     refusal = refusal.or_else(|| deadline.refusal(&done.left));

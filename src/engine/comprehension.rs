@@ -15,7 +15,7 @@ use super::entries::Entries;
 use super::eval::{Env, Evaluated, NULL, constant, value as eval};
 use super::strict::{LIST_COST, OVERLOAD, is_new, key_text, overload};
 
-/// What a loop has so far.
+/// The state of a comprehension.
 struct State<'l> {
     l: &'l Comprehension,
     /// `all`, `exists`: the verdict so far.
@@ -25,7 +25,7 @@ struct State<'l> {
     entries: Entries,
     /// The fault that stands for the whole, unless a later item decides.
     fault: Option<Fault>,
-    /// The keys of items that the loop reads, when it reads nothing else of them.
+    /// The keys of items that the comprehension reads, when it reads nothing else of them.
     keys: Option<&'l [Str]>,
     /// Whether the current item has none of these keys.
     is_bare: bool,
@@ -65,7 +65,7 @@ impl State<'_> {
         if self.is_bare { cached.copied(env, truth) } else { truth() }
     }
 
-    /// What the body makes of the items.
+    /// The value of the body for the items.
     fn body(&self, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let Comprehension { body, two, .. } = self.l;
         let make = || if *two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
@@ -135,7 +135,7 @@ pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated
     })
 }
 
-/// One round of a loop; false when the loop is decided.
+/// One iteration; false when the result is decided.
 fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<bool, Fault> {
     budget::step()?;
     let l = state.l;

@@ -195,7 +195,7 @@ impl<'r> Data<'r> {
     }
 
     /// Goes back to a snapshot. Entries that were loaded since are loaded again; one that fails now
-    /// counts as loaded and has no value (the reference's behaviour).
+    /// counts as loaded and has no value (Kyverno's behaviour).
     pub fn reset(&mut self, to: &Snapshot) {
         if self.replaced_from < to.overlay.len() {
             self.overlay.clear();

@@ -79,14 +79,14 @@ impl<'f, 'a> Env<'f, 'a> {
         self
     }
 
-    /// With values under names.
+    /// With composed variables.
     #[must_use]
     pub fn with_variables(mut self, variables: &'a Variables<'a>) -> Self {
         self.variables = Some(variables);
         self
     }
 
-    /// The n-th value under a name.
+    /// The n-th composed variable.
     ///
     /// # Errors
     /// Its fault.
@@ -101,7 +101,7 @@ impl<'f, 'a> Env<'f, 'a> {
         Env { locals: None, sorted: None, ..self }
     }
 
-    /// Adds a charge.
+    /// Adds to the cost.
     ///
     /// # Errors
     /// The meter's limit is exceeded.
@@ -109,7 +109,7 @@ impl<'f, 'a> Env<'f, 'a> {
         self.meter.map_or(Ok(()), |m| m.charge(amount))
     }
 
-    /// Whether a charge stays within the meter's limit.
+    /// Whether the cost stays within the meter's limit after such an addition.
     pub fn affords(&self, amount: u64) -> bool {
         self.meter.is_none_or(|m| m.affords(amount))
     }

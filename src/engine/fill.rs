@@ -445,7 +445,7 @@ fn push(out: &mut String, v: &Value) {
     }
 }
 
-/// JSON whose exponents below zero have two digits, as in texts of the reference: `1e-07`.
+/// JSON whose exponents below zero have two digits, as in texts of Kyverno: `1e-07`.
 fn two_digits(text: String) -> String {
     if !text.contains("e-") {
         return text;

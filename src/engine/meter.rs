@@ -37,12 +37,12 @@ impl Meter {
         self.limit
     }
 
-    /// Whether a charge stays within the limit.
+    /// Whether the cost stays within the limit after such an addition.
     pub fn affords(&self, amount: u64) -> bool {
         self.spent.get().saturating_add(amount) <= self.limit
     }
 
-    /// Adds a charge.
+    /// Adds to the cost.
     ///
     /// # Errors
     /// The limit is exceeded.
@@ -100,7 +100,7 @@ impl<'a> Variables<'a> {
         self.programs
     }
 
-    /// Computes values that are not computed yet, at no charge for reading them; whether all have one.
+    /// Computes variables that are not computed yet, without the cost of reading them; whether all have a value.
     pub(super) fn compute_all<'b>(&'b self, all: &[u32], env: &Env<'_, 'b>) -> bool
     where
         'a: 'b,

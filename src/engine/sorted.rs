@@ -1,6 +1,6 @@
 //! Lists that `sort_by` has put in order.
 //!
-//! The reference sorts a list where it stands, so whatever holds the same list sees the new order from
+//! Kyverno's JMESPath library sorts a list in place, so everything that holds the same list sees the new order from
 //! then on: `[sort_by(@, &a)[0], [0]]` gives the least item twice. Values here are shared and never
 //! change. Instead, evaluation notes which list has become which, and [`Sorted::settle`] gives what a
 //! value is by now. Lists are identified by their address, which is why a list that was sorted is retained.

@@ -401,7 +401,7 @@ fn invoked<'a>(invoke: &'a Invoke, env: &Env<'_, 'a>) -> Evaluated<'a> {
         [one] => called(invoke, [eval(one, env)], env),
         [one, two] => {
             let left = eval(one, env);
-            // The later runtime does not look at the right side any more, nor charges the call.
+            // The later runtime neither evaluates the right side nor adds the cost of the call.
             let lazy = env.functions.cel_level.is_new() || invoke.is_lazy();
             if let Err(fault) = &left
                 && (lazy || fault.ends())
@@ -447,7 +447,7 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &E
     }
 }
 
-/// Runs a function on its arguments, and charges the call.
+/// Runs a function on its arguments, and adds the cost of the call.
 fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<'a> {
     let call = Call { args, known: invoke.known, cx: env.functions };
     if invoke.function.is_charged_ahead() && env.is_metered() {
@@ -560,7 +560,7 @@ fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Res
     cel::messages::build(name, out)
 }
 
-/// Whether the later runtime's charges apply.
+/// Whether the later runtime's costs apply.
 pub(super) fn is_new(env: &Env<'_, '_>) -> bool {
     env.functions.cel_level.is_new()
 }

@@ -89,7 +89,7 @@ fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
         && !request.old_object.is_null()
 }
 
-/// Whether the former object, as if it were created now, fails the rule as well. The reference keeps what it has
+/// Whether the former object, as if it were created now, fails the rule as well. Kyverno keeps what it has
 /// loaded and filled in for the new object: images, context entries, and the patterns of the rule itself
 /// (`docs/validate.md`, "Existing violations").
 fn failed_before(met: MatchedRule<'_, '_>, current: &mut Data<'_>) -> bool {

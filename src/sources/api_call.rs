@@ -1,6 +1,6 @@
 //! Calls of services by context entries (`apiCall.service`).
 //!
-//! In: a call. Out: the JSON value that the service answers, or the reference's words for what went wrong. The URL, every address and
+//! In: a call. Out: the JSON value that the service answers, or Kyverno's words for what went wrong. The URL, every address and
 //! every redirect go through the guard; a bundle of certificates replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
 
 use super::http::{Client, Failure, RequestError, Unread};
@@ -15,7 +15,7 @@ use crate::value::quote::quote;
 /// Calls a service; its answer must be JSON.
 ///
 /// # Errors
-/// The reference's text; also for every status but those of success.
+/// Kyverno's text; also for every status but those of success.
 pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
     let invalid = |e: String| format!("failed to validate URL for APICall {entry}: {e}");
     split(call.url).map_err(|e| invalid(format!("invalid URL: parse {}: {e}", quote(call.url))))?;
@@ -61,7 +61,7 @@ mod tests {
 
     /// Texts of Kyverno 1.19.1, recorded.
     #[test]
-    fn refused_calls_have_the_texts_of_the_reference() {
+    fn refused_calls_have_the_texts_of_kyverno() {
         let sent = |url: &str, why: &str| {
             format!("failed to execute HTTP request for APICall x: Get \"{url}\": {why}")
         };

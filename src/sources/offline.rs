@@ -29,7 +29,7 @@ pub struct Offline {
     /// The client for image registries; `None` = registry access is not enabled.
     pub registry: Option<Arc<dyn Registry>>,
     /// Whether a resource of which there is no object at all is an error, as in a server that was given the objects of
-    /// a cluster; else it is an empty list, as for the reference's offline client.
+    /// a cluster; else it is an empty list, as for Kyverno's offline client.
     pub strict: bool,
 }
 

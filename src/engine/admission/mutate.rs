@@ -63,7 +63,7 @@ pub struct Passes<'w> {
     marked: Vec<RunKey>,
 }
 
-/// Failures of policies: the text, the reason, and what the answer says about whom.
+/// Failures of policies: their texts, and the reason of the answer.
 struct Failures {
     texts: Vec<String>,
     reason: Str,

@@ -96,8 +96,8 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutc
     }
 }
 
-/// The result of a policy that changes the object, and the object; each binding sees what the one before
-/// it has made. A change that fails gives no result.
+/// The result of a policy that mutates the object, and the object; each binding sees the object that the one before
+/// it left. A mutation that fails gives no result.
 pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutcome>, Option<Value>) {
     let Some(expressions) = &rule.expressions else { return (None, None) };
     let (mut last, mut object) = (None, request.object.clone());

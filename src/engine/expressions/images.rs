@@ -41,7 +41,7 @@ pub struct Subject<'a> {
     pub payload: bool,
 }
 
-/// Reviews the images of what expressions see.
+/// Validates the images that expressions see.
 pub(super) fn run(
     met: MatchedRule<'_, '_>,
     expressions: &Expressions,

@@ -107,7 +107,7 @@ impl Fields {
         Fields { ignored: patterns.filter_map(|p| go_regex(&p.replace('*', ".*")).ok()).collect() }
     }
 
-    /// The differences as the reference prints them; `None` = there are none.
+    /// The differences as Kyverno prints them; `None` = there are none.
     pub fn differences(&self, manifest: &Value, object: &Value) -> Option<String> {
         let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
         leaves(manifest, String::new(), &mut before);

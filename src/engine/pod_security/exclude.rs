@@ -76,7 +76,7 @@ impl RemainingErrors<'_> {
     }
 
     /// Removes the first error of the same field; of the same container when images are named. The last
-    /// error takes its place, which decides about the next removal (the reference's behaviour).
+    /// error takes its place, which decides about the next removal (Kyverno's behaviour).
     fn remove_one(&mut self, error: &FieldError, by_image: bool) {
         let all = &self.of.errors;
         let errors = self.errors.get_or_insert_with(|| (0..all.len()).collect());

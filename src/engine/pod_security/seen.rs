@@ -52,8 +52,8 @@ impl Cache {
     }
 }
 
-/// Where the annotations of the pod are for each kind. For a CronJob it is not the pod template (the
-/// reference's behaviour).
+/// Where the annotations of the pod are for each kind. For a CronJob it is not the pod template (Kyverno's
+/// behaviour).
 fn placed(kind: &str) -> (Origin, &'static [&'static str]) {
     match kind {
         "Pod" => (Origin::Pod, &["metadata", "annotations"]),

@@ -87,7 +87,7 @@ pub enum EventKind {
         /// Whether it holds.
         holds: bool,
     },
-    /// A loop came to an element.
+    /// An element of a `foreach` loop.
     Element(usize, TracedValue),
     /// The object was compared with a pattern.
     Pattern {
@@ -200,7 +200,7 @@ pub fn emit(origin: &Origin, what: impl FnOnce() -> EventKind) {
     }
 }
 
-/// Runs what is inside of a loop.
+/// Runs the body of a loop.
 pub fn inside<R>(run: impl FnOnce() -> R) -> R {
     let depth = DEPTH.get();
     DEPTH.set(depth.saturating_add(1));

@@ -1,8 +1,8 @@
 //! The steps of an expression that decide its value.
 //!
 //! In: the values of its nodes, in the order in which they were found, and the expression. Out: the comparisons, calls and
-//! reads on which the value rests, with the values of their operands. A side of `&&` that is false decides, of a loop
-//! `all` the item for which it is false, of a choice the branch that is taken.
+//! reads on which the value rests, with the values of their operands. A side of `&&` that is false decides, of `all`
+//! the item for which it is false, of a conditional the branch that is taken.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

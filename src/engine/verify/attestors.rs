@@ -252,7 +252,7 @@ impl Verifier<'_> {
             let required = required(set, entries.len());
             let (mut count, mut errors) = (0, Vec::new());
             for entry in entries {
-                // Nested attestors are not looked into here, as in the reference.
+                // Nested attestors are not looked into here, as in Kyverno.
                 let by = kind_of(entry);
                 let (digest, all) = match self.statements(by, entry, kind) {
                     Ok(found) => found,

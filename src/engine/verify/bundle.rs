@@ -3,7 +3,7 @@
 //! In: an image's manifest and a key. Out: what the owner of the key has signed about it: statements in DSSE envelopes, or
 //! the manifest itself. Bundles that come with certificates need the roots and logs of a public service, which are not
 //! fetched: they verify nothing here. Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions
-//! 0.1 to 0.3); texts are the reference's (`docs/images.md`, "Bundles").
+//! 0.1 to 0.3); texts are Kyverno's (`docs/images.md`, "Bundles").
 
 use crate::document::decode_json;
 use crate::engine::verify::public_key::{Hash, PublicKey};

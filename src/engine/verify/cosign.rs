@@ -2,7 +2,7 @@
 //!
 //! In: an image's digest and the required signer. Out: the payloads with valid signatures, or why there is none.
 //! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
-//! envelopes with in-toto statements. Order and texts are the reference's (`docs/images.md`, "Registries").
+//! envelopes with in-toto statements. Order and texts are Kyverno's (`docs/images.md`, "Registries").
 
 use crate::document::decode_json;
 use crate::engine::verify::public_key::{Hash, PublicKey};
@@ -23,7 +23,7 @@ const MOST: usize = 100;
 
 /// Why no log is searched.
 const NO_LOGS: &str = "transparency logs are not queried";
-/// What the reference advises.
+/// Kyverno's advice.
 pub const NO_ROOT: &str =
     "Check your TUF root (see cosign initialize) or set a custom root with env var SIGSTORE_ROOT_FILE";
 
@@ -78,7 +78,7 @@ pub struct SignedPayload {
 /// Why there is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerificationError {
-    /// In the reference's words.
+    /// In Kyverno's words.
     pub text: String,
     /// Whether the network that it needs is missing.
     pub network: bool,
@@ -322,7 +322,7 @@ fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64
 /// The statement in a DSSE envelope, when the signer signed it and it is about the digest.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str) -> Result<Value, String> {
     const IN_TOTO: &str = "application/vnd.in-toto+json";
     let kind = envelope.text_at(&["payloadType"]);
@@ -375,7 +375,7 @@ impl Identity {
     /// Whether a certificate names the identity.
     ///
     /// # Errors
-    /// The reference's text of what it names instead.
+    /// Kyverno's text of what it names instead.
     pub fn fits(&self, certificate: &Certificate) -> Result<(), String> {
         let wild = |pattern: &str, text: &str| crate::value::wildcard::Wildcard::new(pattern).matches(text);
         let regex = |pattern: &str, what: &str| {
@@ -392,7 +392,7 @@ impl Identity {
                 (!self.subject.is_empty() && wild(&self.subject, name))
                     || pattern.as_ref().is_some_and(|p| p.is_match(name))
             };
-            // A certificate without names has the empty name; in the reference it fits whatever is wanted.
+            // A certificate without names has the empty name; in Kyverno it fits whatever is wanted.
             let is_one = if names.is_empty() { fits(&String::new()) } else { names.iter().any(fits) };
             if !is_one {
                 let expected = if self.subject.is_empty() { &self.subject_pattern } else { &self.subject };
@@ -428,7 +428,7 @@ const FACTS: [(&str, &str); 6] = [
 /// Whether a certificate has the required facts, by name or object identifier.
 ///
 /// # Errors
-/// The reference's text of the first that differs.
+/// Kyverno's text of the first that differs.
 pub fn facts_fit(required: &Value, certificate: &Certificate) -> Result<(), String> {
     for (key, wanted) in required.as_map().into_iter().flat_map(crate::value::Map::iter) {
         let known = FACTS.iter().find(|(name, oid)| *name == &**key || *oid == &**key);

@@ -49,7 +49,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The moment of the entry in Unix seconds.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Result<i64, String> {
     let body = bundle.text_at(&["Payload", "body"]);
     let decoded = decode_base64(body.as_bytes()).map_err(|_| "decoding base64 body")?;

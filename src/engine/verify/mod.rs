@@ -1,9 +1,9 @@
-//! Rules about images: who signed them, and whether that was looked at.
+//! `verifyImages` rules: signatures and attestations of images, and whether they were checked.
 //!
 //! In: a rule and a request. First, when an object comes in, signatures are verified and
 //! what came out is written into annotations (`run`); then, with all other verdicts, the object
 //! is checked for digests and these annotations ([`check`]). Without a registry what needs one ends
-//! as the reference ends without network. Texts and order are those of `docs/images.md`.
+//! as Kyverno ends without network. Texts and order are those of `docs/images.md`.
 
 mod attestors;
 pub mod bundle;

@@ -1,9 +1,9 @@
 //! Signatures of the Notary Project (`notation`), stored in a registry as artifacts that refer to the image.
 //!
 //! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
-//! the reference's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
+//! Kyverno's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
 //! signer (`super::chain`) must hold a certificate that is trusted. Lists of revoked certificates are not fetched:
-//! a chain that names some has an unknown status, as in the reference without network. Semantics: the Notary
+//! a chain that names some has an unknown status, as in Kyverno without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
 
 use crate::document::decode_json;
@@ -115,13 +115,13 @@ impl Artifact<'_> {
     }
 }
 
-/// A failure in the words of the reference, which requests heads first.
+/// A failure in the words of Kyverno, which requests heads first.
 fn refused(failure: Failure, before: &str) -> VerificationError {
     let network = failure.cause == Cause::Network;
     VerificationError { text: format!("{before}{}", head_error(failure)), network }
 }
 
-/// What the reference says where it requests the head of something that is not there.
+/// What Kyverno says where it requests the head of something that is not there.
 pub fn head_error(failure: Failure) -> String {
     match failure.text.strip_prefix("GET ").and_then(|t| t.split_once(": ")) {
         Some((url, _)) if failure.cause == Cause::Missing => format!(

@@ -17,7 +17,7 @@ use super::timestamp::TsaTrust;
 
 /// Why an attestor does not verify an image.
 pub struct Refusal {
-    /// What is said.
+    /// The message.
     pub text: String,
     /// Whether the network that it needs is missing.
     pub network: bool,
@@ -204,7 +204,7 @@ fn load(key: &str) -> Result<Option<PublicKey>, String> {
     }
 }
 
-/// The key of a key service, none of which is called: its name is checked, as the reference does it without network.
+/// The key of a key service, none of which is called: its name is checked, as Kyverno does it without network.
 fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
     let form = |form: &str| Err(format!("kms specification should be in the format {scheme}://{form}"));
     let steps: Vec<&str> = rest.split('/').collect();
@@ -236,7 +236,7 @@ fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, String> {
     })?;
     match chain {
         "" => Ok(RequiredSigner::Key(Box::new(signer.key))),
-        // The keys of logs are read later, so that no chain is good enough, as in the reference.
+        // The keys of logs are read later, so that no chain is good enough, as in Kyverno.
         chain if holds_certificate(chain) => {
             let roots = Certificate::all(chain)?;
             let why = match signer.chains_to(&roots, &[]) {

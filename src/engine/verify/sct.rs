@@ -1,7 +1,7 @@
 //! Signed certificate timestamps (SCT, RFC 6962) that are embedded in certificates.
 //!
 //! In: a certificate, the key of its issuer, and the keys of certificate transparency logs. Out: that every SCT in it is one of
-//! a known log about this certificate, or the reference's text of why not. The reading is strict: nothing is left over in
+//! a known log about this certificate, or Kyverno's text of why not. The reading is strict: nothing is left over in
 //! the list, in an SCT or in the certificate, and each was signed while the certificate was valid. Logs are not queried.
 
 use sha2::{Digest, Sha256};
@@ -25,7 +25,7 @@ pub const MISSING: &str = "certificate does not include required embedded SCT an
 /// Whether a certificate holds SCTs, and all are good.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn verify(certificate: &[u8], issuer_key: &[u8], logs: &[LogKey]) -> Result<(), String> {
     const MALFORMED: &str = "x509: malformed certificate";
     let (plain, list) = parts(certificate).ok_or(MALFORMED)?;

@@ -1,7 +1,7 @@
 //! Attestors of policies about images: who must have signed, as far as that is known without the network.
 //!
-//! In: an attestor as written, with its expressions filled in. Out: what signatures must have. What the
-//! reference would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
+//! In: an attestor as written, with its expressions filled in. Out: what signatures must have. What
+//! Kyverno would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
 //! verifies nothing.
 
 use crate::engine::verify::public_key::{Hash, PublicKey};
@@ -217,7 +217,7 @@ impl Trust {
         if good.is_empty() { Err(VerificationError::found(wrong)) } else { Ok(good) }
     }
 
-    /// Whether a signature has the annotations: those of its layer, not of its payload, as in the reference.
+    /// Whether a signature has the annotations: those of its layer, not of its payload, as in Kyverno.
     fn annotated(&self, all: &[SignedPayload]) -> Result<(), VerificationError> {
         let Some(required) = self.annotations.as_map().filter(|m| !m.is_empty()) else { return Ok(()) };
         let has = |signed: &SignedPayload, required: &Map| {

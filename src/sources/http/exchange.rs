@@ -268,7 +268,7 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// What is wrong with a header, in the words of the reference's client.
+/// What is wrong with a header, in the words of Kyverno's client.
 fn header_problem(name: &str, value: &str) -> Option<String> {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {

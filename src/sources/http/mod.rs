@@ -62,7 +62,7 @@ impl Settings {
     }
 }
 
-/// Who chose a URL, which says what may be called.
+/// Who chose a URL, which decides what may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Caller {
     /// An operator: anything.

@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_have_the_texts_of_the_reference() {
+    fn failures_have_the_texts_of_kyverno() {
         let text_of = |status, body: &str| {
             let (media_type, challenges) = (String::new(), Vec::new());
             Answer { status, media_type, challenges, body: body.into() }.error_text()

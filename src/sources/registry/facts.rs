@@ -73,7 +73,7 @@ fn object(fields: Vec<(&str, Value)>) -> Value {
 /// It cannot be fetched.
 pub fn for_rules(registry: &dyn Registry, reference: &str) -> Result<Value, Failure> {
     let PulledImage { at, by, digest, index, manifest, config } = read(registry, reference)?;
-    // A digest is cut off behind the first colon of the whole text, as the reference does it.
+    // A digest is cut off behind the first colon of the whole text, as Kyverno does it.
     let identifier = match by.starts_with("sha256:") {
         true => reference.split_once(':').map_or(&*by, |(_, rest)| rest).to_owned(),
         false => by,

@@ -2,7 +2,7 @@
 //! bundles.
 //!
 //! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not verify it, in the words of
-//! the reference for `verifyImages`.
+//! Kyverno for `verifyImages`.
 
 use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::sources::registry::{Cause, Failure, Manifest, Registry, Repository, place};

@@ -34,7 +34,7 @@ impl Fixture {
         verify(certificate, &self.issuer.key_info(), &[LogKey::of_der(&self.log.der()).unwrap()])
     }
 
-    /// What is said of a certificate with one SCT that was changed.
+    /// The verdict on a certificate with one changed SCT.
     fn changed(&self, change: impl Fn(Vec<u8>) -> Vec<u8>) -> Result<(), String> {
         self.says(&self.leaf(|plain| list(&[change(self.sct(plain, TIME))])))
     }
