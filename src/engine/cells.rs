@@ -1,8 +1,8 @@
 //! Cells of expressions that are evaluated once.
 //!
 //! In: an expression that gives the same each time, and the environment. Out: what it gives, with everything else that
-//! evaluating it does: the cost on the meter, and the memory that it takes of the rule's. Where either would exceed its limit,
-//! the expression is evaluated again and ends where it would have ended. Semantics: `docs/ir.md`, "Evaluated once".
+//! evaluating it does: the cost on the meter, and the memory that it takes of the rule's. Where either would exceed
+//! its limit, the expression is evaluated again and ends where it would have ended. Semantics: `docs/ir.md`, "Evaluated once".
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

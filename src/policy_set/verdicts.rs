@@ -89,8 +89,8 @@ impl Engine {
         })
     }
 
-    /// Finds the rules that may match a request, to be evaluated within one or several limits. Native policies are found by
-    /// [`Engine::validate_as_server`].
+    /// Finds the rules that may match a request, to be evaluated within one or several limits. Native policies are
+    /// found by [`Engine::validate_as_server`].
     pub fn prepare(&self, request: Request) -> PreparedRequest {
         let mut slots = self.set.index.candidates(&request.target);
         slots.retain(|(policy, _)| !self.set.native.contains(policy));

@@ -1,5 +1,5 @@
-//! Entry points of fuzz targets into what registries answer, with `cfg(fuzzing)` only. Reading must end, without a panic; no request
-//! is sent.
+//! Entry points of fuzz targets into what registries answer, with `cfg(fuzzing)` only. Reading must end,
+//! without a panic; no request is sent.
 
 use crate::document::decode_json;
 
