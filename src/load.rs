@@ -201,7 +201,7 @@ enum Item {
     Left(Problem),
 }
 
-/// Who reads policies.
+/// What reads policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// A command that applies policies: admission policies of Kubernetes in the versions that Kyverno's

@@ -1,7 +1,7 @@
 //! Policy sets and the engine that runs them: the library's front door.
 //!
 //! In: policy documents. Out: for a [`Request`], the results of every rule that matches. A set is
-//! immutable and can be shared between threads; a reload makes a new one.
+//! immutable and can be shared between threads; a reload builds a new one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl PolicySet {
     ///
     /// # Errors
     /// The first document that does not parse, breaks its schema, fails the policy check, does not
-    /// compile, or is nothing of these. Cleanup policies are no part of a set (see [`Engine::sweep`]).
+    /// compile, or is none of these. Cleanup policies are not part of a set (see [`Engine::sweep`]).
     pub fn from_yaml(text: &str) -> Result<PolicySet, PolicyError> {
         let fail = |policy: &str, text: String| PolicyError { policy: policy.into(), text };
         let source = SourceText { name: "-".into(), text: text.into() };
@@ -149,7 +149,7 @@ pub struct PolicyOutcome {
     pub object: Option<Value>,
     /// Why its generate rules generated nothing.
     pub failure: Option<String>,
-    /// Whether these are results on images from when the object came in, which verdicts follow.
+    /// Whether these are results of image verification on the incoming object; verdicts follow.
     pub incoming: bool,
 }
 
@@ -298,7 +298,7 @@ impl Engine {
         self
     }
 
-    /// With another moment, registry or the like for functions; before [`Engine::with_external`].
+    /// With another time, default registry or the like for functions; before [`Engine::with_external`].
     #[must_use]
     pub fn with_functions(mut self, functions: functions::Context) -> Engine {
         self.functions = functions;

@@ -294,7 +294,7 @@ impl Gate {
         }
     }
 
-    /// What is answered to all requests of a path because policies that must be evaluated cannot be.
+    /// The decision on all requests of a path because policies that must be evaluated cannot be.
     fn unanswerable(&self, route: &Route) -> Option<Decision> {
         let unknown = self.unknown(route);
         let text = self.unusable().or_else(|| unknown.clone()).or_else(|| self.absent(route))?;
@@ -309,7 +309,7 @@ impl Gate {
         broken.or_else(lost).or_else(|| self.shortage())
     }
 
-    /// What Kyverno says when the one policy of a path is not there.
+    /// Kyverno's message when the one policy of a path is not there.
     fn absent(&self, route: &Route) -> Option<String> {
         let (namespace, name) = route.single()?;
         let kind = if namespace.is_some() { "Policy" } else { "ClusterPolicy" };
@@ -382,7 +382,7 @@ impl Gate {
         }
     }
 
-    /// What is answered when time ran out before the policies of a path were ready.
+    /// The decision when time ran out before the policies of a path were ready.
     pub fn late(&self, route: &Route) -> Decision {
         if let Some(denied) = self.unanswerable(route) {
             return denied;

@@ -37,12 +37,12 @@ impl Engine {
         all.filter_map(|(_, policy)| BoundPolicy::of(policy))
     }
 
-    /// What an API server answers because of native policies that validate.
+    /// The API server's answer after the native policies that validate.
     pub fn validate_as_server(&self, review: &Review) -> Answer {
         answer(review, self.native_verdicts(review).results())
     }
 
-    /// The results of native policies that validate, of those that have something to say.
+    /// The results of native policies that validate, of those that have one.
     pub fn native_verdicts(&self, review: &Review) -> Outcomes {
         let slots = self.native_slots(review);
         if slots.is_empty() || review.is_exempt() {

@@ -50,7 +50,7 @@ impl Part {
 /// Results of policies that were evaluated together.
 #[derive(Debug, Default)]
 pub struct Bundle {
-    /// They.
+    /// The results of each policy, or of several.
     pub parts: Vec<Arc<Part>>,
     /// How many of the results came from the cache when they were collected.
     pub cached: u64,

@@ -95,7 +95,7 @@ impl PolicySet {
 }
 
 impl Engine {
-    /// What policies on check requests of a proxy answer, in order.
+    /// The answers of policies to a check request of a proxy, in order.
     pub fn check(&self, request: &Value, proxy: Proxy) -> Vec<PolicyOutcome> {
         let run = |policy: &Arc<Policy>| {
             let result = answer::run(policy, request, proxy, &self.functions)?;
@@ -117,7 +117,7 @@ impl Engine {
         self.set.phases.changing.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
     }
 
-    /// What the deleting policies say of the object of a request, or of data of any form: in order,
+    /// The results of DeletingPolicies for the object of a request, or for data of any form: in order,
     /// without those that do not select it.
     pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
@@ -133,7 +133,7 @@ impl Engine {
     }
 }
 
-/// What a limited run gave.
+/// The outcome of a limited run.
 #[derive(Debug, Default)]
 pub struct LimitedOutcome {
     /// The results.

@@ -94,7 +94,7 @@ impl Engine {
     pub fn prepare(&self, request: Request) -> PreparedRequest {
         let mut slots = self.set.index.candidates(&request.target);
         slots.retain(|(policy, _)| !self.set.native.contains(policy));
-        // Of what no server has sent less is known than results can depend on.
+        // Of a request that no server has sent, not all is known that results can depend on.
         let is_known = request.sent.is_some() && !request.is_dry_run();
         let rules = self.planned(slots, &request, is_known);
         PreparedRequest { request, rules }

@@ -19,7 +19,7 @@ use crate::engine::outcome::{Effect, RuleOutcome, Status};
 use crate::engine::run::MatchedRule;
 use crate::engine::view::{self, request::Absent};
 
-/// Runs what makes objects.
+/// Runs the expressions and templates that generate objects.
 pub(in crate::engine) fn run(
     met: MatchedRule<'_, '_>,
     expressions: &Expressions,

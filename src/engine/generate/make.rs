@@ -50,7 +50,7 @@ impl<'s> Store<'s> {
         Store { policy, trigger: &request.object, sources: sources.clone_sources(), made: Vec::new() }
     }
 
-    /// Makes what a rule describes.
+    /// Builds what a rule describes.
     ///
     /// # Errors
     /// A variable has no value, or an object that is to be copied does not exist.

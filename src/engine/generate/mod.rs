@@ -88,7 +88,7 @@ fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
     }
 }
 
-/// Makes the objects of all rules; one failure ends the policy.
+/// Builds the objects of all rules; one failure ends the policy.
 fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, String> {
     let mut made = Vec::with_capacity(described.len());
     let mut store: Option<Store> = None;

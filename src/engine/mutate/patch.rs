@@ -1,7 +1,7 @@
 //! Running one patch on one object.
 //!
 //! In: a patch, the data of a rule, an object. Out: the changed object with numbers as an API server
-//! keeps them, or nothing where the patch changes nothing, or the text of a failure.
+//! stores them, or nothing where the patch changes nothing, or the text of a failure.
 
 use std::sync::Arc;
 
