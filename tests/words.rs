@@ -95,11 +95,8 @@ fn words(line: &str) -> String {
 fn no_private_word_stands_in_a_name_a_comment_or_a_page() {
     let page = page();
     let only = std::env::var("EPHOR_WORDS").unwrap_or_default();
-    let listed: Vec<(Regex, &Word)> = page
-        .word
-        .iter()
-        .map(|w| (Regex::new(&format!(r"\b(?:{})\b", w.word)).unwrap(), w))
-        .collect();
+    let listed: Vec<(Regex, &Word)> =
+        page.word.iter().map(|w| (Regex::new(&format!(r"\b(?:{})\b", w.word)).unwrap(), w)).collect();
     let mut used = BTreeSet::new();
     let mut found = Vec::new();
     for file in files(&page) {
@@ -109,10 +106,8 @@ fn no_private_word_stands_in_a_name_a_comment_or_a_page() {
             let Some((matched, word)) = listed.iter().find_map(|(r, w)| Some((r.find(&cut)?, w))) else {
                 continue;
             };
-            let excepted = page
-                .exception
-                .iter()
-                .position(|e| file.starts_with(&e.path) && line.contains(&e.text));
+            let excepted =
+                page.exception.iter().position(|e| file.starts_with(&e.path) && line.contains(&e.text));
             match excepted {
                 Some(at) => {
                     used.insert(at);

@@ -78,7 +78,7 @@ pub(super) fn run(met: Matched<'_, '_>) -> Ran {
         Err(result) => return Some(*result).into(),
     };
     let result = |status, text: String| reported(met.result(status, text), properties.clone());
-    let evidence = match data.fill(&checks.evidence) {
+    let evidence = match data.fill(&checks.verification) {
         Ok(evidence) => evidence,
         Err(e) => {
             return Some(result(Status::Error, format!("failed to substitute variables: {e}"))).into();
