@@ -55,7 +55,7 @@ fn main() {
     }
     let step = (texts.len() / 100).max(1);
     let hundred: Vec<SourceText> = texts.into_iter().step_by(step).take(100).collect();
-    let remembers = std::env::var("EPHOR_RECALL").is_ok();
+    let remembers = std::env::var("EPHOR_RESULT_CACHE").is_ok();
     let gate_of = |texts: &[SourceText]| {
         let policies = load::argument_for(texts, Reader::Server);
         Gate::new(policies, Arc::new(Objects::default()), &[]).with_result_cache(if remembers {

@@ -15,7 +15,7 @@ use crate::api::admission::{check, defaulted};
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
-use crate::ir::exemption::Exemption;
+use crate::ir::cel_exception::CelException;
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
@@ -94,7 +94,7 @@ pub struct Policies {
     /// Exceptions found among the policies.
     pub exceptions: Vec<Exception>,
     /// Exceptions from reviews found among the policies.
-    pub exemptions: Vec<Exemption>,
+    pub cel_exceptions: Vec<CelException>,
     /// Bindings of admission policies.
     pub bindings: Vec<PolicyBinding>,
     /// Cleanup policies, in order.
@@ -194,7 +194,7 @@ fn why_never(when: &crate::ir::Matcher) -> Option<String> {
 enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),
-    Exemption(Box<Exemption>),
+    CelException(Box<CelException>),
     Binding(Box<PolicyBinding>),
     Cleanup(Box<Cleanup>, String),
     Lowered(Box<Policies>),
@@ -235,7 +235,7 @@ pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
                 out.deprecations.push(deprecation);
                 out.exceptions.push(*e);
             }
-            Item::Exemption(e) => out.exemptions.push(*e),
+            Item::CelException(e) => out.cel_exceptions.push(*e),
             Item::Binding(b) => out.bindings.push(*b),
             Item::Cleanup(c, deprecation) => {
                 out.deprecations.push(deprecation);
@@ -288,10 +288,10 @@ impl Policies {
 
     /// Whether there is nothing in it that has an effect.
     pub fn is_empty(&self) -> bool {
-        let Policies { policies, exceptions, exemptions, bindings, cleanups, .. } = self;
+        let Policies { policies, exceptions, cel_exceptions, bindings, cleanups, .. } = self;
         policies.is_empty()
             && exceptions.is_empty()
-            && exemptions.is_empty()
+            && cel_exceptions.is_empty()
             && bindings.is_empty()
             && cleanups.is_empty()
     }
@@ -314,7 +314,7 @@ impl Policies {
     pub fn extend(&mut self, other: Policies) {
         self.policies.extend(other.policies);
         self.exceptions.extend(other.exceptions);
-        self.exemptions.extend(other.exemptions);
+        self.cel_exceptions.extend(other.cel_exceptions);
         self.bindings.extend(other.bindings);
         self.cleanups.extend(other.cleanups);
         self.deprecations.extend(other.deprecations);
@@ -464,8 +464,8 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
 fn review(d: &Document, value: &Value) -> Option<Item> {
     let kind = value.text_at(&["kind"]);
     if kind == "PolicyException" {
-        return Some(match lower::cel_policy::exemption(value) {
-            Ok(exemption) => Item::Exemption(Box::new(exemption)),
+        return Some(match lower::cel_policy::exception(value) {
+            Ok(exception) => Item::CelException(Box::new(exception)),
             Err(text) => left(d, &[], text, false),
         });
     }
@@ -621,7 +621,7 @@ pub fn exception(object: &Value) -> Policies {
         return found;
     }
     if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
-        found.exemptions.extend(lower::cel_policy::exemption(object).ok());
+        found.cel_exceptions.extend(lower::cel_policy::exception(object).ok());
     } else if let Ok(checked) = schema::check(object) {
         found.exceptions.push(lower::policy::exception(&checked));
     }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use crate::engine::cleanup::{NO_IMAGES, Sweep};
 use crate::engine::data::World;
-use crate::engine::expressions::Exemptions;
+use crate::engine::expressions::CelExceptions;
 use crate::engine::run::{self, Phase, Results, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::external::{ExternalData, NoData};
 use crate::functions;
-use crate::ir::exemption::Exemption;
+use crate::ir::cel_exception::CelException;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::{Exception, Policy};
@@ -71,7 +71,7 @@ impl std::error::Error for PolicyError {}
 pub struct PolicySet {
     policies: Vec<Arc<Policy>>,
     exceptions: Vec<Exception>,
-    exemptions: Vec<Exemption>,
+    cel_exceptions: Vec<CelException>,
     index: Index,
     phases: phases::Phases,
     /// The native policies, by position.
@@ -90,7 +90,7 @@ impl PolicySet {
         let before =
             |stage: Stage| u32::try_from(policies.partition_point(|p| p.stage < stage)).unwrap_or(u32::MAX);
         let native = before(Stage::ApiServer)..before(Stage::CheckRequests);
-        PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases, native }
+        PolicySet { policies, exceptions, cel_exceptions: Vec::new(), index, phases, native }
     }
 
     /// Reads policies of all kinds, bindings of admission policies and exceptions from a YAML or JSON
@@ -117,13 +117,13 @@ impl PolicySet {
         }
         loaded.bind(Vec::new());
         let policies = loaded.policies.into_iter().filter_map(|p| p.policy).collect();
-        Ok(PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions))
+        Ok(PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions))
     }
 
     /// With exceptions from reviews.
     #[must_use]
-    pub fn with_exemptions(mut self, exemptions: Vec<Exemption>) -> PolicySet {
-        self.exemptions = exemptions;
+    pub fn with_cel_exceptions(mut self, cel_exceptions: Vec<CelException>) -> PolicySet {
+        self.cel_exceptions = cel_exceptions;
         self
     }
 
@@ -395,8 +395,8 @@ impl Engine {
             sources: &*self.external,
             late: LATE,
             exceptions: &self.set.exceptions,
-            exemptions: Exemptions {
-                all: &self.set.exemptions,
+            cel_exceptions: CelExceptions {
+                all: &self.set.cel_exceptions,
                 expired_apply: self.profile.expired_exceptions_apply,
             },
             rule_values: &|rule| self.values.for_rule(&policy.name, rule),

@@ -160,7 +160,7 @@ impl Gate {
             known.entry(policy.short_name.clone()).or_default().insert(policy.name.clone());
         }
         let selecting = policies.iter().filter(|p| needs::selects_namespaces(p)).cloned().collect();
-        let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
+        let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
         let engine = Engine::new(set).with_profile(Profile::cluster()).with_external(cluster.clone());
         let lost = lost.first().cloned();
         let (usable, required) = (count, 0);

@@ -359,7 +359,7 @@ pub(in crate::engine) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluat
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Variable(_)
-        | Expr::Charged(_)
+        | Expr::Folded(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Comprehension(_)
@@ -463,7 +463,7 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Variable(_)
-        | Expr::Charged(_)
+        | Expr::Folded(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Comprehension(_)

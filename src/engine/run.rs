@@ -17,7 +17,7 @@ use crate::value::{Str, Value};
 
 use super::condition;
 use super::data::{Data, World};
-use super::expressions::Exemptions;
+use super::expressions::CelExceptions;
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
 use super::sorted::Sorted;
@@ -39,7 +39,7 @@ pub struct Surroundings<'r> {
     /// Exceptions, in the order in which they count.
     pub exceptions: &'r [Exception],
     /// Exceptions from reviews, likewise.
-    pub exemptions: Exemptions<'r>,
+    pub cel_exceptions: CelExceptions<'r>,
     /// Values to put in for each rule, by rule name: path and value.
     pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
     /// Where the command line and a cluster differ.

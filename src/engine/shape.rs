@@ -249,7 +249,7 @@ fn check<'a>(shape: &'a Shape, value: &'a Value, place: &Place<'_, 'a>, met: &mu
 
 fn check_leaf<'a>(leaf: &'a Leaf, value: &'a Value, place: &Place<'_, 'a>) -> Checked<'a> {
     let matched = match value {
-        Value::List(items) => items.iter().all(|item| budget::goes_on() && leaf::matches(leaf, item)),
+        Value::List(items) => items.iter().all(|item| budget::spend_step() && leaf::matches(leaf, item)),
         value => leaf::matches(leaf, value),
     };
     if matched { Ok(()) } else { fail(place, Kind::Scalar { value, pattern: &leaf.source }) }
@@ -394,7 +394,7 @@ fn check_list<'a>(
     match shape {
         ListShape::Empty(_) => fail(place, Kind::EmptyPattern),
         ListShape::Scalars(leaf, _) => {
-            if items.iter().all(|item| budget::goes_on() && leaf::matches(leaf, item)) {
+            if items.iter().all(|item| budget::spend_step() && leaf::matches(leaf, item)) {
                 return Ok(());
             }
             fail(place, Kind::Scalar { value, pattern: &leaf.source })
@@ -420,7 +420,7 @@ fn each<'a>(count: usize, place: &Place<'_, 'a>, mut one: impl FnMut(usize) -> C
     let mut matched = false;
     let mut skipped = Vec::new();
     for i in 0..count {
-        if !budget::goes_on() {
+        if !budget::spend_step() {
             // Whatever comes out counts for nothing.
             break;
         }

@@ -48,9 +48,9 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             }
         }
         Expr::Variable(n) => env.variable(*n).map(Cow::Borrowed),
-        Expr::Charged(constant) => {
-            constant.charges.iter().try_for_each(|amount| env.charge(*amount))?;
-            Ok(Cow::Borrowed(&constant.value))
+        Expr::Folded(folded) => {
+            folded.charges.iter().try_for_each(|amount| env.charge(*amount))?;
+            Ok(Cow::Borrowed(&folded.value))
         }
         Expr::Invoke(invoke) => invoked(invoke, env),
         Expr::OneOf { value, set } => {
@@ -163,7 +163,7 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
         Expr::Local(n) if !env.is_sorting() => env.local(*n).map(Cow::Borrowed),
         base => eval(base, env),
     };
-    if walk.charged && !base.as_ref().is_err_and(Fault::ends) {
+    if walk.has_cost && !base.as_ref().is_err_and(Fault::ends) {
         env.charge(1)?;
     }
     let mut at = base?;
@@ -450,7 +450,7 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &E
 /// Runs a function on its arguments, and adds the cost of the call.
 fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<'a> {
     let call = Call { args, known: invoke.known, cx: env.functions };
-    if invoke.function.is_charged_ahead() && env.is_metered() {
+    if invoke.function.is_counted_ahead() && env.is_metered() {
         let given: Vec<Option<&Value>> = args.iter().copied().map(Some).collect();
         let charge =
             Charge { args: &given, result: None, known: invoke.known, level: env.functions.cel_level };

@@ -302,7 +302,7 @@ impl Teller<'_> {
             Some(path) => format!("{} ({}) {}", dotted(&path), self.place(&path), self.found(&o.1)),
             None => format!("{} {}", text(o), self.found(&o.1)),
         };
-        let is_constant = |(expr, _): &&Operand| matches!(expr, Expr::Const(_) | Expr::Charged(_));
+        let is_constant = |(expr, _): &&Operand| matches!(expr, Expr::Const(_) | Expr::Folded(_));
         let operands: Vec<String> = step.operands.iter().filter(|o| !is_constant(o)).map(value).collect();
         let colon = if operands.is_empty() { "" } else { ": " };
         format!("{written} {}{colon}{}", self.found(&step.value), operands.join(", "))

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::expressions::Exemptions;
+use crate::engine::expressions::CelExceptions;
 use crate::engine::expressions::deletion::{self, Subject};
 use crate::engine::expressions::{answer, images};
 use crate::engine::run::{Phase, Results};
@@ -124,7 +124,7 @@ impl Engine {
             let result = deletion::run(
                 policy,
                 request,
-                Exemptions { all: &self.set.exemptions, expired_apply: true },
+                CelExceptions { all: &self.set.cel_exceptions, expired_apply: true },
                 subject,
             )?;
             Some(PolicyOutcome::of(policy, vec![result]))

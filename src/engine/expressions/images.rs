@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::engine::images::pod_spec_path;
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
 use crate::engine::run::MatchedRule;
-use crate::functions::cel::{evidence, image_reference};
+use crate::functions::cel::{image_reference, image_verification};
 use crate::functions::{CelLevel, Context};
 use crate::ir::expressions::Expressions;
 use crate::ir::image_validation::ImageValidation;
@@ -73,7 +73,7 @@ pub(super) fn run(
         Err(text) => return failed(&text),
     }
     if !subject.payload {
-        match excepted(policy, &plain, &functions, around.exemptions) {
+        match excepted(policy, &plain, &functions, around.cel_exceptions) {
             Ok(found) if found.iter().any(|e| e.is_full()) => {
                 let mut result = exempt(rule, &found);
                 if result.status == Status::Pass {
@@ -125,7 +125,7 @@ pub(super) fn run(
     let list = |images: &[String]| Value::list(images.iter().map(|i| Value::from(&**i)).collect());
     let object = |entries: Vec<(Str, Value)>| Value::Map(entries.into_iter().collect());
     root.insert("images", object(images.iter().map(|(k, v)| (Str::from(&**k), list(v))).collect()));
-    let named = |name: &Str| (name.clone(), evidence::attestor(name));
+    let named = |name: &Str| (name.clone(), image_verification::attestor(name));
     root.insert("attestors", object(parts.attestors.iter().map(|a| named(&a.name)).collect()));
     let stated = |name: &Str| (name.clone(), Value::Str(name.clone()));
     root.insert("attestations", object(parts.attestations.iter().map(|a| stated(&a.name)).collect()));

@@ -12,10 +12,10 @@ use crate::engine::verify::OFFLINE;
 use crate::engine::verify::cosign::{Subject, VerificationError};
 use crate::engine::verify::notary::{Artifact, Store};
 use crate::engine::verify::trust::{self, Trust};
-use crate::external::{Evidence, ExternalData};
+use crate::external::{ExternalData, ImageVerifier};
 use crate::functions::CelLevel;
 use crate::functions::Context;
-use crate::functions::cel::evidence::name_of;
+use crate::functions::cel::image_verification::name_of;
 use crate::ir::expressions::POLICIES;
 use crate::ir::image_validation::{Attestation, ImageValidation, Reference};
 use crate::sources::registry::{Registry, Repository, facts, place};
@@ -188,7 +188,7 @@ fn is_notary(attestor: &Value) -> bool {
     attestor.get("notary").is_some_and(|v| !v.is_null())
 }
 
-impl Evidence for Inquiry {
+impl ImageVerifier for Inquiry {
     fn signatures(&self, image: &str, attestors: &[Value]) -> Result<i64, String> {
         self.counted(image, attestors, |subject, attestor| {
             if is_notary(attestor) {
@@ -242,7 +242,7 @@ impl ExternalData for Inquiry {
         self.inner.as_deref()
     }
 
-    fn evidence(&self) -> Option<&dyn Evidence> {
+    fn image_verifier(&self) -> Option<&dyn ImageVerifier> {
         Some(self)
     }
 }

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use crate::functions::Context;
 use crate::ir::Rule;
+use crate::ir::cel_exception::{CelException, exceptions_value};
 use crate::ir::check::Check;
-use crate::ir::exemption::{Exemption, exceptions_value};
 use crate::ir::expressions::{Expressions, Validation, View};
 use crate::ir::rule::Body;
 use crate::value::{Str, Value};
@@ -20,8 +20,8 @@ use super::run::MatchedRule;
 use super::view;
 
 pub mod answer;
+mod cel_exceptions;
 pub mod deletion;
-mod exemptions;
 pub mod generate;
 pub mod images;
 mod inquiry;
@@ -30,11 +30,11 @@ pub mod patch;
 pub mod rule;
 pub mod scope;
 
-pub use exemptions::Exemptions;
+pub use cel_exceptions::CelExceptions;
 pub use matching::admits;
 pub use scope::Scope;
 
-use exemptions::{excepted, exempt};
+use cel_exceptions::{excepted, exempt};
 use view::request::{Absent, limited_to, with};
 
 /// Runs a rule over requests or payloads that validates.
@@ -78,7 +78,7 @@ fn enter<'s>(
         Some(namespace) => Cow::Owned(limited_to(root, namespace)),
         None => Cow::Borrowed(root),
     };
-    let found = match excepted(policy, &root, functions, around.exemptions) {
+    let found = match excepted(policy, &root, functions, around.cel_exceptions) {
         Ok(found) => found,
         Err(_) if !counts => Vec::new(),
         Err(text) => return Err(failed(&text)),
@@ -87,7 +87,7 @@ fn enter<'s>(
         return Err(Box::new(exempt(rule, &found)));
     }
     if !found.is_empty() {
-        let all = |part: fn(&Exemption) -> &[Value]| found.iter().flat_map(|e| part(e).to_vec()).collect();
+        let all = |part: fn(&CelException) -> &[Value]| found.iter().flat_map(|e| part(e).to_vec()).collect();
         let allowed = exceptions_value(all(|e| &e.images), all(|e| &e.values));
         root = Cow::Owned(with(&root, "exceptions", allowed));
     }

@@ -60,7 +60,7 @@ fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Ch
     match &mutation.change {
         Change::Patch(patch, _) => {
             // The reference fills in the parts of a rule in no particular order.
-            for template in &mutation.beside {
+            for template in &mutation.other_templates {
                 data.fill(template).map_err(|e| format!("variable substitution failed: {e}"))?;
             }
             let filled = patch::fill(patch, data)?;

@@ -78,7 +78,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
         Err(result) => return Some(*result).into(),
     };
     let result = |status, text: String| reported(met.result(status, text), properties.clone());
-    let filled = match data.fill(&checks.evidence) {
+    let filled = match data.fill(&checks.verification) {
         Ok(filled) => filled,
         Err(e) => {
             return Some(result(Status::Error, format!("failed to substitute variables: {e}"))).into();

@@ -5,7 +5,7 @@
 
 use crate::engine::Request;
 use crate::functions::cel::outside;
-use crate::ir::exemption::exceptions_value;
+use crate::ir::cel_exception::exceptions_value;
 use crate::value::{Map, Str, Value};
 
 use super::rule::admission_request;

@@ -104,15 +104,15 @@ impl Plan {
             let Some(policy) = group.first().and_then(|(p, _)| set.policies.get(*p as usize)) else {
                 continue;
             };
-            match of_policy(policy, kind, &set.exceptions, &set.exemptions, LATE) {
+            match of_policy(policy, kind, &set.exceptions, &set.cel_exceptions, LATE) {
                 Err(_) => plan.rest.extend_from_slice(group),
                 Ok(reads) => {
                     let member = Member { slots: group.to_vec(), needs: Needs::new(number(), [&reads]) };
-                    if reads.asks {
+                    if reads.external {
                         let needs = Needs::new(number(), [&reads]);
                         plan.groups.push(Group { needs, members: vec![member] });
                     } else {
-                        together[usize::from(reads.tells_objects_apart())].push((member, reads));
+                        together[usize::from(reads.distinguishes_objects())].push((member, reads));
                     }
                 }
             }
