@@ -85,7 +85,7 @@ pub fn bundle(all: &Policies, wanted: Wanted<'_>) -> Bundle {
     Bundle {
         policies: all.policies.iter().filter_map(|p| chosen(p, wanted)).collect(),
         exceptions: all.exceptions.clone(),
-        exemptions: all.exemptions.clone(),
+        cel_exceptions: all.cel_exceptions.clone(),
         bindings: all.bindings.clone(),
         cleanups: all.cleanups.clone(),
         ..Bundle::default()

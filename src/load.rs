@@ -1,8 +1,8 @@
 //! Policy sources → policies, ready to be evaluated.
 //!
-//! In: texts of policy files. Out: lowered policies and exceptions in order, and everything worth
-//! telling about what was left out: documents that do not parse, break their schema, fail the policy
-//! check, or are no policies. Which of these make a whole file fall away follows the reference
+//! In: texts of policy files. Out: lowered policies and exceptions in order, and the reasons why
+//! documents were left out: they do not parse, break their schema, fail the policy
+//! check, or are no policies. Which of these leave out the whole file follows Kyverno
 //! (`docs/policies.md`, "Loading").
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use crate::api::admission::{check, defaulted};
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
-use crate::ir::exemption::Exemption;
+use crate::ir::cel_exception::CelException;
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
@@ -65,9 +65,9 @@ pub struct Problem {
     pub line: usize,
     /// The column, when a place inside of the document is known.
     pub column: Option<usize>,
-    /// What is wrong, in the reference's words.
+    /// What is wrong, in Kyverno's words.
     pub text: String,
-    /// Whether the whole file fell away with it.
+    /// Whether the whole file was left out with it.
     pub fatal: bool,
     /// Whether it is about a document that is no policy at all.
     pub foreign: bool,
@@ -94,7 +94,7 @@ pub struct Policies {
     /// Exceptions found among the policies.
     pub exceptions: Vec<Exception>,
     /// Exceptions from reviews found among the policies.
-    pub exemptions: Vec<Exemption>,
+    pub cel_exceptions: Vec<CelException>,
     /// Bindings of admission policies.
     pub bindings: Vec<PolicyBinding>,
     /// Cleanup policies, in order.
@@ -105,7 +105,7 @@ pub struct Policies {
     pub problems: Vec<Problem>,
 }
 
-/// What a policy is asked for.
+/// What a policy is evaluated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Requests to the Kubernetes API, or data of any form.
@@ -117,7 +117,7 @@ pub enum Purpose {
 }
 
 impl LoadedPolicy {
-    /// What it is asked for, also when it does not compile.
+    /// What it is evaluated for, also when it does not compile.
     pub fn purpose(&self) -> Purpose {
         let kind = self.document.text_at(&["kind"]);
         match self.document.text_at(&["spec", "evaluation", "mode"]) {
@@ -130,7 +130,7 @@ impl LoadedPolicy {
     }
 }
 
-/// What the policy check asks of other modules.
+/// What the policy check calls in other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
     condition: |text| {
         lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|e| e.to_string())
@@ -194,17 +194,17 @@ fn why_never(when: &crate::ir::Matcher) -> Option<String> {
 enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),
-    Exemption(Box<Exemption>),
+    CelException(Box<CelException>),
     Binding(Box<PolicyBinding>),
     Cleanup(Box<Cleanup>, String),
     Lowered(Box<Policies>),
     Left(Problem),
 }
 
-/// Who reads policies.
+/// What reads policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// A command that applies policies: admission policies of Kubernetes in the versions that the reference's
+    /// A command that applies policies: admission policies of Kubernetes in the versions that Kyverno's
     /// commands read.
     Command,
     /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API
@@ -235,7 +235,7 @@ pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
                 out.deprecations.push(deprecation);
                 out.exceptions.push(*e);
             }
-            Item::Exemption(e) => out.exemptions.push(*e),
+            Item::CelException(e) => out.cel_exceptions.push(*e),
             Item::Binding(b) => out.bindings.push(*b),
             Item::Cleanup(c, deprecation) => {
                 out.deprecations.push(deprecation);
@@ -288,15 +288,15 @@ impl Policies {
 
     /// Whether there is nothing in it that has an effect.
     pub fn is_empty(&self) -> bool {
-        let Policies { policies, exceptions, exemptions, bindings, cleanups, .. } = self;
+        let Policies { policies, exceptions, cel_exceptions, bindings, cleanups, .. } = self;
         policies.is_empty()
             && exceptions.is_empty()
-            && exemptions.is_empty()
+            && cel_exceptions.is_empty()
             && bindings.is_empty()
             && cleanups.is_empty()
     }
 
-    /// Why nothing can be evaluated: the first policy of those that are asked whose expressions do not
+    /// Why nothing can be evaluated: the first policy for this purpose whose expressions do not
     /// compile.
     pub fn uncompiled(&self, purpose: Purpose) -> Option<String> {
         let mut all = self.policies.iter().filter(|p| p.purpose() == purpose);
@@ -314,7 +314,7 @@ impl Policies {
     pub fn extend(&mut self, other: Policies) {
         self.policies.extend(other.policies);
         self.exceptions.extend(other.exceptions);
-        self.exemptions.extend(other.exemptions);
+        self.cel_exceptions.extend(other.cel_exceptions);
         self.bindings.extend(other.bindings);
         self.cleanups.extend(other.cleanups);
         self.deprecations.extend(other.deprecations);
@@ -464,8 +464,8 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
 fn review(d: &Document, value: &Value) -> Option<Item> {
     let kind = value.text_at(&["kind"]);
     if kind == "PolicyException" {
-        return Some(match lower::cel_policy::exemption(value) {
-            Ok(exemption) => Item::Exemption(Box::new(exemption)),
+        return Some(match lower::cel_policy::exception(value) {
+            Ok(exception) => Item::CelException(Box::new(exception)),
             Err(text) => left(d, &[], text, false),
         });
     }
@@ -580,7 +580,7 @@ fn type_field<'v>(value: &'v Value, name: &str) -> Result<Cow<'v, str>, String> 
     }
 }
 
-/// A document of another kind: a known kind that is no policy makes the file fall away.
+/// A document of another kind: a known kind that is no policy leaves out the whole file.
 fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     const OTHER_POLICIES: [&str; 2] = ["policies.kyverno.io", "admissionregistration.k8s.io"];
     let group = api_version.split_once('/').map_or("", |(g, _)| g);
@@ -621,7 +621,7 @@ pub fn exception(object: &Value) -> Policies {
         return found;
     }
     if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
-        found.exemptions.extend(lower::cel_policy::exemption(object).ok());
+        found.cel_exceptions.extend(lower::cel_policy::exception(object).ok());
     } else if let Ok(checked) = schema::check(object) {
         found.exceptions.push(lower::policy::exception(&checked));
     }

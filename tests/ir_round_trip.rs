@@ -97,7 +97,7 @@ fn every_policy_of_the_libraries_is_read_back_as_it_was_written() {
     for loaded in libraries().into_iter().chain(folders).chain(native()) {
         let mut bundle = Bundle {
             exceptions: loaded.exceptions,
-            exemptions: loaded.exemptions,
+            cel_exceptions: loaded.cel_exceptions,
             cleanups: loaded.cleanups,
             bindings: loaded.bindings,
             ..Bundle::default()
@@ -110,7 +110,8 @@ fn every_policy_of_the_libraries_is_read_back_as_it_was_written() {
             let as_lowered = Policy { rules: as_lowered.into(), ..(**policy).clone() };
             bundle.policies.extend([policy.clone(), Arc::new(as_lowered)]);
         }
-        *seen.entry("exceptions".into()).or_default() += bundle.exceptions.len() + bundle.exemptions.len();
+        *seen.entry("exceptions".into()).or_default() +=
+            bundle.exceptions.len() + bundle.cel_exceptions.len();
         *seen.entry("cleanups".into()).or_default() += bundle.cleanups.len();
         let names = || loaded.policies.iter().map(|p| format!("{}: {}", p.source, p.name));
         assert!(back(&bundle) == bundle, "{:?}", names().collect::<Vec<_>>());

@@ -27,7 +27,7 @@ const FILES: [&str; 27] = [
     "src/ir/manifests.rs",
     "src/ir/image_validation.rs",
     "src/ir/expressions.rs",
-    "src/ir/exemption.rs",
+    "src/ir/cel_exception.rs",
     "src/ir/expr.rs",
     "src/ir/strict.rs",
     "crates/functions/src/lib.rs",

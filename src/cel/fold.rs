@@ -1,7 +1,7 @@
 //! Constant folding for strict expressions: calls of constants are computed once, at their cost.
 //!
 //! In: a lowered expression. Out: one that gives the same value or fault at the same cost. A call whose
-//! arguments are constant becomes [`Expr::Charged`], which charges what the call would have charged, in the
+//! arguments are constant becomes [`Expr::Folded`], which charges what the call would have charged, in the
 //! same amounts, so that a budget ends at the same point. Only functions that the registry marks so (`folds`) are
 //! computed, and only results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
 //! become the branch that is taken; those that constants decide at a cost become a constant at that cost.
@@ -9,7 +9,7 @@
 use crate::functions::cel::{self as library, Call, Charge};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
-use crate::ir::expr::{Charged, Invoke};
+use crate::ir::expr::{Folded, Invoke};
 use crate::ir::walk::{Child, Runs, map_children};
 use crate::value::{Object, Value};
 
@@ -27,7 +27,7 @@ pub fn fold(expr: Expr) -> Expr {
     });
     match expr {
         Expr::Invoke(invoke) => match computed(&invoke) {
-            Some(charged) => Expr::Charged(Box::new(charged)),
+            Some(charged) => Expr::Folded(Box::new(charged)),
             None => Expr::Invoke(invoke),
         },
         Expr::Cond(parts) => match *parts {
@@ -70,20 +70,20 @@ fn truth(expr: &Expr) -> Option<bool> {
 fn charged<const N: usize>(parts: [&Expr; N], value: Value) -> Expr {
     let charges: Box<[u64]> =
         parts.into_iter().filter_map(constant).flat_map(|(charges, _)| charges).copied().collect();
-    if charges.is_empty() { Expr::Const(value) } else { Expr::Charged(Box::new(Charged { charges, value })) }
+    if charges.is_empty() { Expr::Const(value) } else { Expr::Folded(Box::new(Folded { charges, value })) }
 }
 
 /// What a constant charges, and its value.
 fn constant(expr: &Expr) -> Option<(&[u64], &Value)> {
     match expr {
         Expr::Const(v) => Some((&[], v)),
-        Expr::Charged(charged) => Some((&charged.charges, &charged.value)),
+        Expr::Folded(charged) => Some((&charged.charges, &charged.value)),
         _ => None,
     }
 }
 
 /// The result of a call of constants, if it is the same at all levels of the runtime.
-fn computed(invoke: &Invoke) -> Option<Charged> {
+fn computed(invoke: &Invoke) -> Option<Folded> {
     let Invoke { function, args, known, guards } = invoke;
     if !function.folds {
         return None;
@@ -109,7 +109,7 @@ fn computed(invoke: &Invoke) -> Option<Charged> {
         }
     }
     let charges = constants.iter().flat_map(|(charges, _)| charges.iter().copied()).chain([cost]);
-    Some(Charged { charges: charges.collect(), value })
+    Some(Folded { charges: charges.collect(), value })
 }
 
 fn is_small(v: &Value) -> bool {
@@ -176,9 +176,9 @@ mod tests {
 
     #[test]
     fn calls_of_constants_are_computed_at_their_cost() {
-        assert_eq!(shown("1 + 2 * 3"), "charged[1, 1: 7]\n");
+        assert_eq!(shown("1 + 2 * 3"), "folded[1, 1: 7]\n");
         assert_eq!(
-            shown("quantity(object.a).isLessThan(quantity('1Gi') )").matches("charged[").count(),
+            shown("quantity(object.a).isLessThan(quantity('1Gi') )").matches("folded[").count(),
             1,
             "the constant alone"
         );
@@ -189,11 +189,11 @@ mod tests {
         );
         assert_eq!(shown("1 / 0"), "invoke[_/_, one-form](1, 0)\n", "what fails stays");
         assert_eq!(shown("true ? 1 : 2"), "1\n");
-        assert_eq!(shown("1 == 2 && object.a"), "charged[1: false]\n");
-        assert_eq!(shown("1 == 1 && 2 > 1"), "charged[1, 1: true]\n");
-        assert_eq!(shown("1 + 1 == 2 ? 3 : 4"), "charged[1, 1: 3]\n");
-        assert_eq!(shown("1 + 1 in [2, 3]"), "charged[1: true]\n");
-        assert_eq!(shown("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("charged[").count(), 1);
+        assert_eq!(shown("1 == 2 && object.a"), "folded[1: false]\n");
+        assert_eq!(shown("1 == 1 && 2 > 1"), "folded[1, 1: true]\n");
+        assert_eq!(shown("1 + 1 == 2 ? 3 : 4"), "folded[1, 1: 3]\n");
+        assert_eq!(shown("1 + 1 in [2, 3]"), "folded[1: true]\n");
+        assert_eq!(shown("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("folded[").count(), 1);
     }
 
     proptest! {

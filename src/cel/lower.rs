@@ -431,8 +431,8 @@ fn reread(value: Expr) -> Expr {
     }
 }
 
-fn walk(base: Expr, charged: bool) -> Expr {
-    Expr::Walk(Box::new(Walk { base, steps: Box::default(), charged }))
+fn walk(base: Expr, has_cost: bool) -> Expr {
+    Expr::Walk(Box::new(Walk { base, steps: Box::default(), has_cost }))
 }
 
 fn make(make: Make) -> Expr {
@@ -453,7 +453,7 @@ fn step(base: Expr, last: Step) -> Expr {
             let [then, other] = [step(branch_walk(then), last.clone()), step(branch_walk(other), last)];
             Expr::Cond(Box::new([condition, then, other]))
         }
-        base => Expr::Walk(Box::new(Walk { base, steps: Box::new([last]), charged: true })),
+        base => Expr::Walk(Box::new(Walk { base, steps: Box::new([last]), has_cost: true })),
     }
 }
 
@@ -461,7 +461,7 @@ fn step(base: Expr, last: Step) -> Expr {
 fn branch(expr: Expr) -> Expr {
     match expr {
         Expr::Walk(mut walk) => {
-            walk.charged = false;
+            walk.has_cost = false;
             Expr::Walk(walk)
         }
         other => other,
@@ -478,7 +478,7 @@ fn branch_walk(expr: Expr) -> Expr {
 fn uncharged(expr: Expr) -> Walk {
     match branch_walk(expr) {
         Expr::Walk(walk) => *walk,
-        other => Walk { base: other, steps: Box::default(), charged: false },
+        other => Walk { base: other, steps: Box::default(), has_cost: false },
     }
 }
 
@@ -513,7 +513,7 @@ pub fn with_variables(expr: Expr, names: &[Str]) -> Expr {
         Some(Step::Key { key: Value::Str(key), .. }) if is_variables(&walk.base) => match position(key) {
             Some(at) => {
                 let steps = walk.steps.into_vec().into_iter().skip(1).collect();
-                Walk { base: Expr::Variable(at), steps, charged: walk.charged }
+                Walk { base: Expr::Variable(at), steps, has_cost: walk.has_cost }
             }
             None => walk,
         },
@@ -526,7 +526,7 @@ pub fn with_variables(expr: Expr, names: &[Str]) -> Expr {
             match position(&key).filter(|_| walk.steps.is_empty() && is_variables(&walk.base)) {
                 // `has(variables.x)` computes the value.
                 Some(at) => Expr::Let {
-                    value: Box::new(self::walk(Expr::Variable(at), walk.charged)),
+                    value: Box::new(self::walk(Expr::Variable(at), walk.has_cost)),
                     body: Box::new(Expr::Const(Value::Bool(true))),
                 },
                 None => Expr::Test(Box::new(Test { walk: in_place(walk), key })),

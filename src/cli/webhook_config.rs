@@ -11,7 +11,7 @@ use crate::lower::admission as lower;
 use crate::registration::{self, Address, Names, Needs, Options};
 use crate::settings::Settings;
 use crate::sources::files;
-use crate::sources::objects::{Known, Objects};
+use crate::sources::objects::{ClusterFacts, Objects};
 use crate::value::{Map, Str, Value};
 use crate::webhooks::request::{generated, request};
 use crate::webhooks::{Allowing, Event, Log, Server, in_order};
@@ -374,7 +374,7 @@ fn around(objects: &[Value], own: &Str) -> Objects {
         let fields = [("kind", "Namespace".into()), ("metadata", Value::Map(metadata))];
         objects.push(Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect()));
     }
-    let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
+    let known = ClusterFacts { all_namespaces: true, ..ClusterFacts::of(&objects, None) };
     Objects::with(objects, known)
 }
 

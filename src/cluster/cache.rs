@@ -1,4 +1,4 @@
-//! Objects that are kept up to date by watching them.
+//! Watched objects: a cache that a watch updates.
 //!
 //! In: a cluster and the resources to watch; more of them may come later. Out: the objects as they are now. A
 //! watch that breaks is restarted with backoff; what was known stays.

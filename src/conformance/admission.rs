@@ -18,7 +18,7 @@ use crate::kubernetes::Types;
 use crate::kubernetes::decode::problems;
 use crate::kubernetes::defaults::completed;
 use crate::lower::admission as lower;
-use crate::sources::objects::{Known, Objects};
+use crate::sources::objects::{ClusterFacts, Objects};
 use crate::value::{Map, Str, Value};
 
 use crate::webhooks::{Log, Server, in_order};
@@ -261,7 +261,7 @@ impl Cluster {
         policies.sort_by(|a, b| a.name.cmp(&b.name));
         let Bundle { policies, .. } = round_trip::bundle(Bundle { policies, ..Bundle::default() });
         let data = with_namespaces(objects.clone(), &namespaces);
-        let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
+        let known = ClusterFacts { all_namespaces: true, ..ClusterFacts::of(&objects, None) };
         let data = Objects::with(data, known);
         Cluster {
             webhooks: in_order(objects.iter().flat_map(lower::webhooks).collect()),

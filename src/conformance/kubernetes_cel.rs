@@ -12,7 +12,7 @@ use crate::cel::{self, env::Env, types::Type};
 use crate::engine::eval::{self, eval};
 use crate::engine::expressions::scope::PER_CALL;
 use crate::engine::meter::Meter;
-use crate::engine::view::admission::{self, Seen};
+use crate::engine::view::admission::{self, Variables};
 use crate::external::Authorizer;
 use crate::functions::cel::messages::{misnamed, native};
 use crate::functions::cel::selectors;
@@ -235,7 +235,7 @@ fn root(input: &Value, declared: Option<&Declared>) -> Value {
         let declared = declared.filter(|_| !given.is_null());
         declared.map_or(given.clone(), |d| typed_value(d, &given))
     };
-    let seen = Seen {
+    let seen = Variables {
         object: typed("object"),
         old_object: typed("oldObject"),
         params: Some(part("params")),

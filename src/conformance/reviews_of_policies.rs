@@ -256,7 +256,7 @@ fn reported<'o>(
 /// The `request` of a review for what the command line evaluates.
 fn sent(request: &Request, kinds: &Kinds) -> Map {
     let target = &request.target;
-    let about = request.shown();
+    let about = request.object_or_old();
     let api_version = about.text_at(&["apiVersion"]);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let plural = kinds.plural_of(&target.group, &target.version, &target.kind);

@@ -38,8 +38,8 @@ pub(super) fn loaded(mut all: Policies) -> Policies {
         let policies = policy.policy.iter().cloned().collect();
         policy.policy = bundle(Bundle { policies, ..Bundle::default() }).policies.pop();
     }
-    let Policies { exceptions, exemptions, bindings, cleanups, .. } = all;
-    let rest = bundle(Bundle { exceptions, exemptions, bindings, cleanups, ..Bundle::default() });
-    let Bundle { exceptions, exemptions, bindings, cleanups, .. } = rest;
-    Policies { exceptions, exemptions, bindings, cleanups, ..all }
+    let Policies { exceptions, cel_exceptions, bindings, cleanups, .. } = all;
+    let rest = bundle(Bundle { exceptions, cel_exceptions, bindings, cleanups, ..Bundle::default() });
+    let Bundle { exceptions, cel_exceptions, bindings, cleanups, .. } = rest;
+    Policies { exceptions, cel_exceptions, bindings, cleanups, ..all }
 }

@@ -21,7 +21,7 @@ use crate::value::{Fault, Map, Str, Value, budget, stack};
 use super::eval::{Env, eval};
 use super::fill::Expansion;
 use super::sorted::Sorted;
-use super::trace::{self, What};
+use super::trace::{self, EventKind};
 
 /// Why a query has no value.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ enum State {
 struct Entry {
     binding: Arc<Binding>,
     state: State,
-    /// The answer of a remote source, which is asked only once.
+    /// The response of a remote source, which is called only once.
     fetched: Option<Value>,
 }
 
@@ -195,7 +195,7 @@ impl<'r> Data<'r> {
     }
 
     /// Goes back to a snapshot. Entries that were loaded since are loaded again; one that fails now
-    /// counts as loaded and has no value (the reference's behaviour).
+    /// counts as loaded and has no value (Kyverno's behaviour).
     pub fn reset(&mut self, to: &Snapshot) {
         if self.replaced_from < to.overlay.len() {
             self.overlay.clear();
@@ -271,7 +271,7 @@ impl<'r> Data<'r> {
         eval(expr, env).map_err(QueryError::Eval)
     }
 
-    /// Runs a query on a value instead of the data; its failure is told without introduction.
+    /// Runs a query on a value instead of the data; its error text has no prefix.
     fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
         let expr = query.expr.as_ref().map_err(ToString::to_string)?;
         let env = self.sorting(query, Env::new(input, self.world.functions));
@@ -326,7 +326,7 @@ impl<'r> Data<'r> {
         trace::emit(&binding.origin, || {
             let loaded = self.overlay.iter().find(|(known, _)| *known == binding.name);
             let value = loaded.map(|(_, value)| value.clone()).unwrap_or_default();
-            What::Data(binding.name.clone(), result.clone().map(|()| value))
+            EventKind::Data(binding.name.clone(), result.clone().map(|()| value))
         });
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)
@@ -423,7 +423,7 @@ impl<'r> Data<'r> {
         }
     }
 
-    /// Asks the sources; `None` when nobody can answer.
+    /// Loads the value from its source; `None` = no source has it.
     fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, String> {
         functions::untracked::note();
         let name = &b.name;
@@ -577,7 +577,7 @@ impl<'r> Data<'r> {
     }
 }
 
-/// Why an entry that nobody answers has no value.
+/// Why an entry that no source provides has no value.
 fn unanswered(b: &Binding) -> String {
     let name = &b.name;
     match &b.source {
@@ -594,7 +594,9 @@ fn unanswered(b: &Binding) -> String {
             "failed to marshal APICall data for context entry {name}: there is no source of global context entries"
         ),
         BindingSource::Image { .. } => {
-            format!("failed to fetch image descriptor for context entry {name}: no registry may be asked")
+            format!(
+                "failed to fetch image descriptor for context entry {name}: registry access is not enabled"
+            )
         }
     }
 }
@@ -613,7 +615,7 @@ fn check_namespace(path: &str, own: &str) -> Result<(), String> {
     let bare = path.split(['?', '#']).next().unwrap_or_default();
     let decoded = percent_encoding::percent_decode_str(bare).decode_utf8_lossy();
     let mut steps: Vec<&str> = Vec::new();
-    // An encoded stroke or mark may be read in another way by whoever is called.
+    // The server may decode an encoded slash or mark in another way.
     if decoded.contains(['?', '#', '\\']) || decoded.chars().any(char::is_control) {
         return missing();
     }

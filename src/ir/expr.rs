@@ -10,7 +10,7 @@ use crate::functions::{Function, Higher};
 use crate::value::{Str, Value};
 
 pub use super::strict::{
-    Charged, Comprehension, ComprehensionKind, Guard, Invoke, Known, Make, Step, Test, Walk,
+    Comprehension, ComprehensionKind, Folded, Guard, Invoke, Known, Make, Step, Test, Walk,
 };
 
 /// What reading a key does when the base is no object.
@@ -189,7 +189,7 @@ pub enum Expr {
     /// Strict: the n-th value under a name, computed when it is first read.
     Variable(u32),
     /// Strict: a constant that costs something.
-    Charged(Box<Charged>),
+    Folded(Box<Folded>),
     /// Strict: a call.
     Invoke(Box<Invoke>),
     /// Strict: whether a value is one of some scalars.

@@ -19,7 +19,7 @@ pub struct ImageChecks {
     pub extractors: Value,
     /// Who must have signed the images of each check, and with which statements: below `verifyImages`,
     /// a list of `type`, `repository`, `annotations`, `attestors`, `attestations`, `message`, `credentials`.
-    pub evidence: Template,
+    pub verification: Template,
 }
 
 /// A check of images.

@@ -8,11 +8,11 @@
 //! printed by `explain` as text or JSON.
 
 pub mod admission;
+pub mod cel_exception;
 pub mod check;
 pub mod condition;
 pub mod constraints;
 mod derived;
-pub mod exemption;
 pub mod expr;
 pub mod expressions;
 pub mod facts;

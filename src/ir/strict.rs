@@ -24,7 +24,7 @@ pub struct Walk {
     pub steps: Box<[Step]>,
     /// Whether the walk itself is charged besides its steps.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub charged: bool,
+    pub has_cost: bool,
 }
 
 /// A step of a walk.
@@ -117,7 +117,7 @@ impl Guard {
 /// A constant that was computed beforehand and costs what computing it would.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Charged {
+pub struct Folded {
     /// What is charged, one after the other.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub charges: Box<[u64]>,

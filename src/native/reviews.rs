@@ -1,7 +1,7 @@
 //! ValidatingPolicies and MutatingPolicies.
 
 use crate::api::read::listed;
-use crate::lower::cel_policy::{asks_in_time, has_variants};
+use crate::lower::cel_policy::{check_match_conditions, has_variants};
 use crate::value::time::Time;
 use crate::value::{Map, Value};
 
@@ -47,7 +47,7 @@ pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
 pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
     let kind = "MutatingAdmissionPolicy";
     let spec = asked_for(policy, "mutatingAdmissionPolicy", kind)?;
-    asks_in_time(spec)?;
+    check_match_conditions(spec)?;
     let exceptions = exceptions(policy, known);
     let mut out = Map::new();
     copy(spec, &mut out, &[("failurePolicy", "failurePolicy")]);

@@ -18,7 +18,7 @@ use crate::cel::{self, Program, ast::Shape, check::Typed, check::TypedFold, chec
 use crate::engine::eval::{Env, eval};
 use crate::engine::expressions::scope::PER_CALL;
 use crate::engine::meter::Meter;
-use crate::engine::view::admission::{self, Seen};
+use crate::engine::view::admission::{self, Variables};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::value::{Fault, Map, Object, Str, Value};
@@ -74,7 +74,7 @@ impl Environment {
             false => Value::Null,
         };
         let request = part("request");
-        let seen = Seen {
+        let seen = Variables {
             object: part("object"),
             old_object: part("oldObject"),
             params: Some(part("params")),

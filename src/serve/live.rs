@@ -20,7 +20,7 @@ use crate::external::{
     Address, Answer, ApiError, ApiRequest, Authorizer, ExternalData, Found, Reader, Roles, ServiceCall,
 };
 use crate::kubernetes::{Kinds, Resource, Types};
-use crate::sources::objects::{Known, Objects};
+use crate::sources::objects::{ClusterFacts, Objects};
 use crate::sources::offline::projected;
 use crate::sources::registry::Registry;
 use crate::value::{Str, Value, duration};
@@ -182,7 +182,7 @@ pub struct FromCluster {
     files: Arc<Objects>,
     objects: Vec<Value>,
     identities: HashSet<[String; 4]>,
-    known: Known,
+    known: ClusterFacts,
     /// The kinds of parameters.
     params: Vec<(String, String)>,
     derived: ArcSwap<Derived>,
@@ -226,7 +226,8 @@ impl FromCluster {
             }
         }
         let all_bindings = BINDINGS.iter().all(|(group, kind)| link.cache.has(group, kind));
-        let known = Known { kinds, types: types.clone(), registry, all_bindings, all_namespaces: false };
+        let known =
+            ClusterFacts { kinds, types: types.clone(), registry, all_bindings, all_namespaces: false };
         let files = Arc::new(Objects::with(objects.clone(), known.clone()));
         let live = Live {
             cluster: link.cluster.clone(),

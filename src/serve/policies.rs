@@ -22,7 +22,7 @@ use crate::load::{self, Policies, Reader};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
 use crate::sources::files::{self, SourceText};
-use crate::sources::objects::{Known, Objects};
+use crate::sources::objects::{ClusterFacts, Objects};
 use crate::sources::registry::Registry;
 use crate::value::Value;
 
@@ -157,7 +157,7 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
             Arc::new(data)
         }
         None => {
-            let known = Known::of(&objects, registry);
+            let known = ClusterFacts::of(&objects, registry);
             Arc::new(Objects::with(objects, known))
         }
     };

@@ -84,8 +84,8 @@ pub fn evaluated(test: &Test) -> Result<Evaluated, String> {
     let Loaded { mut policies, resources, exceptions, requests, mut world, .. } =
         load::load(test, Strictness::default(), log)?;
     world.clone_sources = clone_sources(test, log);
-    (policies.exceptions, policies.exemptions) =
-        (exceptions.exceptions.clone(), exceptions.exemptions.clone());
+    (policies.exceptions, policies.cel_exceptions) =
+        (exceptions.exceptions.clone(), exceptions.cel_exceptions.clone());
     let lowered = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
     let external: Arc<dyn ExternalData> = Arc::new(world);
     let engine = Engine::new(exceptions.with(lowered))
@@ -133,10 +133,10 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let bundle = Bundle {
         policies: policies.policies.iter().filter_map(|p| p.policy.clone()).collect(),
         exceptions: exceptions.exceptions,
-        exemptions: exceptions.exemptions,
+        cel_exceptions: exceptions.cel_exceptions,
         ..Bundle::default()
     };
-    let Bundle { policies: lowered, exceptions, exemptions, .. } = match options.through {
+    let Bundle { policies: lowered, exceptions, cel_exceptions, .. } = match options.through {
         Some(through) => through(bundle),
         None => bundle,
     };
@@ -155,7 +155,7 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));
     }
-    let engine = Engine::new(PolicySet::new(lowered, exceptions).with_exemptions(exemptions))
+    let engine = Engine::new(PolicySet::new(lowered, exceptions).with_cel_exceptions(cel_exceptions))
         .with_profile(requests.profile)
         .with_external(Arc::new(world))
         .with_values(requests.values.clone());

@@ -141,7 +141,7 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
 #[test]
 fn no_function_of_cel_takes_long_or_much_memory() {
     // Those that take as long as they cost are not called when that is more than may be spent.
-    let is_called = |f: &&functions::Function| !f.is_charged_ahead() && !matches!(f.name, "check");
+    let is_called = |f: &&functions::Function| !f.is_counted_ahead() && !matches!(f.name, "check");
     let all: Vec<Value> = [
         texts(),
         lists(),

@@ -237,9 +237,9 @@ fn defaulting(name: &str, entry: &str, value: &str) -> Case {
 fn context() {
     defaulting("global", "globalReference: {name: entry}", "found").denied("global context entries");
     defaulting("image", "imageRegistry: {reference: 'ghcr.io/a/b:1'}", "found")
-        .denied("no registry may be asked");
+        .denied("registry access is not enabled");
     defaulting("image", "imageRegistry: {reference: 'ghcr.io/a/b:1'}", "found").named_on_readyz(
-        "rules ask registries of images, which the server does not know: give --registry (image)",
+        "rules query image registries, which the server does not know: give --registry (image)",
     );
     defaulting("map", "configMap: {name: a, namespace: b}", "found.data.x")
         .denied("configmaps \"a\" not found");
@@ -253,7 +253,7 @@ fn api_lists() {
     let policy = enforcing("calls", rule);
     let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: other}\n---\n";
     Case::of(policy.clone()).denied("there is no data of deployments");
-    Case::of(policy.clone()).named_on_readyz("rules ask the Kubernetes API, which the server does not know");
+    Case::of(policy.clone()).named_on_readyz("rules call the Kubernetes API, which the server does not know");
     Case::of(policy.clone()).with(NAMESPACE).denied("there is no data of deployments");
     Case::of(policy.clone()).with(other).allowed();
     Case::of(policy).with(&other.replace("other", "shop")).denied("refused");

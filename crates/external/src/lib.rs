@@ -154,7 +154,7 @@ impl Offers {
 }
 
 /// Signatures of images and what is attested about them, for the policies that may read them.
-pub trait Evidence: Send + Sync {
+pub trait ImageVerifier: Send + Sync {
     /// How many of the attestors have signed an image.
     ///
     /// # Errors
@@ -274,7 +274,7 @@ external_data! {
     fn image(&self, reference: &str) -> Found = None;
 
     /// Signatures of images and what is attested about them.
-    fn evidence(&self) -> Option<&dyn Evidence> = None;
+    fn image_verifier(&self) -> Option<&dyn ImageVerifier> = None;
 
     /// The objects that exist, for rules that change them.
     fn objects(&self) -> &[Value] = &[];

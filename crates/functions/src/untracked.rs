@@ -1,5 +1,5 @@
 //! Notes what makes results depend on more than the request: clocks, chance, answers of others, expressions
-//! that are put together at run time. Whoever remembers results asks for it (`policy_set::recall`).
+//! that are put together at run time. Whoever remembers results asks for it (`policy_set::result_cache`).
 
 use std::cell::Cell;
 

@@ -88,7 +88,7 @@ pub fn steps(count: usize) -> Result<(), Fault> {
 
 /// Whether a comparison may go on that cannot fail; its result counts for nothing when it may not.
 #[inline]
-pub fn goes_on() -> bool {
+pub fn spend_step() -> bool {
     let left = STEPS.get();
     if left > 0 {
         STEPS.set(left - 1);
@@ -100,7 +100,7 @@ pub fn goes_on() -> bool {
 /// Whether some item passes a test, a step for each.
 pub fn any<T>(items: impl IntoIterator<Item = T>, mut test: impl FnMut(T) -> bool) -> bool {
     for item in items {
-        if !goes_on() {
+        if !spend_step() {
             return false;
         }
         if test(item) {

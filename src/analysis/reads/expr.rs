@@ -49,7 +49,7 @@ const MOST_NODES: u32 = 1 << 20;
 fn is_scalar(e: &Expr) -> bool {
     let v = match e {
         Expr::Const(v) => v,
-        Expr::Charged(charged) => &charged.value,
+        Expr::Folded(charged) => &charged.value,
         _ => return false,
     };
     !matches!(v, Value::List(_) | Value::Map(_))
@@ -80,7 +80,7 @@ impl Reader {
             return Err(Untracked);
         }
         match expr {
-            Expr::Const(_) | Expr::Charged(_) => Ok(NOTHING),
+            Expr::Const(_) | Expr::Folded(_) => Ok(NOTHING),
             Expr::Root => Ok(a.root.clone()),
             Expr::Local(n) => {
                 let at = a.locals.len().checked_sub(1 + *n as usize);
@@ -150,7 +150,7 @@ impl Reader {
             }
             Expr::Call { function, args } => {
                 if !function.is_pure() {
-                    self.reads.asks = true;
+                    self.reads.external = true;
                 }
                 match function.operation() {
                     Some(Operation::Size) => self.counted(args, a),
@@ -166,7 +166,7 @@ impl Reader {
             }
             Expr::Higher { kind, function, args } => {
                 if !function.is_pure() {
-                    self.reads.asks = true;
+                    self.reads.external = true;
                 }
                 self.higher(*kind, args, a)
             }
@@ -365,7 +365,7 @@ impl Reader {
 
     fn invoked(&mut self, invoke: &Invoke, a: &Around<'_>) -> Found {
         if !invoke.function.is_pure() {
-            self.reads.asks = true;
+            self.reads.external = true;
         }
         match (invoke.function.operation(), &*invoke.args) {
             (Some(Operation::Size), args) => self.counted(args, a),

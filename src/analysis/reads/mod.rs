@@ -3,7 +3,7 @@
 //! In: a lowered policy. Out: [`Reads`], the parts of a request that results can depend on, and whether they may
 //! depend on more: on the clock, on chance, on answers of others, which notes itself at run time
 //! (`functions::untracked`); or [`Untracked`] where nobody would notice. Two requests that agree in these parts get the same
-//! results, so that a result may be remembered (`policy_set::recall`).
+//! results, so that a result may be remembered (`policy_set::result_cache`).
 //!
 //! The analysis runs a rule on *places* instead of values (`seen`): a value is where it comes from. A part
 //! counts as read when something depends on it: on all of it, or on its outline, which is its kind, how
@@ -127,7 +127,7 @@ pub struct Reads {
     /// Who makes the request.
     pub user: bool,
     /// Others, the clock or chance may be asked, which is noted when it happens (`functions::untracked`).
-    pub asks: bool,
+    pub external: bool,
 }
 
 impl Reads {
@@ -139,12 +139,12 @@ impl Reads {
         self.namespace.merge(&other.namespace);
         self.name |= other.name;
         self.user |= other.user;
-        self.asks |= other.asks;
+        self.external |= other.external;
     }
 
     /// Whether something is read that differs from object to object: its name, what a server writes into its
     /// metadata, or all of it.
-    pub fn tells_objects_apart(&self) -> bool {
+    pub fn distinguishes_objects(&self) -> bool {
         const OWN: [&str; 7] = [
             "name",
             "generateName",

@@ -1,7 +1,7 @@
 //! What policies read.
 
+use crate::ir::cel_exception::CelException;
 use crate::ir::check::{Check, ForEach};
-use crate::ir::exemption::Exemption;
 use crate::ir::expressions::{Expressions, Source, Validation, Variable, View};
 use crate::ir::late::Late;
 use crate::ir::rule::{Body, Message};
@@ -22,7 +22,7 @@ pub fn of_policy(
     policy: &Policy,
     kind: &str,
     exceptions: &[Exception],
-    exemptions: &[Exemption],
+    cel_exceptions: &[CelException],
     late: &'static dyn Late,
 ) -> Result<Reads, Untracked> {
     let mut reader = Reader::new(late);
@@ -40,8 +40,8 @@ pub fn of_policy(
         }
         let exceptions = exceptions.iter().filter(|e| e.covers(&key, &rule.name));
         own.rule(rule, exceptions)?;
-        for exemption in exemptions.iter().filter(|e| e.names(policy)) {
-            own.sources(&exemption.admit, &[])?;
+        for exception in cel_exceptions.iter().filter(|e| e.names(policy)) {
+            own.sources(&exception.admit, &[])?;
         }
         if rule.expressions.as_ref().is_some_and(|e| e.view == View::PodTemplates) {
             own.reads = of_templates(&own.reads);
@@ -99,7 +99,7 @@ impl Reader {
         self.matcher(&rule.unless);
         if let Some(bound) = &rule.bound {
             // Parameters are looked up.
-            self.reads.asks |= bound.param_kind.is_some();
+            self.reads.external |= bound.param_kind.is_some();
             bound.bindings.iter().filter_map(|b| b.when.as_ref()).for_each(|when| self.constraints(when));
         }
         if rule.broken.is_some() {

@@ -152,7 +152,7 @@ impl Reader {
     fn binding(&mut self, binding: &Binding) -> Result<Seen, Untracked> {
         let BindingSource::Variable { value, query, default, .. } = &binding.source else {
             // Asking for it is noted.
-            self.reads.asks = true;
+            self.reads.external = true;
             return Ok(Seen::new());
         };
         let mut part = |template: &Option<Template>| match template {
@@ -163,7 +163,7 @@ impl Reader {
         let found = match (query, value) {
             (None, value) => value.unwrap_or_default(),
             (Some(QuerySource::Dynamic { .. }), _) => {
-                self.reads.asks = true;
+                self.reads.external = true;
                 return Ok(Seen::new());
             }
             (Some(QuerySource::Ready(query)), value) => {

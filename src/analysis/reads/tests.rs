@@ -108,15 +108,15 @@ fn strict_expressions_read_as_far_as_they_go() {
 #[test]
 fn names_and_users_count_where_they_are_read() {
     let reads = of(&cel("request.name != 'a' && request.namespace != 'b'")).unwrap();
-    assert_eq!((reads.name, reads.user, reads.tells_objects_apart()), (true, false, true));
+    assert_eq!((reads.name, reads.user, reads.distinguishes_objects()), (true, false, true));
     let reads = of(&cel("request.userInfo.username != 'a'")).unwrap();
     assert_eq!((reads.name, reads.user), (false, true));
     let reads = of(&cel("object.spec == oldObject.spec")).unwrap();
     assert_eq!(
-        (shown(&reads.object), shown(&reads.old), reads.tells_objects_apart()),
+        (shown(&reads.object), shown(&reads.old), reads.distinguishes_objects()),
         ("spec".into(), "spec".into(), false)
     );
-    assert!(of(&cel("object.metadata.uid != ''")).unwrap().tells_objects_apart());
+    assert!(of(&cel("object.metadata.uid != ''")).unwrap().distinguishes_objects());
 }
 
 /// A rule that compares a key.
@@ -128,7 +128,7 @@ fn deny(key: &str) -> String {
 
 #[test]
 fn who_asks_others_is_told() {
-    let asks = |policy: &str| of(policy).unwrap().asks;
+    let asks = |policy: &str| of(policy).unwrap().external;
     assert!(!asks(&deny("{{ to_upper(request.object.metadata.labels.a) }}")));
     assert!(!asks(&cel("timestamp(object.metadata.labels.at) > timestamp('2020-01-01T00:00:00Z')")));
     assert!(asks(&deny("{{ time_now() }}")));

@@ -93,7 +93,7 @@ pub fn admission(choice: Admission) -> Env {
             two_variables: true,
             sort_by: true,
             bind: false,
-            lenient_or_value: false,
+            untyped_or_value: false,
             block: false,
             math: false,
             proto: false,
@@ -172,14 +172,14 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
         (kind == KyvernoKind::Generating && namespaced, &overload::GENERATOR_NAMESPACED),
         (kind == KyvernoKind::Generating && !namespaced, &overload::GENERATOR),
         (images, &overload::IMAGES),
-        (!images, &overload::LENIENT_OR_VALUE),
+        (!images, &overload::UNTYPED_OR_VALUE),
     ];
     libraries.iter().filter(|(used, _)| *used).for_each(|(_, library)| library.declare(&mut all));
     if images {
         all.remove("x509.decode");
     }
     env.functions = Arc::new(all);
-    env.syntax.lenient_or_value = !images;
+    env.syntax.untyped_or_value = !images;
     env.syntax.bind = true;
     env.syntax.math = true;
     env.syntax.proto = true;

@@ -43,7 +43,7 @@ pub fn method(
 ) -> Node {
     let options = parser.options;
     let two = options.two_variables;
-    if name == "orValue" && args.len() == 1 && options.lenient_or_value {
+    if name == "orValue" && args.len() == 1 && options.untyped_or_value {
         return Node::call(open, name, std::iter::once(target).chain(args).collect());
     }
     let is_on = |namespace: &str| target.as_ident().is_some_and(|n| &**n == namespace);

@@ -6,7 +6,7 @@
 
 use crate::cel::ast::{Entry, Kind, Node, Place};
 use crate::cel::issue::{Issue, NOWHERE};
-use crate::value::names::KEPT_WORDS;
+use crate::value::names::RESERVED_WORDS;
 use crate::value::{Str, Value};
 
 use super::lexer::{Tok, Token, tokenize};
@@ -32,7 +32,7 @@ pub struct Options {
     /// `cel.bind`
     pub bind: bool,
     /// `orValue` takes values of every kind and faults.
-    pub lenient_or_value: bool,
+    pub untyped_or_value: bool,
     /// `cel.block`, of tests.
     pub block: bool,
     /// `math.greatest` and `math.least`.
@@ -409,7 +409,7 @@ impl<'s> Parser<'s> {
         let lead = if dot { "." } else { "" };
         if self.peek().kind == Tok::LParen {
             let open = self.advance();
-            if KEPT_WORDS.contains(&first.text) {
+            if RESERVED_WORDS.contains(&first.text) {
                 self.issue(first.at, format!("reserved identifier: {}", first.text));
             }
             let args = self.arguments()?;
@@ -419,7 +419,7 @@ impl<'s> Parser<'s> {
             let name: String = format!("{lead}{}{names}", first.text);
             return self.message(name.into());
         }
-        if KEPT_WORDS.contains(&first.text) {
+        if RESERVED_WORDS.contains(&first.text) {
             self.issue(first.at, format!("reserved identifier: {}", first.text));
             return Ok(Node::new(first.at, Kind::Const(Value::Null)));
         }

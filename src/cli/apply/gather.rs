@@ -140,7 +140,7 @@ pub(super) fn load_exceptions(
     }
     if parsed.on("exceptions-within-policies") {
         all.exceptions.extend(policies.exceptions.iter().cloned());
-        all.exemptions.extend(policies.exemptions.iter().cloned());
+        all.cel_exceptions.extend(policies.cel_exceptions.iter().cloned());
     }
     Ok(all)
 }

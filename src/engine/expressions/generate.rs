@@ -16,16 +16,16 @@ use crate::value::{Map, Value};
 
 use super::{Scope, annotations, broken, enter};
 use crate::engine::outcome::{Effect, RuleOutcome, Status};
-use crate::engine::run::Matched;
+use crate::engine::run::MatchedRule;
 use crate::engine::view::{self, request::Absent};
 
-/// Runs what makes objects.
+/// Runs the expressions and templates that generate objects.
 pub(in crate::engine) fn run(
-    met: Matched<'_, '_>,
+    met: MatchedRule<'_, '_>,
     expressions: &Expressions,
     generators: &[Generator],
 ) -> Option<RuleOutcome> {
-    let Matched { policy, rule, request, .. } = met;
+    let MatchedRule { policy, rule, request, .. } = met;
     let collector = Arc::new(Collector { inner: request.functions.external.clone(), made: Mutex::default() });
     let functions = Context { external: Some(collector.clone()), ..request.functions.clone() };
     let root = view::request::root(request, Absent::Null);

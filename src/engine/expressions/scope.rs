@@ -13,7 +13,7 @@ use crate::engine::meter::{Meter, Variables};
 use crate::engine::shared::SharedResults;
 use crate::engine::sorted::Sorted;
 use crate::engine::strict::truth;
-use crate::engine::trace::{self, Seen, What};
+use crate::engine::trace::{self, EventKind, TracedValue};
 use crate::functions::Context;
 use crate::ir::Expr;
 use crate::ir::expressions::{Expressions, Program, Source, Validation, Variable, Wording};
@@ -170,7 +170,7 @@ impl<'s> Scope<'s> {
         found.ok_or_else(|| Failure::Run(Fault::new("no such overload")))
     }
 
-    /// Whether an expression is true; tells whoever watches why.
+    /// Whether an expression is true; emits a trace event that says why.
     pub(super) fn decides(&self, source: &Source) -> Result<bool, Failure> {
         let found = match self.shared_truth(source) {
             Some(found) => found,
@@ -179,10 +179,10 @@ impl<'s> Scope<'s> {
         if let (true, Ok(expr)) = (trace::is_on(), &source.program) {
             let seen = match &found {
                 Err(Failure::Run(fault)) => Err(fault.clone()),
-                other => Ok(Seen::made(Value::Bool(matches!(other, Ok(true))))),
+                other => Ok(TracedValue::computed(Value::Bool(matches!(other, Ok(true))))),
             };
             let steps = trace::steps(expr);
-            trace::emit(&source.origin, || What::Expression(source.text.clone(), seen, steps));
+            trace::emit(&source.origin, || EventKind::Expression(source.text.clone(), seen, steps));
         }
         found
     }

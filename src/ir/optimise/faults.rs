@@ -67,7 +67,7 @@ pub fn may(expr: &Expr) -> May {
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Variable(_)
-        | Expr::Charged(_)
+        | Expr::Folded(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Comprehension(_)

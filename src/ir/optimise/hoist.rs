@@ -189,7 +189,7 @@ fn gives_scalar(function: &Function) -> bool {
 /// Whether a node calls, loops or builds something, and about how much work it is, its children aside.
 fn work(expr: &Expr) -> (bool, u32) {
     match expr {
-        Expr::Const(_) | Expr::Local(_) | Expr::Root | Expr::Charged(_) => (false, 0),
+        Expr::Const(_) | Expr::Local(_) | Expr::Root | Expr::Folded(_) => (false, 0),
         Expr::Path { keys, .. } => (false, keys.len() as u32),
         Expr::Walk(walk) => (false, steps(walk)),
         Expr::Test(test) => (false, 1 + steps(&test.walk)),
@@ -210,7 +210,7 @@ fn call(function: &Function) -> u32 {
         Cost::Constant => 4,
         Cost::Linear => 6,
         Cost::Heavy => 16,
-        Cost::Charged { .. } => 4,
+        Cost::Counted { .. } => 4,
     }
 }
 

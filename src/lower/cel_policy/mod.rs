@@ -6,11 +6,11 @@
 mod autogen;
 mod changing;
 mod draft;
-mod exemption;
+mod exception;
 mod images;
 mod sections;
 
-pub use exemption::exemption;
+pub use exception::exception;
 
 use std::sync::Arc;
 
@@ -223,7 +223,7 @@ fn is_handed_over(spec: &Value) -> bool {
 ///
 /// # Errors
 /// The reference's text.
-pub fn asks_in_time(spec: &Value) -> Result<(), String> {
+pub fn check_match_conditions(spec: &Value) -> Result<(), String> {
     let compiler = Sections::new(KyvernoKind::Mutating, false, View::Request);
     compiler
         .no_variables(spec.get("matchConditions"), "matchConditions")
@@ -250,7 +250,7 @@ fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lo
     let body = |existing: Option<Arc<Rule>>| {
         let change =
             mutate::Change::Expressions { patches: patches.clone(), replaces_atomic, reinvoked: false };
-        Body::Mutate(Box::new(Mutation { change, beside: Box::default(), targets: None, existing }))
+        Body::Mutate(Box::new(Mutation { change, other_templates: Box::default(), targets: None, existing }))
     };
     let existing = spec.get("targetMatchConstraints").filter(|v| !v.is_null()).map(|given| {
         let mut constraints = super::constraints::constraints(given);

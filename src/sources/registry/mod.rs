@@ -1,6 +1,6 @@
 //! Registries of images: manifests, blobs and what refers to an image.
 //!
-//! In: where something is kept, by tag or digest. Out: its bytes, checked against the digest, or the reference's
+//! In: where something is stored, by tag or digest. Out: its bytes, checked against the digest, or Kyverno's
 //! text of why there are none. What the engine does with them is not known here. Semantics: `docs/images.md`,
 //! "Registries".
 
@@ -23,7 +23,7 @@ pub use crate::external::registry::{Cause, Failure, Manifest, Registry, Reposito
 use crate::functions::cel::image_reference::{self, Reference};
 use crate::value::Value;
 
-/// Takes the name of an image apart: where it is kept, and its tag or digest. A digest counts more.
+/// Splits the name of an image: its repository, and its tag or digest. A digest takes precedence.
 ///
 /// # Errors
 /// The text is no reference.

@@ -85,7 +85,7 @@ pub fn label_selector(call: &Call<'_>) -> Given {
     with(call, |c, v| c.labels = v)
 }
 
-pub fn ask(call: &Call<'_>) -> Given {
+pub fn decide(call: &Call<'_>) -> Given {
     let about = check(call, About::Resource).or_else(|| check(call, About::Path))?;
     let verb = call.text(1)?;
     crate::untracked::note();

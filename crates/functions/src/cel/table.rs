@@ -3,11 +3,11 @@
 use super::cost as c;
 use super::{Call, Charge, Function, Given};
 use super::{
-    authorizer as a, convert, data as d, evidence as e, format, format_plain, image_reference as i,
+    authorizer as a, convert, data as d, format, format_plain, image_reference as i, image_verification as e,
     key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net,
     operators as o, optional as opt, outside as w, patterns as x, proxy as p, strings as s, time as t,
 };
-use crate::registry::Asked::{Chance, Clock, Cluster, Receiver, Registry, Services};
+use crate::registry::Dependency::{Chance, Clock, Cluster, Receiver, Registry, Services};
 use crate::registry::Operation::{self, *};
 use crate::registry::{Constants, Cost, Dispatch, Language, Meaning, Overloads, Run};
 use crate::value::{Fault, Value};
@@ -22,9 +22,9 @@ const fn row(name: &'static str, run: Run, amount: Amount, ahead: bool) -> Funct
         overloads: Overloads::Declared,
         meaning: Meaning::Pure,
         fails: true,
-        cost: Cost::Charged { amount, ahead, aborts: None },
+        cost: Cost::Counted { amount, ahead, aborts: None },
         folds: false,
-        constants: Constants::Kept,
+        constants: Constants::Unprepared,
         dispatch: Dispatch::ByOverload,
         run,
         kyverno: false,
@@ -90,8 +90,8 @@ impl Function {
     }
 
     const fn aborts(mut self, aborts: fn(&Charge<'_>) -> Option<Fault>) -> Self {
-        if let Cost::Charged { amount, ahead, .. } = self.cost {
-            self.cost = Cost::Charged { amount, ahead, aborts: Some(aborts) };
+        if let Cost::Counted { amount, ahead, .. } = self.cost {
+            self.cost = Cost::Counted { amount, ahead, aborts: Some(aborts) };
         }
         self
     }
@@ -221,17 +221,17 @@ pub static TABLE: &[Function] = &[
     f("resource", a::resource, c::one), f("subresource", a::subresource, c::one),
     f("namespace", a::namespace, c::one), f("name", a::name, c::one),
     f("fieldSelector", a::field_selector, c::selector), f("labelSelector", a::label_selector, c::selector),
-    f("check", a::ask, c::check).asks(Cluster), f("allowed", a::allowed, c::one),
+    f("check", a::decide, c::check).depends_on(Cluster), f("allowed", a::allowed, c::one),
     f("reason", a::reason, c::one), f("errored", a::errored, c::one), f("error", a::error, c::one),
 
-    f("orValue", opt::or_value, c::one), f("get", w::get, c::one).asks(Receiver),
-    f("Get", w::get, c::one).asks(Receiver), f("list", w::list, c::one).asks(Receiver),
-    f("List", w::list, c::one).asks(Receiver), f("post", w::post, c::one).asks(Receiver),
-    f("Post", w::post, c::one).asks(Receiver), f("toGVR", w::resource_name, c::one).asks(Cluster),
-    f("ToGVR", w::resource_name, c::one).asks(Cluster), f("client", w::client, c::one),
-    f("Client", w::client, c::one), f("getMetadata", w::image_data, c::one).asks(Registry),
-    f("GetMetadata", w::image_data, c::one).asks(Registry), f("apply", w::apply, c::one).asks(Cluster),
-    f("Apply", w::apply, c::one).asks(Cluster),
+    f("orValue", opt::or_value, c::one), f("get", w::get, c::one).depends_on(Receiver),
+    f("Get", w::get, c::one).depends_on(Receiver), f("list", w::list, c::one).depends_on(Receiver),
+    f("List", w::list, c::one).depends_on(Receiver), f("post", w::post, c::one).depends_on(Receiver),
+    f("Post", w::post, c::one).depends_on(Receiver), f("toGVR", w::resource_name, c::one).depends_on(Cluster),
+    f("ToGVR", w::resource_name, c::one).depends_on(Cluster), f("client", w::client, c::one),
+    f("Client", w::client, c::one), f("getMetadata", w::image_data, c::one).depends_on(Registry),
+    f("GetMetadata", w::image_data, c::one).depends_on(Registry), f("apply", w::apply, c::one).depends_on(Cluster),
+    f("Apply", w::apply, c::one).depends_on(Cluster),
 
     f("sha1", d::sha1, c::one).total(), f("hash.sha1", d::sha1, c::one).total(),
     f("sha256", d::sha256, c::one).total(), f("hash.sha256", d::sha256, c::one).total(),
@@ -251,8 +251,8 @@ pub static TABLE: &[Function] = &[
     f("math.bitShiftRight", m::shift_right, c::one).folded(), f("regex.replace", x::replace, c::one),
     f("regex.extract", x::extract, c::one), f("regex.extractAll", x::extract_all, c::one),
     f("base64.encode", m::encode, c::walk).total(), f("base64.decode", m::decode, c::walk),
-    f("random", d::random_text, c::one).asks(Chance), f("random.random", d::random_text, c::one).asks(Chance),
-    f("time.now", d::now, c::one).total().asks(Clock), f("time.toCron", d::to_cron, c::one).total(),
+    f("random", d::random_text, c::one).depends_on(Chance), f("random.random", d::random_text, c::one).depends_on(Chance),
+    f("time.now", d::now, c::one).total().depends_on(Clock), f("time.toCron", d::to_cron, c::one).total(),
     f("time.truncate", d::truncate, c::one).total().folded(), f("listObjToMap", d::list_to_map, c::one),
     f("transform.listObjToMap", d::list_to_map, c::one), f("gzip.compress", d::compress, c::one),
     f("gzip.decompress", d::decompress, c::one), f("x509.decode", d::certificate, c::one),
@@ -268,15 +268,15 @@ pub static TABLE: &[Function] = &[
     f("WithoutHeader", p::without_header, c::one), f("WithResponseHeader", p::with_response_header, c::one),
     f("WithQueryParam", p::with_query, c::one), f("WithoutQueryParam", p::without_query, c::one),
     f("WithBody", p::with_body, c::one), f("WithMessage", p::with_message, c::one),
-    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", p::decode_token, c::one).asks(Clock),
-    f("jwks.Fetch", j::fetch, c::one).asks(Services), f("Parse", mcp::parse, c::one),
+    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", p::decode_token, c::one).depends_on(Clock),
+    f("jwks.Fetch", j::fetch, c::one).depends_on(Services), f("Parse", mcp::parse, c::one),
     f("GetStringArgument", mcp::text, c::one), f("GetIntArgument", mcp::int, c::one),
     f("GetFloatArgument", mcp::float, c::one), f("GetBoolArgument", mcp::bool, c::one),
     f("GetStringSliceArgument", mcp::texts, c::one), f("Unmarshal", d::unmarshal, c::one),
 
-    f("verifyImageSignatures", e::signatures, c::one).asks(Registry),
-    f("verifyAttestationSignatures", e::statements, c::one).asks(Registry),
-    f("getImageData", e::data, c::one).asks(Registry), f("extractPayload", e::payload, c::one).asks(Registry),
+    f("verifyImageSignatures", e::signatures, c::one).depends_on(Registry),
+    f("verifyAttestationSignatures", e::statements, c::one).depends_on(Registry),
+    f("getImageData", e::data, c::one).depends_on(Registry), f("extractPayload", e::payload, c::one).depends_on(Registry),
 
     f("image", i::image, c::one), f("parseImageReference", i::image, c::one),
     f("isImage", i::is_image, c::one).total().folded(),

@@ -1,21 +1,21 @@
-//! What is kept as artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
+//! Artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
 //! bundles.
 //!
 //! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not verify it, in the words of
-//! the reference for `verifyImages`.
+//! Kyverno for `verifyImages`.
 
 use crate::engine::verify::public_key::{Hash, PublicKey};
 use crate::sources::registry::{Cause, Failure, Manifest, Registry, Repository, place};
 use crate::value::{Str, Value};
 
-use super::How;
+use super::Verifier;
 use crate::engine::verify::OFFLINE;
 use crate::engine::verify::bundle::{self, Bundle};
-use crate::engine::verify::cosign::{Refused, Subject};
+use crate::engine::verify::cosign::{Subject, VerificationError};
 use crate::engine::verify::notary::{self, Artifact};
 use crate::engine::verify::options::{self, Refusal};
 
-impl How<'_> {
+impl Verifier<'_> {
     /// Whether a signer whom an entry trusts has signed the image as Notary does; its digest.
     pub(super) fn notarized(
         &self,
@@ -36,7 +36,7 @@ impl How<'_> {
         Ok(manifest.digest)
     }
 
-    /// Where the image is kept, and its manifest.
+    /// Where the image is stored, and its manifest.
     pub(super) fn top(&self, registry: &dyn Registry) -> Result<(Repository, Manifest), Failure> {
         let (at, by) = place(&self.image).map_err(Failure::other)?;
         let manifest = registry.manifest(&at, &by)?;
@@ -52,7 +52,7 @@ impl How<'_> {
         kind: &str,
     ) -> Result<(String, Vec<Value>), Refusal> {
         let store = options::store(by, entry).map_err(Refusal::read)?;
-        let (at, manifest) = self.top(registry).map_err(|f| Refusal::from(Refused::from(f)))?;
+        let (at, manifest) = self.top(registry).map_err(|f| Refusal::from(VerificationError::from(f)))?;
         let all = store.statements(&Artifact { registry, at: &at, manifest: &manifest }, kind)?;
         if all.is_empty() {
             let image = &self.image;

@@ -3,7 +3,7 @@
 //!
 //! Every policy is asked alone, so that no other one's reading covers for it, and then many together, whose results are
 //! put together of new and remembered ones. What rules of many policies compute once for a request is compared with what
-//! each policy says alone. `EPHOR_RECALL=all` takes all objects.
+//! each policy says alone. `EPHOR_RESULT_CACHE=all` takes all objects.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -36,7 +36,7 @@ fn engine_of(texts: &[SourceText]) -> Option<Engine> {
     loaded.bind(Vec::new());
     let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
     let policies: Vec<_> = usable.filter_map(|p| p.policy.clone()).collect();
-    let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
+    let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
     (!set.policies().is_empty()).then(|| Engine::new(set).with_profile(Profile::cluster()))
 }
 
@@ -309,7 +309,7 @@ fn what_is_remembered_of_native_policies_is_what_would_be_decided() {
 }
 
 fn is_long() -> bool {
-    std::env::var("EPHOR_RECALL").is_ok_and(|v| v == "all")
+    std::env::var("EPHOR_RESULT_CACHE").is_ok_and(|v| v == "all")
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::expressions::Source;
 /// A PolicyException of `policies.kyverno.io`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Exemption {
+pub struct CelException {
     /// `namespace/name`, or the name alone.
     pub key: Str,
     /// Its name.
@@ -40,7 +40,7 @@ pub struct Exemption {
     pub expires: Option<i128>,
 }
 
-impl Exemption {
+impl CelException {
     /// Whether it names the policy.
     pub fn names(&self, policy: &Policy) -> bool {
         self.policies.iter().any(|(name, kind)| policy.is_named(kind, name))
