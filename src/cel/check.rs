@@ -566,7 +566,7 @@ impl Checker<'_> {
     fn expect(&mut self, found: &Typed, wanted: &Type) -> bool {
         let fits = self.unknowns.assign(wanted, &found.ty);
         if !fits {
-            // The reference tells both as they were written, whatever unknowns in them turned out to be.
+            // The reference prints both as they were written, whatever unknowns in them turned out to be.
             let own = match &found.kind {
                 TypedKind::TypeName(Type::List(_), _) => "type(list(A))".into(),
                 TypedKind::TypeName(Type::Map(..), _) => "type(map(A, B))".into(),
@@ -664,7 +664,7 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
             let inner = if env.level.is_new() { vec![Type::Dyn] } else { Vec::new() };
             Type::Opaque("optional_type".into(), inner)
         }
-        // Known by name, but no value: making it fails later.
+        // Known by name, but no value: building it fails later.
         "timestamp" => Type::Timestamp,
         "duration" => Type::Duration,
         "google.protobuf.Timestamp" => Type::Timestamp,

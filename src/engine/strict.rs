@@ -49,7 +49,7 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         }
         Expr::Variable(n) => env.variable(*n).map(Cow::Borrowed),
         Expr::Folded(charged) => {
-            charged.charges.iter().try_for_each(|amount| env.charge(*amount))?;
+            charged.costs.iter().try_for_each(|amount| env.charge(*amount))?;
             Ok(Cow::Borrowed(&charged.value))
         }
         Expr::Invoke(invoke) => invoked(invoke, env),

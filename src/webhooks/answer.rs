@@ -37,7 +37,7 @@ pub(super) fn ask(
     log: &mut Log,
 ) -> Result<Response, Failure> {
     let rehearsed = review.request.get("dryRun").and_then(Value::as_bool) == Some(true);
-    if rehearsed && !webhook.can_rehearse() {
+    if rehearsed && !webhook.supports_dry_run() {
         return Err(Failure::cannot_rehearse(webhook));
     }
     let Some(version) = webhook.version() else {

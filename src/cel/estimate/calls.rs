@@ -285,21 +285,21 @@ fn compared_at_once(t: &Type) -> bool {
 /// The size of a text with parts replaced.
 fn replaced(text: Range, old: Range, new: Range) -> Range {
     let parts = |n: u64, by: u64| times_over(n, by);
-    let (most, kept_most) = if old.min == 0 {
+    let (most, most_retained) = if old.min == 0 {
         (text.max.saturating_add(1), text.max)
     } else if new.max <= old.min {
         (0, text.max)
     } else {
         (parts(text.max, old.min), 0)
     };
-    let (least, kept_least) = if old.max == 0 {
+    let (least, least_retained) = if old.max == 0 {
         (text.min.saturating_add(1), text.min)
     } else if old.max <= new.min {
         (0, text.min)
     } else {
         (parts(text.min, old.max), 0)
     };
-    Range { min: least, max: most }.multiply(new).plus(Range { min: kept_least, max: kept_most })
+    Range { min: least, max: most }.multiply(new).plus(Range { min: least_retained, max: most_retained })
 }
 
 fn times_over(n: u64, by: u64) -> u64 {

@@ -14,7 +14,7 @@ fn check<'a>(call: &Call<'a>, about: About) -> Option<&'a Check> {
     }
 }
 
-fn asked(check: Check) -> Given {
+fn checked(check: Check) -> Given {
     Some(Ok(Value::object(Object::Check(check))))
 }
 
@@ -23,12 +23,12 @@ pub fn path(call: &Call<'_>) -> Given {
     if path.trim().is_empty() {
         return fault("path must not be empty");
     }
-    asked(Check { about: About::Path, path: path.into(), ..from.clone() })
+    checked(Check { about: About::Path, path: path.into(), ..from.clone() })
 }
 
 pub fn group(call: &Call<'_>) -> Given {
     let (from, group) = (check(call, About::Anything)?, call.text(1)?);
-    asked(Check { about: About::Group, group: group.into(), ..from.clone() })
+    checked(Check { about: About::Group, group: group.into(), ..from.clone() })
 }
 
 fn is_label(text: &str) -> bool {
@@ -48,7 +48,7 @@ pub fn service_account(call: &Call<'_>) -> Given {
     if !is_label(namespace) {
         return fault("Invalid service account namespace");
     }
-    asked(Check { service_account: Some((namespace.into(), name.into())), ..from.clone() })
+    checked(Check { service_account: Some((namespace.into(), name.into())), ..from.clone() })
 }
 
 pub fn resource(call: &Call<'_>) -> Given {
@@ -56,13 +56,13 @@ pub fn resource(call: &Call<'_>) -> Given {
     if resource.trim().is_empty() {
         return fault("resource must not be empty");
     }
-    asked(Check { about: About::Resource, resource: resource.into(), ..from.clone() })
+    checked(Check { about: About::Resource, resource: resource.into(), ..from.clone() })
 }
 
 fn with(call: &Call<'_>, set: fn(&mut Check, Str)) -> Given {
     let mut changed = check(call, About::Resource)?.clone();
     set(&mut changed, call.text(1)?.into());
-    asked(changed)
+    checked(changed)
 }
 
 pub fn subresource(call: &Call<'_>) -> Given {

@@ -142,7 +142,7 @@ pub fn equality(c: &Charge<'_>) -> u64 {
     }
 }
 
-/// Tells values apart.
+/// Compares values with `!=`.
 pub fn inequality(c: &Charge<'_>) -> u64 {
     tenths(c.size(0).min(c.size(1)))
 }
@@ -284,7 +284,7 @@ pub fn sets_twice(c: &Charge<'_>) -> u64 {
     1 + c.size(0).saturating_mul(c.size(1)).saturating_mul(2)
 }
 
-/// Asks the authorizer.
+/// Calls the authorizer.
 pub fn check(_: &Charge<'_>) -> u64 {
     350_000
 }

@@ -72,7 +72,7 @@ impl Clause {
         self.verb
     }
 
-    /// How many places it asks for.
+    /// The number of decimal places that it sets.
     pub fn places(&self) -> Option<usize> {
         self.precision
     }
@@ -288,7 +288,7 @@ const MOST: usize = 10_000_009;
 const TOO_LARGE: &str = "%!(NOVERB)";
 
 /// Fixed point with thousands parted. There are at least as many places as the last eight bits of the precision say, and at
-/// most as many as its last sixteen do; where these are negative, as many as tell the number from its neighbours.
+/// most as many as its last sixteen do; where these are negative, as many as distinguish the number from its neighbours.
 fn grouped(f: f64, precision: usize) -> String {
     if precision > MOST {
         return TOO_LARGE.into();

@@ -1,6 +1,6 @@
 //! Functions of policies about images: who signed them, what is stated about them.
 //!
-//! Attestors are messages that hold their name; who they are is known to whoever answers. Semantics:
+//! Attestors are messages that hold their name; the [`ImageVerifier`] resolves the name. Semantics:
 //! `docs/cel-policies.md`, "Images".
 
 use super::outside::fields;

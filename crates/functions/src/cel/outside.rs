@@ -18,7 +18,7 @@ pub const HTTP: &str = "http.Context";
 pub const GLOBAL: &str = "globalcontext.Context";
 /// See [`RESOURCE`].
 pub const IMAGE_DATA: &str = "imagedata.Context";
-/// What the reference says where nobody can do such a thing.
+/// The reference's text where an operation has no implementation.
 const NOT_THERE: &str = "internal error: not implemented";
 const RESOURCE_NAME: &str = "schema.GroupVersionResource";
 

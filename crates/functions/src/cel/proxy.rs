@@ -142,7 +142,7 @@ pub(crate) fn query(call: &Call<'_>) -> Given {
     values(call, "query", call.text(1)?)
 }
 
-/// The form in which headers are kept: `x-team` → `X-Team`. Names with other signs stay.
+/// The canonical form of a header name: `x-team` → `X-Team`. Names with other signs stay.
 fn canonical(name: &str) -> String {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if !name.chars().all(is_sign) {

@@ -37,7 +37,7 @@ const fn f(name: &'static str, run: fn(&Call<'_>) -> Given, amount: Amount) -> F
     row(name, Run::Strict(run), amount, false)
 }
 
-/// A function that takes as long as it costs, which its arguments alone tell.
+/// A function that takes as long as it costs, which its arguments alone determine.
 const fn ahead(name: &'static str, run: fn(&Call<'_>) -> Given, amount: Amount) -> Function {
     row(name, Run::Strict(run), amount, true)
 }

@@ -5,7 +5,7 @@ use crate::value::Value;
 use crate::value::number::strconv;
 use crate::value::time::{Civil, Time};
 
-/// The point in time in the zone that the call asks for.
+/// The point in time in the zone of the call.
 fn in_zone(call: &Call<'_>) -> Option<Result<Time, String>> {
     let Value::Timestamp(t) = call.arg(0) else { return None };
     Some(if call.args.len() < 2 { Ok(t.utc()) } else { shown_in(call.text(1)?, t) })

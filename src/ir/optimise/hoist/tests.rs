@@ -47,7 +47,7 @@ fn within(expr: &Expr, root: &Value, cx: &Context, limit: u64, bytes: u64) -> (O
         let outcome = metered(expr, root, cx, limit);
         (outcome, bytes.checked_sub(budget::left()))
     });
-    // What is left when the memory ends depends on how much was asked for at once.
+    // What is left when the memory ends depends on how much was requested at once.
     (outcome, taken.filter(|_| excess.is_none()), excess.is_some())
 }
 
@@ -202,11 +202,11 @@ fn what_depends_on_more_than_the_request_is_evaluated_every_time() {
 #[test]
 fn the_position_of_a_walk_keeps_its_form() {
     let expr = shown("object.spec.containers.all(c, object.spec.list[[1, 2].map(x, x + 1)[0]] == c)");
-    assert!(expr.contains("at: walk["), "its fault tells what computed it: {expr}");
+    assert!(expr.contains("at: walk["), "its fault prints what computed it: {expr}");
 }
 
 #[test]
-fn lists_that_sorting_could_tell_apart_stay_apart() {
+fn lists_that_sorting_could_distinguish_stay_separate() {
     let source = "{a: items[?x == 'a'].b, b: items[?x == 'a'].b, c: items[?x == 'a'].c}";
     assert!(!queried(source).contains("once["));
     let compared = "[items[?x == 'a'].b == c, items[?x == 'a'].b == d]";
