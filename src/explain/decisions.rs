@@ -56,7 +56,7 @@ pub struct Line {
 /// What a decision means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// The rule goes on, or is satisfied.
+    /// The rule continues, or is satisfied.
     Good,
     /// The rule is violated, or cannot be evaluated.
     Bad,
@@ -78,25 +78,25 @@ pub fn decide(
     };
     let (outcome, seen) = trace::watch(evaluate);
     let results: Vec<&RuleOutcome> = outcome.policies.iter().flat_map(|p| &p.rules).collect();
-    let teller = Teller { loaded, request, resource };
+    let explainer = Explainer { loaded, request, resource };
     let rules = policy.rules_for(&request.target.kind);
-    let mut told: Vec<(bool, Decided)> =
-        rules.iter().filter_map(|rule| teller.rule(policy, rule, &results, &seen.events)).collect();
+    let mut decisions: Vec<(bool, Decided)> =
+        rules.iter().filter_map(|rule| explainer.rule(policy, rule, &results, &seen.events)).collect();
     // Rules without names are one rule for several kinds.
     if policy.stage != Stage::Rules {
-        let best = told.iter().position(|(matches, _)| *matches).unwrap_or(0);
-        told = told.into_iter().skip(best).take(1).collect();
+        let best = decisions.iter().position(|(matches, _)| *matches).unwrap_or(0);
+        decisions = decisions.into_iter().skip(best).take(1).collect();
     }
-    told.into_iter().map(|(_, decided)| decided).collect()
+    decisions.into_iter().map(|(_, decided)| decided).collect()
 }
 
-struct Teller<'t> {
+struct Explainer<'t> {
     loaded: &'t LoadedPolicy,
     request: &'t Request,
     resource: &'t Document,
 }
 
-impl Teller<'_> {
+impl Explainer<'_> {
     /// Whether a rule matches, and what it decides; nothing of one that was generated for other kinds.
     fn rule(
         &self,
@@ -311,7 +311,7 @@ impl Teller<'_> {
 /// A part of a node with its value.
 type Operand = (Expr, Result<Seen, Fault>);
 
-/// A node with its operands as somebody writes them: `a == b` for `_==_`, `a.size()` for functions.
+/// A node with its operands as users write them: `a == b` for `_==_`, `a.size()` for functions.
 fn written(expr: &Expr, operands: &[String]) -> String {
     let plain = || print::expression(expr).short();
     let Expr::Invoke(call) = expr else { return plain() };

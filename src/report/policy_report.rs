@@ -1,7 +1,7 @@
 //! Policy reports: results as the report objects of a cluster.
 //!
 //! In: results with their policies and resources. Out: report entries as YAML or JSON, ready to be
-//! streamed: an entry is made where it is evaluated, the report's head and summary around them.
+//! streamed: an entry is built where it is evaluated, the report's head and summary around them.
 //! Semantics: `docs/cli.md`, "Reports".
 
 use crate::engine::{RuleOutcome, Status};

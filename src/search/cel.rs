@@ -122,7 +122,7 @@ pub struct Expression {
 pub struct Outcome {
     /// The value, or why there is none.
     pub value: Result<Value, String>,
-    /// What was charged.
+    /// The cost.
     pub cost: u64,
 }
 

@@ -128,7 +128,7 @@ impl<'s> Hooks<'s> {
         (place, round): (&str, usize),
         log: &mut Log,
     ) -> Result<Option<(Value, bool)>, Failure> {
-        let response = answer::ask(self.server, webhook, accepted, review, round, log)?;
+        let response = answer::call(self.server, webhook, accepted, review, round, log)?;
         let Response::Allowed { patch: Some((patch, patch_type)) } = response else { return Ok(None) };
         let operations = answer::operations(&patch)
             .map_err(|why| Failure::Call(format!("received undecodable patch in webhook response: {why}")))?;

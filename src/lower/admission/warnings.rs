@@ -127,7 +127,7 @@ fn environment(object: &Declared, has_params: bool, params: Option<&Declared>) -
         level: CelLevel::V26,
     };
     let mut env = admission(choice);
-    // The reference forgets it here.
+    // The reference does not declare it here.
     env.variables.remove("authorizer.requestResource");
     object.declare(&mut env, "object");
     object.declare(&mut env, "oldObject");
