@@ -3,7 +3,7 @@
 use super::*;
 use crate::PolicySet;
 
-/// What is read under a tree, one place a line: `a.b[]` all of it, `a.b[]?` its outline.
+/// What is read under a tree, one place a line: `a.b[]` all of it, `a.b[]?` its shape.
 fn places(tree: &Tree, at: &str, out: &mut Vec<String>) {
     let Tree { whole, names, keys, items, nested } = tree;
     if *names {
@@ -75,12 +75,12 @@ fn variables_read_the_places_that_lead_to_their_values() {
     assert_eq!(
         shown(&reads.object),
         format!("spec.containers[].image? spec.containers[][[]].image? {volumes}"),
-        "a binding that nothing mentions only in outline"
+        "of a binding that nothing mentions only the shape"
     );
     let reads = of(&rule(
         "    context: [{name: names, variable: {jmesPath: 'request.object.spec.containers[*].name'}}]\n    validate: {message: m, deny: {conditions: {any: [{key: '{{ length(names) }}', operator: GreaterThan, value: 3}]}}}",
     ));
-    assert_eq!(shown(&reads.unwrap().object), "spec.containers[].name?", "bindings by what is made of them");
+    assert_eq!(shown(&reads.unwrap().object), "spec.containers[].name?", "bindings by how they are used");
 }
 
 #[test]
@@ -127,15 +127,15 @@ fn deny(key: &str) -> String {
 }
 
 #[test]
-fn who_asks_others_is_told() {
-    let asks = |policy: &str| of(policy).unwrap().external;
-    assert!(!asks(&deny("{{ to_upper(request.object.metadata.labels.a) }}")));
-    assert!(!asks(&cel("timestamp(object.metadata.labels.at) > timestamp('2020-01-01T00:00:00Z')")));
-    assert!(asks(&deny("{{ time_now() }}")));
-    assert!(asks(&deny("{{ random('[a-z]') }}")));
-    assert!(asks(&cel("time.now() > timestamp('2020-01-01T00:00:00Z')")));
-    assert!(asks(&cel("object.spec.a == 'b' || resource.List('v1', 'pods', '').items.size() > 0")));
-    assert!(asks(&rule(
+fn rules_that_read_external_data_are_reported() {
+    let external = |policy: &str| of(policy).unwrap().external;
+    assert!(!external(&deny("{{ to_upper(request.object.metadata.labels.a) }}")));
+    assert!(!external(&cel("timestamp(object.metadata.labels.at) > timestamp('2020-01-01T00:00:00Z')")));
+    assert!(external(&deny("{{ time_now() }}")));
+    assert!(external(&deny("{{ random('[a-z]') }}")));
+    assert!(external(&cel("time.now() > timestamp('2020-01-01T00:00:00Z')")));
+    assert!(external(&cel("object.spec.a == 'b' || resource.List('v1', 'pods', '').items.size() > 0")));
+    assert!(external(&rule(
         "    context: [{name: found, apiCall: {urlPath: /api/v1/namespaces, jmesPath: 'length(items)'}}]\n    validate: {message: m, deny: {conditions: {any: [{key: '{{ found }}', operator: Equals, value: 1}]}}}"
     )));
 }
