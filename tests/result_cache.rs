@@ -71,7 +71,7 @@ fn verdicts(engine: &Engine, request: Request, name: Option<&str>) -> Outcomes {
     engine.verdicts(&engine.asked(request), &limits).outcomes
 }
 
-fn shown(outcomes: &Outcomes) -> String {
+fn render(outcomes: &Outcomes) -> String {
     outcomes.results().map(|(p, r)| format!("{} {r:?}\n", p.key())).collect()
 }
 
@@ -214,14 +214,14 @@ fn compared<'c>(
                 let found = verdicts(&caching, make(), Some("all"));
                 evaluated += 1;
                 hits += u64::from(found.shares().iter().any(|s| s.remembered || s.bundle.remembered > 0));
-                if shown(&fresh) != shown(&found) {
+                if render(&fresh) != render(&found) {
                     wrong += 1;
                     println!(
                         "{}: {}\n{}{}",
                         name,
                         ephor::value::print::json(object),
-                        shown(&fresh),
-                        shown(&found)
+                        render(&fresh),
+                        render(&found)
                     );
                 }
             }
@@ -352,7 +352,7 @@ fn policies_say_together_what_each_says_alone() {
     let together = engine_of(&texts).expect("policies");
     let alone: Vec<Engine> = texts.iter().filter_map(|t| engine_of(std::slice::from_ref(t))).collect();
     let lines = |engine: &Engine, request: Request| -> Vec<String> {
-        shown(&verdicts(engine, request, None)).lines().map(String::from).collect()
+        render(&verdicts(engine, request, None)).lines().map(String::from).collect()
     };
     let mut compared = 0;
     for case in cases.iter().step_by(if is_long() { 1 } else { 3 }) {

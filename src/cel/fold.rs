@@ -168,7 +168,7 @@ mod tests {
     use crate::ir::optimise::tests::text;
     use ephor_samples::Tape;
 
-    fn shown(source: &str) -> String {
+    fn render(source: &str) -> String {
         let cx = Context::default();
         let env = crate::cel::library::admission(crate::cel::library::Admission::default());
         text(&crate::cel::compile(source, &env, &cx).unwrap().expr)
@@ -176,24 +176,24 @@ mod tests {
 
     #[test]
     fn calls_of_constants_are_computed_at_their_cost() {
-        assert_eq!(shown("1 + 2 * 3"), "folded[1, 1: 7]\n");
+        assert_eq!(render("1 + 2 * 3"), "folded[1, 1: 7]\n");
         assert_eq!(
-            shown("quantity(object.a).isLessThan(quantity('1Gi') )").matches("folded[").count(),
+            render("quantity(object.a).isLessThan(quantity('1Gi') )").matches("folded[").count(),
             1,
             "the constant alone"
         );
         assert_eq!(
-            shown("'a' + 'b'"),
+            render("'a' + 'b'"),
             "invoke[_+_, one-form, walked](\"a\", \"b\")\n",
             "texts count towards bounds of memory"
         );
-        assert_eq!(shown("1 / 0"), "invoke[_/_, one-form](1, 0)\n", "what fails stays");
-        assert_eq!(shown("true ? 1 : 2"), "1\n");
-        assert_eq!(shown("1 == 2 && object.a"), "folded[1: false]\n");
-        assert_eq!(shown("1 == 1 && 2 > 1"), "folded[1, 1: true]\n");
-        assert_eq!(shown("1 + 1 == 2 ? 3 : 4"), "folded[1, 1: 3]\n");
-        assert_eq!(shown("1 + 1 in [2, 3]"), "folded[1: true]\n");
-        assert_eq!(shown("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("folded[").count(), 1);
+        assert_eq!(render("1 / 0"), "invoke[_/_, one-form](1, 0)\n", "what fails stays");
+        assert_eq!(render("true ? 1 : 2"), "1\n");
+        assert_eq!(render("1 == 2 && object.a"), "folded[1: false]\n");
+        assert_eq!(render("1 == 1 && 2 > 1"), "folded[1, 1: true]\n");
+        assert_eq!(render("1 + 1 == 2 ? 3 : 4"), "folded[1, 1: 3]\n");
+        assert_eq!(render("1 + 1 in [2, 3]"), "folded[1: true]\n");
+        assert_eq!(render("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("folded[").count(), 1);
     }
 
     proptest! {

@@ -163,7 +163,7 @@ impl Explainer<'_> {
         match &event.what {
             What::Rule(_) => {}
             What::Data(name, value) => match value {
-                Ok(value) => add(format!("{name} = {}", shown(value)), Tone::Neutral, true),
+                Ok(value) => add(format!("{name} = {}", render(value)), Tone::Neutral, true),
                 Err(text) => add(format!("{name}: {text}"), Tone::Bad, false),
             },
             What::Condition { key, operator, value, holds } => {
@@ -174,11 +174,12 @@ impl Explainer<'_> {
                     _ => Tone::Good,
                 };
                 let what = if is_deny { "deny condition" } else { "condition" };
-                let text = format!("{what}: {} {operator} {} is {holds}", self.seen(key), shown(value));
+                let text =
+                    format!("{what}: {} {operator} {} is {holds}", self.render_seen(key), render(value));
                 add(text, tone, false);
             }
             What::Element(at, value) => {
-                add(format!("element {at}: {}", self.seen(value)), Tone::Neutral, false)
+                add(format!("element {at}: {}", self.render_seen(value)), Tone::Neutral, false)
             }
             What::Pattern { at, verdict, path, text } => {
                 self.pattern(event, *at, *verdict, path, text, lines)
@@ -267,8 +268,8 @@ impl Explainer<'_> {
     }
 
     /// A value; of a part of the resource with its path and place.
-    fn seen(&self, seen: &Seen) -> String {
-        let value = shown(&seen.value);
+    fn render_seen(&self, seen: &Seen) -> String {
+        let value = render(&seen.value);
         match self.path(seen) {
             Some(path) => format!("{} ({}) {value}", dotted(&path), self.place(&path)),
             None => value,
@@ -282,7 +283,7 @@ impl Explainer<'_> {
 
     fn found(&self, value: &Result<Seen, Fault>) -> String {
         match value {
-            Ok(seen) => format!("is {}", shown(&seen.value)),
+            Ok(seen) => format!("is {}", render(&seen.value)),
             Err(fault) => format!("fails: {}", fault.cel_text()),
         }
     }
@@ -291,7 +292,7 @@ impl Explainer<'_> {
         if let Ok(seen) = &step.value
             && self.path(seen).is_some()
         {
-            return self.seen(seen);
+            return self.render_seen(seen);
         }
         let path = |(_, value): &Operand| value.as_ref().ok().and_then(|seen| self.path(seen));
         let text =
@@ -329,7 +330,7 @@ fn written(expr: &Expr, operands: &[String]) -> String {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn render(value: &Value) -> String {
     let text = json(value);
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -107,12 +107,12 @@ impl std::fmt::Display for Node {
 
 /// A rule with everything it holds.
 pub fn rule(rule: &Rule) -> Node {
-    shown(rule)
+    to_node(rule)
 }
 
 /// An expression.
 pub fn expression(expr: &Expr) -> Node {
-    shown(expr)
+    to_node(expr)
 }
 
 /// A constant as JSON in which number kinds stay apart: `1`, `1u`, `1.0`.
@@ -120,7 +120,7 @@ pub fn literal(v: &Value) -> String {
     Tree::of(v).map_or_else(|| v.cel_type().to_string(), |tree| constant(&tree))
 }
 
-fn shown(node: &impl Serialize) -> Node {
+fn to_node(node: &impl Serialize) -> Node {
     match Tree::of(node) {
         Some(tree) => Place::default().tree("", &tree),
         None => Node::new("a constant that only a run of expressions has"),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::cel::{self, Call, Charge, Given};
+use super::cel::{self, Call, CallResult, Charge};
 use super::{Arg, Context, limits};
 use crate::value::Fault;
 
@@ -265,7 +265,7 @@ pub enum Run {
     /// A function that evaluates an expression for each item; the evaluator runs it.
     Higher(Higher),
     /// A function of its arguments, which finds out whether an overload takes them.
-    Strict(fn(&Call<'_>) -> Given),
+    Strict(fn(&Call<'_>) -> CallResult),
     /// None: calls are lowered to nodes of their own.
     Node,
 }

@@ -199,7 +199,7 @@ impl Reader {
                 self.read_shape(&values)?;
                 Ok(NOTHING)
             }
-            Expr::Make(make) => self.made(make, a),
+            Expr::Make(make) => self.literal(make, a),
             Expr::Comprehension(l) => self.looped(l, a),
             Expr::Bind(parts) => {
                 let value = self.expr(&parts[0], a)?;
@@ -394,7 +394,7 @@ impl Reader {
         }
     }
 
-    fn made(&mut self, make: &Make, a: &AbstractEnv<'_>) -> Found {
+    fn literal(&mut self, make: &Make, a: &AbstractEnv<'_>) -> Found {
         match make {
             Make::List(items, _) => {
                 let mut all = NOTHING;

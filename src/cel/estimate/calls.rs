@@ -230,13 +230,13 @@ impl Estimator<'_> {
                 let cost = pairs.multiply(Range::fixed(2)).plus(walked).plus(Range::fixed(11));
                 Charge::sized(cost, pairs)
             }
-            "reverse" => made(size(0)),
+            "reverse" => list_literal(size(0)),
             "lists.range" => {
                 let n = match args.first().map(|a| &a.kind) {
                     Some(TypedKind::Const(Value::Int(n))) => Range::fixed(u64::try_from(*n).unwrap_or(0)),
                     _ => Range::fixed(u64::MAX),
                 };
-                made(n)
+                list_literal(n)
             }
             _ => Charge::of(ONE),
         }
@@ -253,7 +253,7 @@ impl Estimator<'_> {
     }
 }
 
-fn made(size: Range) -> Charge {
+fn list_literal(size: Range) -> Charge {
     Charge::sized(size.plus(Range::fixed(11)), size)
 }
 
@@ -268,7 +268,7 @@ fn sliced(args: &[Typed], list: Range) -> Charge {
         Some(TypedKind::Const(Value::Int(n))) => u64::try_from(*n).unwrap_or(0),
         _ => other,
     };
-    made(Range::fixed(literal(2, list.max).wrapping_sub(literal(1, 0))))
+    list_literal(Range::fixed(literal(2, list.max).wrapping_sub(literal(1, 0))))
 }
 
 /// Comparing two values that have sizes.

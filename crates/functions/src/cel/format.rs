@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::convert::{double_text, duration_text, timestamp_text};
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::limits;
 use crate::value::number::{float_plain, strconv};
 use crate::value::{Object, Value, stack};
@@ -23,10 +23,10 @@ pub fn plain(v: &Value) -> String {
 
 pub(crate) type Text = Result<String, String>;
 
-pub(crate) fn format(call: &Call<'_>) -> Given {
+pub(crate) fn format(call: &Call<'_>) -> CallResult {
     let (pattern, args) = (call.text(0)?, call.arg(1).as_list()?);
     match filled(pattern, args, written) {
-        Ok(text) => given(text),
+        Ok(text) => success(text),
         Err(e) => fault(e),
     }
 }

@@ -15,7 +15,7 @@ use ring::signature::{
 };
 use sha2::{Sha256, Sha384, Sha512};
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::document::decode_first_json;
 use crate::external::{Answer, ServiceCall};
 use crate::value::quote::quote;
@@ -40,7 +40,7 @@ const OTHER: &[&str] = &[
 ];
 
 /// `jwks.Fetch`
-pub fn fetch(call: &Call<'_>) -> Given {
+pub fn fetch(call: &Call<'_>) -> CallResult {
     let url = call.text(0)?;
     let (answer, headers) = (Answer::KeySet, Vec::new());
     let wanted = ServiceCall { answer, url, body: None, headers, ca_bundle: "" };
@@ -52,7 +52,7 @@ pub fn fetch(call: &Call<'_>) -> Given {
     match read(text.as_str().unwrap_or_default()) {
         Ok(keys) => {
             let fields = [(Str::from("keys"), Value::list(keys))].into_iter().collect();
-            given(Value::object(Object::Struct(KEY_SET.into(), fields)))
+            success(Value::object(Object::Struct(KEY_SET.into(), fields)))
         }
         Err(e) => fault(format!("jwk.Parse: {e}")),
     }

@@ -1,6 +1,6 @@
 //! Named formats: what Kubernetes requires of names and other texts.
 
-use super::{Call, Charge, Given};
+use super::{Call, CallResult, Charge};
 use crate::regex;
 use crate::value::names::{
     is_lower_label, key_problems_of_server, old_label_problems, subdomain_problems, value_problems,
@@ -115,18 +115,18 @@ fn object(f: &'static Format) -> Value {
 }
 
 /// `format.named('…')`
-pub fn named(call: &Call<'_>) -> Given {
+pub fn named(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(by_name(call.text(0)?).map(object))))
 }
 
 /// The function `format.<name>()`.
-fn fixed(name: &str) -> Given {
+fn fixed(name: &str) -> CallResult {
     Some(Ok(by_name(name).map(object).unwrap_or_default()))
 }
 
 macro_rules! formats {
     ($($function:ident $name:literal)*) => {
-        $(pub fn $function(_: &Call<'_>) -> Given {
+        $(pub fn $function(_: &Call<'_>) -> CallResult {
             fixed($name)
         })*
     };
@@ -159,7 +159,7 @@ fn of(v: &Value) -> Option<&'static Format> {
 }
 
 /// None when the text is well-formed, else what is wrong.
-pub fn validate(call: &Call<'_>) -> Given {
+pub fn validate(call: &Call<'_>) -> CallResult {
     let (format, text) = (of(call.arg(0))?, call.text(1)?);
     let problems = (format.problems)(text);
     if problems.is_empty() {

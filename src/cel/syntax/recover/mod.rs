@@ -377,7 +377,7 @@ impl<'s> Parser<'_, 's> {
             _ => 0,
         };
         if behind & here != 0 {
-            let wanted = shown(self.expected());
+            let wanted = render(self.expected());
             let token = self.token(0);
             if !self.recovering {
                 self.recovering = true;
@@ -407,7 +407,7 @@ impl<'s> Parser<'_, 's> {
         }
         self.recovering = true;
         let token = self.token(0);
-        let text = format!("extraneous input {} expecting {}", quoted(token.text), shown(self.expected()));
+        let text = format!("extraneous input {} expecting {}", quoted(token.text), render(self.expected()));
         self.report(token.at, &text)
     }
 
@@ -489,7 +489,7 @@ impl<'s> Parser<'_, 's> {
         match error {
             Error::Mismatch(at, state, behind) => {
                 let token = self.tokens.get(*at).copied().unwrap_or_else(|| self.token(0));
-                let wanted = shown(expected(self.network, *state, behind));
+                let wanted = render(expected(self.network, *state, behind));
                 let text = format!("mismatched input {} expecting {wanted}", quoted(token.text));
                 self.report(token.at, &text)
             }
@@ -571,7 +571,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Tokens as messages list them.
-fn shown(set: Set) -> String {
+fn render(set: Set) -> String {
     let names: Vec<&str> = Tok::ALL.iter().filter(|t| set & bit(**t) != 0).map(|t| t.name()).collect();
     match &names[..] {
         [one] => (*one).into(),
