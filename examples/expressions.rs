@@ -18,6 +18,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let data = environment.data(&pod);
     let tagged = Cel::compile("object.spec.containers.all(c, c.image.contains(':'))", environment, &data)?;
     let outcome = tagged.evaluate(&data);
-    println!("all have a tag: {}, at a cost of {}", outcome.shown()?, outcome.cost);
+    println!("all have a tag: {}, at a cost of {}", outcome.to_text()?, outcome.cost);
     Ok(())
 }

@@ -93,7 +93,7 @@ pub struct Policies {
     pub policies: Vec<LoadedPolicy>,
     /// Exceptions found among the policies.
     pub exceptions: Vec<Exception>,
-    /// Exceptions from reviews found among the policies.
+    /// PolicyExceptions of `policies.kyverno.io` found among the policies.
     pub cel_exceptions: Vec<CelException>,
     /// Bindings of admission policies.
     pub bindings: Vec<PolicyBinding>,

@@ -120,7 +120,7 @@ impl PolicySet {
         Ok(PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions))
     }
 
-    /// With exceptions from reviews.
+    /// With PolicyExceptions of `policies.kyverno.io`.
     #[must_use]
     pub fn with_cel_exceptions(mut self, cel_exceptions: Vec<CelException>) -> PolicySet {
         self.cel_exceptions = cel_exceptions;

@@ -1,4 +1,4 @@
-//! Which others a policy may ask and wait for: services, the cluster, registries of images.
+//! Which external systems a policy may call: services, the cluster, registries of images.
 //!
 //! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule is looked at; words in messages mean
 //! nothing. A call whose receiver is computed may be one to anybody. Semantics: `docs/serve.md`, "Time".
@@ -16,7 +16,7 @@ use crate::ir::template::Part;
 
 use crate::ir::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
 
-/// Who may be asked.
+/// The external systems that may be called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Services, and servers of names.
@@ -31,7 +31,7 @@ pub struct Reach {
     pub registry: bool,
 }
 
-/// Whom a policy may ask.
+/// The external systems that a policy may call.
 pub fn of_policy(policy: &Policy) -> Reach {
     let mut reach = Reach::default();
     reach.sources(&policy.admit);
@@ -44,7 +44,7 @@ impl Reach {
         Reach { services: true, cluster: true, registry: true, ..self }
     }
 
-    /// Whether the API server of a cluster may be asked.
+    /// Whether the API server of a cluster may be called.
     pub fn any_cluster(&self) -> bool {
         self.cluster || self.config_maps || self.params
     }
@@ -339,11 +339,11 @@ mod tests {
     use super::*;
     use crate::PolicySet;
 
-    const NOBODY: Reach =
+    const NOTHING: Reach =
         Reach { services: false, cluster: false, config_maps: false, params: false, registry: false };
-    const SERVICES: Reach = Reach { services: true, ..NOBODY };
-    const CLUSTER: Reach = Reach { cluster: true, ..NOBODY };
-    const REGISTRY: Reach = Reach { registry: true, ..NOBODY };
+    const SERVICES: Reach = Reach { services: true, ..NOTHING };
+    const CLUSTER: Reach = Reach { cluster: true, ..NOTHING };
+    const REGISTRY: Reach = Reach { registry: true, ..NOTHING };
 
     fn of(policy: &str) -> Reach {
         of_policy(&PolicySet::from_yaml(policy).unwrap().policies()[0])
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(rule(authorizer), CLUSTER);
         assert_eq!(cel("dyn(globalContext.Get('x', '')) == null", ""), CLUSTER);
         assert!(cel("http.Client('').Get('http://a/').a == 1", "").services);
-        assert_eq!(cel("object.metadata.name != 'http.Get('", ""), NOBODY);
+        assert_eq!(cel("object.metadata.name != 'http.Get('", ""), NOTHING);
     }
 
     #[test]
@@ -391,13 +391,13 @@ mod tests {
         };
         assert_eq!(context("apiCall: {service: {url: 'http://a/'}}"), SERVICES);
         assert_eq!(context("apiCall: {urlPath: /api/v1/pods}"), CLUSTER);
-        assert_eq!(context("configMap: {name: a, namespace: b}"), Reach { config_maps: true, ..NOBODY });
+        assert_eq!(context("configMap: {name: a, namespace: b}"), Reach { config_maps: true, ..NOTHING });
         assert_eq!(context("globalReference: {name: a}"), CLUSTER);
         assert_eq!(context("imageRegistry: {reference: 'a/b'}"), REGISTRY);
         assert_eq!(context("variable: {jmesPath: \"is_external_url('http://a')\"}"), SERVICES);
-        assert_eq!(context("variable: {value: 'apiCall: service: http.Get('}"), NOBODY);
+        assert_eq!(context("variable: {value: 'apiCall: service: http.Get('}"), NOTHING);
         let words = "    validate: {message: 'apiCall service http.Get( resource.Get( verifyImages', pattern: {spec: {hostNetwork: false}}}";
-        assert_eq!(rule(words), NOBODY);
+        assert_eq!(rule(words), NOTHING);
         let looped = "    validate:\n      message: m\n      foreach:\n      - list: request.object.spec.containers\n        context: [{name: x, apiCall: {service: {url: 'http://a/'}}}]\n        deny: {conditions: {any: [{key: '{{ x }}', operator: Equals, value: a}]}}";
         assert_eq!(rule(looped), SERVICES);
         let images = "    verifyImages: [{imageReferences: ['*'], mutateDigest: false, attestors: [{entries: [{keys: {publicKeys: k}}]}]}]";

@@ -1,9 +1,9 @@
 //! Constant folding for strict expressions: calls of constants are computed once, at their cost.
 //!
 //! In: a lowered expression. Out: one that gives the same value or fault at the same cost. A call whose
-//! arguments are constant becomes [`Expr::Folded`], which charges what the call would have charged, in the
+//! arguments are constant becomes [`Expr::Folded`], which counts what the call would have counted, in the
 //! same amounts, so that a budget ends at the same point. Only functions that the registry marks so (`folds`) are
-//! computed, and only results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
+//! computed, and only results that count towards no bound of memory are folded; what fails stays. Choices that a free constant decides
 //! become the branch that is taken; those that constants decide at a cost become a constant at that cost.
 
 use crate::functions::cel::{self as library, Call, Charge};
@@ -27,7 +27,7 @@ pub fn fold(expr: Expr) -> Expr {
     });
     match expr {
         Expr::Invoke(invoke) => match computed(&invoke) {
-            Some(charged) => Expr::Folded(Box::new(charged)),
+            Some(folded) => Expr::Folded(Box::new(folded)),
             None => Expr::Invoke(invoke),
         },
         Expr::Cond(parts) => match *parts {
@@ -38,14 +38,14 @@ pub fn fold(expr: Expr) -> Expr {
         Expr::Decide { all, sides } => match *sides {
             [left, _] if truth(&left) == Some(!all) => left,
             [left, right] => match (truth(&left), truth(&right)) {
-                (Some(_), Some(b)) => charged([&left, &right], Value::Bool(b)),
+                (Some(_), Some(b)) => folded([&left, &right], Value::Bool(b)),
                 _ => Expr::Decide { all, sides: Box::new([left, right]) },
             },
         },
         Expr::OneOf { value, set } => match constant(&value) {
             Some((_, v)) => {
                 let is_one = set.iter().any(|one| one.cel_eq(v));
-                charged([&*value], Value::Bool(is_one))
+                folded([&*value], Value::Bool(is_one))
             }
             None => Expr::OneOf { value, set },
         },
@@ -58,7 +58,7 @@ fn chosen(parts: &[Expr; 3]) -> Option<Expr> {
     let [condition, then, other] = parts;
     let branch = if truth(condition)? { then } else { other };
     let (_, value) = constant(branch)?;
-    Some(charged([condition, branch], value.clone()))
+    Some(folded([condition, branch], value.clone()))
 }
 
 /// The truth of a constant.
@@ -67,17 +67,17 @@ fn truth(expr: &Expr) -> Option<bool> {
 }
 
 /// A constant that costs what these constants cost.
-fn charged<const N: usize>(parts: [&Expr; N], value: Value) -> Expr {
-    let charges: Box<[u64]> =
-        parts.into_iter().filter_map(constant).flat_map(|(charges, _)| charges).copied().collect();
-    if charges.is_empty() { Expr::Const(value) } else { Expr::Folded(Box::new(Folded { charges, value })) }
+fn folded<const N: usize>(parts: [&Expr; N], value: Value) -> Expr {
+    let costs: Box<[u64]> =
+        parts.into_iter().filter_map(constant).flat_map(|(costs, _)| costs).copied().collect();
+    if costs.is_empty() { Expr::Const(value) } else { Expr::Folded(Box::new(Folded { costs, value })) }
 }
 
-/// What a constant charges, and its value.
+/// The costs of a constant, and its value.
 fn constant(expr: &Expr) -> Option<(&[u64], &Value)> {
     match expr {
         Expr::Const(v) => Some((&[], v)),
-        Expr::Folded(charged) => Some((&charged.charges, &charged.value)),
+        Expr::Folded(folded) => Some((&folded.costs, &folded.value)),
         _ => None,
     }
 }
@@ -108,8 +108,8 @@ fn computed(invoke: &Invoke) -> Option<Folded> {
             return None;
         }
     }
-    let charges = constants.iter().flat_map(|(charges, _)| charges.iter().copied()).chain([cost]);
-    Some(Folded { charges: charges.collect(), value })
+    let costs = constants.iter().flat_map(|(costs, _)| costs.iter().copied()).chain([cost]);
+    Some(Folded { costs: costs.collect(), value })
 }
 
 fn is_small(v: &Value) -> bool {
@@ -168,7 +168,7 @@ mod tests {
     use crate::ir::optimise::tests::text;
     use ephor_samples::Tape;
 
-    fn shown(source: &str) -> String {
+    fn render(source: &str) -> String {
         let cx = Context::default();
         let env = crate::cel::library::admission(crate::cel::library::Admission::default());
         text(&crate::cel::compile(source, &env, &cx).unwrap().expr)
@@ -176,24 +176,24 @@ mod tests {
 
     #[test]
     fn calls_of_constants_are_computed_at_their_cost() {
-        assert_eq!(shown("1 + 2 * 3"), "folded[1, 1: 7]\n");
+        assert_eq!(render("1 + 2 * 3"), "folded[1, 1: 7]\n");
         assert_eq!(
-            shown("quantity(object.a).isLessThan(quantity('1Gi') )").matches("folded[").count(),
+            render("quantity(object.a).isLessThan(quantity('1Gi') )").matches("folded[").count(),
             1,
             "the constant alone"
         );
         assert_eq!(
-            shown("'a' + 'b'"),
+            render("'a' + 'b'"),
             "invoke[_+_, one-form, walked](\"a\", \"b\")\n",
             "texts count towards bounds of memory"
         );
-        assert_eq!(shown("1 / 0"), "invoke[_/_, one-form](1, 0)\n", "what fails stays");
-        assert_eq!(shown("true ? 1 : 2"), "1\n");
-        assert_eq!(shown("1 == 2 && object.a"), "folded[1: false]\n");
-        assert_eq!(shown("1 == 1 && 2 > 1"), "folded[1, 1: true]\n");
-        assert_eq!(shown("1 + 1 == 2 ? 3 : 4"), "folded[1, 1: 3]\n");
-        assert_eq!(shown("1 + 1 in [2, 3]"), "folded[1: true]\n");
-        assert_eq!(shown("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("folded[").count(), 1);
+        assert_eq!(render("1 / 0"), "invoke[_/_, one-form](1, 0)\n", "what fails stays");
+        assert_eq!(render("true ? 1 : 2"), "1\n");
+        assert_eq!(render("1 == 2 && object.a"), "folded[1: false]\n");
+        assert_eq!(render("1 == 1 && 2 > 1"), "folded[1, 1: true]\n");
+        assert_eq!(render("1 + 1 == 2 ? 3 : 4"), "folded[1, 1: 3]\n");
+        assert_eq!(render("1 + 1 in [2, 3]"), "folded[1: true]\n");
+        assert_eq!(render("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("folded[").count(), 1);
     }
 
     proptest! {

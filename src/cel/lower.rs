@@ -1,7 +1,7 @@
 //! Checked trees → IR.
 //!
-//! In: a checked tree. Out: an expression of strict nodes, or the fault of a part that is computed while
-//! it is made: literals, conversions of literals, constant regular expressions. What is computed here
+//! In: a checked tree. Out: an expression of strict nodes, or the fault of a part that lowering computes: literals,
+//! conversions of literals, constant regular expressions. What is computed here
 //! costs nothing later, as in the reference.
 
 use crate::functions::cel::{self as library, Call, operation};
@@ -212,7 +212,7 @@ impl Lowering<'_> {
         let Some(function) = library::find(function).filter(|f| matches!(f.run, Run::Strict(_))) else {
             return Err(format!("no such function: {function}"));
         };
-        // Of sums and orders only those of texts are charged by their size.
+        // Of additions and orders only those of texts cost by their size.
         let by_size = !function.operation().is_some_and(Operation::is_sum_or_order)
             || types.iter().any(|a| matches!(a.ty, Type::String | Type::Bytes));
         let one_form = one_form && by_size;
@@ -301,9 +301,9 @@ impl Lowering<'_> {
         let depth = self.scope.len();
         if fold.shape == Shape::Bind {
             let name = fold.var2.as_ref().unwrap_or(&fold.var);
-            // A value that nobody asks for is never computed.
-            let asked = mentions(&fold.result, name);
-            let value = if asked { self.node(&fold.init)? } else { Expr::Const(Value::Null) };
+            // A value that no part reads is never computed.
+            let is_read = mentions(&fold.result, name);
+            let value = if is_read { self.node(&fold.init)? } else { Expr::Const(Value::Null) };
             self.scope.push(fold.var2.clone().unwrap_or_else(|| fold.var.clone()));
             let body = self.node(&fold.result);
             self.scope.truncate(depth);
@@ -332,7 +332,7 @@ impl Lowering<'_> {
         })))
     }
 
-    /// What the macro was given, taken out of the step that it was made into.
+    /// The arguments of the macro, taken out of the step of its expansion.
     fn parts(
         &mut self,
         fold: &TypedFold,
@@ -374,7 +374,7 @@ fn is_scalar(t: Option<&Typed>) -> bool {
     !t.is_some_and(|t| matches!(t.ty, Type::List(_) | Type::Map(..) | Type::Struct(_)))
 }
 
-/// What a parameter asks of its argument.
+/// What a parameter requires of its argument.
 fn guard(param: &Type) -> Guard {
     match param {
         Type::List(item) => Guard::List(Box::new(guard(item))),
@@ -457,7 +457,7 @@ fn step(base: Expr, last: Step) -> Expr {
     }
 }
 
-/// As a branch of a choice or as an index, what is read is not charged itself.
+/// As a branch of a choice or as an index, the read itself costs nothing.
 fn branch(expr: Expr) -> Expr {
     match expr {
         Expr::Walk(mut walk) => {

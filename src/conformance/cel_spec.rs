@@ -94,9 +94,9 @@ fn verdict(test: &Value) -> Result<(), String> {
     match result {
         Err(_) if fails => Ok(()),
         Err(text) => Err(text),
-        Ok(v) if fails => Err(format!("{} instead of an error", crate::search::notation::shown(&v))),
+        Ok(v) if fails => Err(format!("{} instead of an error", crate::search::notation::to_text(&v))),
         Ok(v) if same(&v, &wanted) => Ok(()),
-        Ok(v) => Err(crate::search::notation::shown(&v)),
+        Ok(v) => Err(crate::search::notation::to_text(&v)),
     }
 }
 

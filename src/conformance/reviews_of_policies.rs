@@ -24,7 +24,7 @@ use crate::ir::rule::RuleKind;
 use crate::kubernetes::Kinds;
 use crate::load;
 use crate::matching::Target;
-use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
+use crate::report::policy_report::{PolicyFacts, report_message, report_status};
 use crate::sources::files::SourceText;
 use crate::sources::offline::Offline;
 use crate::testing::file;
@@ -247,8 +247,8 @@ fn reported<'o>(
     let mut results = Results::new();
     for (policy, r) in all.filter(|(p, r)| r.kind != RuleKind::Generation && p.stage != Stage::Schedule) {
         let Some(facts) = facts.get(&policy.key()) else { continue };
-        let status = shown_status(r.status, facts, false).name().to_string();
-        results.insert((policy.key(), r.rule.to_string()), (status, shown_message(r).to_string()));
+        let status = report_status(r.status, facts, false).name().to_string();
+        results.insert((policy.key(), r.rule.to_string()), (status, report_message(r).to_string()));
     }
     results
 }

@@ -15,7 +15,7 @@ use crate::engine::request::Parts;
 use crate::engine::{Profile, Request};
 use crate::load;
 use crate::policy_set::{Engine, PolicySet};
-use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
+use crate::report::policy_report::{PolicyFacts, report_message, report_status};
 use crate::sources::files::SourceText;
 use crate::sources::offline::Offline;
 use crate::value::Value;
@@ -125,8 +125,8 @@ fn verdicts(file: &str, text: String, pool: &[document::Document], sources: Arc<
         for (policy, r) in engine.evaluate(&request).results() {
             let key = policy.key();
             let Some(facts) = facts.get(&key) else { continue };
-            let status = shown_status(r.status, facts, false).name().to_string();
-            all.insert((key, r.rule.to_string(), i), (status, shown_message(r).to_string()));
+            let status = report_status(r.status, facts, false).name().to_string();
+            all.insert((key, r.rule.to_string(), i), (status, report_message(r).to_string()));
         }
     }
     all

@@ -38,7 +38,7 @@ pub struct Surroundings<'r> {
     pub late: &'static dyn Late,
     /// Exceptions, in the order in which they count.
     pub exceptions: &'r [Exception],
-    /// Exceptions from reviews, likewise.
+    /// PolicyExceptions of `policies.kyverno.io`, likewise.
     pub cel_exceptions: CelExceptions<'r>,
     /// Values to put in for each rule, by rule name: path and value.
     pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],

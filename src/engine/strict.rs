@@ -49,7 +49,7 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         }
         Expr::Variable(n) => env.variable(*n).map(Cow::Borrowed),
         Expr::Folded(folded) => {
-            folded.charges.iter().try_for_each(|amount| env.charge(*amount))?;
+            folded.costs.iter().try_for_each(|amount| env.charge(*amount))?;
             Ok(Cow::Borrowed(&folded.value))
         }
         Expr::Invoke(invoke) => invoked(invoke, env),

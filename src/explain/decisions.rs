@@ -56,7 +56,7 @@ pub struct Line {
 /// What a decision means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// The rule goes on, or is satisfied.
+    /// The rule continues, or is satisfied.
     Good,
     /// The rule is violated, or cannot be evaluated.
     Bad,
@@ -78,25 +78,25 @@ pub fn decide(
     };
     let (outcome, seen) = trace::watch(evaluate);
     let results: Vec<&RuleOutcome> = outcome.policies.iter().flat_map(|p| &p.rules).collect();
-    let teller = Teller { loaded, request, resource };
+    let explainer = Explainer { loaded, request, resource };
     let rules = policy.rules_for(&request.target.kind);
-    let mut told: Vec<(bool, Decided)> =
-        rules.iter().filter_map(|rule| teller.rule(policy, rule, &results, &seen.events)).collect();
+    let mut decisions: Vec<(bool, Decided)> =
+        rules.iter().filter_map(|rule| explainer.rule(policy, rule, &results, &seen.events)).collect();
     // Rules without names are one rule for several kinds.
     if policy.stage != Stage::Rules {
-        let best = told.iter().position(|(matches, _)| *matches).unwrap_or(0);
-        told = told.into_iter().skip(best).take(1).collect();
+        let best = decisions.iter().position(|(matches, _)| *matches).unwrap_or(0);
+        decisions = decisions.into_iter().skip(best).take(1).collect();
     }
-    told.into_iter().map(|(_, decided)| decided).collect()
+    decisions.into_iter().map(|(_, decided)| decided).collect()
 }
 
-struct Teller<'t> {
+struct Explainer<'t> {
     loaded: &'t LoadedPolicy,
     request: &'t Request,
     resource: &'t Document,
 }
 
-impl Teller<'_> {
+impl Explainer<'_> {
     /// Whether a rule matches, and what it decides; nothing of one that was generated for other kinds.
     fn rule(
         &self,
@@ -164,7 +164,7 @@ impl Teller<'_> {
         match &event.what {
             EventKind::Rule(_) => {}
             EventKind::Data(name, value) => match value {
-                Ok(value) => add(format!("{name} = {}", shown(value)), Tone::Neutral, true),
+                Ok(value) => add(format!("{name} = {}", render(value)), Tone::Neutral, true),
                 Err(text) => add(format!("{name}: {text}"), Tone::Bad, false),
             },
             EventKind::Condition { key, operator, value, holds } => {
@@ -175,11 +175,12 @@ impl Teller<'_> {
                     _ => Tone::Good,
                 };
                 let what = if is_deny { "deny condition" } else { "condition" };
-                let text = format!("{what}: {} {operator} {} is {holds}", self.seen(key), shown(value));
+                let text =
+                    format!("{what}: {} {operator} {} is {holds}", self.render_seen(key), render(value));
                 add(text, tone, false);
             }
             EventKind::Element(at, value) => {
-                add(format!("element {at}: {}", self.seen(value)), Tone::Neutral, false)
+                add(format!("element {at}: {}", self.render_seen(value)), Tone::Neutral, false)
             }
             EventKind::Pattern { at, verdict, path, text } => {
                 self.pattern(event, *at, *verdict, path, text, lines)
@@ -268,8 +269,8 @@ impl Teller<'_> {
     }
 
     /// A value; of a part of the resource with its path and place.
-    fn seen(&self, seen: &TracedValue) -> String {
-        let value = shown(&seen.value);
+    fn render_seen(&self, seen: &TracedValue) -> String {
+        let value = render(&seen.value);
         match self.path(seen) {
             Some(path) => format!("{} ({}) {value}", dotted(&path), self.place(&path)),
             None => value,
@@ -283,7 +284,7 @@ impl Teller<'_> {
 
     fn found(&self, value: &Result<TracedValue, Fault>) -> String {
         match value {
-            Ok(seen) => format!("is {}", shown(&seen.value)),
+            Ok(seen) => format!("is {}", render(&seen.value)),
             Err(fault) => format!("fails: {}", fault.cel_text()),
         }
     }
@@ -292,7 +293,7 @@ impl Teller<'_> {
         if let Ok(seen) = &step.value
             && self.path(seen).is_some()
         {
-            return self.seen(seen);
+            return self.render_seen(seen);
         }
         let path = |(_, value): &Operand| value.as_ref().ok().and_then(|seen| self.path(seen));
         let text =
@@ -312,7 +313,7 @@ impl Teller<'_> {
 /// A part of a node with its value.
 type Operand = (Expr, Result<TracedValue, Fault>);
 
-/// A node with its operands as somebody writes them: `a == b` for `_==_`, `a.size()` for functions.
+/// A node with its operands as users write them: `a == b` for `_==_`, `a.size()` for functions.
 fn written(expr: &Expr, operands: &[String]) -> String {
     let plain = || print::expression(expr).short();
     let Expr::Invoke(call) = expr else { return plain() };
@@ -330,7 +331,7 @@ fn written(expr: &Expr, operands: &[String]) -> String {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn render(value: &Value) -> String {
     let text = json(value);
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

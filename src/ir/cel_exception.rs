@@ -1,6 +1,6 @@
 //! PolicyExceptions of `policies.kyverno.io`.
 //!
-//! In: `lower::exemption`. Out: asked before the conditions of the policies that they name. Semantics:
+//! In: `lower::cel_policy::exception`. Out: evaluated before the conditions of the policies that they name. Semantics:
 //! `docs/cel-policies.md`, "Exceptions".
 
 use serde::{Deserialize, Serialize};
@@ -24,10 +24,10 @@ pub struct CelException {
     /// Conditions that must all be true.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Box<[Source]>,
-    /// Images that the policy shall let pass.
+    /// Images that the policy does not check.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub images: Box<[Value]>,
-    /// Values that the policy shall let pass.
+    /// Values that the policy does not check.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub values: Box<[Value]>,
     /// The result is a pass instead of a skip.

@@ -132,7 +132,7 @@ pub enum Expr {
         /// Keep only items for which this is true.
         #[serde(default, skip_serializing_if = "super::unset")]
         keep: Option<Box<Expr>>,
-        /// What is made of an item, which it sees as `Local(0)`; `None` keeps the item.
+        /// The result for an item, which it reads as `Local(0)`; `None` keeps the item.
         #[serde(default, skip_serializing_if = "super::unset")]
         body: Option<Box<Expr>>,
     },
@@ -177,7 +177,7 @@ pub enum Expr {
     Test(Box<Test>),
     /// Strict: the second part when the first is true, else the third.
     Cond(Box<[Expr; 3]>),
-    /// Strict: whether both (`all`) or one of the sides are true. A fault of one side is forgotten when
+    /// Strict: whether both (`all`) or one of the sides are true. A fault of one side is ignored when
     /// the other side decides.
     Decide {
         /// Both, or one of them.

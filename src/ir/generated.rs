@@ -19,7 +19,7 @@ use crate::functions::{CelLevel, Context, Run, cel};
 use crate::value::{Fault, Str, Value};
 use ephor_samples::Tape;
 
-/// What an expression gives: nothing can tell equal ones apart.
+/// The result of an expression: equal ones are indistinguishable.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) result: Result<Value, Fault>,
@@ -123,8 +123,8 @@ fn leaf(tape: &mut Tape<'_>, bound: u32) -> Expr {
             Expr::Walk(Box::new(Walk { base, steps: Box::default(), has_cost: tape.flip() }))
         }
         2 if tape.pick(8) == 7 => {
-            let charges = (0..tape.pick(3)).map(|_| tape.pick(4) as u64).collect();
-            Expr::Folded(Box::new(Folded { charges, value: value(tape, 1) }))
+            let costs = (0..tape.pick(3)).map(|_| tape.pick(4) as u64).collect();
+            Expr::Folded(Box::new(Folded { costs, value: value(tape, 1) }))
         }
         2 | 3 if bound > 0 => Expr::Local(tape.pick(bound as usize) as u32),
         _ => Expr::Const(value(tape, 2)),

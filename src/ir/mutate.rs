@@ -28,7 +28,7 @@ pub struct Mutation {
     /// The objects that are changed instead of that of the request.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub targets: Option<Box<[MutationTarget]>>,
-    /// The rule that changes objects that exist already, beside that of the request.
+    /// The rule that changes objects that exist already, in addition to that of the request.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub existing: Option<Arc<Rule>>,
 }

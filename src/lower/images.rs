@@ -56,7 +56,7 @@ fn claim(attestation: &Value, names: &Arc<[Str]>, origin: &Origin) -> Claim {
 fn verification(entry: &Value) -> Value {
     let mut attestors = list(entry, "attestors").to_vec();
     let attestations = list(entry, "attestations");
-    // Beside attestations the attestor of a former version is lost, as in the reference.
+    // Together with attestations the attestor of a former version is lost, as in the reference.
     attestors.extend(former_attestor(entry).filter(|_| attestations.is_empty()));
     let fields = [
         ("type", Value::from(entry.text_at(&["type"]))),

@@ -1,7 +1,7 @@
 //! Mutate bodies → [`Mutation`]s.
 //!
 //! The reference fills in the whole rule before it patches, so a variable anywhere in it can fail: the
-//! rule is lowered as one document, and what is not the patch is kept beside it. Loops fill in only
+//! rule is lowered as one document, and what is not the patch is stored next to it. Loops fill in only
 //! their own patches. What is constant is decoded and compiled here.
 
 use std::sync::Arc;

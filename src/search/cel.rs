@@ -8,7 +8,7 @@
 //! let pod = document("spec: {containers: [{name: a}, {name: b}]}")?;
 //! let data = Environment::Kubernetes.data(&pod);
 //! let expression = Expression::compile("object.spec.containers.map(c, c.name)", Environment::Kubernetes, &data)?;
-//! assert_eq!(expression.evaluate(&data).shown()?, r#"["a", "b"]"#);
+//! assert_eq!(expression.evaluate(&data).to_text()?, r#"["a", "b"]"#);
 //! # Ok::<(), String>(())
 //! ```
 
@@ -23,7 +23,7 @@ use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::value::{Fault, Map, Object, Str, Value};
 
-use super::notation::shown;
+use super::notation::to_text;
 
 pub use crate::cel::estimate::Range;
 /// How many steps and rounds of loops a trace shows.
@@ -122,7 +122,7 @@ pub struct Expression {
 pub struct Outcome {
     /// The value, or why there is none.
     pub value: Result<Value, String>,
-    /// What was charged.
+    /// The cost.
     pub cost: u64,
 }
 
@@ -131,8 +131,8 @@ impl Outcome {
     ///
     /// # Errors
     /// There is no value.
-    pub fn shown(&self) -> Result<String, String> {
-        self.value.as_ref().map(shown).map_err(Clone::clone)
+    pub fn to_text(&self) -> Result<String, String> {
+        self.value.as_ref().map(to_text).map_err(Clone::clone)
     }
 }
 
@@ -212,7 +212,7 @@ impl Tracer<'_> {
     }
 
     fn step(&mut self, depth: usize, text: &str, value: &Result<Value, String>) {
-        let value = value.as_ref().map(shown).map_err(Clone::clone);
+        let value = value.as_ref().map(to_text).map_err(Clone::clone);
         self.steps.push(Step { depth, text: text.into(), value });
     }
 

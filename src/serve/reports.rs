@@ -19,7 +19,7 @@ use crate::document::json;
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::Policy;
 use crate::policy_set::outcomes::Outcomes;
-use crate::report::policy_report::{Entry, PolicyFacts, shown_status};
+use crate::report::policy_report::{Entry, PolicyFacts, report_status};
 use crate::value::{Str, Value};
 
 use super::policies::Snapshot;
@@ -223,7 +223,7 @@ impl Writer {
         for (policy, rules) in job.results.iter().filter(|(policy, _)| policy.reported) {
             let facts = PolicyFacts::of(policy);
             for result in rules {
-                let status = shown_status(result.status, &facts, false);
+                let status = report_status(result.status, &facts, false);
                 let entry =
                     Entry { facts: &facts, result, status, resource: &Value::Null, seconds: job.seconds };
                 let mut written = String::new();

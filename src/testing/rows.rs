@@ -11,7 +11,7 @@ use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
 use crate::report::diff;
-use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
+use crate::report::policy_report::{PolicyFacts, report_message, report_status};
 use crate::value::Value;
 
 use super::file::Expected;
@@ -367,11 +367,11 @@ impl<'m> RowBuilder<'m> {
 
     fn status(&mut self, response: &Response<'_>, result: &RuleOutcome, shown: String) {
         let status = match self.context.facts.get(&response.policy.id()) {
-            Some(facts) => shown_status(result.status, facts, false),
+            Some(facts) => report_status(result.status, facts, false),
             None => result.status,
         };
         let rule = rule_of(response, result);
-        let message = shown_message(result);
+        let message = report_message(result);
         let (wanted, got) = (self.expected.result.clone(), status.name());
         if wanted != got {
             let reason = format!("Want {wanted}, got {got}");

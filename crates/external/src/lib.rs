@@ -122,7 +122,7 @@ pub trait Authorizer: Send + Sync {
     fn decide(&self, check: &Check, verb: &str) -> Decision;
 }
 
-/// What is known at all, for those who tell operators what their policies lack.
+/// Which external data this run has, to report what policies lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offers {
     /// Namespaces with their labels.

@@ -4,7 +4,7 @@
 //! their types, what it means to an analysis, whether it can fail, what a call costs, whether a call of constants is
 //! computed beforehand, and what it computes. Nothing outside of the registry lists names of functions; it
 //! reads a column. The rows are in `functions::table` (JMESPath) and `functions::cel::table` (CEL). Where both
-//! languages compute the same, the rows share the body's code, not the row: their arguments are checked, charged
+//! languages compute the same, the rows share the body's code, not the row: their arguments are checked, counted
 //! and refused in different words.
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::cel::{self, Call, Charge, Given};
+use super::cel::{self, Call, CallResult, Charge};
 use super::{Arg, Context, limits};
 use crate::value::Fault;
 
@@ -213,18 +213,18 @@ pub enum Dependency {
 /// What a call costs.
 #[derive(Clone, Copy)]
 pub enum Cost {
-    /// Constant time; nothing is charged, as for the next two.
+    /// Constant time; not counted, as the next two.
     Constant,
     /// Grows with the argument's size.
     Linear,
     /// Parsing, hashing, regular expressions.
     Heavy,
-    /// Charged.
+    /// Counted on the meter of CEL.
     Counted {
         /// The amount.
         amount: fn(&Charge<'_>) -> u64,
         /// Whether a call that costs more than may be spent is not even tried: it takes as long as it costs, which
-        /// its arguments alone tell.
+        /// its arguments alone determine.
         ahead: bool,
         /// The fault of a call whose charge cannot be computed, in Kubernetes' words.
         aborts: Option<fn(&Charge<'_>) -> Option<Fault>>,
@@ -265,7 +265,7 @@ pub enum Run {
     /// A function that evaluates an expression for each item; the evaluator runs it.
     Higher(Higher),
     /// A function of its arguments, which finds out whether an overload takes them.
-    Strict(fn(&Call<'_>) -> Given),
+    Strict(fn(&Call<'_>) -> CallResult),
     /// None: calls are lowered to nodes of their own.
     Node,
 }
@@ -368,7 +368,7 @@ impl Function {
         }
     }
 
-    /// The cost of a call; nothing where calls are not charged.
+    /// The cost of a call; 0 where calls are not counted.
     pub fn amount(&self, charge: &Charge<'_>) -> u64 {
         match self.cost {
             Cost::Counted { amount, .. } => amount(charge),
@@ -411,7 +411,7 @@ pub struct Known {
     /// Called on a receiver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub member: bool,
-    /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
+    /// A constant argument was looked at beforehand; a call whose other argument fails costs nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prepared: bool,
     /// The one form that fits walks its second argument: a text that is parsed, or the list of `in`.

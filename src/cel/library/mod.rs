@@ -155,7 +155,7 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     if !images {
         all.remove("orValue");
     }
-    // These are not made from the environment of Kubernetes.
+    // Kyverno does not derive these from the environment of Kubernetes.
     let is_plain = matches!(kind, KyvernoKind::Generating | KyvernoKind::Deleting);
     if is_plain {
         without_rights(&mut all);
@@ -207,7 +207,7 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
         }
     }
     if kind == KyvernoKind::Deleting {
-        // Declared with a type that nobody knows: it cannot be read.
+        // Declared with an unknown type: it cannot be read.
         env.variables.insert("exceptions".into(), Type::Struct("compiler.Exception".into()));
     }
     if is_plain {
@@ -227,7 +227,7 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     env
 }
 
-/// Nobody is asked for rights.
+/// Removes the functions of the authorizer.
 fn without_rights(all: &mut Functions) {
     let is_right = |ty: &Type| ty.to_string().starts_with("kubernetes.authorization.");
     all.values_mut().for_each(|forms| forms.retain(|form| !form.params.first().is_some_and(is_right)));

@@ -93,7 +93,7 @@ pub(super) struct Parser<'s> {
     pub(super) options: Options,
 }
 
-/// Binary operators by strength, weakest first: relations, sums, products.
+/// Binary operators by strength, weakest first: relations, additions, products.
 fn relation(kind: Tok) -> Option<&'static str> {
     Some(match kind {
         Tok::Less => "_<_",
@@ -213,12 +213,12 @@ impl<'s> Parser<'s> {
 
     fn relations(&mut self) -> Parsed {
         self.relations += 1;
-        let all = self.binary(relation, Parser::sums);
+        let all = self.binary(relation, Parser::additions);
         self.relations -= 1;
         all
     }
 
-    fn sums(&mut self) -> Parsed {
+    fn additions(&mut self) -> Parsed {
         self.calculations += 1;
         let all = self.binary(sum, |p| p.binary(product, Parser::unary));
         self.calculations -= 1;

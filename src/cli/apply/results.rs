@@ -13,7 +13,7 @@ use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
 use crate::policy_set::Outcome;
-use crate::report::policy_report::{Entry, PolicyFacts, Summary, shown_message, shown_status};
+use crate::report::policy_report::{Entry, PolicyFacts, Summary, report_message, report_status};
 use crate::value::Value;
 
 /// How results are printed.
@@ -119,8 +119,8 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
                     Record {
                         policy: facts.key.clone(),
                         rule: r.rule.to_string(),
-                        status: shown_status(r.status, facts, audit_warns),
-                        message: shown_message(r).to_string(),
+                        status: report_status(r.status, facts, audit_warns),
+                        message: report_message(r).to_string(),
                         resource: path(resource),
                         index,
                         controls: (r.pod_security.as_ref())
@@ -148,7 +148,7 @@ fn count(counts: &mut Summary, p: &crate::PolicyOutcome, facts: &PolicyFacts, au
         counts.add(match (r.kind, r.status) {
             // A cleanup policy has no rules; whether it is scored does not count.
             (RuleKind::Validation | RuleKind::ImageVerification, status) if facts.has_named_rules => {
-                shown_status(status, facts, audit_warns)
+                report_status(status, facts, audit_warns)
             }
             (_, status) => status,
         });
@@ -221,7 +221,7 @@ fn rows(
         ns => format!("{}/{}/{}", name(ns), name(kind), name(object)),
     };
     for r in &p.rules {
-        let (word, code) = match shown_status(r.status, facts, audit_warns) {
+        let (word, code) = match report_status(r.status, facts, audit_warns) {
             Status::Pass => ("Pass", "32"),
             Status::Fail => ("Fail", "31"),
             Status::Warn => ("Warn", "33"),
@@ -257,7 +257,7 @@ fn report(
     let mut text = String::new();
     let mut counts = Summary::default();
     for r in &p.rules {
-        let status = shown_status(r.status, facts, audit_warns);
+        let status = report_status(r.status, facts, audit_warns);
         counts.add(status);
         let entry = Entry { facts, result: r, status, resource, seconds: style.seconds };
         let into = if p.policy.namespace.is_some() { &mut text } else { &mut out.text };

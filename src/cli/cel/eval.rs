@@ -36,11 +36,11 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let outcome = expression.evaluate(&data);
     if parsed.on("trace") {
         super::super::print(&super::traced(&expression.trace(&data)));
-    } else if let Ok(value) = outcome.shown() {
+    } else if let Ok(value) = outcome.to_text() {
         super::super::print(&format!("{value}\n"));
     }
     if parsed.on("facts") {
         super::super::print(&super::facts(&expression, Some(outcome.cost)));
     }
-    outcome.shown().map(|_| 0)
+    outcome.to_text().map(|_| 0)
 }

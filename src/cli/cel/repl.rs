@@ -93,7 +93,7 @@ impl Session {
     }
 
     fn evaluate(&self, source: &str) -> Result<String, String> {
-        let value = self.compiled(source)?.evaluate(&self.data).shown()?;
+        let value = self.compiled(source)?.evaluate(&self.data).to_text()?;
         Ok(format!("{value}\n"))
     }
 

@@ -1,4 +1,4 @@
-//! PolicyExceptions of `policies.kyverno.io` on their way into results.
+//! How PolicyExceptions of `policies.kyverno.io` apply to policies.
 //!
 //! In: the exceptions of a set, a policy, and what expressions see. Out: those that apply, and the result of a rule that
 //! is exempt as a whole. Semantics: `docs/cel-policies.md`, "Exceptions".
@@ -31,7 +31,7 @@ impl<'e> CelExceptions<'e> {
         let named = self.all.iter().filter(|e| e.names(policy));
         named.filter(move |e| {
             let Some(expires) = e.expires.filter(|_| !self.expired_apply) else { return true };
-            // A result that an exception made is good only until then.
+            // A result because of an exception is valid only until then.
             crate::functions::untracked::note();
             expires > now(functions).unix_nanos()
         })

@@ -59,7 +59,7 @@ enum Changed {
 fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Changed, String> {
     match &mutation.change {
         Change::Patch(patch, _) => {
-            // The reference fills in the parts of a rule in no particular order.
+            // Kyverno fills in the parts of a rule in no particular order.
             for template in &mutation.other_templates {
                 data.fill(template).map_err(|e| format!("variable substitution failed: {e}"))?;
             }

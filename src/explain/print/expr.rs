@@ -64,10 +64,10 @@ impl<'e> Form<'e> {
             }
             "folded" => {
                 let inner = expr.get("").and_then(Tree::as_node);
-                let charges = items(inner.and_then(|c| c.get("charges")));
-                let charges = charges.iter().map(constant).collect::<Vec<_>>().join(", ");
+                let costs = items(inner.and_then(|c| c.get("costs")));
+                let costs = costs.iter().map(constant).collect::<Vec<_>>().join(", ");
                 let value = inner.and_then(|c| c.get("value")).map(constant).unwrap_or_default();
-                (format!("folded[{charges}: {value}]"), false)
+                (format!("folded[{costs}: {value}]"), false)
             }
             "decide" => {
                 self.parts(expr, &["all"]);

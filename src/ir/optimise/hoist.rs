@@ -35,7 +35,7 @@ const LEAST: Least = Least { in_loop: 6, twice: 12 };
 /// More cells than this are not worth their memory.
 pub const MOST_CELLS: u32 = 64;
 
-/// Whether a list that is made once instead of twice can be told apart.
+/// Whether a list that is built once instead of twice is distinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lists {
     /// It can: `sort_by` sorts lists where they stand, perhaps in a later expression. Only parts whose results are
@@ -82,7 +82,7 @@ struct Within {
 enum Form {
     #[default]
     Nothing,
-    /// The form of a position, whose faults tell it, as that of the branches of a choice.
+    /// The form of a position, whose faults print it, as that of the branches of a choice.
     Position,
     /// Whether it makes a list that need not be put together.
     List,
@@ -101,7 +101,7 @@ struct Part {
     is_candidate: bool,
     /// How many parts it has with those below.
     size: usize,
-    /// Whether another candidate may be equal, as far as weights and sizes tell.
+    /// Whether another candidate may be equal, as far as weights and sizes show.
     has_alike: bool,
 }
 
@@ -234,7 +234,7 @@ struct Cells {
 /// A part that may get a cell, and those equal to it.
 #[derive(Default)]
 struct Group {
-    /// How often it is evaluated as far as the form tells, parts of equal parts aside.
+    /// How often it is evaluated as far as the form shows, parts of equal parts aside.
     times: usize,
     cell: Option<u32>,
 }

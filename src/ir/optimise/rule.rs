@@ -29,7 +29,7 @@ pub fn rule(rule: Rule, late: &dyn Late) -> Rule {
     }
 }
 
-/// Conditions that always hold ask for nothing.
+/// Conditions that always hold are dropped.
 fn admit(c: Option<Conditions>) -> Option<Conditions> {
     c.map(conditions).filter(|c| !always_hold(c))
 }

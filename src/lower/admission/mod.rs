@@ -1,7 +1,7 @@
 //! `ValidatingAdmissionPolicy`, `MutatingAdmissionPolicy` and their bindings → policies of the IR.
 //!
 //! In: objects with their defaults (`api::admission`). Out: policies with compiled expressions; an
-//! expression that does not compile keeps its text and fails when it is asked.
+//! expression that does not compile keeps its text and fails when it is evaluated.
 
 mod judge;
 pub mod offline;

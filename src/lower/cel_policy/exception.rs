@@ -20,7 +20,7 @@ pub fn exception(doc: &Value) -> Result<CelException, String> {
     let compiler = Sections::new(KyvernoKind::Validating, false, View::Request);
     let admit = compiler
         .conditions(doc.at(&["spec", "matchConditions"]), "matchConditions")
-        .map_err(|failed| failed.told(KyvernoKind::Mutating, ""))?;
+        .map_err(|failed| failed.message(KyvernoKind::Mutating, ""))?;
     let label = doc.at(&["metadata", "labels"]).and_then(|l| l.get("polex.kyverno.io/priority"));
     Ok(CelException {
         key: key.into(),

@@ -79,7 +79,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     let (rules, error, faults) = match rules(&spec, kind, namespaced) {
         Ok(rules) => (rules, None, Vec::new()),
         Err(failed) => {
-            let text = failed.told(kind, spec.text_at(&["evaluation", "mode"]));
+            let text = failed.message(kind, spec.text_at(&["evaluation", "mode"]));
             (Vec::new(), Some(text), failed.faults())
         }
     };
@@ -227,7 +227,7 @@ pub fn check_match_conditions(spec: &Value) -> Result<(), String> {
     let compiler = Sections::new(KyvernoKind::Mutating, false, View::Request);
     compiler
         .no_variables(spec.get("matchConditions"), "matchConditions")
-        .map_err(|failed| failed.told(KyvernoKind::Mutating, ""))
+        .map_err(|failed| failed.message(KyvernoKind::Mutating, ""))
 }
 
 /// What the expressions of a rule share, and what the rule does.

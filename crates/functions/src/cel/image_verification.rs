@@ -1,10 +1,10 @@
 //! Functions of policies about images: who signed them, what is stated about them.
 //!
-//! Attestors are messages that hold their name; who they are is known to whoever answers. Semantics:
+//! Attestors are messages that hold their name; the [`ImageVerifier`] resolves the name. Semantics:
 //! `docs/cel-policies.md`, "Images".
 
 use super::outside::fields;
-use super::{Call, Given, fault, given, native_type};
+use super::{Call, CallResult, fault, native_type, success};
 use crate::external::ImageVerifier;
 use crate::value::{Map, Object, Str, Value};
 
@@ -36,15 +36,15 @@ fn attestors<'v>(call: &Call<'v>, at: usize) -> Option<Result<&'v [Value], Strin
     })
 }
 
-fn answered<T: Into<Value>>(answer: Result<T, String>) -> Given {
+fn answered<T: Into<Value>>(answer: Result<T, String>) -> CallResult {
     match answer {
-        Ok(v) => given(v),
+        Ok(v) => success(v),
         Err(e) => fault(e),
     }
 }
 
 /// `verifyImageSignatures`
-pub fn signatures(call: &Call<'_>) -> Given {
+pub fn signatures(call: &Call<'_>) -> CallResult {
     let image = call.text(0)?;
     match attestors(call, 1)? {
         Ok(all) => answered(image_verifier(call)?.signatures(image, all).map(Value::Int)),
@@ -53,7 +53,7 @@ pub fn signatures(call: &Call<'_>) -> Given {
 }
 
 /// `verifyAttestationSignatures`
-pub fn statements(call: &Call<'_>) -> Given {
+pub fn statements(call: &Call<'_>) -> CallResult {
     let (image, statement) = (call.text(0)?, call.text(1)?);
     match attestors(call, 2)? {
         Ok(all) => answered(image_verifier(call)?.statements(image, statement, all).map(Value::Int)),
@@ -62,12 +62,12 @@ pub fn statements(call: &Call<'_>) -> Given {
 }
 
 /// `getImageData`
-pub fn data(call: &Call<'_>) -> Given {
+pub fn data(call: &Call<'_>) -> CallResult {
     answered(image_verifier(call)?.data(call.text(0)?))
 }
 
 /// `extractPayload`
-pub fn payload(call: &Call<'_>) -> Given {
+pub fn payload(call: &Call<'_>) -> CallResult {
     let (image, statement) = (call.text(0)?, call.text(1)?);
     answered(image_verifier(call)?.payload(image, statement))
 }

@@ -46,7 +46,7 @@ pub use operators::{order, unhashable};
 pub use table::sum_of;
 
 /// What a function gives; `None` when no form of it takes such arguments.
-pub type Given = Option<Result<Value, Fault>>;
+pub type CallResult = Option<Result<Value, Fault>>;
 
 /// A call.
 pub struct Call<'a> {
@@ -133,6 +133,6 @@ fn fault<T>(text: impl Into<Box<str>>) -> Option<Result<T, Fault>> {
     Some(Err(Fault::new(text)))
 }
 
-fn given(v: impl Into<Value>) -> Given {
+fn success(v: impl Into<Value>) -> CallResult {
     Some(Ok(v.into()))
 }

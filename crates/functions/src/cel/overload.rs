@@ -96,7 +96,7 @@ libraries! {
     AUTHORIZER = include_str!("library/authorizer.txt");
     /// What mutations have besides.
     MUTATION = "jsonpatch.escapeKey:(string) string";
-    /// Extensions of the language that nobody has.
+    /// Extensions of the language that no environment has.
     GENERAL = include_str!("library/general.txt");
     /// The extensions for numbers and encodings.
     MATH = include_str!("library/math.txt");

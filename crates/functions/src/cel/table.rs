@@ -1,7 +1,7 @@
 //! CEL's rows of the registry, see `functions::registry`.
 
 use super::cost as c;
-use super::{Call, Charge, Function, Given};
+use super::{Call, CallResult, Charge, Function};
 use super::{
     authorizer as a, convert, data as d, format, format_plain, image_reference as i, image_verification as e,
     key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net,
@@ -33,12 +33,12 @@ const fn row(name: &'static str, run: Run, amount: Amount, ahead: bool) -> Funct
     }
 }
 
-const fn f(name: &'static str, run: fn(&Call<'_>) -> Given, amount: Amount) -> Function {
+const fn f(name: &'static str, run: fn(&Call<'_>) -> CallResult, amount: Amount) -> Function {
     row(name, Run::Strict(run), amount, false)
 }
 
-/// A function that takes as long as it costs, which its arguments alone tell.
-const fn ahead(name: &'static str, run: fn(&Call<'_>) -> Given, amount: Amount) -> Function {
+/// A function that takes as long as it costs, which its arguments alone determine.
+const fn ahead(name: &'static str, run: fn(&Call<'_>) -> CallResult, amount: Amount) -> Function {
     row(name, Run::Strict(run), amount, true)
 }
 
@@ -48,7 +48,7 @@ const fn node(name: &'static str, operation: Operation) -> Function {
 }
 
 /// `sum` of a list whose items have a type: the sum of nothing has it.
-const fn sum(name: &'static str, run: fn(&Call<'_>) -> Given) -> Function {
+const fn sum(name: &'static str, run: fn(&Call<'_>) -> CallResult) -> Function {
     Function { shown: "sum", ..f(name, run, c::traversal).folded().in_place_of("sum") }
 }
 
@@ -159,12 +159,12 @@ pub static TABLE: &[Function] = &[
     sum("@sumOfDoubles", |call| l::sum_from(call, Value::Float(0.0))),
     sum("@sumOfDurations", |call| l::sum_from(call, Value::Duration(0))),
     f("min", l::min, c::traversal).folded(), f("max", l::max, c::traversal).folded(),
-    f("slice", l::slice, c::made_list), f("flatten", l::flatten, c::flatten).aborts(c::aborts_flatten),
+    f("slice", l::slice, c::list_literal), f("flatten", l::flatten, c::flatten).aborts(c::aborts_flatten),
     f("sort", l::sort, c::sort).operator().aborts(c::aborts_sort),
     f("@sortByAssociatedKeys", l::sort_by_keys, c::sort_by).operator().aborts(c::aborts_sort_by),
     ahead("distinct", l::distinct, c::distinct).aborts(c::aborts_distinct),
-    f("reverse", l::reverse, c::made_list), f("@reverseText", m::reverse, c::walk).in_place_of("reverse"),
-    f("lists.range", l::range, c::made_list), f("first", l::first, c::one).total(),
+    f("reverse", l::reverse, c::list_literal), f("@reverseText", m::reverse, c::walk).in_place_of("reverse"),
+    f("lists.range", l::range, c::list_literal), f("first", l::first, c::one).total(),
     f("last", l::last, c::one).total(), ahead("sets.contains", l::sets_contains, c::sets).total(),
     ahead("sets.equivalent", l::sets_equivalent, c::sets_twice).total(),
     ahead("sets.intersects", l::sets_intersects, c::sets).total(),

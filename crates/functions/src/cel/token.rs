@@ -24,7 +24,7 @@ pub enum Keys<'a> {
 /// See the module page; `now` counts nanoseconds since 1970.
 ///
 /// # Errors
-/// It is no token, or nobody who has the key signed it.
+/// It is not a token, or no given key verifies its signature.
 pub fn decode(token: &str, keys: Keys<'_>, now: i128) -> Result<(bool, Map), String> {
     let is_set = matches!(keys, Keys::Set(_));
     let (valid, claims) =
@@ -145,12 +145,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_signs_a_token() {
-        let told = |token: &str, key: &str| decode(token, Keys::Secret(key), 0).unwrap_err();
-        assert!(told(ADMIN, "other").contains("invalid HMAC signature"));
-        assert!(told(&ADMIN.replace("eyJleHA", "eyJleHB"), "secret").contains("invalid HMAC signature"));
-        assert!(told("a", "b").ends_with(NO_TOKEN));
+    fn tokens_with_other_signatures_are_refused() {
+        let error = |token: &str, key: &str| decode(token, Keys::Secret(key), 0).unwrap_err();
+        assert!(error(ADMIN, "other").contains("invalid HMAC signature"));
+        assert!(error(&ADMIN.replace("eyJleHA", "eyJleHB"), "secret").contains("invalid HMAC signature"));
+        assert!(error("a", "b").ends_with(NO_TOKEN));
         let unsigned = "eyJhbGciOiAibm9uZSJ9.e30.";
-        assert!(told(unsigned, "secret").contains("does not match any of the inferred algorithms"));
+        assert!(error(unsigned, "secret").contains("does not match any of the inferred algorithms"));
     }
 }
