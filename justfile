@@ -36,7 +36,7 @@ own name="": (suites name "conformance")
 fetch *from:
     conformance/fetch.sh {{ from }}
 
-# Pages that are made of the program.
+# Pages that are generated from the program.
 pages:
     cargo run --locked -- jp function --markdown > target/functions.md
     mv target/functions.md docs/functions.md

@@ -1,9 +1,9 @@
-//! Expressions as admission policies have them on a Pod of 20 kB, beside the reference's CEL in the same run.
+//! Expressions of admission policies on a Pod of 20 kB, compared with cel-go in the same run.
 //!
-//! `benches/cel.sh` builds the program that runs the reference (`benches/cel-go`) and names it in `CEL_GO`. For
+//! `benches/cel.sh` builds the program that runs cel-go (`benches/cel-go`) and names it in `CEL_GO`. For
 //! each expression of `benches/cel-expressions.json`: nanoseconds of compiling (parse, check, estimate, lower)
-//! and of an evaluation with its charges, here and there, and how many times faster `ephor` is. The results are
-//! compared first. Exit code 1 when something is not as many times faster as promised.
+//! and of an evaluation with its cost, here and there, and how many times faster `ephor` is. The results are
+//! compared first. Exit code 1 when something is not as many times faster as required.
 
 #![allow(clippy::expect_used)]
 
@@ -31,7 +31,7 @@ use common::{best, pod};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How many times faster compiling and evaluating have to be.
-const PROMISED: [f64; 2] = [2.0, 3.0];
+const REQUIRED: [f64; 2] = [2.0, 3.0];
 /// What one expression may cost.
 const PER_CALL: u64 = 1_000_000;
 
@@ -80,7 +80,7 @@ fn main() {
             _ => f64::NAN,
         };
         let faster = [number("compile") / times[0], number("eval") / times[1]];
-        slow += faster.iter().zip(PROMISED).filter(|(f, p)| *f < p).count();
+        slow += faster.iter().zip(REQUIRED).filter(|(f, p)| *f < p).count();
         println!(
             "compile {:>7.0} ns {:>8.0} ns {:>6.1}×   eval {:>7.0} ns {:>8.0} ns {:>6.1}×   {shown}",
             times[0],
@@ -92,7 +92,7 @@ fn main() {
         );
     }
     if slow > 0 {
-        println!("{slow} times are not {PROMISED:?} times shorter");
+        println!("{slow} times are not {REQUIRED:?} times shorter");
         std::process::exit(1);
     }
 }
@@ -141,17 +141,14 @@ impl Compiled {
     }
 }
 
-/// What the reference says; none when it was not built.
+/// The results of cel-go; `None` when the program was not built.
 fn reference(document: &Value, expressions: &str) -> Option<Vec<Value>> {
     let program = std::env::var_os("CEL_GO")?;
-    let mut running = Command::new(program)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the reference starts");
+    let mut running =
+        Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cel-go starts");
     let object = json(document).expect("JSON");
-    let asked = format!("{{\"object\": {object}, \"expressions\": {expressions}}}");
-    running.stdin.take().expect("a pipe").write_all(asked.as_bytes()).expect("it reads");
+    let input = format!("{{\"object\": {object}, \"expressions\": {expressions}}}");
+    running.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
     let output = running.wait_with_output().expect("it ends");
     let text = String::from_utf8(output.stdout).expect("text");
     Some(text.lines().map(|line| read(line).expect("JSON")).collect())

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times of compiling and evaluating CEL here and in the reference's library, and their ratios, in one run.
+# Times of compiling and evaluating CEL here and in cel-go, and their ratios, in one run.
 # usage: benches/cel.sh      (needs Go and the modules of benches/cel-go)
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs ephor and, when KYVERNO_BIN is set, the reference on the same files and prints both times and the ratio.
+# Runs ephor and, when KYVERNO_BIN is set, Kyverno on the same files and prints both times and the ratio.
 # usage: benches/compare.sh [ROUNDS]      (needs ../shared/conformance or EPHOR_CONFORMANCE; python3 with PyYAML)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -66,7 +66,7 @@ run() {
 run "one policy, one resource" apply "$W/one-policy.yaml" -r "$W/one.yaml"
 run "pool, plain" apply "$W/policies" -r "$DATA/verdicts/pool.yaml"
 run "pool, policy report" apply "$W/policies" -r "$DATA/verdicts/pool.yaml" -p
-# The tests of the policy library: ephor in one run; the reference folder by folder, as one run stops at the first
+# The tests of the policy library: ephor in one run; Kyverno folder by folder, as one run stops at the first
 # folder that it cannot load.
 run_tests() {
   local folders theirs

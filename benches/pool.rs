@@ -2,7 +2,7 @@
 //!
 //! Prints how long reading and parsing the inputs takes, with the loader and with the usual YAML crate, how
 //! long everything takes, and the ratios.
-//! Needs the recorded suites beside the repository (or in `EPHOR_CONFORMANCE`).
+//! Needs the recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
-//! A review in one process: reading it, deciding on it, and what no answer waits for.
+//! A review in one process: reading it, deciding on it, and audit results after the answer.
 //!
 //! Prints the time of each step for a Pod, and for the objects of a pool on the average, with a hundred mixed
-//! policies of a library, as `benches/serve.sh` asks them over a connection. `EPHOR_PHASE=policies` prints the time of each policy. Needs the recorded suites beside the
-//! repository (or in `EPHOR_CONFORMANCE`).
+//! policies of a library, as `benches/serve.sh` sends them over a connection. `EPHOR_PHASE=policies` prints the time of each policy, `EPHOR_RESULT_CACHE` turns the result
+//! cache on. Needs the recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
 
 #![allow(clippy::expect_used)]
 
@@ -56,10 +56,10 @@ fn main() {
     }
     let step = (texts.len() / 100).max(1);
     let hundred: Vec<SourceText> = texts.into_iter().step_by(step).take(100).collect();
-    let remembers = std::env::var("EPHOR_RECALL").is_ok();
+    let caches = std::env::var("EPHOR_RESULT_CACHE").is_ok();
     let gate_of = |texts: &[SourceText]| {
         let policies = load::argument_for(texts, Reader::Server);
-        Gate::new(policies, Arc::new(Objects::default()), &[]).with_result_cache(if remembers {
+        Gate::new(policies, Arc::new(Objects::default()), &[]).with_result_cache(if caches {
             16 << 20
         } else {
             0
@@ -73,8 +73,8 @@ fn main() {
     }
     let gate = gate_of(&hundred);
     let decision = gate.answer(&route, &incoming, &Deadline::never());
-    let asked = decision.asked.expect("a request");
-    let later = gate.audit(&route, &asked, &Deadline::never());
+    let prepared = decision.prepared.expect("a request");
+    let later = gate.audit(&route, &prepared, &Deadline::never());
     let count = |all: &ephor_policies::policy_set::outcomes::Outcomes| all.results().count();
     println!("{} policies, {} bytes", hundred.len(), body.len());
     println!("answer: {}", decision.answer.to_json(&incoming));
@@ -88,8 +88,8 @@ fn main() {
     }
     show("read", common::best(|| decode("application/json", body.as_bytes()).is_ok()));
     show("write", common::best(|| !Answer::default().to_json(&incoming).is_empty()));
-    show("answer", common::best(|| gate.answer(&route, &incoming, &Deadline::never()).asked.is_some()));
-    show("later", common::best(|| !gate.audit(&route, &asked, &Deadline::never()).is_empty()));
+    show("answer", common::best(|| gate.answer(&route, &incoming, &Deadline::never()).prepared.is_some()));
+    show("later", common::best(|| !gate.audit(&route, &prepared, &Deadline::never()).is_empty()));
     let bodies = bodies(&dir.join("verdicts/pool.yaml"));
     let pool: Vec<Incoming> =
         bodies.iter().filter_map(|b| decode("application/json", b.as_bytes()).ok()).collect();
@@ -107,11 +107,14 @@ fn show(name: &str, ns: f64) {
     println!("{name:<10}{:>8.2} µs", ns / 1e3);
 }
 
-/// The answer to a review, and what no answer waits for; the number of results.
+/// The answer to a review, and the audit results after it; the number of results.
 fn decided(gate: &Gate, route: &Route, incoming: &Incoming) -> usize {
     let done = gate.answer(route, incoming, &Deadline::never());
-    let later =
-        done.asked.as_ref().map(|asked| gate.audit(route, asked, &Deadline::never())).unwrap_or_default();
+    let later = done
+        .prepared
+        .as_ref()
+        .map(|prepared| gate.audit(route, prepared, &Deadline::never()))
+        .unwrap_or_default();
     done.outcomes.results().count() + later.results().count()
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Throughput and latency of the webhook server beside a route that only reads a review and allows it.
+# Throughput and latency of the webhook server, compared with a route that only reads a review and allows it.
 #
 # In: wrk (Debian package `wrk`), the recorded policies in ../shared/conformance or EPHOR_CONFORMANCE.
-# Out: requests a second and the 99th percentile of both routes on kept-alive TLS, their ratios, memory before
+# Out: requests a second and the 99th percentile of both routes on persistent TLS connections, their ratios, memory before
 # and after, the same with 10,000 policies, and what 10,000 more policies change. Reviews are of one Pod with three containers of twenty variables each,
-# also with another image each time, so that no result is remembered that looks at images;
+# also with another image each time, so that no result that reads images is a cache hit;
 # with PyYAML also of the recorded pool of 1,155 objects of all kinds in turn, and only of kinds that some policy is
 # about, since no other reaches a webhook. SECONDS_EACH (10) is the time of one measurement, ROUNDS (3) how often.
 set -euo pipefail
@@ -94,7 +94,7 @@ PY
 
 serve() { # POLICIES
     "$ephor" serve --policies "$1" --tls-self-signed "$dir/tls" --listen 127.0.0.1:0 --metrics-listen none \
-        --drain-period 0s --baseline --log-format json 2> "$dir/log" &
+        --shutdown-delay 0s --baseline --log-format json 2> "$dir/log" &
     pid=$!
     until grep -q '"serving"' "$dir/log"; do kill -0 $pid; done
     address=$(grep -o '"reviews":"[^"]*"' "$dir/log" | head -1 | cut -d'"' -f4)
@@ -121,7 +121,7 @@ compare "100 policies, another image in every Pod" "$dir/hundred" each
 if [ -s "$dir/pool.lua" ]; then compare "100 policies, objects of all kinds" "$dir/hundred" pool; fi
 compare "10,000 policies of other kinds" "$dir/many" post
 
-# What 10,000 more policies change: two servers, asked in turn.
+# What 10,000 more policies change: two servers, measured in turn.
 mkdir "$dir/both" && cp "$dir"/hundred/*.yaml "$dir"/many/*.yaml "$dir/both/"
 load=post
 serve "$dir/hundred"; few=$address
@@ -130,4 +130,4 @@ for _ in $(seq "$rounds"); do
     address=$few; of_few=$(run validate)
     address=$more; of_more=$(run validate)
     echo "$of_few $of_more"
-done | sort -k1 -n | awk '{a[NR]=$1; b[NR]=$3; r[NR]=$3/$1} END {n=int((NR+1)/2); printf "100 policies: %.0f/s, with 10,000 of other kinds besides: %.0f/s, ratio %.2f\n", a[n], b[n], r[n]}'
+done | sort -k1 -n | awk '{a[NR]=$1; b[NR]=$3; r[NR]=$3/$1} END {n=int((NR+1)/2); printf "100 policies: %.0f/s, with 10,000 of other kinds in addition: %.0f/s, ratio %.2f\n", a[n], b[n], r[n]}'

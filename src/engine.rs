@@ -60,7 +60,7 @@ impl Engine {
         let mut bound = policies.clone();
         bound.bind(Vec::new());
         let all = bound.policies.into_iter().filter_map(|p| p.policy).collect();
-        let set = policy_set::PolicySet::new(all, bound.exceptions).with_exemptions(bound.exemptions);
+        let set = policy_set::PolicySet::new(all, bound.exceptions).with_cel_exceptions(bound.cel_exceptions);
         Engine {
             policies,
             engine: policy_set::Engine::new(set).with_profile(Profile::cluster()),

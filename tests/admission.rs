@@ -126,7 +126,7 @@ fn each_mistake_has_the_api_servers_words() {
         ("{name: x, ", "{", "spec.paramRef: Required value: one of name or selector must be specified"),
         (", parameterNotFoundAction: Deny", "", "spec.paramRef.parameterNotFoundAction: Required value"),
     ];
-    let tell = |kind: &str, name: &str, why: &str| {
+    let invalid = |kind: &str, name: &str, why: &str| {
         format!("{kind}.admissionregistration.k8s.io \"{name}\" is invalid: {why}")
     };
     for (text, kind, name, mistakes) in [
@@ -136,7 +136,7 @@ fn each_mistake_has_the_api_servers_words() {
     ] {
         for (from, to, why) in mistakes {
             assert!(text.contains(from), "{from}");
-            assert_eq!(answer(&text.replace(from, to)), Some(tell(kind, name, why)));
+            assert_eq!(answer(&text.replace(from, to)), Some(invalid(kind, name, why)));
         }
     }
 }

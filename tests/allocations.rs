@@ -44,6 +44,6 @@ fn reading_fields_and_comparing_allocates_nothing() {
     }
     assert!(
         allocations("request.object.spec.containers[*].name") > 0,
-        "a new list has to be made: the counter counts"
+        "a new list is allocated: the counter counts"
     );
 }

@@ -15,7 +15,7 @@ fn body(out: &str) -> String {
 }
 
 #[test]
-fn failed_rules_are_told_with_the_counts() {
+fn failed_rules_are_printed_with_the_counts() {
     let ran = files().run(&["apply", "p.yaml", "-r", "r.yaml"]);
     insta::assert_snapshot!(body(&ran.out), @r"
 

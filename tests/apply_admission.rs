@@ -137,18 +137,18 @@ spec:
   variables: [{name: a, expression: '1'}]
   validations: [{expression: 'false', message: denied}]
 ";
-    let told = |from: &str, to: &str| {
+    let run = |from: &str, to: &str| {
         let files = Files::new(&[("p.yaml", &policy.replace(from, to)), ("r.yaml", RESOURCES)]);
         let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml"]);
         (ran.out.contains("pass: 0, fail: 5"), ran.err)
     };
     // Without constraints it is about every object.
-    assert_eq!(told("a", "a"), (true, String::new()));
+    assert_eq!(run("a", "a"), (true, String::new()));
     let refused = |from: &str, to: &str, why: &str| {
         let text = format!(
             "warning: p.yaml:1: failed to validate resource (ValidatingAdmissionPolicy {why}) (left out)\n"
         );
-        assert_eq!(told(from, to), (false, text));
+        assert_eq!(run(from, to), (false, text));
     };
     refused("validations", "validationz", "\"p\": unknown field \"spec.validationz\"");
     refused(

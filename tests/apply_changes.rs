@@ -90,7 +90,7 @@ fn a_file_gets_all_objects_and_is_emptied_first() {
 }
 
 #[test]
-fn deletions_are_told_with_their_time() {
+fn deletions_are_listed_with_their_time() {
     let files = Files::new(&[
         (
             "p.yaml",
@@ -125,12 +125,12 @@ metadata: {name: d, namespace: web, labels: {cleanup.kyverno.io/ttl: soon}}
         ),
     ]);
     let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--deletions"]);
-    let (_, told) = ran.out.split_once("\nDeletions:\n").expect("a list of deletions");
+    let (_, listed) = ran.out.split_once("\nDeletions:\n").expect("a list of deletions");
     assert_eq!(
-        told,
+        listed,
         "  web/ConfigMap/a1: 2026-11-23T04:30:00Z (ClusterCleanupPolicy `old`)
   web/ConfigMap/b: 2026-01-02T10:00:00Z (label `cleanup.kyverno.io/ttl: 1d`)
-  web/Secret/c: 1h30m0s after it is made (label `cleanup.kyverno.io/ttl: 90m`)
+  web/Secret/c: 1h30m0s after its creation (label `cleanup.kyverno.io/ttl: 90m`)
   web/Secret/d: never: neither a duration nor a date (label `cleanup.kyverno.io/ttl: soon`)
 "
     );

@@ -48,7 +48,7 @@ fn an_unknown_operator_is_refused_with_the_valid_ones() {
 }
 
 #[test]
-fn a_good_document_beside_a_bad_one_is_still_evaluated() {
+fn a_good_document_next_to_a_bad_one_is_still_evaluated() {
     let ran = policy(&format!(
         "{POLICY}---\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: b}}\nspec: {{rules: 5}}\n"
     ));
@@ -57,7 +57,7 @@ fn a_good_document_beside_a_bad_one_is_still_evaluated() {
 }
 
 #[test]
-fn a_missing_policy_file_among_good_ones_is_told_and_changes_nothing() {
+fn a_missing_policy_file_among_good_ones_is_reported_and_changes_nothing() {
     let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", RESOURCES)]);
     let ran = files.run(&["apply", "missing.yaml", "p.yaml", "-r", "r.yaml"]);
     assert!(ran.err.contains("missing.yaml: stat missing.yaml: no such file or directory"), "{}", ran.err);
@@ -66,7 +66,7 @@ fn a_missing_policy_file_among_good_ones_is_told_and_changes_nothing() {
 }
 
 #[test]
-fn a_rule_that_can_never_match_is_told() {
+fn a_rule_that_can_never_match_is_reported() {
     let ran = policy(&POLICY.replace("kinds: [ConfigMap]", "kinds: [configmap]"));
     assert!(ran.err.contains("p.yaml:8: rule `team` of `need-team` can never match"), "{}", ran.err);
 }
@@ -146,7 +146,7 @@ fn broken_resources_stop_the_run_with_their_place() {
 }
 
 #[test]
-fn empty_files_are_told() {
+fn empty_files_are_reported() {
     let ran = resource(b"");
     assert!(ran.ended_well() && ran.err.contains("r.yaml"), "{ran:?}");
     let ran = policy("# nothing\n");

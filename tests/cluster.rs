@@ -12,7 +12,7 @@ use common::Files;
 use ephor_document::yaml_value;
 use ephor_server::cluster::{Choice, Cluster, connect};
 
-/// Answers by path with query, and remembers requests as `METHOD PATH`.
+/// Answers by path with query, and records requests as `METHOD PATH`.
 struct Server {
     address: String,
     seen: Arc<Mutex<Vec<String>>>,
@@ -36,11 +36,11 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let told = seen.clone();
+        let log = seen.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (all, told) = (all.clone(), told.clone());
-                std::thread::spawn(move || answer(stream, &all, &told));
+                let (all, log) = (all.clone(), log.clone());
+                std::thread::spawn(move || answer(stream, &all, &log));
             }
         });
         Server { address, seen }
@@ -65,7 +65,7 @@ impl Server {
     }
 }
 
-fn answer(stream: TcpStream, all: &Table, told: &Mutex<Vec<String>>) {
+fn answer(stream: TcpStream, all: &Table, log: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     loop {
@@ -88,7 +88,7 @@ fn answer(stream: TcpStream, all: &Table, told: &Mutex<Vec<String>>) {
         }
         let mut body = vec![0; length];
         let _ = reader.read_exact(&mut body);
-        told.lock().unwrap().push(format!("{method} {path}"));
+        log.lock().unwrap().push(format!("{method} {path}"));
         let missing = (
             404,
             r#"{"kind":"Status","status":"Failure","reason":"NotFound","message":"not here","code":404}"#
@@ -193,7 +193,7 @@ fn an_object_is_written_as_it_was_read_or_not_at_all() {
     assert_eq!(last(), "PATCH /api/v1/namespaces/shop/configmaps/a?fieldManager=ephor&force=true");
     assert_eq!(written.text_at(&["metadata", "resourceVersion"]), "7", "a write in between is a conflict");
     assert!(cluster.current(&object("b")).unwrap().is_none());
-    // The table has no such path, as an object that somebody else created in between has none either.
+    // The table has no such path, as if another client had created the object in between.
     assert!(cluster.write(&object("b"), None, "ephor").is_err());
     assert_eq!(last(), "POST /api/v1/namespaces/shop/configmaps?fieldManager=ephor");
 }
@@ -220,7 +220,7 @@ const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookcon
 #[test]
 fn webhook_configurations_of_another_program_are_never_taken_over_silently() {
     for (label, more, written) in
-        [("ephor", None, true), ("somebody", None, false), ("somebody", Some("--take-over"), true)]
+        [("ephor", None, true), ("other", None, false), ("other", Some("--take-over"), true)]
     {
         let server = configured(label);
         let files = Files::new(&[("config", &server.kubeconfig()), ("p.yaml", POLICY)]);
@@ -245,7 +245,7 @@ fn webhook_configurations_of_another_program_are_never_taken_over_silently() {
 
 #[test]
 fn only_configurations_of_our_own_are_removed() {
-    for (label, deleted) in [("ephor", true), ("somebody", false)] {
+    for (label, deleted) in [("ephor", true), ("other", false)] {
         let server = configured(label);
         let files = Files::new(&[("config", &server.kubeconfig())]);
         let ran = files.run(&["webhook-config", "--remove", "--kubeconfig", "config"]);

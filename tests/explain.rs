@@ -196,7 +196,7 @@ fn shows_rules_of_every_kind_with_the_line_of_each_expression() {
 }
 
 #[test]
-fn tells_what_rules_decide_about_a_resource_as_text_and_as_json() {
+fn explains_what_rules_decide_about_a_resource_as_text_and_as_json() {
     let dir = folder();
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: cart, namespace: dev}\nspec:\n  containers:\n  - name: a\n    image: nginx:latest\n";
     std::fs::write(dir.path().join("pod.yaml"), pod).unwrap();
@@ -205,7 +205,7 @@ fn tells_what_rules_decide_about_a_resource_as_text_and_as_json() {
     assert!(out.starts_with("pod.yaml:1 Pod dev/cart\n\ntags/pinned at tags.yaml:6: fail\n"), "{out}");
     assert!(out.contains("resource value 'nginx:latest' does not match '!*:latest'"), "{out}");
     assert!(out.contains("(pod.yaml:7:12)"), "{out}");
-    assert!(!out.contains('\u{1b}'), "no colours where nobody looks");
+    assert!(!out.contains('\u{1b}'), "no colours without a terminal");
     let (_, out, _) = explain(dir.path(), &["tags.yaml", "-r", "pod.yaml", "--output", "json"]);
     let list: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(list[0]["resource"], "pod.yaml:1 Pod dev/cart");

@@ -10,7 +10,7 @@ use ephor_search::Expression;
 use ephor_value::{Map, Value};
 
 #[test]
-fn the_page_is_made_of_the_registry() {
+fn the_page_is_generated_from_the_registry() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/functions.md");
     let page = std::fs::read_to_string(file).expect("docs/functions.md");
     let hint =

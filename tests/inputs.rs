@@ -42,7 +42,7 @@ fn body(out: &str) -> String {
 }
 
 #[test]
-fn cleanup_policies_tell_what_a_run_would_delete() {
+fn cleanup_policies_list_what_a_run_would_delete() {
     let ran = files().run(&["apply", "c.yaml", "p.yaml", "-r", "r.yaml"]);
     insta::assert_snapshot!(body(&ran.out), @r"
 
@@ -112,7 +112,7 @@ fn conditions_of_cleanup_policies_see_the_target_and_its_namespace() {
     };
     let unknown = error("request.object.a", "object");
     assert_eq!(cleaned(&condition("request.object.a", "x")), [unknown.clone(), unknown]);
-    // The context is made once for a run: an entry that reads the target has a value only for the first.
+    // The context is built once for a run: an entry that reads the target has a value only for the first.
     let context = "  context: [{name: v, variable: {jmesPath: target.metadata.name}}]\n";
     let wanted = ["fail: resource did not match".to_owned(), error("v", "v")];
     assert_eq!(cleaned(&format!("{context}{}", condition("v", "good"))), wanted);
@@ -148,7 +148,7 @@ fn payloads_that_cannot_be_read_end_the_run() {
         error("--json", "note.txt"),
         json("unrecognized payload format, must be yaml or json (note.txt)")
     );
-    // The reference crashes on these.
+    // Kyverno crashes on these.
     assert_eq!(error("--json", "list.json"), json("the payload must be an object (list.json)"));
     let http =
         |file: &str, cause: &str| format!("Error: failed to parse HTTP payload from {file}: {cause}\n");

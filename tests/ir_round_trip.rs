@@ -49,14 +49,14 @@ fn below(folders: &[PathBuf]) -> Vec<PathBuf> {
     files
 }
 
-fn beside(folders: &[&str]) -> Vec<PathBuf> {
+fn recorded(folders: &[&str]) -> Vec<PathBuf> {
     folders.iter().filter_map(|name| data::recorded(name).unwrap()).collect()
 }
 
 /// What each file of the policy libraries that are at hand gives.
 fn libraries() -> Vec<Policies> {
     let folders: Vec<PathBuf> =
-        [root().join("policies")].into_iter().chain(beside(&["kyverno-policies"])).collect();
+        [root().join("policies")].into_iter().chain(recorded(&["kyverno-policies"])).collect();
     below(&folders).iter().map(|path| offline(source(path))).collect()
 }
 
@@ -69,7 +69,7 @@ fn offline(source: SourceText) -> Policies {
 /// What the objects of each case of `admission` give to a server: policies with their bindings.
 fn native() -> Vec<Policies> {
     let folders: Vec<PathBuf> =
-        [root().join("conformance/admission")].into_iter().chain(beside(&["admission"])).collect();
+        [root().join("conformance/admission")].into_iter().chain(recorded(&["admission"])).collect();
     let read = |path: &PathBuf| {
         let SourceText { name, text } = source(path);
         let case = document::yaml_value(&text).unwrap();
@@ -92,12 +92,12 @@ fn back(bundle: &Bundle) -> Bundle {
 #[test]
 fn every_policy_of_the_libraries_is_read_back_as_it_was_written() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let folders = below(&beside(&["kyverno-cli", "chainsaw"]));
+    let folders = below(&recorded(&["kyverno-cli", "chainsaw"]));
     let folders = folders.iter().map(|path| offline(source(path)));
     for loaded in libraries().into_iter().chain(folders).chain(native()) {
         let mut bundle = Bundle {
             exceptions: loaded.exceptions,
-            exemptions: loaded.exemptions,
+            cel_exceptions: loaded.cel_exceptions,
             cleanups: loaded.cleanups,
             bindings: loaded.bindings,
             ..Bundle::default()
@@ -110,19 +110,20 @@ fn every_policy_of_the_libraries_is_read_back_as_it_was_written() {
             let as_lowered = Policy { rules: as_lowered.into(), ..(**policy).clone() };
             bundle.policies.extend([policy.clone(), Arc::new(as_lowered)]);
         }
-        *seen.entry("exceptions".into()).or_default() += bundle.exceptions.len() + bundle.exemptions.len();
+        *seen.entry("exceptions".into()).or_default() +=
+            bundle.exceptions.len() + bundle.cel_exceptions.len();
         *seen.entry("cleanups".into()).or_default() += bundle.cleanups.len();
         let names = || loaded.policies.iter().map(|p| format!("{}: {}", p.source, p.name));
         assert!(back(&bundle) == bundle, "{:?}", names().collect::<Vec<_>>());
     }
     println!("{seen:?}");
     let here = ["ClusterPolicy", "ValidatingPolicy", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"];
-    let beside = ["MutatingPolicy", "GeneratingPolicy", "ImageValidatingPolicy", "DeletingPolicy"];
-    let beside = beside
+    let recorded = ["MutatingPolicy", "GeneratingPolicy", "ImageValidatingPolicy", "DeletingPolicy"];
+    let recorded = recorded
         .into_iter()
         .chain(["exceptions", "cleanups"])
         .filter(|_| data::recorded("kyverno-cli").unwrap().is_some());
-    for kind in here.into_iter().chain(beside) {
+    for kind in here.into_iter().chain(recorded) {
         assert!(seen.get(kind).is_some_and(|n| *n >= 5), "{kind}: {seen:?}");
     }
 }
@@ -134,7 +135,7 @@ fn test_folders_have_the_same_rows_when_their_policies_are_read_back() {
         assert!(read == bundle);
         read
     };
-    let folders = beside(&["kyverno-cli", "kyverno-policies"]);
+    let folders = recorded(&["kyverno-cli", "kyverno-policies"]);
     let tests = below(&folders).into_iter().filter(|path| path.ends_with("kyverno-test.yaml"));
     let (mut rows, mut failed) = (0, 0);
     for path in tests {

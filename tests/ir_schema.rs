@@ -27,7 +27,7 @@ const FILES: [&str; 27] = [
     "crates/ir/src/manifests.rs",
     "crates/ir/src/image_validation.rs",
     "crates/ir/src/expressions.rs",
-    "crates/ir/src/exemption.rs",
+    "crates/ir/src/cel_exception.rs",
     "crates/ir/src/expr.rs",
     "crates/ir/src/strict.rs",
     "crates/functions/src/lib.rs",
@@ -60,7 +60,7 @@ fn name(rust: &str) -> String {
 }
 
 /// A Rust type as the page shows it: what is shared or boxed is not seen in JSON.
-fn shown(rust: &str) -> String {
+fn render(rust: &str) -> String {
     let mut text = rust.replace("crate::value::wildcard::", "").replace("super::", "");
     text = Regex::new(r"\w+::").unwrap().replace_all(&text, "").into_owned();
     text = text.replace("&'static ", "").replace("dyn ", "");
@@ -123,7 +123,7 @@ fn tables() -> String {
             writeln!(out, "### {type_name}\n\n{}\n", about(&c[1])).unwrap();
             if attributes.contains("into = ") {
                 let shown_as = into.captures(attributes).unwrap()[1].to_string();
-                writeln!(out, "Written as {}.\n", shown(&shown_as)).unwrap();
+                writeln!(out, "Written as {}.\n", render(&shown_as)).unwrap();
                 continue;
             }
             writeln!(
@@ -137,7 +137,7 @@ fn tables() -> String {
                     continue;
                 }
                 let indent = if kind == "enum" && m[1].len() == 8 { "· " } else { "" };
-                let holds = m.get(5).or(m.get(6)).map(|t| shown(t.as_str())).unwrap_or_default();
+                let holds = m.get(5).or(m.get(6)).map(|t| render(t.as_str())).unwrap_or_default();
                 writeln!(
                     out,
                     "| {indent}`{}` | {} | {} |",

@@ -88,7 +88,7 @@ fn what_is_missing_is_read_from_standard_input() {
 }
 
 #[test]
-fn only_the_first_document_is_read_and_that_is_told() {
+fn only_the_first_document_is_read_and_a_note_says_so() {
     let ran = jp(&files(), &["query", "-c", "x"], "x: 1\n---\nx: 2\n");
     assert!(ran.out.ends_with("# x\n1\n"), "{}", ran.out);
     assert_eq!(ran.err, "warning: the input has 2 documents, expressions are evaluated on the first\n");

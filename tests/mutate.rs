@@ -82,8 +82,8 @@ fn keeps_order(before: &Value, after: &Value) -> bool {
 fn part(v: &Value, chosen: &mut impl Iterator<Item = bool>) -> Value {
     match v {
         Value::Map(m) => {
-            let kept: Vec<_> = m.iter().filter(|_| chosen.next().unwrap_or(true)).collect();
-            Value::Map(kept.into_iter().map(|(k, v)| (k.clone(), part(v, chosen))).collect())
+            let members: Vec<_> = m.iter().filter(|_| chosen.next().unwrap_or(true)).collect();
+            Value::Map(members.into_iter().map(|(k, v)| (k.clone(), part(v, chosen))).collect())
         }
         other => other.clone(),
     }
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn an_outcome_tells_the_object_after_each_policy_and_after_all() {
+fn an_outcome_has_the_object_after_each_policy_and_after_all() {
     let policy = |name: &str, label: &str| {
         format!(
             "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Widget]}}}}]}}\n    mutate: {{patchStrategicMerge: {{metadata: {{labels: {{{label}}}}}}}}}\n"
@@ -157,13 +157,13 @@ fn an_outcome_tells_the_object_after_each_policy_and_after_all() {
     let engine = Engine::new(PolicySet::from_yaml(&set).unwrap());
     let outcome = engine.check_yaml(&in_order(&widget(&Value::Null))).unwrap();
     let labels = |v: &Option<Value>| v.as_ref().and_then(|o| o.at(&["metadata", "labels"]).map(json));
-    let told: Vec<_> = outcome.policies.iter().map(|p| labels(&p.object)).collect();
-    assert_eq!(told, [Some(r#"{"a":"b"}"#.into()), Some(r#"{"a":"b","c":"d"}"#.into())]);
+    let found: Vec<_> = outcome.policies.iter().map(|p| labels(&p.object)).collect();
+    assert_eq!(found, [Some(r#"{"a":"b"}"#.into()), Some(r#"{"a":"b","c":"d"}"#.into())]);
     assert_eq!(labels(&outcome.object), Some(r#"{"a":"b","c":"d"}"#.into()));
 }
 
 #[test]
-fn generated_objects_are_told_with_the_rule_that_made_them() {
+fn generated_objects_are_reported_with_their_rule() {
     let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Widget]}}]}\n    generate: {apiVersion: v1, kind: ConfigMap, name: g, namespace: shop, data: {data: {a: '{{ request.object.metadata.name }}'}}}\n";
     let engine = Engine::new(PolicySet::from_yaml(policy).unwrap());
     let outcome = engine.check_yaml(&in_order(&widget(&Value::Null))).unwrap();

@@ -100,7 +100,7 @@ spec:
 ";
 
 #[test]
-fn policies_that_ask_for_it_are_printed_with_their_bindings() {
+fn policies_that_enable_it_are_printed_with_their_bindings() {
     let files = Files::new(&[("p.yaml", POLICIES), ("e.yaml", EXCEPTION)]);
     let ran = files.run(&["admission", "p.yaml", "--exception", "e.yaml"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -108,7 +108,7 @@ fn policies_that_ask_for_it_are_printed_with_their_bindings() {
 }
 
 #[test]
-fn nothing_made_of_anything_is_an_error() {
+fn no_policy_with_an_equivalent_is_an_error() {
     let policy = "\
 apiVersion: policies.kyverno.io/v1
 kind: ValidatingPolicy
@@ -119,25 +119,25 @@ spec:
     - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}
   validations: [{expression: 'true'}]
 ";
-    let asking =
+    let enabled =
         policy.replace("spec:\n", "spec:\n  autogen: {validatingAdmissionPolicy: {enabled: true}}\n");
-    let files = Files::new(&[("a.yaml", policy), ("b.yaml", &asking)]);
-    let told = |file: &str| {
+    let files = Files::new(&[("a.yaml", policy), ("b.yaml", &enabled)]);
+    let run = |file: &str| {
         let ran = files.run(&["admission", file]);
         assert_eq!((ran.code, &*ran.out), (Some(1), ""));
         ran.err
     };
     assert_eq!(
-        told("a.yaml"),
+        run("a.yaml"),
         "warning: a.yaml:1: policy `pods`: skip generating ValidatingAdmissionPolicy: not enabled.\n"
     );
     assert_eq!(
-        told("b.yaml"),
+        run("b.yaml"),
         "warning: b.yaml:1: policy `pods`: skip generating ValidatingAdmissionPolicy: pod controllers autogen is enabled.\n"
     );
 }
 
-/// Why nothing is made of a ClusterPolicy whose one rule is changed.
+/// Why a ClusterPolicy whose one rule is changed has no equivalent.
 fn refused(change: impl Fn(String) -> String) -> String {
     let policy = "\
 apiVersion: kyverno.io/v1

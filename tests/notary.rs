@@ -1,5 +1,5 @@
-//! Signatures of the Notary Project: keys, certificates and envelopes are made when the tests run. What the program says
-//! was compared with the reference program on the same kinds of envelopes.
+//! Signatures of the Notary Project: keys, certificates and envelopes are generated when the tests run. What the program
+//! says was compared with the reference program on the same kinds of envelopes.
 #![allow(clippy::expect_used)]
 
 mod common;
@@ -22,7 +22,7 @@ const SCHEME: &str = "io.cncf.notary.signingScheme";
 const TIME: &str = "io.cncf.notary.signingTime";
 const EXPIRY: &str = "io.cncf.notary.expiry";
 
-/// Somebody with a key and a certificate.
+/// A party with a key and a certificate.
 struct Party {
     params: CertificateParams,
     key: KeyPair,
@@ -50,7 +50,7 @@ fn root(name: &str) -> Party {
 }
 
 impl Party {
-    fn vouches_for(&self, params: CertificateParams) -> Party {
+    fn issue(&self, params: CertificateParams) -> Party {
         let key = KeyPair::generate().expect("a key");
         let issuer = Issuer::from_params(&self.params, &self.key);
         let certificate = params.signed_by(&key, &issuer).expect("a certificate");
@@ -149,8 +149,8 @@ fn says(policy: &str, image: &str) -> String {
     let at = ran.out.find("apiVersion: openreports").expect("a report");
     let report = ephor_document::yaml_value(&ran.out[at..]).expect("YAML");
     let results = report.get("results").and_then(ephor_value::Value::as_list).unwrap_or_default();
-    let told = |r: &ephor_value::Value| format!("{}: {}", r.text_at(&["result"]), r.text_at(&["message"]));
-    results.iter().map(told).collect::<Vec<_>>().join(" | ")
+    let text = |r: &ephor_value::Value| format!("{}: {}", r.text_at(&["result"]), r.text_at(&["message"]));
+    results.iter().map(text).collect::<Vec<_>>().join(" | ")
 }
 
 /// What is said of an image whose only signature is this one, without the digests.
@@ -172,15 +172,15 @@ fn said_of_type(kind: &str, envelope: impl Fn(&Oci, &str) -> Vec<u8>, trusted: &
 }
 
 #[test]
-fn an_image_passes_when_a_certificate_that_is_trusted_vouches_for_its_signer() {
+fn an_image_passes_when_a_trusted_certificate_issued_its_signer() {
     let mut oci = Oci::start();
     let (ca, stranger) = (root("ca"), root("stranger"));
-    let leaf = ca.vouches_for(params("leaf", false));
-    let other = stranger.vouches_for(params("other", false));
+    let leaf = ca.issue(params("leaf", false));
+    let other = stranger.issue(params("other", false));
     for (tag, by_tag) in [("listed", false), ("tagged", true)] {
         let digest = oci.image("app", tag);
         let envelope = about(&oci, "app", &digest);
-        // The first one is of somebody else.
+        // The first one is of a stranger.
         oci.notarize("app", &digest, JWS, &envelope.by(&other, &[&other, &stranger]));
         oci.notarize("app", &digest, JWS, &envelope.by(&leaf, &[&leaf, &ca]));
         if by_tag {
@@ -215,7 +215,7 @@ fn an_image_without_signatures_fails() {
 #[test]
 fn signatures_of_others_and_about_others_do_not_count() {
     let (ca, stranger) = (root("ca"), root("stranger"));
-    let leaf = ca.vouches_for(params("leaf", false));
+    let leaf = ca.issue(params("leaf", false));
     let good = |oci: &Oci, digest: &str| about(oci, "app", digest).by(&leaf, &[&leaf, &ca]);
     assert_eq!(
         said_of(good, &stranger),
@@ -238,7 +238,7 @@ fn signatures_of_others_and_about_others_do_not_count() {
 #[test]
 fn claims_must_be_complete_critical_and_in_time() {
     let ca = root("ca");
-    let leaf = ca.vouches_for(params("leaf", false));
+    let leaf = ca.issue(params("leaf", false));
     let with = |claims: &[(&str, Value)]| {
         let changed = |oci: &Oci, digest: &str| {
             let mut envelope = about(oci, "app", digest);
@@ -284,7 +284,7 @@ fn certificates_must_be_those_of_signers() {
     let of = |change: fn(&mut CertificateParams)| {
         let mut params = params("x", false);
         change(&mut params);
-        let leaf = ca.vouches_for(params);
+        let leaf = ca.issue(params);
         said_of(|oci, digest| about(oci, "app", digest).by(&leaf, &[&leaf, &ca]), &ca)
     };
     let subject = "certificate-chain is invalid, certificate with subject \"CN=x\": ";
@@ -311,7 +311,7 @@ fn certificates_must_be_those_of_signers() {
 #[test]
 fn chains_must_lead_from_the_signer_to_a_root() {
     let (ca, stranger) = (root("ca"), root("stranger"));
-    let leaf = ca.vouches_for(params("leaf", false));
+    let leaf = ca.issue(params("leaf", false));
     let of = |chain: &[&Party]| said_of(|oci, digest| about(oci, "app", digest).by(&leaf, chain), &ca);
     assert_eq!(of(&[]), "certificate chain is not present");
     assert_eq!(
@@ -329,7 +329,7 @@ fn chains_must_lead_from_the_signer_to_a_root() {
 }
 
 #[test]
-fn bytes_that_are_no_envelope_are_told() {
+fn bytes_that_are_no_envelope_are_reported() {
     let ca = root("ca");
     let of = |bytes: &'static [u8]| said_of(|_, _| bytes.to_vec(), &ca);
     let unread = "unable to parse the digital signature, error : ";
@@ -346,7 +346,7 @@ fn bytes_that_are_no_envelope_are_told() {
 #[test]
 fn statements_count_when_they_are_signed_and_fit_the_conditions() {
     let ca = root("ca");
-    let leaf = ca.vouches_for(params("leaf", false));
+    let leaf = ca.issue(params("leaf", false));
     let of = |signed: bool, least: u32| {
         let mut oci = Oci::start();
         let digest = oci.image("app", "1");
@@ -382,7 +382,7 @@ fn statements_count_when_they_are_signed_and_fit_the_conditions() {
 #[test]
 fn image_policies_count_the_attestors_of_notary() {
     let (ca, stranger) = (root("ca"), root("stranger"));
-    let leaf = ca.vouches_for(params("leaf", false));
+    let leaf = ca.issue(params("leaf", false));
     let of = |trusted: &Party, clock: &str| {
         let mut oci = Oci::start();
         let digest = oci.image("app", "1");
@@ -406,7 +406,7 @@ fn image_policies_count_the_attestors_of_notary() {
 #[test]
 fn envelopes_may_be_cbor() {
     let (ca, stranger) = (root("ca"), root("stranger"));
-    let leaf = ca.vouches_for(params("leaf", false));
+    let leaf = ca.issue(params("leaf", false));
     let of = |signer: &Party, chain: &[&Party], scheme: &str| {
         said_of_type("application/cose", |oci, digest| cose(oci, digest, signer, chain, scheme), &ca)
     };

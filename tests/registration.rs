@@ -134,7 +134,7 @@ fn policies_are_parted_by_what_follows_from_failures_and_by_conditions_of_their_
 }
 
 #[test]
-fn what_a_wider_rule_sends_is_not_asked_for_twice() {
+fn what_a_wider_rule_sends_has_no_second_rule() {
     let policy = |name: &str, kind: &str, operations: &str| {
         format!(
             "{HEAD}metadata: {{name: {name}}}\nspec: {{background: false, rules: [{{name: r, match: {{any: [{{resources: {{kinds: ['{kind}'], \

@@ -159,18 +159,18 @@ fn statements_must_be_of_the_type_and_fit_the_conditions() {
 }
 
 #[test]
-fn without_leave_no_registry_is_asked() {
+fn without_the_flag_no_registry_is_called() {
     let oci = registry();
     let policy = check(&oci, &by_team(""));
     let pod = POD.replace("IMAGE", &oci.name("app", "signed"));
     let files = Files::new(&[("p.yaml", &policy), ("r.yaml", &pod)]);
     let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--detailed-results", "-p"]);
-    assert!(one(&ran).ends_with("registries and transparency logs are not asked"), "{}", ran.out);
+    assert!(one(&ran).ends_with("registries and transparency logs are not queried"), "{}", ran.out);
     assert_eq!(oci.questions(), 0);
 }
 
 #[test]
-fn context_entries_tell_what_a_registry_knows_of_an_image() {
+fn context_entries_have_the_image_data_of_a_registry() {
     let oci = registry();
     let policy = |reference: &str| {
         format!(
@@ -212,7 +212,7 @@ fn image_policies_count_the_attestors_that_signed() {
 }
 
 #[test]
-fn images_without_digest_fail_before_anything_is_asked() {
+fn images_without_digest_fail_before_the_registry_is_called() {
     let oci = registry();
     let policy = review(&oci, SIGNED);
     let image = oci.name("app", "signed");
@@ -230,10 +230,10 @@ fn an_image_that_must_be_verified_may_be_so_by_another_policy() {
         "  validationConfigurations: {verifyDigest: false}\n  validations: [{expression: 'true'}]",
     );
     let image = oci.name("app", "signed");
-    let nobody = format!(
+    let unverified = format!(
         "fail: image {image} is not verified: no policy performed a signature or attestation check on it"
     );
-    assert_eq!(one(&apply(&first, &image, &[])), nobody);
+    assert_eq!(one(&apply(&first, &image, &[])), unverified);
     let second = review(&oci, &format!("{LOOSE}{SIGNED}")).replace("name: p}", "name: q}");
     assert_eq!(one(&apply(&format!("{first}---\n{second}"), &image, &[])), "pass: success | pass: success");
 }
@@ -255,7 +255,7 @@ fn what_refers_to_an_image_can_be_read() {
 }
 
 #[test]
-fn faults_of_an_image_policy_are_told_with_every_object() {
+fn faults_of_an_image_policy_are_reported_with_every_object() {
     let oci = registry();
     let text = format!("{LOOSE}  validations: [{{expression: 'object.spec'}}]");
     assert_eq!(
@@ -381,7 +381,7 @@ fn a_registry_that_wants_a_token_gets_one_for_the_password_of_docker_login() {
 }
 
 #[test]
-fn credential_helpers_are_asked_for_passwords() {
+fn credential_helpers_are_called_for_passwords() {
     let helper = "#!/bin/sh\nread server\ntest \"$1 $server\" = 'get HOST' || exit 1\necho '{\"ServerURL\":\"HOST\",\"Username\":\"anna\",\"Secret\":\"secret\"}'\n";
     for config in [r#"{"credHelpers":{"HOST":"mine"}}"#, r#"{"credsStore":"mine"}"#] {
         let files = [("docker/config.json", config), ("bin/docker-credential-mine", helper)];
@@ -397,7 +397,7 @@ fn credential_helpers_are_asked_for_passwords() {
 }
 
 #[test]
-fn a_registry_that_is_busy_is_asked_again_a_few_times() {
+fn requests_to_a_busy_registry_are_repeated_a_few_times() {
     let mut oci = registry();
     oci.tire(2);
     let policy = check(&oci, &by_team(""));
@@ -410,7 +410,7 @@ fn a_registry_that_is_busy_is_asked_again_a_few_times() {
 }
 
 #[test]
-fn a_secret_that_a_policy_names_and_nobody_can_read_is_told() {
+fn an_unreadable_secret_of_a_policy_is_reported() {
     let mut oci = registry();
     oci.close("anna", "secret");
     let policy = check(&oci, &by_team("      imageRegistryCredentials: {secrets: [regcred]}\n"));

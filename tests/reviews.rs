@@ -20,8 +20,8 @@ fn pod(name: &str, spec: &str) -> String {
     format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: web}}\nspec: {spec}\n")
 }
 
-/// What is printed behind the line that tells the counts of rules and resources.
-fn told(ran: &Ran) -> &str {
+/// What is printed behind the line with the counts of rules and resources.
+fn printed(ran: &Ran) -> &str {
     ran.out.split_once("...\n").map_or(&*ran.out, |(_, rest)| rest).trim()
 }
 
@@ -32,7 +32,7 @@ fn apply(files: &[(&str, &str)], more: &[&str]) -> Ran {
 }
 
 #[test]
-fn the_first_verdict_that_is_not_true_is_told() {
+fn the_first_verdict_that_is_not_true_is_printed() {
     let spec = format!(
         "{MAPS}\n  variables: [{{name: team, expression: \"object.data.team\"}}]\n  validations:\n  - {{expression: \"variables.team != 'red'\", messageExpression: \"'no ' + variables.team\"}}\n  - {{expression: \"variables.team != 'blue'\", message: not blue}}\n  - {{expression: \"variables.team != 'green'\"}}"
     );
@@ -46,7 +46,7 @@ fn the_first_verdict_that_is_not_true_is_told() {
         &["-r", "r.yaml"],
     );
     assert_eq!(
-        told(&ran),
+        printed(&ran),
         "policy teams -> resource web/ConfigMap/red failed:
 1 -  no red
 policy teams -> resource web/ConfigMap/blue failed:
@@ -85,7 +85,7 @@ fn a_policy_on_pods_has_variants_for_their_controllers() {
         &["-r", "r.yaml"],
     );
     // The text of the whole policy is rewritten, messages included.
-    assert!(told(&ran).contains("1 -  object.spec.template.spec\n"), "{}", ran.out);
+    assert!(printed(&ran).contains("1 -  object.spec.template.spec\n"), "{}", ran.out);
 }
 
 #[test]
@@ -117,7 +117,7 @@ spec:
         &["-r", "r.yaml", "-e", "e.yaml"],
     );
     assert_eq!(
-        told(&ran),
+        printed(&ran),
         "policy p -> resource web/ConfigMap/c failed:\n1 -  refused\n\npass: 1, fail: 1, warn: 0, error: 0, skip: 1"
     );
 }
@@ -173,7 +173,7 @@ spec:
 }
 
 #[test]
-fn objects_are_made_by_expressions_and_templates() {
+fn objects_are_generated_by_expressions_and_templates() {
     let spec = format!(
         "{MAPS}\n  generate:\n  - expression: \"generator.apply('other', [{{'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {{'name': object.metadata.name}}}}])\"\n  - template:\n      interpolate: cel\n      value: |\n        apiVersion: v1\n        kind: ConfigMap\n        metadata: {{name: \"(( object.metadata.name ))-copy\", namespace: third}}"
     );
@@ -191,7 +191,7 @@ fn objects_are_made_by_expressions_and_templates() {
 }
 
 #[test]
-fn deleting_policies_tell_what_a_run_would_delete() {
+fn deleting_policies_report_what_a_run_would_delete() {
     let spec = |condition: &str| {
         // Operations do not count.
         let matching = MAPS.replace("CREATE", "UPDATE");
@@ -205,7 +205,7 @@ fn deleting_policies_tell_what_a_run_would_delete() {
         apply(&[("p.yaml", &p), ("r.yaml", &objects)], &["-r", "r.yaml"])
     };
     assert_eq!(
-        told(&run("object.metadata.name == 'a'")),
+        printed(&run("object.metadata.name == 'a'")),
         "policy d -> resource web/ConfigMap/b failed:\n1 - d resource did not match\n\npass: 1, fail: 1, warn: 0, error: 0, skip: 0"
     );
     let faulty = run("request.name == 'a'");
@@ -240,7 +240,7 @@ fn proxies_are_answered() {
         &["--http-payload", "a.json,b.json"],
     );
     assert_eq!(
-        told(&ran),
+        printed(&ran),
         "policy h -> resource JSON payload failed:\n1 - h request denied, reason: team /x\n\npass: 1, fail: 1, warn: 0, error: 0, skip: 0"
     );
     let envoy = "evaluation: {mode: Envoy}\n  validations: [{expression: \"object.attributes.request.http.method == 'GET' ? envoy.Denied(403).WithBody('x').Response() : null\"}]";
@@ -249,8 +249,8 @@ fn proxies_are_answered() {
         apply(&[("p.yaml", &p), ("r.json", body)], &["--envoy-payload", "r.json"])
     };
     let denied = run("{\"attributes\": {\"request\": {\"http\": {\"method\": \"GET\"}}}}");
-    assert!(told(&denied).contains("1 - e request denied with status code 403"), "{}", denied.out);
-    assert!(told(&run("{}")).ends_with("skip: 1"));
+    assert!(printed(&denied).contains("1 - e request denied with status code 403"), "{}", denied.out);
+    assert!(printed(&run("{}")).ends_with("skip: 1"));
     let unknown = run("{\"attributes\": {\"zz\": 1}}");
     assert_eq!(
         unknown.err,
@@ -272,7 +272,7 @@ fn namespaces_of_the_values_file_are_objects() {
 }
 
 #[test]
-fn the_world_is_asked_through_files_and_never_at_guarded_addresses() {
+fn external_data_comes_from_files_and_never_from_guarded_addresses() {
     let spec = format!(
         "{MAPS}\n  validations:\n  - {{expression: \"object.data.kind == 'file' ? resource.get('v1', 'configmaps', 'web', 'settings').data.mode == 'on' : http.get('http://169.254.169.254/').statusCode == 200\"}}"
     );
@@ -355,9 +355,9 @@ fn a_set_of_the_library_holds_policies_of_all_kinds() {
     let set = ephor_policies::PolicySet::from_yaml(&all.join("---\n")).expect("a set");
     let engine = ephor_policies::Engine::new(set);
     let outcome = engine.check_yaml(&map("a", "")).expect("an outcome");
-    let told: Vec<(&str, &str)> = outcome.results().map(|(p, r)| (&*p.name, &*r.message)).collect();
+    let results: Vec<(&str, &str)> = outcome.results().map(|(p, r)| (&*p.name, &*r.message)).collect();
     // Deleting policies are no part of a request.
-    assert_eq!(told, [("review", "review"), ("native", "native")]);
+    assert_eq!(results, [("review", "review"), ("native", "native")]);
     let broken = policy("ValidatingPolicy", "b", &verdict.replace("object.metadata", "objekt.metadata"));
     let error = ephor_policies::PolicySet::from_yaml(&broken).expect_err("does not compile");
     assert_eq!(error.policy, "b");
@@ -383,7 +383,7 @@ fn first_message(ran: &Ran) -> String {
 }
 
 #[test]
-fn functions_that_decode_tell_what_is_wrong_with_their_text() {
+fn functions_that_decode_report_what_is_wrong_with_their_text() {
     for (expression, text) in [
         ("json.unmarshal('[1,]')", "error: invalid character ']' looking for beginning of value"),
         ("json.unmarshal(b'{}')", "error: type conversion error from Bytes to 'string'"),
@@ -461,7 +461,7 @@ fn policies_on_check_requests_have_functions_of_their_own() {
 }
 
 #[test]
-fn a_policy_that_becomes_one_of_the_server_asks_its_conditions_without_variables() {
+fn a_policy_that_becomes_a_native_one_has_conditions_without_variables() {
     let spec = |enabled: bool| {
         format!(
             "{MAPS}\n  autogen: {{mutatingAdmissionPolicy: {{enabled: {enabled}}}}}\n  variables: [{{name: x, expression: '1'}}]\n  matchConditions: [{{name: c, expression: 'variables.x == 1'}}]\n  mutations: [{{patchType: ApplyConfiguration, applyConfiguration: {{expression: 'Object{{metadata: Object.metadata{{labels: {{\"a\": \"b\"}}}}}}'}}}}]"
@@ -594,7 +594,7 @@ fn extensions_say_what_is_wrong_with_their_arguments() {
 }
 
 #[test]
-fn services_that_cannot_be_asked_are_told_as_the_reference_does() {
+fn services_that_cannot_be_reached_are_reported_as_the_reference_does() {
     let blocked =
         |to: &str| format!("connection to {to} blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8");
     let failed =

@@ -39,7 +39,7 @@ fn policies_come_from_standard_input() {
 }
 
 #[test]
-fn resources_come_from_standard_input_and_other_entries_are_told_as_ignored() {
+fn resources_come_from_standard_input_and_other_entries_are_reported_as_ignored() {
     let ran = files().run_on(RESOURCES, &["apply", "p.yaml", "-r", "-", "-r", "r.yaml"]);
     assert!(evaluated(&ran), "{}", ran.out);
     assert_eq!(ran.err, "warning: r.yaml: ignored because of `-`\n");
@@ -90,7 +90,7 @@ fn the_first_resource_that_cannot_be_downloaded_ends_the_run() {
 }
 
 #[test]
-fn a_later_resource_that_cannot_be_downloaded_is_told_and_passed_over() {
+fn a_later_resource_that_cannot_be_downloaded_is_reported_and_skipped() {
     let (url, nowhere) = (server().url("gone.yaml"), Server::nowhere());
     let closed = format!("http://{nowhere}/r.yaml");
     let ran = files().run(&["apply", "p.yaml", "-r", "r.yaml", "-r", &url, "-r", &closed]);
@@ -168,7 +168,7 @@ fn policies_of_a_repository_are_those_of_the_branch() {
     let main = run("acme/policies", &[]);
     assert_eq!(failed(&main), ["inside", "top"], "{}", main.err);
     assert!(main.out.starts_with("Warning: /sub/a.yml: kyverno.io/v1 ClusterPolicy"), "{}", main.out);
-    // A file that is no policy falls away alone.
+    // A file that is no policy is left out alone.
     assert!(main.err.contains("policy type not supported /v1, Kind=ConfigMap (the file is left out)"));
     assert_eq!(failed(&run("acme/policies/dev", &[])), ["new", "inside", "top"]);
     assert_eq!(failed(&run("acme/policies/sub", &["-b", "dev"])), ["inside"]);

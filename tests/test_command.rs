@@ -1,4 +1,4 @@
-//! `ephor test`: texts, rows and exit codes of the reference, and what goes beyond it.
+//! `ephor test`: texts, rows and exit codes of Kyverno, and what goes beyond it.
 #![allow(clippy::expect_used)]
 
 mod common;
@@ -176,7 +176,7 @@ fn files_of_former_schemas_and_missing_files_stop_the_run() {
 }
 
 #[test]
-fn a_policy_that_does_not_parse_among_good_ones_is_told_and_left_out() {
+fn a_policy_that_does_not_parse_among_good_ones_is_reported_and_skipped() {
     let files = folder(GOOD);
     files.write("t/broken.yaml", b"apiVersion: kyverno.io/v1\nkind: ClusterPolicy\n  spec: x\n");
     files.write(
@@ -190,7 +190,7 @@ fn a_policy_that_does_not_parse_among_good_ones_is_told_and_left_out() {
 }
 
 #[test]
-fn later_resource_files_may_be_missing_and_duplicates_are_told() {
+fn later_resource_files_may_be_missing_and_duplicates_are_reported() {
     let files = folder(GOOD);
     files.write("t/again.yaml", RESOURCES.as_bytes());
     let test = format!("{HEAD}{GOOD}").replace("r.yaml", "r.yaml, again.yaml, nope.yaml");
@@ -204,7 +204,7 @@ fn later_resource_files_may_be_missing_and_duplicates_are_told() {
 }
 
 #[test]
-fn folders_without_tests_are_told() {
+fn folders_without_tests_are_reported() {
     let files = Files::new(&[("empty/x.yaml", "a: 1\n")]);
     let ran = files.run(&["test", "empty"]);
     assert_eq!((ran.code, &*ran.out), (Some(0), "\nNo test yamls available\n"));
@@ -228,15 +228,15 @@ fn results_that_compare_nothing_pass_as_in_the_reference_and_fail_when_strict() 
     assert!(ran.out.contains("│ Pass   │ Excluded │"), "{}", ran.out);
     assert_eq!(
         ran.err,
-        "warning: t/kyverno-test.yaml:7: compared nothing: rule `nope` of policy `need-team` gives no result for v1/ConfigMap/web/good\nwarning: 1 expected result(s) compared nothing\n"
+        "warning: t/kyverno-test.yaml:7: vacuous result: rule `nope` of policy `need-team` gives no result for v1/ConfigMap/web/good\nwarning: 1 expected result(s) are vacuous: no assertion was evaluated\n"
     );
     let ran = files.run(&["test", "t", "--strict"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.err.ends_with("Error: 1 expected result(s) compared nothing and --strict is set\n"));
+    assert!(ran.err.ends_with("Error: 1 expected result(s) are vacuous and --strict is set\n"));
     let ran =
         folder("results:\n- {policy: need-team, rule: team, resources: [misspelt, good], result: pass}\n")
             .run(&["test", "t", "--strict"]);
-    assert!(ran.err.contains("compared nothing: there is no object `misspelt`"), "{}", ran.err);
+    assert!(ran.err.contains("vacuous result: there is no object `misspelt`"), "{}", ran.err);
 }
 
 #[test]
@@ -282,13 +282,13 @@ fn changed_objects_are_compared_with_a_diff_of_lines() {
     let rows: Vec<&str> = ran.out.lines().filter(|l| l.starts_with("│ ") && !l.contains(" ID ")).collect();
     let cell = |row: &str, n: usize| row.split('│').nth(n).unwrap_or_default().trim().to_owned();
     let reasons: Vec<String> = rows.iter().map(|r| cell(r, 6)).filter(|c| !c.is_empty()).collect();
-    // An object that the file does not hold gives no row, unless that is asked for.
+    // An object that the file does not hold gives no row, unless `failOnMissingResources` is set.
     assert_eq!(reasons, ["Ok", "Resource diff", "Resource error"], "{}", ran.out);
     let messages: Vec<String> = rows.iter().map(|r| cell(r, 7)).collect();
     assert!(messages.contains(&"-             team: blue".to_owned()), "{messages:?}");
     assert!(messages.contains(&"+             team: web".to_owned()), "{messages:?}");
     assert!(
-        ran.err.contains("compared nothing: the expected objects do not hold v1/ConfigMap/default/a"),
+        ran.err.contains("vacuous result: the expected objects do not hold v1/ConfigMap/default/a"),
         "{}",
         ran.err
     );
@@ -346,7 +346,7 @@ spec:
     let ran = files.run(&["test", "t", "--detailed-results", "--remove-color"]);
     assert_eq!(ran.code, Some(0), "{}", ran.out);
     let count = |text: &str| ran.out.matches(text).count();
-    // Evidence is asked for first, then the object is checked: two responses.
+    // Signatures are verified first, then the object is validated: two responses.
     assert_eq!((count("│ Excluded "), count("missing digest for docker.io/nginx:1")), (4, 1), "{}", ran.out);
 }
 
@@ -376,7 +376,7 @@ spec:
       message: m
       pattern:
         metadata: {name: bad, namespace: x}
-  - name: idle
+  - name: unreached
     match: {any: [{resources: {kinds: [Secret]}}]}
     preconditions: {all: [{key: '{{ request.object.kind }}', operator: Equals, value: a}]}
     validate: {message: m, deny: {}}
@@ -384,11 +384,11 @@ spec:
     let files = folder("results:\n- {policy: p, rule: reached, resources: [good], result: fail}\n");
     files.write("t/p.yaml", policy.as_bytes());
     let ran = files.run(&["test", "t", "--coverage", "--coverage-file", "c.json"]);
-    let (_, told) = ran.out.split_once("Coverage:\n").expect("a section on coverage");
+    let (_, text) = ran.out.split_once("Coverage:\n").expect("a section on coverage");
     assert_eq!(
-        told,
-        "  t/p.yaml:12: rule `idle` of `p`: never ran
-  t/p.yaml:14: rule `idle` of `p`: condition never reached: spec.rules[1].preconditions.all[0]
+        text,
+        "  t/p.yaml:12: rule `unreached` of `p`: never ran
+  t/p.yaml:14: rule `unreached` of `p`: condition never reached: spec.rules[1].preconditions.all[0]
   1 of 2 rules, 0 of 1 conditions, 2 of 2 pattern leaves reached
 "
     );
@@ -462,33 +462,33 @@ fn failures_alone_in_a_format_stand_between_blank_lines() {
         "-o",
         "markdown",
     ]);
-    let (_, told) = ran.out.split_once("Checking results ...\n").expect("the steps");
+    let (_, text) = ran.out.split_once("Checking results ...\n").expect("the steps");
     assert_eq!(
-        told,
+        text,
         "\nTest Summary: 1 out of 1 tests failed\n\n\n| ID | POLICY | RULE | RESOURCE | RESULT | REASON | \n|----|----|----|----|----|----|\n| 1 | need-team | team | v1/ConfigMap/web/good | Fail | Want fail, got pass |\n\n\n"
     );
 }
 
 #[test]
 fn scalars_become_texts_in_fields_of_the_document_but_not_of_embedded_types() {
-    let told = |more: &str| folder(more).run(&["test", "t"]).out;
+    let output = |more: &str| folder(more).run(&["test", "t"]).out;
     let wrong = |path: &str, found: &str| {
         format!(
             "Error: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go struct field {path}\n"
         )
     };
     let of_result = |field: &str| format!("results:\n- {{policy: need-team, rule: team, {field}}}\n");
-    let policy = told("results:\n- {policy: 1.5, rule: team, resources: [good], result: pass}\n");
+    let policy = output("results:\n- {policy: 1.5, rule: team, resources: [good], result: pass}\n");
     assert!(policy.ends_with(&wrong("TestResult.results.TestResultBase.policy of type string", "number")));
-    let resources = told(&of_result("result: pass, resources: [-3]"));
+    let resources = output(&of_result("result: pass, resources: [-3]"));
     assert!(
         resources.ends_with(&wrong("TestResult.results.TestResultData.resources of type string", "number"))
     );
-    let result = told(&of_result("resources: [good], result: [pass]"));
+    let result = output(&of_result("resources: [good], result: [pass]"));
     assert!(
         result.ends_with(&wrong("TestResult.results.TestResultBase.result of type v1alpha1.Result", "array"))
     );
-    assert!(told(&format!("variables: 5\n{GOOD}")).contains("Loading test"), "a path is a text");
+    assert!(output(&format!("variables: 5\n{GOOD}")).contains("Loading test"), "a path is a text");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use ephor_sources::files::SourceText;
 use ephor_value::Value;
 use ephor_value::print::json;
 
-/// The same demand in five forms: a ConfigMap whose `mode` is `strict` has a label `team` with a text.
+/// The same requirement in five forms: a ConfigMap whose `mode` is `strict` has a label `team` with a text.
 const PATTERN: &str = "\
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -84,7 +84,7 @@ fn engine(texts: &[&str]) -> Engine {
     Engine::new(PolicySet::new(policies, Vec::new()))
 }
 
-/// ConfigMaps of all forms that the demand tells apart, and an object of another kind.
+/// ConfigMaps of all forms that the requirement distinguishes, and an object of another kind.
 fn pool() -> Vec<Value> {
     let mut text =
         String::from("{apiVersion: v1, kind: Secret, metadata: {name: other, namespace: default}}\n");
@@ -109,11 +109,11 @@ fn results(engine: &Engine, resource: &Value) -> Vec<[String; 3]> {
 }
 
 #[test]
-fn one_demand_in_five_forms_gives_the_same_verdicts() {
+fn one_requirement_in_five_forms_gives_the_same_verdicts() {
     let engines: Vec<Engine> = FORMS.iter().map(|text| engine(&[text])).collect();
     let (mut failed, mut passed) = (0, 0);
     for resource in pool() {
-        // What is skipped by one form is not asked by another; both are no verdict.
+        // What is skipped by one form is not evaluated by another; both are no verdict.
         let verdict = |engine: &Engine| -> Vec<String> {
             let all = results(engine, &resource).into_iter().map(|[_, status, _]| status);
             all.filter(|status| status != "Skip").collect()

@@ -13,7 +13,7 @@ use ephor_lower::admission::webhooks;
 use ephor_sources::objects::Objects;
 use ephor_value::Value;
 
-/// Answers by webhook, and remembers the calls.
+/// Answers by webhook, and records the calls.
 struct Scripted<'s> {
     script: &'s [(&'s str, &'s str)],
     calls: RefCell<Vec<String>>,
@@ -120,15 +120,15 @@ fn a_failed_call_denies_unless_the_webhook_forgives_it() {
             "Internal error occurred: failed calling webhook \"v.x.y\": failed to call webhook: Post \"https://h/x?timeout=10s\": EOF"
         )
     );
-    let forgiving = hooks("Validating", "c", &hook("v.x.y", ", failurePolicy: Ignore"));
-    let (result, log, _) = run(forgiving, &[("v.x.y", "")], &request(""));
+    let fail_open = hooks("Validating", "c", &hook("v.x.y", ", failurePolicy: Ignore"));
+    let (result, log, _) = run(fail_open, &[("v.x.y", "")], &request(""));
     assert!(result.is_ok());
     let key = "failed-open.validating.webhook.admission.k8s.io/round_0_index_0";
     assert_eq!(log.annotations.get(key).and_then(Value::as_str), Some("v.x.y"));
 }
 
 #[test]
-fn a_rehearsal_is_not_sent_to_webhooks_that_leave_something_behind() {
+fn a_dry_run_is_not_sent_to_webhooks_with_side_effects() {
     let text = hook("v.x.y", "").replace("sideEffects: None", "sideEffects: Some");
     let (result, _, calls) =
         run(hooks("Validating", "c", &text), &[("v.x.y", ALLOWED)], &request(", dryRun: true"));
@@ -137,7 +137,7 @@ fn a_rehearsal_is_not_sent_to_webhooks_that_leave_something_behind() {
 }
 
 #[test]
-fn whoever_is_not_called_is_told_why() {
+fn the_reason_for_a_skipped_webhook_is_logged() {
     let cases = [
         (
             ", namespaceSelector: {matchLabels: {env: test}}",
@@ -168,7 +168,7 @@ fn whoever_is_not_called_is_told_why() {
         };
         let (result, log, calls) = run(hooks("Validating", "c", &text), &[("v.x.y", ALLOWED)], &request(""));
         assert!(result.is_ok() && calls.is_empty(), "{more}");
-        let told: Vec<String> = log
+        let reasons: Vec<String> = log
             .steps
             .iter()
             .map(|step| match &step.event {
@@ -176,7 +176,7 @@ fn whoever_is_not_called_is_told_why() {
                 Event::Called(_) => "called".into(),
             })
             .collect();
-        assert_eq!(told, [why], "{more}");
+        assert_eq!(reasons, [why], "{more}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 usage: actions.py HOOKGOLD > conformance/server/actions.jsonl"""
 import sys
-from cases import asked, recorded
+from cases import review_request, recorded
 
 CONFIG_MAPS = {"any": [{"resources": {"kinds": ["ConfigMap"]}}]}
 DEV, PROD = {"matchLabels": {"env": "dev"}}, {"matchLabels": {"env": "prod"}}
@@ -36,7 +36,7 @@ def groups(body):
         yield "policy-%s" % action, policy("p", [rule("r", body)], validationFailureAction=action)
         yield "rule-%s" % action, policy("p", [rule("r", body, failureAction=action)])
         yield "rule-%s-in-policy-%s" % (action, other[action]), policy("p", [rule("r", body, failureAction=action)], validationFailureAction=other[action])
-        yield "rule-%s-beside" % action, policy("p", [rule("r", body, failureAction=action), rule("s", HOLDS, failureAction=other[action])])
+        yield "rule-%s-and-other" % action, policy("p", [rule("r", body, failureAction=action), rule("s", HOLDS, failureAction=other[action])])
         yield "rule-%s-ignored" % action, policy("p", [rule("r", body, failureAction=action)], failurePolicy="Ignore")
         yield "policy-%s-warns" % action, policy("p", [rule("r", body)], validationFailureAction=action, emitWarning=True)
         for name, (namespaces, selector) in OVERRIDES.items():
@@ -45,7 +45,7 @@ def groups(body):
             yield "policy-%s-but-%s" % (action, name), policy("p", [rule("r", body)], validationFailureAction=action, validationFailureActionOverrides=[o])
             yield "rule-%s-but-%s" % (action, name), policy("p", [rule("r", body, failureAction=action, failureActionOverrides=[o])])
             yield "rule-%s-policy-but-%s" % (action, name), policy("p", [rule("r", body, failureAction=action)], validationFailureActionOverrides=[o])
-            yield "rule-but-%s-beside-%s" % (name, action), policy("p", [rule("r", body, failureAction=action, failureActionOverrides=[o]), rule("s", HOLDS, failureAction="Enforce")])
+            yield "rule-but-%s-and-%s" % (name, action), policy("p", [rule("r", body, failureAction=action, failureActionOverrides=[o]), rule("s", HOLDS, failureAction="Enforce")])
 
 
 BLOCK = policy("zz", [rule("z", PATTERN)], validationFailureAction="Enforce")
@@ -59,6 +59,6 @@ def objects():
 
 for kind, body in (("fails", PATTERN), ("error", ERROR)):
     for name, p in groups(body):
-        for beside in ([], [BLOCK]):
-            requests = [asked(namespace, "CREATE", o, None, namespace) for namespace, o in objects()]
-            recorded(sys.argv[1], "%s %s%s" % (kind, name, " and another" if beside else ""), [p] + beside, [], requests)
+        for others in ([], [BLOCK]):
+            requests = [review_request(namespace, "CREATE", o, None, namespace) for namespace, o in objects()]
+            recorded(sys.argv[1], "%s %s%s" % (kind, name, " and another" if others else ""), [p] + others, [], requests)

@@ -152,20 +152,20 @@ def recorded(hookgold, group, policies, exceptions, requests):
     """A group with what the reference answers; it must answer five times alike."""
     gold = Reference(hookgold, policies, NAMESPACES, exceptions)
     if gold.setup.get("refused"): sys.exit("%s: %s" % (group, gold.setup))
-    kept = []
+    agreed = []
     for r in requests:
         answers = [expected(gold.review(r), r["object"]) for _ in range(5)]
         if any(a != answers[0] for a in answers): sys.exit("%s %s: %s" % (group, r["uid"], answers))
-        kept.append({"request": r, "expected": answers[0]})
+        agreed.append({"request": r, "expected": answers[0]})
     gold.close()
-    print(json.dumps({"group": group, "policies": policies, "exceptions": exceptions, "objects": NAMESPACES, "requests": kept}, ensure_ascii=False))
+    print(json.dumps({"group": group, "policies": policies, "exceptions": exceptions, "objects": NAMESPACES, "requests": agreed}, ensure_ascii=False))
 
 
-def asked(uid, operation, new, old, namespace="default"):
+def review_request(uid, operation, new, old, namespace="default"):
     r = request(random.Random(0), 0, copy.deepcopy(new), copy.deepcopy(old), operation, None, USERS[0], namespace); r["uid"] = uid
     return r
 
 
 if __name__ == "__main__":
     for name in RULES:
-        recorded(sys.argv[1], name, [policy(name)], exceptions(name), [asked(uid, "UPDATE", new, old) for uid, old, new in PAIRS])
+        recorded(sys.argv[1], name, [policy(name)], exceptions(name), [review_request(uid, "UPDATE", new, old) for uid, old, new in PAIRS])

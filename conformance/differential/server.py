@@ -5,8 +5,8 @@ usage: server.py --ephor BIN --hookgold BIN --seed N [--groups 40] [--requests 3
 
 Each group loads about 25 policies found below the ROOTs (YAML files, and JSON lines with `policy` and `resource`) into both programs, with namespaces, role bindings,
 ConfigMaps and PolicyExceptions, and sends both the same requests: resources of the same places, changed at random, created, updated, deleted, through subresources, by
-several users, in several namespaces. Compared are, path by path: whether a request is allowed, the whole message, the warnings, and what the patch makes of the object. The
-reference runs policies in an order of its own; where it does not answer the same twice, its answers are asked for up to eight times and any of them counts.
+several users, in several namespaces. Compared are, path by path: whether a request is allowed, the whole message, the warnings, and the patched object. The
+reference runs policies in an order of its own; where it does not answer the same twice, it is run up to eight times and any of its answers counts.
 
 Prints running counts: `same`, `FAIL-OPEN` (the reference refuses, ephor allows), `over-deny`, `message`, `warnings`, `patch`. Each difference is a line of --out;
 --record writes cases that agree, in the format of `conformance/server/README.md`. Exit code 1 when anything but `same` was counted. Needs PyYAML."""
@@ -89,9 +89,9 @@ class Reference:
     def start(self):
         program, policies, objects, exceptions = self.given
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.setup = self.ask({"setup": {"policies": policies, "objects": objects, "exceptions": exceptions}})
+        self.setup = self.send({"setup": {"policies": policies, "objects": objects, "exceptions": exceptions}})
 
-    def ask(self, line):
+    def send(self, line):
         try:
             self.process.stdin.write(json.dumps(line).encode() + b"\n"); self.process.stdin.flush()
             answer = self.process.stdout.readline()
@@ -100,7 +100,7 @@ class Reference:
         return json.loads(answer) if answer else {"error": "died"}
 
     def review(self, request):
-        answer = self.ask({"request": request})
+        answer = self.send({"request": request})
         if answer.get("error") == "died":
             self.close(); self.start()
         return answer
@@ -152,7 +152,7 @@ class Server:
         return json.loads(text)["response"] if r.status == 200 else {"allowed": f"http {r.status}", "status": {"message": text.decode()}}
 
     def answer(self, request, reviews):
-        """What it says on the paths that hookgold asks, put together in the same way."""
+        """Its answers on the paths that hookgold calls, joined in the same way."""
         out = {"allowed": True, "warnings": []}
         messages = []
         for path in ["/validate/fail", "/validate/ignore"] + (["/vpol/" + "/".join(reviews)] if reviews else []):
@@ -300,7 +300,7 @@ def fit(d):
     text = json.dumps(d)
     if any(word in text for word in UNFIT): return False
     rules = d["spec"].get("rules") or []
-    # Rules on other objects and generated objects are made by controllers, after the request.
+    # Controllers mutate existing objects and generate objects, after the request.
     return not any(isinstance(r, dict) and (r.get("generate") or (isinstance(r.get("mutate"), dict) and r["mutate"].get("targets"))) for r in rules)
 
 
@@ -435,7 +435,7 @@ def main():
         server = Server(o.ephor, files, objects)
         reviews = [d["metadata"]["name"] for d in docs if d["kind"] == "ValidatingPolicy"]
         near = [d for place, d in resources if place in places]
-        deaths, kept = 0, []
+        deaths, agreed = 0, []
         for i in range(o.requests):
             base = copy.deepcopy(rnd.choice(near if near and rnd.random() < .75 else pool)); base["apiVersion"] = VERSIONS[base["kind"]]
             ns = rnd.choice(["default"] * 6 + ["kube-system", "x"])
@@ -471,11 +471,11 @@ def main():
                                       "exceptions": exceptions, "objects": objects}) + "\n"); out.flush()
             else:
                 counts["same, allowed %s" % want["allowed"]] += 1
-                # What the reference does not answer the same twice is no fact to keep.
+                # An answer of the reference that varies is not recorded.
                 if record and i % o.record_each == 0 and sum(map(len, want.get("warnings") or [])) <= 4096 and differs(gold.review(r), got, r["object"]) is None:
-                    kept.append({"request": r, "expected": expected(want, r["object"])})
-        if record and kept:
-            record.write(json.dumps({"group": "seed %d group %d" % (o.seed, group), "policies": docs, "exceptions": exceptions, "objects": objects, "requests": kept}, ensure_ascii=False) + "\n")
+                    agreed.append({"request": r, "expected": expected(want, r["object"])})
+        if record and agreed:
+            record.write(json.dumps({"group": "seed %d group %d" % (o.seed, group), "policies": docs, "exceptions": exceptions, "objects": objects, "requests": agreed}, ensure_ascii=False) + "\n")
         gold.close(); server.stop(); print(group + 1, total, dict(counts), flush=True)
     for k, v in kinds.most_common(40): print(v, *k)
     sys.exit(1 if any(not k.startswith(("same", "error of", "refused by")) for k in counts) else 0)

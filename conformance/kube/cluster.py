@@ -20,7 +20,7 @@ TOKENS = {"admin": "system:masters", "alice": "developers"}
 
 
 def free_ports(count):
-    """Ports of loopback that nobody listens on."""
+    """Free ports on loopback."""
     sockets = [socket.socket() for _ in range(count)]
     for s in sockets:
         s.bind(("127.0.0.1", 0))

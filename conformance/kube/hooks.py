@@ -11,7 +11,7 @@ import time
 
 
 def certificates(folder):
-    """Makes an authority and a certificate for 127.0.0.1; gives the files of certificate, key and authority."""
+    """Creates an authority and a certificate for 127.0.0.1; returns the files of certificate, key and authority."""
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     with open(os.path.join(folder, "san.cnf"), "w", encoding="utf-8") as f:
         f.write("subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth\n")
@@ -25,7 +25,7 @@ def certificates(folder):
 
 
 class Hooks:
-    """Answers reviews as it is told, by the last part of the path, and remembers them."""
+    """Answers reviews from a script, by the last part of the path, and records them."""
 
     def __init__(self, folder):
         crt, key, ca = certificates(folder)
@@ -63,21 +63,21 @@ class Hooks:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, name, path, review):
-        told = self.answers.get(name, {})
+        script = self.answers.get(name, {})
         self.calls.append({"name": name, "path": path, "review": review})
-        time.sleep(told.get("delay", 0))
-        if "raw" in told:
-            return told.get("code", 200), told["raw"]
+        time.sleep(script.get("delay", 0))
+        if "raw" in script:
+            return script.get("code", 200), script["raw"]
         response = {"uid": review["request"]["uid"], "allowed": True}
-        if "patch" in told:
-            text = json.dumps(told["patch"], separators=(",", ":"))
+        if "patch" in script:
+            text = json.dumps(script["patch"], separators=(",", ":"))
             response.update(patch=base64.b64encode(text.encode()).decode(), patchType="JSONPatch")
-        response.update(told.get("response", {}))
+        response.update(script.get("response", {}))
         answer = {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
-        answer.update(told.get("review", {}))
-        return told.get("code", 200), json.dumps(answer)
+        answer.update(script.get("review", {}))
+        return script.get("code", 200), json.dumps(answer)
 
-    def forget(self):
+    def take_calls(self):
         calls, self.calls = self.calls, []
         return calls
 

@@ -47,22 +47,22 @@ def fixed(cluster, checks, _ephor):
 
     made = [
         configuration("Mutating", webhook("first", reinvocationPolicy="IfNeeded"), webhook("second")),
-        configuration("Validating", webhook("check"), webhook("lenient", failurePolicy="Ignore")),
+        configuration("Validating", webhook("check"), webhook("ignore", failurePolicy="Ignore")),
     ]
     try:
         for config in made:
             assert cluster.create(config).ok
 
         def in_force():
-            hooks.forget()
+            hooks.take_calls()
             cluster.create(config_map("probe"), dry_run=True)
-            return {"first", "check"} <= {c["name"] for c in hooks.forget()}
+            return {"first", "check"} <= {c["name"] for c in hooks.take_calls()}
 
         cluster.until("the configurations are in force", in_force)
         hooks.answers = {"second": {"patch": [{"op": "add", "path": "/data/second", "value": "2"}]}}
         answer = checks.allowed("a patch is applied", cluster.create(config_map("a"), dry_run=True))
         checks.that("the patch is in the object", answer.object.get("data", {}).get("second") == "2", answer.object)
-        order = [c["name"] for c in hooks.forget()]
+        order = [c["name"] for c in hooks.take_calls()]
         checks.that("a webhook is called again after a change", order[:3] == ["first", "second", "first"], order)
         hooks.answers = {"check": {"response": {"allowed": False, "warnings": ["careful"], "status": {"message": "no"}}}}
         answer = cluster.create(config_map("a"), dry_run=True)
@@ -70,16 +70,16 @@ def fixed(cluster, checks, _ephor):
         checks.that("warnings come with a denial", answer.warnings == ["careful"], answer.warnings)
         hooks.answers = {"check": {"delay": 3}}
         checks.denied("a timeout", cluster.create(config_map("a"), dry_run=True), "failed calling webhook", "deadline exceeded")
-        hooks.answers = {"lenient": {"code": 500, "raw": "broken"}}
-        checks.allowed("a failure that is forgiven", cluster.create(config_map("a"), dry_run=True))
-        # The words that the simulator has for answers that cannot be used.
-        for what, told, text in [
+        hooks.answers = {"ignore": {"code": 500, "raw": "broken"}}
+        checks.allowed("a failure with failurePolicy Ignore", cluster.create(config_map("a"), dry_run=True))
+        # The texts of the simulator for invalid answers.
+        for what, reply, text in [
             ("a field of a wrong type", {"response": {"allowed": "yes"}},
              "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool"),
             ("a review without kind", {"review": {"kind": ""}}, "got admission.k8s.io/v1, Kind="),
             ("a status of another kind", {"code": 404, "raw": "x"}, "the server could not find the requested resource"),
         ]:
-            hooks.answers = {"check": told}
+            hooks.answers = {"check": reply}
             checks.denied(what, cluster.create(config_map("a"), dry_run=True), text)
     finally:
         for config in made:
@@ -120,7 +120,7 @@ def decide(cluster, checks):
     block = "\n\nresource ConfigMap/shop/bad was blocked due to the following policies \n\ndeny-label:\n  deny: label deny is set\n"
     bad = config_map("bad", labels={"deny": "yes"})
     checks.denied("the text of a denial", cluster.create(bad), 'admission webhook "validate.ephor.svc-fail" denied the request: ' + block)
-    checks.denied("a denial of a rehearsal", cluster.create(bad, dry_run=True), "label deny is set")
+    checks.denied("a denial of a dry run", cluster.create(bad, dry_run=True), "label deny is set")
     for namespace in ("shop", "lab"):
         checks.allowed(f"a good object in {namespace}", cluster.create(config_map("good", namespace)))
     good = cluster.get(config_map("good")).object
@@ -139,7 +139,7 @@ def decide(cluster, checks):
     checks.allowed("an object that must stay", cluster.create(keep))
     checks.denied("its deletion", cluster.delete(keep), "must stay")
     checks.allowed("the deletion of another one", cluster.delete(config_map("selector", "lab")))
-    # Audit: allowed, with warnings only when asked for.
+    # Audit: allowed, with warnings only when the policy emits them.
     checks.allowed("an audit failure", cluster.create(config_map("audit", labels={"audit": "yes"})), [])
     checks.allowed("an audit failure that warns", cluster.create(config_map("warn", labels={"warn": "yes"})),
                    ["policy warn-label.warn: label warn is set"])
@@ -159,7 +159,7 @@ def decide(cluster, checks):
 def mutate(cluster, checks):
     made = checks.allowed("a mutated object", cluster.create(config_map("mutated", labels={"mutate": "yes"}))).object
     checks.that("a label is added", made.get("metadata", {}).get("labels", {}).get("added") == "by-policy", made)
-    made = checks.allowed("a rehearsed mutation", cluster.create(config_map("dry", labels={"mutate": "yes"}), dry_run=True)).object
+    made = checks.allowed("a mutation in a dry run", cluster.create(config_map("dry", labels={"mutate": "yes"}), dry_run=True)).object
     checks.that("the label is added", made.get("metadata", {}).get("labels", {}).get("added") == "by-policy", made)
     again = checks.allowed("a mutation that changes nothing", cluster.merge(config_map("mutated"), {"data": {"c": "3"}})).object
     checks.that("the label stays", again.get("metadata", {}).get("labels", {}).get("added") == "by-policy", again)
@@ -220,7 +220,7 @@ def late(cluster, checks, server):
 
 
 def again(cluster, checks):
-    """Mutation by the server is asked again when a webhook after it changed the object."""
+    """The server mutates again when a webhook after it changed the object."""
     folder = cluster.path("second")
     os.makedirs(folder)
     hooks = Hooks(folder)  # with an authority of its own
@@ -283,7 +283,7 @@ def reload(cluster, checks, server):
 def unavailable(cluster, checks, server):
     """Without a server, failure policies decide."""
     server.process.terminate()
-    checks.that("the server ends when told to", server.process.wait(timeout=20) == 0, server.process.returncode)
+    checks.that("the server ends on SIGTERM", server.process.wait(timeout=20) == 0, server.process.returncode)
     checks.denied("a policy that fails closed", cluster.create(config_map("down"), dry_run=True), "failed calling webhook")
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "shop"}, "spec": {"ports": [{"port": 80}]}}
     checks.allowed("a policy that fails open", cluster.create(service, dry_run=True))

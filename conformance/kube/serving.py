@@ -37,17 +37,17 @@ def pod(name, image="registry.test/app:v1", labels=None, namespace="shop"):
 
 
 class Checks:
-    """Counts what was checked, and goes on after what is wrong."""
+    """Counts the checks, and continues after a failed one."""
 
     def __init__(self):
         self.requests = 0
         self.failed = []
 
-    def that(self, what, condition, told=""):
+    def that(self, what, condition, details=""):
         self.requests += 1
         if not condition:
-            self.failed.append(f"{what}: {told}")
-            print(f"  WRONG {what}: {told}", flush=True)
+            self.failed.append(f"{what}: {details}")
+            print(f"  WRONG {what}: {details}", flush=True)
 
     def allowed(self, what, answer, warnings=None):
         self.that(what, answer.ok, f"{answer.code} {answer.message}")
@@ -56,8 +56,8 @@ class Checks:
         return answer
 
     def denied(self, what, answer, *parts):
-        told = f"{answer.code} {answer.message!r}"
-        self.that(what, not answer.ok and all(p in answer.message for p in parts), told)
+        details = f"{answer.code} {answer.message!r}"
+        self.that(what, not answer.ok and all(p in answer.message for p in parts), details)
         return answer
 
 
@@ -91,7 +91,7 @@ class Serve:
         self.process = self.cluster.run("serve", [
             self.ephor, "serve", "--policies", self.policies, "--listen", f"127.0.0.1:{self.port}",
             "--metrics-listen", f"127.0.0.1:{self.metrics}", "--data", self.data, "--tls-cert", self.crt, "--tls-key", self.key,
-            "--drain-period", "0s", "--grace-period", "5s", "--http-blocklist", "169.254.169.254/32", *(self.flags or []),
+            "--shutdown-delay", "0s", "--grace-period", "5s", "--http-blocklist", "169.254.169.254/32", *(self.flags or []),
         ])
         self.cluster.until("ephor serve is ready", lambda: self.get("/readyz") == 200 or self.process.poll() is not None)
         assert self.process.poll() is None, self.cluster.log("serve")

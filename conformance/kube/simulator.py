@@ -35,7 +35,7 @@ CONDITIONS = [
 
 def configurations(rng, url, ca_bundle):
     """Random webhook configurations whose webhooks allow everything."""
-    made = []
+    created = []
     for i in range(rng.randint(1, 3)):
         kind = rng.choice(["Mutating", "Validating"])
         webhooks = []
@@ -58,13 +58,13 @@ def configurations(rng, url, ca_bundle):
                 chosen = rng.sample(CONDITIONS, rng.randint(1, 2))
                 hook["matchConditions"] = [{"name": f"c{k}", "expression": e} for k, e in enumerate(chosen)]
             webhooks.append(hook)
-        made.append({
+        created.append({
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": f"{kind}WebhookConfiguration",
             "metadata": {"name": f"random-{'xyz'[i] if i else rng.choice('xyz')}{i}", "labels": {"test": "random"}},
             "webhooks": webhooks,
         })
-    return made
+    return created
 
 
 def requests(rng):
@@ -90,7 +90,7 @@ def requests(rng):
 
 
 def simulated(ephor, cluster, configs, review, objects):
-    """The calls that the simulator tells: mutating ones in order, validating ones."""
+    """The calls that the simulator prints: mutating ones in order, validating ones."""
     files = {"configs.json": configs, "request.json": [review], "objects.json": objects}
     for name, documents in files.items():
         with open(cluster.path(name), "w", encoding="utf-8") as f:
@@ -132,12 +132,12 @@ def run(ephor, cluster, hooks, rounds, seed=1):
                 "objectSelector": {"matchLabels": {"probe": str(number)}},
             }],
         }
-        made = []
+        created = []
         try:
             for config in configs:
                 answer = cluster.create(config)
                 assert answer.ok, answer.message
-                made.append(config)
+                created.append(config)
             for kind in ("Validating", "Mutating"):
                 # Each kind has a cache of its own.
                 extra = json.loads(json.dumps(marker))
@@ -145,36 +145,36 @@ def run(ephor, cluster, hooks, rounds, seed=1):
                 extra["webhooks"][0]["clientConfig"]["url"] += "-" + kind
                 answer = cluster.create(extra)
                 assert answer.ok, answer.message
-                made.append(extra)
+                created.append(extra)
             seen = set()
 
             def in_force():
                 cluster.create({"apiVersion": "v1", "kind": "ConfigMap",
                                 "metadata": {"name": "probe", "namespace": "shop", "labels": {"probe": str(number)}}}, dry_run=True)
-                seen.update(c["name"] for c in hooks.forget() if c["name"].startswith(probe))
+                seen.update(c["name"] for c in hooks.take_calls() if c["name"].startswith(probe))
                 return len(seen) == 2
 
             cluster.until("the configurations are in force", in_force)
             for obj in requests(rng):
                 user = rng.choice(["admin", "alice"])
                 user = "admin" if user == "alice" and rng.random() < 0.5 else user
-                hooks.forget()
+                hooks.take_calls()
                 answer = cluster.create(obj, dry_run=True, user="admin")
                 # A call for the object before may come in late when the machine is busy.
-                calls = [c for c in hooks.forget() if not c["name"].startswith("probe-")
+                calls = [c for c in hooks.take_calls() if not c["name"].startswith("probe-")
                          and c["review"]["request"]["object"]["kind"] == obj["kind"]]
-                config_kind = {h["name"]: c["kind"] for c in made for h in c["webhooks"]}
+                config_kind = {h["name"]: c["kind"] for c in created for h in c["webhooks"]}
                 mutating = [c["name"] for c in calls if config_kind.get(c["name"], "").startswith("Mutating")]
                 validating = sorted(c["name"] for c in calls if config_kind.get(c["name"], "").startswith("Validating"))
-                # Whatever a webhook is sent, else the object itself, is what the simulator is asked about.
-                own = [c for c in made if not c["metadata"]["name"].startswith("zz-marker")]
-                told = simulated(ephor, cluster, own, obj, namespaces)
-                assert (mutating, validating) == told[:2], (
-                    f"seed {seed}, round {number}: the API server called {mutating} and {validating}, the simulator tells\n{told[2]}\n"
+                # The simulator is run on what a webhook is sent, else on the object itself.
+                own = [c for c in created if not c["metadata"]["name"].startswith("zz-marker")]
+                calls_of_simulator = simulated(ephor, cluster, own, obj, namespaces)
+                assert (mutating, validating) == calls_of_simulator[:2], (
+                    f"seed {seed}, round {number}: the API server called {mutating} and {validating}, the simulator prints\n{calls_of_simulator[2]}\n"
                     f"object {json.dumps(obj)}\nconfigurations {json.dumps(own)}\nanswer {answer.code} {answer.message}")
                 compared += 1
         finally:
-            for config in made:
+            for config in created:
                 cluster.delete(config)
     return compared
 

@@ -571,7 +571,7 @@ def main():
     cases = [c for c in (case(args.seed, i) for i in range(args.cases)) if len(c["expression"]) < 3000]
     now = answers(os.environ["CELGOLD"], cases, folder)
     later = answers(os.environ["CELGOLD_LATER"], cases, folder)
-    kept = []
+    stable = []
     for a, b in zip(now, later):
         ra, rb = a.get("result", {}), b.get("result", {})
         # What differs from run to run, or crashes the reference, is no answer.
@@ -579,11 +579,11 @@ def main():
             continue
         if rb != ra:
             a["later"] = rb
-        kept.append(a)
+        stable.append(a)
     if args.record:
-        kept = kept[:args.record]
-    (folder / "cases.jsonl").write_text("".join(json.dumps(c, ensure_ascii=False, separators=(",", ":")) + "\n" for c in kept))
-    print(f"{len(kept)} of {len(cases)} cases kept")
+        stable = stable[:args.record]
+    (folder / "cases.jsonl").write_text("".join(json.dumps(c, ensure_ascii=False, separators=(",", ":")) + "\n" for c in stable))
+    print(f"{len(stable)} of {len(cases)} cases recorded")
 
 
 if __name__ == "__main__":

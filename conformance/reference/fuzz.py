@@ -3,7 +3,7 @@
 
 usage: ENGINEGOLD=PATH [EPHOR=PATH] fuzz.py [--seed N] [--batches N] [--cases N] [--topics a,b] [--out DIR]
 
-Each batch makes --cases cases of several rules, asks both programs, prints every kind of
+Each batch generates --cases cases of several rules, runs both programs, prints every kind of
 difference once, shrinks it and writes it to DIR/TOPIC-SEED-N.yaml in the form of conformance/cases
 (by default nothing is written). EPHOR defaults to target/release/ephor. Exit code 1: differences.
 """
@@ -24,12 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLD = os.environ.get("ENGINEGOLD", "enginegold")
 EPHOR = os.environ.get("EPHOR", str(ROOT / "target/release/ephor"))
 
-# ---------------------------------------------------------------------------- asking
+# ---------------------------------------------------------------------------- running
 
 COMPARED = ("rule", "type", "status", "message", "policy", "properties", "exceptions")
 
 
-def ask_reference(cases):
+def run_reference(cases):
     """Answers of the reference by id; cases on which it crashes, or never ends, are missing."""
     answers, todo = {}, [cases[at:at + 300] for at in range(0, len(cases), 300)]
     while todo:
@@ -62,10 +62,10 @@ def recorded(case, answer):
         expected["contextError"] = answer["contextError"]
     rules = []
     for rule in answer.get("rules") or []:
-        kept = {k: rule[k] for k in COMPARED + ("podSecurity",) if k in rule}
+        shown = {k: rule[k] for k in COMPARED + ("podSecurity",) if k in rule}
         if not several:
-            kept.pop("policy", None)
-        rules.append(kept)
+            shown.pop("policy", None)
+        rules.append(shown)
     if "contextError" not in answer:
         expected["rules"] = rules
     if "ruleNames" in answer:
@@ -78,7 +78,7 @@ def run_ephor(folder, failures):
                    capture_output=True, text=True)
 
 
-def ask_ephor(cases, expected):
+def differences(cases, expected):
     """What differs: id to what came out."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "engine").mkdir()
@@ -104,17 +104,17 @@ def compare(cases, times=30, seen=None):
 
     `seen` counts by topic what was compared: pairs of a policy and an object, and outcomes of rules.
     """
-    answers = ask_reference(cases)
+    answers = run_reference(cases)
     usable = [c for c in cases if not refused(c, answers.get(c["id"]))]
     expected = {c["id"]: recorded(c, answers[c["id"]]) for c in usable}
-    wrong = ask_ephor(usable, expected)
+    wrong = differences(usable, expected)
     for c in usable if seen is not None else ():
         e = expected[c["id"]]
         pairs, outcomes = seen.get(topic_of(c), (0, 0))
         seen[topic_of(c)] = (pairs + 1, outcomes + (0 if "policyError" in e else len(e.get("rules", []))))
     suspects = [c for c in usable if c["id"] in wrong]
     # The order of keys is random in the reference: an answer counts when it comes every time.
-    again = ask_reference([{**c, "id": f"{c['id']}~{n}"} for c in suspects for n in range(times)])
+    again = run_reference([{**c, "id": f"{c['id']}~{n}"} for c in suspects for n in range(times)])
     same = lambda c, n: recorded(c, again.get(f"{c['id']}~{n}", {})) == expected[c["id"]]
     suspects = [c for c in suspects if all(same(c, n) for n in range(times))]
     return [(c, expected[c["id"]], wrong[c["id"]]) for c in suspects], answers
@@ -447,16 +447,16 @@ def kind_filter(r, kinds=("Widget", "*", "example.com/v1/Widget", "*/Widget", "v
 
 
 def selector(r, keys):
-    made = {}
+    chosen = {}
     if r.chance(0.6):
-        made["matchLabels"] = {r.choice(keys): r.choice(["x", "web", "*", "?*", "prod", "gold"])}
-    if not made or r.chance(0.5):
+        chosen["matchLabels"] = {r.choice(keys): r.choice(["x", "web", "*", "?*", "prod", "gold"])}
+    if not chosen or r.chance(0.5):
         operator = r.choice(["In", "NotIn", "Exists", "DoesNotExist"])
         one = {"key": r.choice([k for k in keys if "*" not in k and "?" not in k]), "operator": operator}
         if operator in ("In", "NotIn"):
             one["values"] = r.sample(["x", "web", "prod", "5", "gold"], r.randint(1, 2))
-        made["matchExpressions"] = [one]
-    return made
+        chosen["matchExpressions"] = [one]
+    return chosen
 
 
 def t_match(r, thing):
@@ -577,7 +577,7 @@ def case(r, topic, name):
 
 # ---------------------------------------------------------------------------- shrinking
 
-KEPT = {("policy", "apiVersion"), ("policy", "kind"), ("policy", "metadata"), ("resource", "apiVersion"), ("resource", "kind")}
+FIXED = {("policy", "apiVersion"), ("policy", "kind"), ("policy", "metadata"), ("resource", "apiVersion"), ("resource", "kind")}
 
 
 def places(node, at=()):
@@ -589,17 +589,17 @@ def places(node, at=()):
 
 
 def without(case, place):
-    made = copy.deepcopy(case)
-    node = made
+    copied = copy.deepcopy(case)
+    node = copied
     for key in place[:-1]:
         node = node[key]
     del node[place[-1]]
-    return made
+    return copied
 
 
 def smaller(case):
     for place in places(case):
-        if place == ("id",) or place[:2] in KEPT or place in (("policy",), ("resource",)):
+        if place == ("id",) or place[:2] in FIXED or place in (("policy",), ("resource",)):
             continue
         if place[:3] == ("policy", "spec", "rules") and len(place) == 3:
             continue
@@ -647,7 +647,7 @@ def shrink(differing, rounds=40):
     for _ in range(rounds):
         # What can go alone, largest first; then as much of it at once as possible.
         single = {}
-        for i, one in still([(i, made) for i in open_ for made in smaller(best[i][0])]):
+        for i, one in still([(i, less) for i in open_ for less in smaller(best[i][0])]):
             single.setdefault(i, []).append(one)
         open_ = set(single)
         if not open_:
@@ -657,10 +657,10 @@ def shrink(differing, rounds=40):
             ones.sort(key=size)
             for share in (len(ones), len(ones) // 2, len(ones) // 4, len(ones) // 8):
                 if share > 1:
-                    made = best[i][0]
+                    least = best[i][0]
                     for one in ones[:share]:
-                        made = common(made, one[0])
-                    together.append((i, made))
+                        least = common(least, one[0])
+                    together.append((i, least))
             best[i] = ones[0]
         for i, one in still(together):
             if size(one) < size(best[i]):
@@ -669,7 +669,7 @@ def shrink(differing, rounds=40):
 
 
 def common(a, b):
-    """What two shrunk cases both kept."""
+    """What two shrunk cases have in common."""
     if isinstance(a, dict) and isinstance(b, dict):
         return {k: common(v, b[k]) for k, v in a.items() if k in b}
     if isinstance(a, list) and isinstance(b, list) and len(a) != len(b):
@@ -704,7 +704,7 @@ def main():
         r = Random(seed)
         cases = [case(r, topics[i % len(topics)], f"{topics[i % len(topics)]}-{seed}-{i}") for i in range(options.cases)]
         found, answers = compare(cases, seen=counted)
-        # A policy that is refused hides its rules: they are asked one by one.
+        # A policy that is refused hides its rules: they are evaluated one by one.
         hidden = [c for c in cases if "policyError" in answers.get(c["id"], {}) or c["id"] not in answers]
         alone = [x for c in hidden for x in single_rules(c)]
         more = compare(alone, seen=counted)[0] if alone else []

@@ -3,7 +3,7 @@
 
 usage: ENGINEGOLD=PATH [EPHOR=PATH] fuzz_mutate.py [--seed N] [--batches N] [--cases N] [--topics a,b] [--out DIR]
 
-As fuzz.py, for rules that change or make objects: the object after all rules and the objects that were
+As fuzz.py, for rules that mutate or generate objects: the object after all rules and the objects that were
 made are compared as well. Topics: merge, anchors, lists, json-patch, foreach, cascade, generate.
 """
 import json
@@ -178,7 +178,7 @@ def leaf_like(r, v):
 
 
 def condition_for(r, v):
-    """Something that a condition may ask of a value."""
+    """A value that a condition may compare with."""
     if isinstance(v, str):
         return r.choice([v, v, v[:1] + "*", "*", "?*", "!" + v, "zz", v + " | zz"])
     if isinstance(v, bool):

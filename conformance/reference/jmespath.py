@@ -3,7 +3,7 @@
 
 usage: JPGOLD=PATH [EPHOR=PATH] jmespath.py [--seed N] [--cases N] [--out FILE [--keep N]]
 
-Makes --cases cases from the seed, asks the reference for each several times (answers that differ from
+Generates --cases cases from the seed, runs the reference on each several times (answers that differ from
 run to run, and cases on which it crashes, do not count), runs them through `ephor conformance`, and
 prints how many were compared and every difference, shrunk. With --out the first --keep cases that were
 compared are written as a recording. EPHOR defaults to target/release/ephor. Exit code 1: differences.
@@ -22,15 +22,15 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLD = os.environ.get("JPGOLD", "jpgold")
 EPHOR = os.environ.get("EPHOR", str(ROOT / "target/release/ephor"))
 # The reference walks small objects in an order that is seldom the other one.
-ASKED = 90
+TURNS = 90
 
-# ---------------------------------------------------------------------------- asking
+# ---------------------------------------------------------------------------- running
 
 
-def ask_reference(cases):
+def run_reference(cases):
     """The recorded form of what the reference answers, by id, when it always answers the same."""
     answers = {}
-    for turn in range(ASKED):
+    for turn in range(TURNS):
         run = subprocess.run([GOLD], input="".join(json.dumps(c) + "\n" for c in cases).encode(),
                              capture_output=True, check=True)
         for line in run.stdout.decode().splitlines():
@@ -56,7 +56,7 @@ def recorded(answer):
     return {"result": answer["result"]}
 
 
-def ask_ephor(cases):
+def run_ephor(cases):
     """Failing cases by id: (expected, got); `cases` hold what is expected."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "jmespath-random.jsonl")
@@ -166,7 +166,7 @@ RESULTS = {
 }
 
 
-class Maker:
+class Generator:
     def __init__(self, r, doc):
         self.r, self.doc = r, doc
 
@@ -321,7 +321,7 @@ def damaged(r, expression):
 def make(seed, number):
     r = random.Random(f"{seed}/{number}")
     doc = pod_like(r) if r.random() < 0.4 else document(r)
-    expression = Maker(r, doc).expression(r.randrange(1, 4))
+    expression = Generator(r, doc).expression(r.randrange(1, 4))
     if r.random() < 0.12:
         expression = damaged(r, expression)
     return {"id": f"{seed}-{number}", "input": doc, "expression": expression}
@@ -350,9 +350,9 @@ def smaller(case):
 
 def compare(cases):
     """How many were compared, and the differing cases as (case, expected, got)."""
-    answers = ask_reference(cases)
+    answers = run_reference(cases)
     known = [{**c, **answers[c["id"]]} for c in cases if c["id"] in answers]
-    wrong = ask_ephor(known) if known else {}
+    wrong = run_ephor(known) if known else {}
     return known, [(c, answers[c["id"]], wrong[c["id"]]) for c in known if c["id"] in wrong]
 
 

@@ -3,9 +3,9 @@
 
 usage: kubernetes.py URL TOKEN
 
-Asks the API server at URL (the certificate is not checked) for its resources and its OpenAPI documents,
+Reads the resources and the OpenAPI documents of the API server at URL (the certificate is not checked),
 and writes crates/kubernetes/src/kinds.txt (a resource a line) and crates/kubernetes/src/schema.txt (a type, and below it
-a field a line). The formats are told in kinds.rs and schema.rs. Only facts are taken: names, types,
+a field a line). The formats are described in kinds.rs and schema.rs. Only facts are taken: names, types,
 list types, keys, defaults.
 """
 import json
@@ -15,7 +15,7 @@ import urllib.request
 from pathlib import Path
 
 OUT = Path(__file__).resolve().parents[2] / "crates/kubernetes/src"
-HEAD = "# Kubernetes 1.36. Written by conformance/reference/kubernetes.py; the format is told in {}.\n"
+HEAD = "# Kubernetes 1.36. Written by conformance/reference/kubernetes.py; the format is described in {}.\n"
 LEAVES = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int-or-string",
@@ -49,15 +49,15 @@ def main():
                 for gvk in schema.get("x-kubernetes-group-version-kind", []):
                     if len(schema["x-kubernetes-group-version-kind"]) == 1:
                         tops[name] = f"{gvk['group']}/{gvk['version']}/{gvk['kind']}".lstrip("/")
-    kept = {name for name in tops if not name.endswith("List")}
-    queue = list(kept)
+    named = {name for name in tops if not name.endswith("List")}
+    queue = list(named)
     while queue:
         for name in references(types[queue.pop()]):
-            if name not in kept and name not in LEAVES:
-                kept.add(name)
+            if name not in named and name not in LEAVES:
+                named.add(name)
                 queue.append(name)
     lines = []
-    for name in sorted(kept, key=short):
+    for name in sorted(named, key=short):
         schema = types[name]
         flags = ["atomic"] if schema.get("x-kubernetes-map-type") == "atomic" else []
         if name in tops:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks, or writes, what the cases of conformance/cases expect, by asking the reference.
+"""Checks, or writes, what the cases of conformance/cases expect, by running the reference.
 
 usage: ENGINEGOLD=PATH record.py [--write] [FILE_OR_FOLDER…]      (default: conformance/cases)
 
@@ -39,7 +39,7 @@ def lines_for(document, case, name):
     return {**line, "id": name}
 
 
-def ask(lines):
+def run_reference(lines):
     text = "".join(json.dumps(line) + "\n" for line in lines)
     run = subprocess.run([os.environ.get("ENGINEGOLD", "enginegold")], input=text, capture_output=True, text=True)
     answers = (json.loads(line) for line in run.stdout.splitlines())
@@ -113,7 +113,7 @@ def main():
             cases = next((v.value for k, v in node.value if k.value == "cases"), [])
             for c, (case, at) in enumerate(zip(document.get("cases") or [], cases)):
                 found.append((case, at, lines_for(document, case, f"{d}.{c}")))
-        answers = ask([line for _, _, line in found])
+        answers = run_reference([line for _, _, line in found])
         edits = []
         for case, at, line in found:
             total += 1

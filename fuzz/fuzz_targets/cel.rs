@@ -10,7 +10,7 @@ fuzz_target!(|text: &str| {
     .unwrap_or_default();
     let data = Environment::Kubernetes.data(&object);
     if let Ok(expression) = Expression::compile(text, Environment::Kubernetes, &data) {
-        let _ = expression.evaluate(&data).shown();
+        let _ = expression.evaluate(&data).to_text();
         let _ = expression.trace(&data);
     }
 });

@@ -1,5 +1,5 @@
 //! Any texts as the answers of a registry: referrers, manifests and blobs of an image whose signatures, attestations and
-//! configuration are wanted. Parts of the input are separated by lines `---`; what is asked for again gets the last one.
+//! configuration are wanted. Parts of the input are separated by lines `---`; a repeated request gets the last one.
 #![no_main]
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -17,18 +17,18 @@ use ephor_value::time::Time;
 use super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("exception", Takes::List, "files with exceptions from the policies").short('e'),
-    flag("definition", Takes::List, "files with definitions of custom resources"),
+    flag("exception", Takes::List, "files with PolicyExceptions").short('e'),
+    flag("definition", Takes::List, "files with CustomResourceDefinitions"),
 ];
 
-const ABOUT: &str = "Prints the policies of Kubernetes that say the same as policies of Kyverno, with their bindings: of a\nClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy that asks for it\n(`validate.cel.generate`, `spec.autogen`). Says why where there is none, and what the API server would\nsay of the expressions.";
+const ABOUT: &str = "Prints the Kubernetes admission policies that are equivalent to policies of Kyverno, with their bindings: of a\nClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy that enables it\n(`validate.cel.generate`, `spec.autogen`). Reports why a policy has none, and the warnings of the API server\nabout the expressions.";
 
 const EXAMPLES: &str = "  # all that can be handed over to the API server\n  ephor admission policies/ > native.yaml\n\n  # with exceptions\n  ephor admission policy.yaml --exception exceptions.yaml\n";
 
 pub(super) const PAGE: super::Page =
     super::Page { name: "admission", arguments: "POLICY...", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
 
-/// Runs the command. The exit code is 1 when nothing could be made of any policy.
+/// Runs the command. The exit code is 1 when no policy has an equivalent.
 ///
 /// # Errors
 /// Bad flags, no policy, files that cannot be read.
@@ -50,7 +50,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let now = Time::from_unix(i64::try_from(now).unwrap_or(i64::MAX));
     let known = Known { exceptions: &exceptions, kinds: &kinds, now };
     let loaded = files::policies(&parsed.arguments);
-    let (mut found, mut made_any) = (false, false);
+    let (mut found, mut printed_any) = (false, false);
     for source in &loaded.sources {
         let read = load::argument(std::slice::from_ref(source));
         for problem in &read.problems {
@@ -63,9 +63,9 @@ pub fn run(args: &[String]) -> Result<i32, String> {
                 super::warn(&format!("{place} is refused: {why}"));
             }
             match native::native(&policy.document, &known) {
-                Ok(made) => {
-                    print(&place, &made, &definitions);
-                    made_any = true;
+                Ok(native) => {
+                    print(&place, &native, &definitions);
+                    printed_any = true;
                 }
                 Err(why) => super::warn(&format!("{place}: {why}")),
             }
@@ -74,7 +74,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if !found {
         return Err("no policy of kind ClusterPolicy, ValidatingPolicy or MutatingPolicy found".into());
     }
-    Ok(i32::from(!made_any))
+    Ok(i32::from(!printed_any))
 }
 
 pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, String> {
@@ -88,16 +88,19 @@ pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, String> {
     Ok(all)
 }
 
-/// Prints both objects, and tells what the API server would say of them.
-fn print(place: &str, made: &Native, definitions: &[Value]) {
-    for object in [&made.policy, &made.binding] {
+/// Prints both objects, and the warnings of the API server about them.
+fn print(place: &str, native: &Native, definitions: &[Value]) {
+    for object in [&native.policy, &native.binding] {
         super::print(&format!("---\n{}", yaml::to_string(&object.with_whole_numbers(), Style::Report)));
         let stored = defaulted(object);
         if let Err(refusal) = check(&stored, &mut Judge::new(&stored)) {
-            super::warn(&format!("{place}: the API server refuses what it becomes: {}", refusal.message));
+            super::warn(&format!(
+                "{place}: the API server rejects the equivalent policy: {}",
+                refusal.message
+            ));
         }
     }
-    for warning in warnings(&defaulted(&made.policy), definitions) {
+    for warning in warnings(&defaulted(&native.policy), definitions) {
         super::warn(&format!("{place}: {}: {}", warning.field, warning.text.trim_end()));
     }
 }

@@ -1,6 +1,6 @@
 //! `ephor completion`: scripts that complete commands and flags in a shell.
 //!
-//! The scripts are made of the tables of flags, so they know every flag.
+//! The scripts are generated from the tables of flags, so they know every flag.
 
 use super::flags::{self, Flag, GLOBAL};
 use super::{Page, command_help, pages, print, program};

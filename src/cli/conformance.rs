@@ -18,12 +18,12 @@ use ephor_value::{Map, Value};
 use super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("suite", Takes::Text, "run only suites whose name starts with this").short('s'),
-    flag("failures", Takes::Text, "write failing cases to this file, one JSON object a line").short('f'),
+    flag("suite", Takes::Text, "prefix of the names of the suites to run").short('s'),
+    flag("failures", Takes::Text, "file for failing cases, one JSON object per line").short('f'),
     flag(
         "known",
         Takes::Text,
-        "differences that are known (default: conformance/failing.toml of the repository)",
+        "file with known differences (default conformance/failing.toml of the repository)",
     ),
 ];
 

@@ -1,6 +1,6 @@
-//! `ephor create`: skeletons of files.
+//! `ephor create`: templates of files.
 //!
-//! The texts are the reference's, byte for byte; what it prints for tests, values and user information
+//! The texts are Kyverno's, byte for byte; what it prints for tests, values and user information
 //! is a form that its own commands refuse, so `--current` prints the form that they take. Values are
 //! put in as they are. Semantics: `docs/cli.md`, "create".
 
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use super::flags::{self, Flag, Parsed, Takes, flag};
 use super::{Page, command_help, print, program, unknown_below, warn};
 
-const OUTPUT: Flag = flag("output", Takes::Text, "output file, standard output if not set").short('o');
-const CURRENT: Flag = flag("current", Takes::Switch, "print the form that apply and test take");
+const OUTPUT: Flag = flag("output", Takes::Text, "output file instead of standard output").short('o');
+const CURRENT: Flag = flag("current", Takes::Switch, "current schema, which apply and test read");
 
 /// The commands below `create`.
 pub(super) const PAGES: &[Page] = &[
@@ -20,13 +20,13 @@ pub(super) const PAGES: &[Page] = &[
         about: "Creates a role that lets a controller handle more kinds of resources.",
         flags: &[
             flag("api-groups", Takes::Text, "API group of the resources").short('g'),
-            flag("verbs", Takes::Array, "what the role allows; all for everything"),
-            flag("resources", Takes::Array, "resources"),
-            flag("controllers", Takes::Array, "controllers that get the role")
+            flag("verbs", Takes::Array, "verbs that the role allows; `all` for all"),
+            flag("resources", Takes::Array, "resources that the role covers"),
+            flag("controllers", Takes::Array, "controllers that the role is aggregated to")
                 .default("background-controller"),
             OUTPUT,
         ],
-        examples: "  # let the background controller handle deployments\n  ephor create cluster-role apps --api-groups apps --resources deployments --verbs all\n",
+        examples: "  # allow the background controller to handle deployments\n  ephor create cluster-role apps --api-groups apps --resources deployments --verbs all\n",
     },
     Page {
         name: "create exception",
@@ -35,20 +35,26 @@ pub(super) const PAGES: &[Page] = &[
         flags: &[
             flag("policy-rules", Takes::Array, "policy and rules: policy,rule1,rule2"),
             flag("namespace", Takes::Text, "namespace of the exception").default("default"),
-            flag("background", Takes::Switch, "also in background scans").short('b').default("true"),
-            flag("any", Takes::Array, "objects: kind=K,name=N,namespace=S,operation=O"),
-            flag("all", Takes::Array, "objects of which all must hold"),
+            flag("background", Takes::Switch, "exceptions in background scans, too")
+                .short('b')
+                .default("true"),
+            flag(
+                "any",
+                Takes::Array,
+                "filters of which any must match: kind=K,name=N,namespace=S,operation=O",
+            ),
+            flag("all", Takes::Array, "filters of which all must match, likewise"),
             OUTPUT,
         ],
-        examples: "  # let pods of a namespace be\n  ephor create exception legacy --policy-rules need-team,team --any kind=Pod,namespace=legacy\n",
+        examples: "  # exempt the pods of a namespace\n  ephor create exception legacy --policy-rules need-team,team --any kind=Pod,namespace=legacy\n",
     },
     Page {
         name: "create metrics-config",
         arguments: "",
         about: "Creates a metrics configuration.",
         flags: &[
-            flag("name", Takes::Text, "name").short('n').default("kyverno-metrics"),
-            flag("namespace", Takes::Text, "namespace").default("kyverno"),
+            flag("name", Takes::Text, "name of the ConfigMap").short('n').default("kyverno-metrics"),
+            flag("namespace", Takes::Text, "namespace of the ConfigMap").default("kyverno"),
             flag("include", Takes::List, "namespaces that are counted").short('i'),
             flag("exclude", Takes::List, "namespaces that are not counted").short('e'),
             OUTPUT,
@@ -64,9 +70,9 @@ pub(super) const PAGES: &[Page] = &[
             flag("policy", Takes::List, "policy files").short('p'),
             flag("resource", Takes::List, "resource files").short('r'),
             flag("values", Takes::Text, "values file").short('f'),
-            flag("pass", Takes::Array, "what passes: policy,rule,resource,namespace,kind"),
-            flag("fail", Takes::Array, "what fails, likewise"),
-            flag("skip", Takes::Array, "what is skipped, likewise"),
+            flag("pass", Takes::Array, "results that pass: policy,rule,resource,namespace,kind"),
+            flag("fail", Takes::Array, "results that fail, likewise"),
+            flag("skip", Takes::Array, "results that are skipped, likewise"),
             CURRENT,
             OUTPUT,
         ],
@@ -102,7 +108,7 @@ pub(super) const PAGES: &[Page] = &[
     },
 ];
 
-const ABOUT: &str = "Prints skeletons of files: exceptions, tests, values and the like.";
+const ABOUT: &str = "Prints templates of files: exceptions, tests, values and the like.";
 
 /// Runs the command.
 ///
@@ -167,7 +173,7 @@ fn items(out: &mut String, column: usize, list: &[String]) {
     }
 }
 
-/// `name=value` pairs in the order of their names; others are left out.
+/// `name=value` pairs in the order of their names; others are ignored.
 fn pairs<'s>(list: impl Iterator<Item = &'s str>) -> BTreeMap<&'s str, &'s str> {
     let pair = |item: &'s str| match item.split('=').collect::<Vec<_>>()[..] {
         [key, value] if !key.trim().is_empty() && !value.trim().is_empty() => {
@@ -326,7 +332,7 @@ fn exception(parsed: &Parsed) -> Result<String, String> {
     Ok(out)
 }
 
-/// A filter; only its kinds begin an item of the list, as in the reference.
+/// A filter; only its kinds begin an item of the list, as in Kyverno.
 fn filter(out: &mut String, item: &str) {
     let parts: Vec<Vec<&str>> = item.split(',').map(|p| p.split('=').collect()).collect();
     if parts.iter().any(|p| p.len() != 2) {

@@ -1,4 +1,4 @@
-//! `ephor explain`: the rules of policies as the engine sees them.
+//! `ephor explain`: the lowered rules of policies, and why they decide as they do.
 
 use ephor_inspect::explain::{self, Explained, Wanted};
 use ephor_policies::load::{self, Policies};
@@ -8,26 +8,30 @@ use ephor_value::suggest::did_you_mean;
 use super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("rule", Takes::Text, "show only the rule of this name, written or generated"),
-    flag("kind", Takes::Text, "show only rules for objects of this kind, as they are for it"),
-    flag("output", Takes::Text, "text, or json: the IR, as docs/ir-json.md describes it")
+    flag("rule", Takes::Text, "name of the only rule to print, written or generated"),
+    flag("kind", Takes::Text, "kind of the only objects to print rules for"),
+    flag("output", Takes::Text, "output format: text, or json for the IR (docs/ir-json.md)")
         .short('o')
         .default("text"),
-    flag("as-lowered", Takes::Switch, "with --output json: rules as they are before optimisation"),
-    flag("resource", Takes::List, "explain what the policies decide about these resources, and why")
+    flag("as-lowered", Takes::Switch, "rules before optimisation, with --output json"),
+    flag("resource", Takes::List, "resource files for which the decisions of the policies are explained")
         .short('r'),
     flag(
         "tree",
         Takes::Switch,
-        "with -r: all decisions, also those that the result does not rest on (as -v 1)",
+        "all decisions, also those without influence on the result, with -r (as -v 1)",
     ),
-    flag("values-file", Takes::Text, "with -r: file with values of variables").short('f'),
-    flag("userinfo", Takes::Text, "with -r: file with the user who makes the requests").short('u'),
-    flag("as-cluster", Takes::Switch, "with -r: decide as a cluster would (profile `cluster`)"),
-    flag("remove-color", Takes::Switch, "with -r: no colours"),
+    flag("values-file", Takes::Text, "file with values of variables, with -r").short('f'),
+    flag("userinfo", Takes::Text, "file with the user of the requests, with -r").short('u'),
+    flag(
+        "as-cluster",
+        Takes::Switch,
+        "decisions of a cluster instead of the command line, with -r (profile `cluster`)",
+    ),
+    flag("remove-color", Takes::Switch, "output without colours, with -r"),
 ];
 
-const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, generated rules included, with file and\nline of what every piece was made from. docs/ir.md describes the nodes. With -r: what the rules decide about\nresources, with the place of every decision in the policy and of every value in the resource.";
+const ABOUT: &str = "Shows each rule of policies as lowered and as optimised, generated rules included, with file and\nline of the source of every piece. docs/ir.md describes the nodes. With -r: what the rules decide about\nresources, with the place of every decision in the policy and of every value in the resource.";
 
 const EXAMPLES: &str = "  # all rules of a policy\n  ephor explain policy.yaml\n\n  # the rule that is generated for cron jobs\n  ephor explain policy.yaml --kind CronJob\n\n  # the IR, which can be applied as a policy file\n  ephor explain policy.yaml --output json > policy.json\n  ephor apply policy.json --resource pod.yaml\n\n  # why a resource passes, fails or is not matched\n  ephor explain policy.yaml -r pod.yaml\n";
 
@@ -81,27 +85,27 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     Ok(0)
 }
 
-/// Loads the policies; what was left out is told, and is an error when nothing is left.
+/// Loads the policies; what is skipped is printed as a warning, and is an error when nothing is left.
 fn policies(arguments: &[String]) -> Result<Policies, String> {
     let mut all = Policies::default();
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     for argument in arguments {
         if let Some(text) = missing(argument) {
             return Err(text);
         }
         let loaded = files::policies(std::slice::from_ref(argument));
-        told.extend(loaded.notices.iter().map(|n| format!("{}: {}", n.place, n.text)));
+        warnings.extend(loaded.notices.iter().map(|n| format!("{}: {}", n.place, n.text)));
         all.extend(load::argument(&loaded.sources));
     }
-    told.extend(all.problems.iter().map(ToString::to_string));
-    told.extend(
+    warnings.extend(all.problems.iter().map(ToString::to_string));
+    warnings.extend(
         all.cleanups.iter().map(|c| format!("{} `{}` has no rules", c.policy.api.kind, c.policy.key())),
     );
     if all.policies.is_empty() {
-        let causes: String = told.iter().map(|t| format!("\n  {t}")).collect();
+        let causes: String = warnings.iter().map(|t| format!("\n  {t}")).collect();
         return Err(format!("no policy found in {}{causes}", arguments.join(", ")));
     }
-    for text in told {
+    for text in warnings {
         eprintln!("warning: {text}");
     }
     Ok(all)
@@ -114,14 +118,14 @@ pub(super) fn missing(argument: &str) -> Option<String> {
         return None;
     }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-    let beside: Vec<String> = std::fs::read_dir(folder)
+    let siblings: Vec<String> = std::fs::read_dir(folder)
         .map(|entries| {
             entries.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().into_owned())).collect()
         })
         .unwrap_or_default();
-    let beside: Vec<&str> = beside.iter().map(String::as_str).collect();
+    let siblings: Vec<&str> = siblings.iter().map(String::as_str).collect();
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let close = did_you_mean(&name, &beside)
+    let close = did_you_mean(&name, &siblings)
         .map(|c| format!("; did you mean `{}`?", path.with_file_name(c).display()));
     Some(format!("no such policy file `{argument}`{}", close.unwrap_or_default()))
 }

@@ -83,7 +83,7 @@ fn about(
     for loaded in &policies.policies {
         let Some(policy) = &loaded.policy else { continue };
         let set = PolicySet::new(vec![policy.clone()], policies.exceptions.clone())
-            .with_exemptions(policies.exemptions.clone());
+            .with_cel_exceptions(policies.cel_exceptions.clone());
         let engine = Engine::new(set).with_profile(requests.profile).with_values(requests.values.clone());
         let request = requests.of(resource.value.clone(), Some(&policy.name), &engine)?;
         out.extend(decisions::decide(loaded, &engine, &request, resource));

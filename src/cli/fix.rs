@@ -1,4 +1,4 @@
-//! `ephor fix`: repairs tests and policies that are written in forms of the past.
+//! `ephor fix`: repairs tests and policies with deprecated syntax.
 //!
 //! Only `--save` writes; documents of a file that are no policies stay as they are. Texts are the
 //! reference's.
@@ -23,30 +23,30 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         name: "fix policy",
         arguments: "<file or folder>...",
-        about: "Repairs policies that are written in forms of the past.",
-        flags: &[flag("save", Takes::Switch, "write the files")],
+        about: "Repairs policies with deprecated syntax.",
+        flags: &[flag("save", Takes::Switch, "in-place repair of the files")],
         examples: "  # see what would be repaired\n  ephor fix policy policies/\n",
     },
     Page {
         name: "fix test",
         arguments: "<folder>...",
-        about: "Repairs test files that are written in forms of the past.",
+        about: "Repairs test files with deprecated syntax.",
         flags: &[
             flag("file-name", Takes::Text, "name of test files").short('f').default("kyverno-test.yaml"),
-            flag("save", Takes::Switch, "write the files"),
-            flag("force", Takes::Switch, "write files that are well-formed, too"),
-            flag("compress", Takes::Switch, "join results that are equal but for their resources"),
+            flag("save", Takes::Switch, "in-place repair of the files"),
+            flag("force", Takes::Switch, "in-place rewrite of well-formed files, too"),
+            flag("compress", Takes::Switch, "one result for results that differ in their resources alone"),
         ],
         examples: "  # repair all tests below this folder\n  ephor fix test . --save\n",
     },
 ];
 
-const ABOUT: &str = "Repairs files that are written in forms of the past.";
+const ABOUT: &str = "Repairs files with deprecated syntax.";
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad flags and arguments, a folder that is not there.
+/// Bad flags and arguments, a missing folder.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let Some((name, rest)) = args.split_first().filter(|(name, _)| !name.starts_with('-')) else {
         flags::parse(&[], args)?;
@@ -79,7 +79,7 @@ fn warnings(indent: &str, warnings: &[String]) {
     print(&lines.concat());
 }
 
-/// Writes a file and tells how that went.
+/// Writes a file and prints whether that succeeded.
 fn save(what: &str, path: &str, text: &str) {
     print(&format!("  Saving {what}file ({path})...\n"));
     match write_whole(path, text) {
@@ -111,7 +111,7 @@ fn tests(parsed: &Parsed) -> Result<(), String> {
             match repaired {
                 Ok(repaired) => {
                     warnings("  ", &repaired.warnings);
-                    beside(&source.name, &repaired.value, parsed);
+                    auxiliary(&source.name, &repaired.value, parsed);
                     repaired_any |= !repaired.warnings.is_empty();
                     texts.push(yaml_of(&repaired.value));
                     print("\n");
@@ -136,7 +136,7 @@ fn document_count(text: &str) -> usize {
 }
 
 /// Repairs the files that a test names.
-fn beside(test: &str, value: &Value, parsed: &Parsed) {
+fn auxiliary(test: &str, value: &Value, parsed: &Parsed) {
     type Repair = fn(&Value) -> Result<Repaired, String>;
     let files: [(&str, &str, &str, Repair); 2] = [
         ("userinfo", "user info", "user info", repair_test::user_info),
@@ -194,7 +194,7 @@ fn policies(parsed: &Parsed) -> Result<(), String> {
             repaired_any |= !notes.is_empty();
             texts.push(format!("---\n{}", yaml_of(&value)));
         }
-        // Everything else of the file is kept as it is written.
+        // Everything else of the file is unchanged.
         let parts = document::split::split(&source.text).unwrap_or_default();
         let others = parts.iter().filter(|part| !own.iter().any(|p| p.line == part.line));
         texts.extend(others.map(|part| format!("---\n{}", part.text)));

@@ -1,7 +1,7 @@
 //! Flags: a table per command drives parsing, help and completion.
 //!
 //! POSIX and GNU style: `--flag value`, `--flag=value`, `-f value`, `-fvalue`, grouped short
-//! switches, `--` ends flags, flags and arguments mix. Error texts are the reference's.
+//! switches, `--` ends flags, flags and arguments mix. Error texts are Kyverno's.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ pub struct Flag {
     pub takes: Takes,
     /// Value when it is not given.
     pub default: &'static str,
-    /// Another flag that this one feeds; `""` for none.
+    /// The flag whose value this one sets; `""` for none.
     pub alias_of: &'static str,
     /// One line of help.
     pub help: &'static str,
@@ -65,7 +65,7 @@ impl Flag {
         self
     }
 
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         match self.short {
             '\0' => format!("--{}", self.long),
             c => format!("-{c}, --{}", self.long),
@@ -76,11 +76,11 @@ impl Flag {
 /// Flags that every command accepts; only `-v` and `--help` act.
 pub const GLOBAL: &[Flag] = &[
     flag("help", Takes::Switch, "help for the command").short('h'),
-    flag("v", Takes::Text, "number for the log level verbosity").short('v'),
+    flag("v", Takes::Text, "verbosity of the log").short('v'),
     flag("add_dir_header", Takes::Switch, "accepted, no effect"),
     flag("alsologtostderr", Takes::Switch, "accepted, no effect"),
     flag("alsologtostderrthreshold", Takes::Text, "accepted, no effect"),
-    flag("kubeconfig", Takes::Text, "path to a kubeconfig file"),
+    flag("kubeconfig", Takes::Text, "kubeconfig file"),
     flag("legacy_stderr_threshold_behavior", Takes::Switch, "accepted, no effect"),
     flag("log_backtrace_at", Takes::Text, "accepted, no effect"),
     flag("log_dir", Takes::Text, "accepted, no effect"),
@@ -132,7 +132,7 @@ impl Parsed {
 /// Parses a command's arguments.
 ///
 /// # Errors
-/// The reference's text: an unknown flag, a missing or a bad value.
+/// Kyverno's text: an unknown flag, a missing or a bad value.
 pub fn parse(table: &[Flag], args: &[String]) -> Result<Parsed, String> {
     let mut parser = Parser { table, parsed: Parsed::default() };
     let mut rest = args.iter();
@@ -214,7 +214,7 @@ impl Parser<'_> {
             format!(
                 "invalid argument {} for \"{}\" flag: {cause}",
                 ephor_value::quote::quote(value),
-                flag.shown()
+                flag.display_name()
             )
         };
         let slot = if flag.alias_of.is_empty() { flag.long } else { flag.alias_of };
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_flags_are_told_in_the_reference_words() {
+    fn bad_flags_are_reported_with_the_texts_of_kyverno() {
         let text = |args: &[&str]| run(args).unwrap_err();
         assert_eq!(text(&["--xx"]), "unknown flag: --xx");
         assert_eq!(text(&["-q"]), "unknown shorthand flag: 'q' in -q");

@@ -1,4 +1,4 @@
-//! `ephor lint`: what there is to say about policies before they run.
+//! `ephor lint`: checks of policies before they run.
 
 use ephor_inspect::findings::{Finding, Severity, findings};
 use ephor_policies::load::{self, Policies, Reader};
@@ -7,8 +7,8 @@ use ephor_sources::files;
 use super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("definition", Takes::List, "files with definitions of custom resources"),
-    flag("warnings-as-errors", Takes::Switch, "end with exit code 1 for warnings too"),
+    flag("definition", Takes::List, "files with CustomResourceDefinitions"),
+    flag("warnings-as-errors", Takes::Switch, "exit code 1 for warnings, too"),
 ];
 
 const ABOUT: &str = "Checks policies: schemas, the policy check, what an API server refuses of its own policies and bindings, expressions with their types, rules that can never match.\nEach finding comes with file, line and column. The exit code is 1 when there is an error.";

@@ -63,7 +63,7 @@ const VERSION: Page = Page {
     arguments: "",
     about: "Shows the version of the program.",
     flags: &[],
-    examples: "  # the version, and that of the reference\n  ephor version\n",
+    examples: "  # the version, and those of Kyverno and Kubernetes\n  ephor version\n",
 };
 
 /// What a command is for; the empty name is the program.
@@ -90,7 +90,7 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "admission",
-        about: "Prints policies of Kubernetes that say the same as Kyverno's.",
+        about: "Prints Kubernetes admission policies that are equivalent to Kyverno's.",
         run: admission::run,
     },
     Command { name: "apply", about: "Applies policies on resources.", run: apply::run },
@@ -102,24 +102,20 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "conformance",
-        about: "Runs recorded suites and prints how many cases came out right.",
+        about: "Runs recorded suites and prints how many cases pass.",
         run: conformance::run,
     },
-    Command { name: "create", about: "Prints skeletons of files.", run: create::run },
+    Command { name: "create", about: "Prints templates of files.", run: create::run },
     Command { name: "docs", about: "Writes the pages of the commands.", run: docs::run },
     Command {
         name: "explain",
-        about: "Shows the rules of policies as the engine sees them.",
+        about: "Explains the rules of policies and their decisions about resources.",
         run: explain::run,
     },
-    Command { name: "fix", about: "Repairs files that are written in forms of the past.", run: fix::run },
+    Command { name: "fix", about: "Repairs files with deprecated syntax.", run: fix::run },
     Command { name: "jp", about: "Evaluates and explains JMESPath expressions.", run: jp::run },
     Command { name: "lint", about: "Checks policies before they run.", run: lint::run },
-    Command {
-        name: "serve",
-        about: "Decides about requests to an API server, as its webhook.",
-        run: serve::run,
-    },
+    Command { name: "serve", about: "Serves the admission webhook.", run: serve::run },
     Command { name: "test", about: "Runs tests of policies.", run: test::run },
     Command {
         name: "webhook-config",
@@ -179,7 +175,7 @@ fn unknown(name: &str) -> String {
     format!("unknown command \"{name}\" for \"{program}\"{suggestion}\nRun '{program} --help' for usage.")
 }
 
-/// Prints the help of a command when its flags ask for it.
+/// Prints the help of a command when `--help` is given.
 fn helped(parsed: &flags::Parsed, page: &Page) -> bool {
     let wanted = parsed.on("help");
     if wanted {
@@ -189,12 +185,12 @@ fn helped(parsed: &flags::Parsed, page: &Page) -> bool {
     wanted
 }
 
-/// Tells something on standard error that changes no result.
+/// Prints a warning to standard error.
 fn warn(text: &str) {
     eprintln!("warning: {text}");
 }
 
-/// Whether standard output shows colours: it is a terminal that has them, and nobody asked for none.
+/// Whether standard output shows colours: it is a terminal that has them, and `NO_COLOR` is not set.
 fn shows_colours() -> bool {
     use std::io::IsTerminal;
     std::io::stdout().is_terminal()
@@ -260,7 +256,7 @@ fn unknown_below(above: &str, name: &str, pages: &[Page]) -> String {
     format!("unknown command \"{name}\" for \"{} {above}\"{}", program(), hint.unwrap_or_default())
 }
 
-/// Writes a file through a temporary one beside it, so that it is never half written.
+/// Writes a file through a temporary one in the same folder, so that it is never half written.
 fn write_whole(path: &str, text: &str) -> std::io::Result<()> {
     use std::io::Write;
     let temporary = format!("{path}.{}.tmp", std::process::id());

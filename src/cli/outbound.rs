@@ -12,24 +12,21 @@ use super::flags::{Flag, Parsed, Takes, flag};
 pub(super) const BLOCKLIST: Flag = flag(
     "http-blocklist",
     Takes::List,
-    "addresses, ranges and host names that policies may not call; replaces the default, empty for none",
+    "addresses, ranges and host names that policies may not call, empty for none",
 )
 .default(
     "169.254.169.254/32,169.254.169.253/32,fd00:ec2::254/128,metadata.google.internal,127.0.0.0/8,::1/128",
 );
 
 /// Prefixes of URLs that policies may call.
-pub(super) const ALLOWLIST: Flag = flag(
-    "http-allowlist",
-    Takes::List,
-    "prefixes of URLs that policies may call; where there are some, nothing else",
-);
+pub(super) const ALLOWLIST: Flag =
+    flag("http-allowlist", Takes::List, "prefixes of the only URLs that policies may call");
 
 /// Additional roots.
 pub(super) const CA_FILE: Flag = flag(
     "ca-file",
     Takes::List,
-    "PEM files with certificates to trust for services, registries and collectors, besides those of the system",
+    "PEM files with additional certificate authorities to trust for services, registries and collectors",
 );
 
 /// Chooses the client's settings by flags.

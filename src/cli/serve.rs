@@ -10,7 +10,7 @@ use ephor_server::serve::http::Limits;
 use ephor_server::serve::live::ConfigMaps;
 use ephor_server::serve::policies::Places;
 use ephor_server::serve::reports::Wanted;
-use ephor_server::serve::selfmade::SelfMade;
+use ephor_server::serve::selfmade::SelfSigned;
 use ephor_server::serve::tls::Pair;
 use ephor_server::serve::{AuditLog, Settings, Tls, run as serve};
 use ephor_value::duration;
@@ -23,38 +23,38 @@ const FLAGS: &[Flag] = &[
     flag(
         "require-policies",
         Takes::Number,
-        "refuse requests, and be not ready, while fewer policies than this can be evaluated",
+        "minimum number of usable policies; with fewer the server is not ready and refuses requests",
     )
     .default("0"),
     flag(
         "data",
         Takes::List,
-        "files and folders with objects that rules ask for: namespaces, ConfigMaps, roles, parameters",
+        "files and folders with objects that rules look up: namespaces, ConfigMaps, roles, parameters",
     ),
     flag(
         "cluster",
         Takes::Switch,
-        "take data of rules from the cluster: that of the pod's account, or of KUBECONFIG",
+        "external data from the cluster: that of the pod's service account, or of KUBECONFIG",
     ),
-    flag("context", Takes::Text, "context of that file"),
+    flag("context", Takes::Text, "context of the kubeconfig file"),
     flag(
         "config-map",
         Takes::Text,
-        "file with a ConfigMap of settings: resourceFilters, excludeGroups and others",
+        "file with the ConfigMap of settings: resourceFilters, excludeGroups and others",
     ),
-    flag("config-map-name", Takes::Text, "NAMESPACE/NAME of that ConfigMap in the cluster")
+    flag("config-map-name", Takes::Text, "NAMESPACE/NAME of the ConfigMap of settings in the cluster")
         .default("kyverno/kyverno"),
     flag(
         "metrics-config-map",
         Takes::Text,
-        "file with a ConfigMap about metrics: metricsExposure, namespaces, bucketBoundaries",
+        "file with the ConfigMap of metrics: metricsExposure, namespaces, bucketBoundaries",
     ),
-    flag("metrics-config-map-name", Takes::Text, "NAMESPACE/NAME of that ConfigMap in the cluster")
+    flag("metrics-config-map-name", Takes::Text, "NAMESPACE/NAME of the ConfigMap of metrics in the cluster")
         .default("kyverno/kyverno-metrics"),
-    flag("reports", Takes::Switch, "write PolicyReports of admitted objects to the cluster"),
-    flag("events", Takes::Switch, "write events about violated policies to the cluster"),
+    flag("reports", Takes::Switch, "PolicyReports of admitted objects in the cluster"),
+    flag("events", Takes::Switch, "events about violated policies in the cluster"),
     flag("omit-events", Takes::List, "reasons of events that are not written").default("PolicySkipped"),
-    flag("registry", Takes::Switch, "ask registries of images for what rules want to know"),
+    flag("registry", Takes::Switch, "access to image registries for rules that verify or inspect images"),
     flag(
         "image-pull-secrets",
         Takes::List,
@@ -63,59 +63,58 @@ const FLAGS: &[Flag] = &[
     outbound::BLOCKLIST,
     outbound::ALLOWLIST,
     outbound::CA_FILE,
-    flag("otlp-endpoint", Takes::Text, "OpenTelemetry collector to send spans to: http://HOST:4318"),
-    flag("listen", Takes::Text, "address for reviews").default("0.0.0.0:9443"),
-    flag("metrics-listen", Takes::Text, "address for metrics and health, `none` for no such")
+    flag("otlp-endpoint", Takes::Text, "URL of the OpenTelemetry collector: http://HOST:4318"),
+    flag("listen", Takes::Text, "listen address for admission reviews").default("0.0.0.0:9443"),
+    flag("metrics-listen", Takes::Text, "listen address for metrics and health, `none` for no listener")
         .default("0.0.0.0:8000"),
-    flag("tls-cert", Takes::Text, "PEM file with the certificate; read again when it changes"),
-    flag("tls-key", Takes::Text, "PEM file with its key"),
+    flag("tls-cert", Takes::Text, "PEM file with the server certificate, reloaded when it changes"),
+    flag("tls-key", Takes::Text, "PEM file with the key of --tls-cert"),
     flag(
         "tls-self-signed",
         Takes::Text,
-        "folder for a certificate made here, with the authority in `ca.crt`",
+        "folder for a self-signed certificate, with the certificate authority in `ca.crt`",
     ),
-    flag("tls-name", Takes::List, "names that such a certificate is for").default("localhost,127.0.0.1"),
-    flag("plain-http", Takes::Switch, "do not encrypt; for servers behind something that does"),
-    flag("audit-log", Takes::Text, "file for a line of JSON for each decision"),
-    flag("audit-log-megabytes", Takes::Number, "size at which that file is renamed").default("100"),
-    flag("audit-log-keep", Takes::Number, "how many renamed files are kept").default("5"),
-    flag(
-        "remember-megabytes",
-        Takes::Number,
-        "memory for results that requests which agree in what rules read share; 0 for none",
-    )
-    .default("32"),
-    flag("max-body-bytes", Takes::Number, "largest review").default("50331648"),
+    flag("tls-name", Takes::List, "DNS names and addresses of the self-signed certificate")
+        .default("localhost,127.0.0.1"),
+    flag("plain-http", Takes::Switch, "HTTP without TLS, for a server behind a proxy that terminates TLS"),
+    flag("audit-log", Takes::Text, "file of the audit log, one line of JSON per decision"),
+    flag("audit-log-maxsize", Takes::Number, "size in megabytes at which the audit log is rotated")
+        .default("100"),
+    flag("audit-log-maxbackup", Takes::Number, "number of rotated audit logs that are retained").default("5"),
+    flag("result-cache-megabytes", Takes::Number, "size of the result cache in megabytes, 0 for no cache")
+        .default("32"),
+    flag("max-body-bytes", Takes::Number, "maximum size of an admission review in bytes").default("50331648"),
     flag(
         "max-buffered-bytes",
         Takes::Number,
-        "bytes of reviews that may be held in all; when there is no room, reviews are refused with status 429",
+        "maximum size of all buffered admission reviews in bytes; beyond it reviews get status 429",
     )
     .default("134217728"),
     flag(
         "max-in-flight",
         Takes::Number,
-        "reviews that may be under way, counted when they are there; more are refused with status 429",
+        "maximum number of admission reviews in flight; beyond it reviews get status 429",
     )
     .default("512"),
-    flag("max-connections", Takes::Number, "connections that there may be").default("16384"),
-    flag("deadline-margin", Takes::Text, "what is left of a request's time for the way back")
+    flag("max-connections", Takes::Number, "maximum number of open connections").default("16384"),
+    flag("deadline-margin", Takes::Text, "safety margin subtracted from the webhook timeout")
         .default("500ms"),
-    flag("drain-period", Takes::Text, "how long the server goes on, not ready, after it was told to end")
+    flag("shutdown-delay", Takes::Text, "time after SIGTERM in which the server keeps serving, not ready")
         .default("5s"),
-    flag("grace-period", Takes::Text, "how long requests under way are waited for then").default("20s"),
-    flag("log-format", Takes::Text, "`text` or `json`").default("text"),
-    flag("log-level", Takes::Text, "error, warn, info, debug or trace").default("info"),
+    flag("grace-period", Takes::Text, "time for requests in flight to end after the shutdown delay")
+        .default("20s"),
+    flag("log-format", Takes::Text, "format of the log, `text` or `json`").default("text"),
+    flag("log-level", Takes::Text, "level of the log: error, warn, info, debug or trace").default("info"),
     flag(
         "baseline",
         Takes::Switch,
-        "answer /baseline too, which reads a review and allows it, for measurements",
+        "additional path /baseline, which reads a review and allows it, for measurements",
     ),
 ];
 
-const ABOUT: &str = "Decides about requests to a Kubernetes API server, as a webhook that the server calls.\nPolicies, data and certificates are read again when their files change. /livez, /readyz and /metrics tell how it goes.";
+const ABOUT: &str = "Serves the admission webhook, which admits, denies and mutates requests of a Kubernetes API server.\nPolicies, data and certificates are reloaded when their files change. Health is at /livez and /readyz, metrics are at /metrics.";
 
-const EXAMPLES: &str = "  # policies of a folder, with a certificate made here\n  ephor serve --policies policies/ --tls-self-signed tls/ --tls-name ephor.ephor.svc\n\n  # with certificates that something else renews, and an audit stream\n  ephor serve --policies policies/ --tls-cert tls.crt --tls-key tls.key --audit-log audit.jsonl\n";
+const EXAMPLES: &str = "  # policies of a folder, with a self-signed certificate\n  ephor serve --policies policies/ --tls-self-signed tls/ --tls-name ephor.ephor.svc\n\n  # certificates that another program renews, and an audit log\n  ephor serve --policies policies/ --tls-cert tls.crt --tls-key tls.key --audit-log audit.jsonl\n";
 
 pub(super) const PAGE: super::Page =
     super::Page { name: "serve", arguments: "[POLICY...]", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
@@ -170,9 +169,9 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         "" => None,
         path => Some(AuditLog {
             path: path.into(),
-            largest: (count("audit-log-megabytes")? as u64).saturating_mul(1 << 20),
-            kept: u32::try_from(parsed.number("audit-log-keep"))
-                .map_err(|_| "--audit-log-keep must not be negative or very large")?,
+            largest: (count("audit-log-maxsize")? as u64).saturating_mul(1 << 20),
+            max_backups: u32::try_from(parsed.number("audit-log-maxbackup"))
+                .map_err(|_| "--audit-log-maxbackup must not be negative or very large")?,
         }),
     };
     Ok(Settings {
@@ -194,8 +193,8 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
         cluster: cluster(parsed),
         registry: parsed.on("registry"),
         pull_secrets: pull_secrets(parsed)?,
-        remembered: u64::try_from(parsed.number("remember-megabytes"))
-            .map_err(|_| "--remember-megabytes must not be negative")?
+        result_cache: u64::try_from(parsed.number("result-cache-megabytes"))
+            .map_err(|_| "--result-cache-megabytes must not be negative")?
             .saturating_mul(1 << 20),
         collector: Some(parsed.text("otlp-endpoint").to_string()).filter(|t| !t.is_empty()),
         tls: tls(parsed)?,
@@ -208,17 +207,17 @@ fn settings(parsed: &Parsed) -> Result<Settings, String> {
             margin: time("deadline-margin")?,
         },
         connections: count("max-connections")?,
-        drain: time("drain-period")?,
+        shutdown_delay: time("shutdown-delay")?,
         grace: time("grace-period")?,
         baseline: parsed.on("baseline"),
     })
 }
 
-/// The cluster that is asked for, if any.
+/// The cluster that the flags select, if any.
 fn cluster(parsed: &Parsed) -> Option<Choice> {
     let choice = super::cluster_choice(parsed);
-    let is_asked = parsed.on("cluster") || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
-    is_asked.then_some(choice)
+    let is_selected = parsed.on("cluster") || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
+    is_selected.then_some(choice)
 }
 
 /// The Secrets with credentials for registries.
@@ -252,7 +251,7 @@ fn written(parsed: &Parsed) -> Result<Wanted, String> {
     Ok(wanted)
 }
 
-/// The largest count that makes sense anywhere.
+/// The largest value of a count.
 const MOST: usize = 1 << 30;
 
 fn tls(parsed: &Parsed) -> Result<Tls, String> {
@@ -264,7 +263,7 @@ fn tls(parsed: &Parsed) -> Result<Tls, String> {
         }
         (true, false, false) => {
             let names = parsed.list("tls-name").iter().flat_map(|n| n.split(',')).map(String::from).collect();
-            Ok(Tls::SelfMade(SelfMade { folder: folder.into(), names }))
+            Ok(Tls::SelfSigned(SelfSigned { folder: folder.into(), names }))
         }
         (true, true, true) => Ok(Tls::Plain),
         _ => Err("requires one of --tls-cert with --tls-key, --tls-self-signed, and --plain-http".into()),

@@ -1,8 +1,8 @@
 //! `ephor test`: tests of policies.
 //!
-//! Flags, order of work, texts and exit codes are the reference's (`docs/test.md`). Tests run in
-//! parallel, what they print comes in the order of their files. What the reference is silent about
-//! goes to standard error, one line each.
+//! Flags, order of work, texts and exit codes are Kyverno's (`docs/test.md`). Tests run in parallel, their
+//! output is in the order of their files. Warnings that Kyverno does not print go to standard error, one line
+//! each.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,22 +25,23 @@ use super::{Page, command_help, print, warn};
 
 const FLAGS: &[Flag] = &[
     flag("file-name", Takes::Text, "name of test files").short('f').default("kyverno-test.yaml"),
-    flag("test-case-selector", Takes::Text, "which results are checked: policy=…,rule=…,resource=…")
+    flag("test-case-selector", Takes::Text, "selector of the checked results: policy=…,rule=…,resource=…")
         .short('t')
         .default("policy=*,rule=*,resource=*"),
-    flag("git-branch", Takes::Text, "branch of a repository").short('b'),
+    flag("git-branch", Takes::Text, "branch of a git repository").short('b'),
     flag("output-format", Takes::Text, "format of results: json, yaml, markdown, junit").short('o'),
-    flag("fail-only", Takes::Switch, "print failures only, all at the end"),
-    flag("detailed-results", Takes::Switch, "add messages"),
-    flag("remove-color", Takes::Switch, "no colours"),
-    flag("registry", Takes::Switch, "allow registry access"),
-    flag("require-tests", Takes::Switch, "no test is an error"),
-    flag("warnings-as-errors", Takes::Switch, "deprecation warnings are fatal"),
-    flag("strict", Takes::Switch, "expected results that compare nothing are failures"),
-    flag("coverage", Takes::Switch, "tell which rules, conditions and pattern leaves no test reached"),
-    flag("coverage-file", Takes::Text, "write what tests reached to this JSON file"),
-    flag("watch", Takes::Switch, "run again when a file changes"),
-    flag("threads", Takes::Number, "number of threads; the output is the same for any").default("0"),
+    flag("fail-only", Takes::Switch, "failures only, all at the end"),
+    flag("detailed-results", Takes::Switch, "messages of the results"),
+    flag("remove-color", Takes::Switch, "output without colours"),
+    flag("registry", Takes::Switch, "access to image registries"),
+    flag("require-tests", Takes::Switch, "error when no test is found"),
+    flag("warnings-as-errors", Takes::Switch, "deprecation warnings as errors"),
+    flag("strict", Takes::Switch, "vacuous expected results (no assertion evaluated) as failures"),
+    flag("coverage", Takes::Switch, "report of rules, conditions and pattern leaves that no test reached"),
+    flag("coverage-file", Takes::Text, "JSON file for the coverage"),
+    flag("watch", Takes::Switch, "new run whenever a file changes"),
+    flag("threads", Takes::Number, "number of threads, 0 for one per core; the output is the same for any")
+        .default("0"),
 ];
 
 const ABOUT: &str = "Runs tests of policies: every folder is searched for test files, which name policies, resources and\nexpected results.";
@@ -54,16 +55,16 @@ pub(super) const PAGE: Page = Page {
     examples: EXAMPLES,
 };
 
-/// How long files have to be left alone before the tests run again.
+/// How long files have to stay unchanged before the tests run again.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How many tests are in work at a time: the memory in use does not grow with their number.
+/// How many tests run in one block: memory use does not grow with their number.
 const BLOCK: usize = 64;
 
 /// Runs the command.
 ///
 /// # Errors
-/// The reference's text for what cannot be run, or how many tests failed.
+/// Kyverno's text for what cannot be run, or how many tests failed.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {
@@ -92,12 +93,12 @@ pub fn run(args: &[String]) -> Result<i32, String> {
 fn watch(parsed: &Parsed, format: Format) -> Result<i32, String> {
     let failed = |e: notify::Error| format!("cannot watch files: {e}");
     loop {
-        let (tell, changes) = std::sync::mpsc::channel();
+        let (sender, changes) = std::sync::mpsc::channel();
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let reads = event.as_ref().is_ok_and(|e| e.kind.is_access());
             if !reads {
-                // Nobody listens any more when the program ends.
-                let _ = tell.send(());
+                // The receiver is gone when the program ends.
+                let _ = sender.send(());
             }
         })
         .map_err(failed)?;
@@ -131,14 +132,14 @@ fn watched(parsed: &Parsed) -> Vec<PathBuf> {
     all.retain(|p| p.is_dir());
     all.sort();
     all.dedup();
-    // What lies in a folder that is watched is watched with it.
-    let mut kept: Vec<PathBuf> = Vec::new();
+    // A watched folder includes everything below it.
+    let mut roots: Vec<PathBuf> = Vec::new();
     for path in all {
-        if !kept.iter().any(|k| path.starts_with(k)) {
-            kept.push(path);
+        if !roots.iter().any(|root| path.starts_with(root)) {
+            roots.push(path);
         }
     }
-    kept
+    roots
 }
 
 fn session(parsed: &Parsed, format: Format) -> Result<i32, String> {
@@ -166,10 +167,10 @@ fn session(parsed: &Parsed, format: Format) -> Result<i32, String> {
     let colour = !parsed.on("remove-color") && format == Format::Table;
     let cells = colour && super::shows_colours();
     let style = Style { format, detailed: parsed.on("detailed-results"), colour, cells };
-    let mut sums = Sums::default();
+    let mut totals = Totals::default();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let result = run_all(&tests, &selector, parsed, style, &mut sums, &mut out);
-    let result = result.and_then(|()| finish(parsed, style, sums, &mut out));
+    let result = run_all(&tests, &selector, parsed, style, &mut totals, &mut out);
+    let result = result.and_then(|()| finish(parsed, style, totals, &mut out));
     let _ = out.flush();
     result
 }
@@ -205,13 +206,13 @@ fn read(found: &Found) -> Result<Vec<Test>, String> {
     Err(format!("found {} errors after loading tests", faulty.len()))
 }
 
-/// What all tests gave so far.
+/// The totals of all tests so far.
 #[derive(Default)]
-struct Sums {
+struct Totals {
     rows: usize,
     failed: Vec<Row>,
     failures: usize,
-    idle: usize,
+    vacuous: usize,
     coverage: Coverage,
 }
 
@@ -220,7 +221,7 @@ fn run_all(
     selector: &Selector,
     parsed: &Parsed,
     style: Style,
-    sums: &mut Sums,
+    totals: &mut Totals,
     out: &mut impl Write,
 ) -> Result<(), String> {
     let options = Options {
@@ -255,16 +256,16 @@ fn run_all(
                 let end = if style.format == Format::Table { "\n" } else { "\n\n" };
                 let _ = write!(out, "\n{text}{end}");
             }
-            ran.idle.iter().for_each(|line| warn(line));
-            sums.idle += ran.idle.len();
-            sums.coverage.merge(ran.coverage);
-            sums.rows += ran.rows.len();
+            ran.vacuous.iter().for_each(|line| warn(line));
+            totals.vacuous += ran.vacuous.len();
+            totals.coverage.merge(ran.coverage);
+            totals.rows += ran.rows.len();
             let failed = ran.rows.into_iter().filter(|r| r.verdict == Verdict::Fail);
             if parsed.on("fail-only") {
-                sums.failed.extend(failed);
-                sums.failures = sums.failed.len();
+                totals.failed.extend(failed);
+                totals.failures = totals.failed.len();
             } else {
-                sums.failures += failed.count();
+                totals.failures += failed.count();
             }
         }
     }
@@ -284,39 +285,39 @@ fn deprecated(test: &Test) -> Ran {
     ran
 }
 
-fn finish(parsed: &Parsed, style: Style, sums: Sums, out: &mut impl Write) -> Result<i32, String> {
-    let failures = sums.failures;
+fn finish(parsed: &Parsed, style: Style, totals: Totals, out: &mut impl Write) -> Result<i32, String> {
+    let failures = totals.failures;
     let text = match parsed.on("fail-only") {
-        true => format!("\nTest Summary: {failures} out of {} tests failed\n\n", sums.rows),
+        true => format!("\nTest Summary: {failures} out of {} tests failed\n\n", totals.rows),
         false => {
-            format!("\nTest Summary: {} tests passed and {failures} tests failed\n\n", sums.rows - failures)
+            format!("\nTest Summary: {} tests passed and {failures} tests failed\n\n", totals.rows - failures)
         }
     };
     let _ = out.write_all(text.as_bytes());
     if parsed.on("fail-only") && failures > 0 {
-        let failed = render(&sums.failed, style);
+        let failed = render(&totals.failed, style);
         let _ = match style.format {
             Format::Table => write!(out, "Aggregated Failed Test Cases : \n{failed}"),
             _ => write!(out, "\n{failed}\n\n"),
         };
     }
     if parsed.on("coverage") {
-        let _ = out.write_all(sums.coverage.text().as_bytes());
+        let _ = out.write_all(totals.coverage.text().as_bytes());
     }
     let _ = out.flush();
     let file = parsed.text("coverage-file");
     if !file.is_empty() {
-        let text = format!("{}\n", ephor_value::print::json_pretty(&sums.coverage.document(), 1));
+        let text = format!("{}\n", ephor_value::print::json_pretty(&totals.coverage.document(), 1));
         super::write_whole(file, &text).map_err(|e| format!("failed to write {file} ({e})"))?;
     }
-    if sums.idle > 0 {
-        warn(&format!("{} expected result(s) compared nothing", sums.idle));
+    if totals.vacuous > 0 {
+        warn(&format!("{} expected result(s) are vacuous: no assertion was evaluated", totals.vacuous));
     }
     if failures > 0 {
         return Err(format!("{failures} tests failed"));
     }
-    if parsed.on("strict") && sums.idle > 0 {
-        return Err(format!("{} expected result(s) compared nothing and --strict is set", sums.idle));
+    if parsed.on("strict") && totals.vacuous > 0 {
+        return Err(format!("{} expected result(s) are vacuous and --strict is set", totals.vacuous));
     }
     Ok(0)
 }

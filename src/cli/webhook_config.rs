@@ -13,80 +13,84 @@ use ephor_lower::admission as lower;
 use ephor_policies::load::{self, Reader};
 use ephor_server::cluster::Cluster;
 use ephor_sources::files;
-use ephor_sources::objects::{Known, Objects};
+use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_value::{Map, Str, Value};
 
 use super::admission::documents;
 use super::flags::{self, Flag, Parsed, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("output", Takes::Text, "yaml or json").short('o').default("yaml"),
+    flag("output", Takes::Text, "output format, yaml or json").short('o').default("yaml"),
     flag("service-namespace", Takes::Text, "namespace of the server's service").default("ephor"),
     flag("service-name", Takes::Text, "name of the server's service").default("ephor"),
     flag("service-port", Takes::Number, "port of the server's service").default("443"),
-    flag("url", Takes::Text, "beginning of the server's addresses, https://HOST:PORT, instead of a service"),
-    flag("ca-bundle", Takes::Text, "file with the certificates (PEM) that vouch for the server"),
-    flag("webhook-timeout", Takes::Number, "seconds that a call may take unless a policy wants more")
-        .default("10"),
+    flag("url", Takes::Text, "base URL of the server, https://HOST:PORT, instead of a service"),
+    flag("ca-bundle", Takes::Text, "file with the CA bundle (PEM) that verifies the server's certificate"),
+    flag(
+        "webhook-timeout",
+        Takes::Number,
+        "timeout of the webhooks in seconds, unless a policy sets a longer one",
+    )
+    .default("10"),
     flag(
         "exclude-namespace",
         Takes::List,
-        "namespaces whose objects are never sent; the server's own and kube-system unless given, \"\" for none",
+        "namespaces whose objects are never sent, \"\" for none (default the server's own and kube-system)",
     ),
     flag(
         "force-failure-policy-ignore",
         Takes::Switch,
-        "let requests pass when calls fail, whatever policies say",
+        "failurePolicy Ignore for all webhooks, whatever the policies set",
     ),
     flag(
         "exclude-bootstrap-resources",
         Takes::Switch,
-        "keep nodes and signing requests from webhooks that block, so that a cluster can start",
+        "exclusion of nodes and signing requests from webhooks with failurePolicy Fail, so that a cluster can start",
     ),
     flag(
         "config-map",
         Takes::Text,
-        "file with a ConfigMap of settings: webhooks, webhookLabels, webhookAnnotations, matchConditions",
+        "file with the ConfigMap of settings: webhooks, webhookLabels, webhookAnnotations, matchConditions",
     ),
-    flag("definition", Takes::List, "files with definitions of custom resources"),
-    flag("apply", Takes::Switch, "write the configurations to a cluster instead of printing them"),
+    flag("definition", Takes::List, "files with CustomResourceDefinitions"),
+    flag("apply", Takes::Switch, "server-side apply to a cluster instead of output"),
     flag(
         "remove",
         Takes::Switch,
-        "delete the configurations that ephor wrote to a cluster; needs no policies",
+        "deletion of the configurations that ephor wrote to a cluster; without policies",
     ),
     flag(
         "take-over",
         Takes::Switch,
-        "with --apply: replace configurations of these names that another program owns",
+        "replacement of configurations of these names that another program owns, with --apply",
     ),
     flag(
         "kyverno-names",
         Takes::Switch,
-        "give configurations and webhooks Kyverno's names, for clusters without Kyverno",
+        "Kyverno's names for configurations and webhooks, for clusters without Kyverno",
     ),
     flag("context", Takes::Text, "context of the kubeconfig file, for --apply"),
     flag(
         "simulate",
         Takes::Text,
-        "file with a request: tell which webhooks would be called, and why others not",
+        "file with a request: report of the webhooks that would be called, and why others would not",
     ),
     flag(
         "config",
         Takes::List,
-        "for --simulate: files with configurations, instead of those that policies need",
+        "files with configurations instead of those that policies need, with --simulate",
     ),
     flag(
         "objects",
         Takes::List,
-        "for --simulate: files with what is in the cluster: namespaces, roles and bindings",
+        "files with objects of the cluster (namespaces, roles, bindings), with --simulate",
     ),
 ];
 
 const ABOUT: &str = "Prints the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration that send `ephor serve` what\n\
                      the policies are about: rules, selectors, match conditions and timeouts, in webhooks that block on\n\
                      failure and ones that do not, and one of its own for a policy with match conditions. With --simulate it\n\
-                     tells which webhooks an API server would call for a request, in which order, and why it would not call\n\
+                     reports which webhooks an API server would call for a request, in which order, and why it would not call\n\
                      the others.";
 
 const EXAMPLES: &str = "  # for a server that runs as a service\n  ephor webhook-config policies/ --ca-bundle ca.crt | kubectl apply -f -\n\n  \
@@ -124,9 +128,9 @@ pub fn run(args: &[String]) -> Result<i32, String> {
                 "requires at least one policy: a file, a folder, an address, or - for standard input".into(),
             );
         }
-        [] => made(&parsed, &kinds)?,
+        [] => generate(&parsed, &kinds)?,
         _ if parsed.text("simulate").is_empty() => return Err("--config goes with --simulate".into()),
-        files => given(files)?,
+        files => read_configurations(files)?,
     };
     let judged = |c: &Value| {
         let c = defaulted(c);
@@ -206,7 +210,7 @@ fn names(parsed: &Parsed) -> Names {
 }
 
 /// The configurations that the policies of the arguments need.
-fn made(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<Value>, String> {
+fn generate(parsed: &Parsed, kinds: &Kinds) -> Result<Vec<Value>, String> {
     let options = options(parsed)?;
     let loaded = files::served_policies(&parsed.arguments);
     let mut policies = Vec::new();
@@ -294,7 +298,7 @@ fn objects(files: &[String]) -> Result<Vec<Value>, String> {
 }
 
 /// The configurations in files.
-fn given(files: &[String]) -> Result<Vec<Value>, String> {
+fn read_configurations(files: &[String]) -> Result<Vec<Value>, String> {
     let mut found = objects(files)?;
     found.retain(|c| lower::webhook::KINDS.contains(&c.text_at(&["kind"])));
     if found.is_empty() {
@@ -326,7 +330,7 @@ fn print(parsed: &Parsed, configurations: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells what becomes of the requests in a file.
+/// Prints the outcome of the requests in a file.
 fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result<(), String> {
     let kinds = Kinds::with(&objects);
     let webhooks = in_order(configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c))).collect());
@@ -353,7 +357,7 @@ fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result
             review.resource_name(),
             review.shown_name()
         ));
-        tell(&log);
+        print_log(&log);
         if let Err(denial) = result {
             super::print(&format!("denied without a call: {}\n", denial.message));
         }
@@ -371,11 +375,11 @@ fn around(objects: &[Value], own: &Str) -> Objects {
         let fields = [("kind", "Namespace".into()), ("metadata", Value::Map(metadata))];
         objects.push(Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect()));
     }
-    let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
+    let known = ClusterFacts { all_namespaces: true, ..ClusterFacts::of(&objects, None) };
     Objects::with(objects, known)
 }
 
-fn tell(log: &Log) {
+fn print_log(log: &Log) {
     for (mutating, title) in
         [(true, "mutating webhooks, one after the other"), (false, "validating webhooks, together")]
     {

@@ -1,4 +1,4 @@
-//! Evaluations that would go on for long after the answer is due.
+//! Evaluations that would continue for long after the answer is due.
 
 use std::time::{Duration, Instant};
 
@@ -163,13 +163,13 @@ fn slow_policies_of_kubernetes_are_interrupted() {
 }
 
 #[test]
-fn an_interrupted_result_is_not_remembered() {
+fn an_interrupted_result_is_not_cached() {
     let rule = "validate:\n  failureAction: Enforce\n  message: m\n  deny: {conditions: {any: [{key: \"{{ length(map(&length(@), split(request.object.data.x, ','))) }}\", operator: Equals, value: 200001}]}}";
     let gate = gate(&cluster_policy("Fail", rule));
     let over = Deadline::at(Instant::now() + Duration::from_millis(1));
     let (decision, _) = answer(&gate, "/validate", &long(200_000), &over);
     assert_eq!(decision.answer.denial.expect("a refusal").code, 504);
     let (decision, _) = answer(&gate, "/validate", &long(200_000), &Deadline::never());
-    let told = decision.answer.denial.expect("a refusal");
-    assert!(told.code != 504 && decision.outcomes.results().count() == 1, "{told:?}");
+    let denial = decision.answer.denial.expect("a refusal");
+    assert!(denial.code != 504 && decision.outcomes.results().count() == 1, "{denial:?}");
 }

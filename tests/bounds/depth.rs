@@ -107,12 +107,12 @@ fn deep(levels: usize, bottom: i64) -> Value {
 }
 
 /// Values that are not taken apart on the small stack: that is not what is tested here.
-struct Kept(Vec<Value>);
+struct Undropped(Vec<Value>);
 
 #[test]
 fn deep_values_are_compared_converted_and_merged_on_a_small_stack() {
     const LEVELS: usize = 9_990;
-    let mut kept = Kept(Vec::new());
+    let mut values = Undropped(Vec::new());
     let (one, same, other) = (deep(LEVELS, 1), deep(LEVELS, 1), deep(LEVELS, 2));
     on_a_small_stack(|| {
         assert!(one.strict_eq(&same) && one.json_eq(&same) && one.cel_eq(&same));
@@ -131,9 +131,9 @@ fn deep_values_are_compared_converted_and_merged_on_a_small_stack() {
             ephor_functions::call(f, &Context::default(), &[arg]).map(|_| ())
         };
         assert!(text("to_array", &one).is_ok());
-        kept.0.extend([doubles, merged, plain]);
+        values.0.extend([doubles, merged, plain]);
     });
-    let all: Vec<Value> = kept.0.into_iter().chain([one, same, other]).collect();
+    let all: Vec<Value> = values.0.into_iter().chain([one, same, other]).collect();
     let large = std::thread::Builder::new().stack_size(256 << 20).spawn(move || drop(all));
     large.unwrap().join().unwrap();
 }

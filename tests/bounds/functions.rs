@@ -107,7 +107,7 @@ fn checked(name: &str, args: &dyn Fn() -> String, call: impl FnOnce() -> Result<
     assert!(excess != Some(Excess::Time) || compares.contains(&name), "{name}: interrupted on {}", args());
 }
 
-fn shown(args: &[Value]) -> String {
+fn render(args: &[Value]) -> String {
     let one = |v: &Value| match v {
         Value::Str(s) => format!("{:?} of {}", s.chars().take(20).collect::<String>(), s.len()),
         Value::List(l) => format!("list of {}", l.len()),
@@ -134,7 +134,7 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
                 })
                 .collect();
             let given: Vec<Arg<'_>> = args.iter().map(|v| Arg::Value(Cow::Borrowed(v))).collect();
-            checked(function.name, &|| shown(&args), || functions::call(function, &cx, &given));
+            checked(function.name, &|| render(&args), || functions::call(function, &cx, &given));
         }
     }
 }
@@ -142,7 +142,7 @@ fn no_function_of_jmespath_takes_long_or_much_memory() {
 #[test]
 fn no_function_of_cel_takes_long_or_much_memory() {
     // Those that take as long as they cost are not called when that is more than may be spent.
-    let is_called = |f: &&functions::Function| !f.is_charged_ahead() && !matches!(f.name, "check");
+    let is_called = |f: &&functions::Function| !f.is_counted_ahead() && !matches!(f.name, "check");
     let all: Vec<Value> = [
         texts(),
         lists(),
@@ -167,7 +167,7 @@ fn no_function_of_cel_takes_long_or_much_memory() {
             for args in calls {
                 let given: Vec<&Value> = args.iter().collect();
                 let call = cel::Call { args: &given, known, cx: &cx };
-                checked(function.name, &|| shown(&args), || cel::call(function, &call));
+                checked(function.name, &|| render(&args), || cel::call(function, &call));
             }
         }
     }

@@ -101,11 +101,11 @@ fn a_rule_of_a_policy_that_fails_open_is_reported_as_an_error() {
     let (decision, _) =
         answer(&gate(&cluster_policy("Ignore", rest)), "/validate", &big(), &Deadline::never());
     assert!(decision.answer.denial.is_none());
-    let told: Vec<String> =
+    let results: Vec<String> =
         decision.outcomes.results().map(|(_, r)| format!("{:?} {}", r.status, r.message)).collect();
     assert!(
-        told.len() == 1 && told[0].starts_with("Error") && told[0].contains("result is too large"),
-        "{told:?}"
+        results.len() == 1 && results[0].starts_with("Error") && results[0].contains("result is too large"),
+        "{results:?}"
     );
 }
 

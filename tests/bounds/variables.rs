@@ -59,8 +59,8 @@ fn variables_whose_values_hold_each_other_are_an_error() {
             format!("{b} ").repeat(times),
             format!("{a} ").repeat(times)
         ));
-        let told = refused_at_once(&deny(&format!("x {a}")), &object);
-        assert!(told.contains(text), "{times}: {told}");
+        let denial = refused_at_once(&deny(&format!("x {a}")), &object);
+        assert!(denial.contains(text), "{times}: {denial}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A small registry of images on this machine: manifests, blobs, what refers to them, signatures made here.
+//! A small image registry on this machine: manifests, blobs, referrers, and signatures created here.
 #![allow(dead_code, clippy::expect_used)]
 
 use std::collections::{HashMap, HashSet};
@@ -24,12 +24,12 @@ pub fn team() -> SigningKey {
     SigningKey::from_slice(&[7; 32]).expect("a key")
 }
 
-/// A key that nobody names.
+/// A key that no policy names.
 pub fn stranger() -> SigningKey {
     SigningKey::from_slice(&[9; 32]).expect("a key")
 }
 
-/// What a repository answers whatever it is asked.
+/// The answer of a repository to every request.
 #[derive(Clone)]
 pub enum Tag {
     /// A status with a body.
@@ -39,11 +39,11 @@ pub enum Tag {
 }
 
 #[derive(Default)]
-struct Kept {
+struct Content {
     manifests: HashMap<(String, String), String>,
     blobs: HashMap<String, Vec<u8>>,
     referrers: HashMap<String, Vec<serde_json::Value>>,
-    /// What refers to these is kept under a tag.
+    /// Digests whose referrers are listed under a tag.
     unlisted: HashSet<String>,
     bad: HashMap<String, Tag>,
     /// The header `Authorization` that the service of tokens wants, if anything is to be proved.
@@ -57,8 +57,8 @@ const TOKEN: &str = "t0ken";
 
 pub struct Oci {
     pub host: String,
-    kept: Arc<Mutex<Kept>>,
-    asked: Arc<AtomicUsize>,
+    content: Arc<Mutex<Content>>,
+    requests: Arc<AtomicUsize>,
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -72,20 +72,20 @@ impl Oci {
     pub fn start() -> Oci {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let host = format!("localhost:{}", listener.local_addr().expect("an address").port());
-        let oci = Oci { host, kept: Arc::default(), asked: Arc::default() };
-        let (kept, asked) = (oci.kept.clone(), oci.asked.clone());
+        let oci = Oci { host, content: Arc::default(), requests: Arc::default() };
+        let (content, requests) = (oci.content.clone(), oci.requests.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (kept, asked) = (kept.clone(), asked.clone());
-                std::thread::spawn(move || serve(stream, &kept, &asked));
+                let (content, requests) = (content.clone(), requests.clone());
+                std::thread::spawn(move || serve(stream, &content, &requests));
             }
         });
         oci
     }
 
-    /// How many questions were asked.
+    /// The number of requests.
     pub fn questions(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+        self.requests.load(Ordering::SeqCst)
     }
 
     pub fn name(&self, repository: &str, tag: &str) -> String {
@@ -93,37 +93,37 @@ impl Oci {
     }
 
     pub fn digest(&self, repository: &str, tag: &str) -> String {
-        let kept = self.kept.lock().expect("a lock");
-        sha256(kept.manifests[&(repository.to_owned(), tag.to_owned())].as_bytes())
+        let content = self.content.lock().expect("a lock");
+        sha256(content.manifests[&(repository.to_owned(), tag.to_owned())].as_bytes())
     }
 
     pub fn misbehave(&mut self, repository: &str, how: Tag) {
-        self.kept.lock().expect("a lock").bad.insert(repository.into(), how);
+        self.content.lock().expect("a lock").bad.insert(repository.into(), how);
     }
 
     /// From now on everything wants a token, which this user gets for the password.
     pub fn close(&mut self, user: &str, password: &str) {
         let both = BASE64_STANDARD.encode(format!("{user}:{password}"));
-        self.kept.lock().expect("a lock").closed = Some(format!("Basic {both}"));
+        self.content.lock().expect("a lock").closed = Some(format!("Basic {both}"));
     }
 
     /// The next questions are answered with status 503.
     pub fn tire(&mut self, questions: usize) {
-        self.kept.lock().expect("a lock").busy = questions;
+        self.content.lock().expect("a lock").busy = questions;
     }
 
     fn blob(&mut self, bytes: &[u8]) -> serde_json::Value {
         let digest = sha256(bytes);
-        self.kept.lock().expect("a lock").blobs.insert(digest.clone(), bytes.to_vec());
+        self.content.lock().expect("a lock").blobs.insert(digest.clone(), bytes.to_vec());
         serde_json::json!({"digest": digest, "size": bytes.len()})
     }
 
     fn manifest(&mut self, repository: &str, tag: &str, manifest: &serde_json::Value) -> String {
         let text = manifest.to_string();
         let digest = sha256(text.as_bytes());
-        let mut kept = self.kept.lock().expect("a lock");
+        let mut content = self.content.lock().expect("a lock");
         for by in [tag, &digest] {
-            kept.manifests.insert((repository.to_owned(), by.to_owned()), text.clone());
+            content.manifests.insert((repository.to_owned(), by.to_owned()), text.clone());
         }
         digest
     }
@@ -139,7 +139,8 @@ impl Oci {
         self.manifest(repository, tag, &manifest)
     }
 
-    fn beside(
+    /// Stores a layer under the tag that cosign derives from a digest.
+    fn attach(
         &mut self,
         repository: &str,
         digest: &str,
@@ -153,7 +154,7 @@ impl Oci {
         self.manifest(repository, &format!("{}.{suffix}", digest.replace(':', "-")), &manifest);
     }
 
-    /// Signs a claim about a digest and keeps it beside an image.
+    /// Signs a claim about a digest and attaches it to an image.
     pub fn sign(
         &mut self,
         repository: &str,
@@ -174,14 +175,14 @@ impl Oci {
         .to_string();
         let signature: Signature = key.sign(payload.as_bytes());
         let layer = self.blob(payload.as_bytes());
-        self.beside(repository, digest, "sig", layer, &BASE64_STANDARD.encode(signature.to_der().as_bytes()));
+        self.attach(repository, digest, "sig", layer, &BASE64_STANDARD.encode(signature.to_der().as_bytes()));
     }
 
-    /// Keeps a signed statement beside an image.
+    /// Attaches a signed statement to an image.
     pub fn state(&mut self, repository: &str, digest: &str, key: &SigningKey, predicate: &str) {
         let envelope = envelope(repository, digest, key, predicate).to_string();
         let layer = self.blob(envelope.as_bytes());
-        self.beside(repository, digest, "att", layer, "");
+        self.attach(repository, digest, "att", layer, "");
     }
 
     /// Keeps a bundle with a signed statement about something.
@@ -206,20 +207,20 @@ impl Oci {
         });
         let own = self.manifest(repository, &format!("of-{}", &digest[7..]), &manifest);
         let descriptor = serde_json::json!({"mediaType": MANIFEST, "digest": own, "artifactType": KIND});
-        self.kept.lock().expect("a lock").referrers.entry(digest.into()).or_default().push(descriptor);
+        self.content.lock().expect("a lock").referrers.entry(digest.into()).or_default().push(descriptor);
         own
     }
 
     /// Keeps what refers to an image under a tag, as registries do that do not know the question.
     pub fn list_by_tag(&mut self, repository: &str, digest: &str) {
-        let list = self.kept.lock().expect("a lock").referrers.remove(digest).unwrap_or_default();
+        let list = self.content.lock().expect("a lock").referrers.remove(digest).unwrap_or_default();
         self.manifest(repository, &digest.replace(':', "-"), &serde_json::json!({"manifests": list}));
-        self.kept.lock().expect("a lock").unlisted.insert(digest.to_owned());
+        self.content.lock().expect("a lock").unlisted.insert(digest.to_owned());
     }
 
     /// The size of a manifest.
     pub fn size(&self, repository: &str, digest: &str) -> usize {
-        self.kept.lock().expect("a lock").manifests[&(repository.to_owned(), digest.to_owned())].len()
+        self.content.lock().expect("a lock").manifests[&(repository.to_owned(), digest.to_owned())].len()
     }
 
     /// Keeps an artifact that refers to an image; its digest.
@@ -230,7 +231,7 @@ impl Oci {
         });
         let own = self.manifest(repository, "artifact", &manifest);
         let descriptor = serde_json::json!({"mediaType": MANIFEST, "digest": own, "artifactType": kind});
-        self.kept.lock().expect("a lock").referrers.entry(digest.into()).or_default().push(descriptor);
+        self.content.lock().expect("a lock").referrers.entry(digest.into()).or_default().push(descriptor);
         own
     }
 }
@@ -255,7 +256,7 @@ fn envelope(repository: &str, digest: &str, key: &SigningKey, predicate: &str) -
     })
 }
 
-fn serve(stream: TcpStream, kept: &Mutex<Kept>, asked: &AtomicUsize) {
+fn serve(stream: TcpStream, content: &Mutex<Content>, requests: &AtomicUsize) {
     let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
     // Who speaks TLS sends no line to wait for.
     if !reader.fill_buf().is_ok_and(|bytes| bytes.first() == Some(&b'G')) {
@@ -265,7 +266,7 @@ fn serve(stream: TcpStream, kept: &Mutex<Kept>, asked: &AtomicUsize) {
     if reader.read_line(&mut first).is_err() {
         return;
     }
-    asked.fetch_add(1, Ordering::SeqCst);
+    requests.fetch_add(1, Ordering::SeqCst);
     let (mut line, mut head) = (String::new(), String::new());
     while reader.read_line(&mut line).is_ok_and(|n| n > 2) {
         head.push_str(&line);
@@ -273,15 +274,15 @@ fn serve(stream: TcpStream, kept: &Mutex<Kept>, asked: &AtomicUsize) {
     }
     let path = first.split(' ').nth(1).unwrap_or_default();
     let (closed, is_busy) = {
-        let mut kept = kept.lock().expect("a lock");
-        let is_busy = kept.busy > 0;
-        kept.busy = kept.busy.saturating_sub(1);
-        (kept.closed.clone(), is_busy)
+        let mut content = content.lock().expect("a lock");
+        let is_busy = content.busy > 0;
+        content.busy = content.busy.saturating_sub(1);
+        (content.closed.clone(), is_busy)
     };
     if is_busy {
         return send(stream, 503, "text/plain", b"busy");
     }
-    let Some(closed) = closed else { return answer(stream, path, kept) };
+    let Some(closed) = closed else { return answer(stream, path, content) };
     let proof =
         head.lines().find_map(|l| l.to_lowercase().starts_with("authorization: ").then(|| l.split_at(15).1));
     match path.split_once('?') {
@@ -290,7 +291,7 @@ fn serve(stream: TcpStream, kept: &Mutex<Kept>, asked: &AtomicUsize) {
             send(stream, 200, "application/json", format!(r#"{{"token":"{TOKEN}"}}"#).as_bytes());
         }
         Some(("/token", _)) => send(stream, 401, "text/plain", b"no"),
-        _ if proof == Some(&format!("Bearer {TOKEN}")) => answer(stream, path, kept),
+        _ if proof == Some(&format!("Bearer {TOKEN}")) => answer(stream, path, content),
         _ => {
             let host = head.lines().find_map(|l| l.to_lowercase().strip_prefix("host: ").map(str::to_owned));
             let host = host.unwrap_or_default();
@@ -312,12 +313,12 @@ fn send(mut stream: TcpStream, status: u16, kind: &str, body: &[u8]) {
     let _ = stream.write_all(body);
 }
 
-fn answer(mut stream: TcpStream, path: &str, kept: &Mutex<Kept>) {
-    let kept = kept.lock().expect("a lock");
+fn answer(mut stream: TcpStream, path: &str, content: &Mutex<Content>) {
+    let content = content.lock().expect("a lock");
     let steps: Vec<&str> = path.trim_matches('/').split('/').collect();
     let ["v2", repository, what, by] = steps[..] else { return send(stream, 200, "application/json", b"{}") };
-    if let Some(bad) = kept.bad.get(repository).cloned() {
-        drop(kept);
+    if let Some(bad) = content.bad.get(repository).cloned() {
+        drop(content);
         match bad {
             Tag::Status(status, body) => send(stream, status, MANIFEST, body.as_bytes()),
             Tag::Endless => {
@@ -331,17 +332,17 @@ fn answer(mut stream: TcpStream, path: &str, kept: &Mutex<Kept>) {
     }
     let found = match what {
         "manifests" => {
-            kept.manifests.get(&(repository.to_owned(), by.to_owned())).map(|t| t.as_bytes().to_vec())
+            content.manifests.get(&(repository.to_owned(), by.to_owned())).map(|t| t.as_bytes().to_vec())
         }
-        "blobs" => kept.blobs.get(by).cloned(),
-        "referrers" if kept.unlisted.contains(by) => None,
+        "blobs" => content.blobs.get(by).cloned(),
+        "referrers" if content.unlisted.contains(by) => None,
         "referrers" => {
-            let list = kept.referrers.get(by).cloned().unwrap_or_default();
+            let list = content.referrers.get(by).cloned().unwrap_or_default();
             Some(serde_json::json!({"schemaVersion": 2, "manifests": list}).to_string().into_bytes())
         }
         _ => None,
     };
-    drop(kept);
+    drop(content);
     match found {
         Some(body) => {
             send(stream, 200, if what == "manifests" { MANIFEST } else { "application/octet-stream" }, &body)

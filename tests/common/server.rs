@@ -45,7 +45,7 @@ impl Server {
         format!("http://{}/{path}", self.address)
     }
 
-    /// An address at which nobody listens.
+    /// An address without a listener.
     pub fn nowhere() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.local_addr().expect("an address").to_string()

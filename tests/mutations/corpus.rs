@@ -75,11 +75,11 @@ impl Corpus {
     pub fn read() -> Corpus {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut paths = Vec::new();
-        let beside = data::folder().ok();
-        let recorded = |name: &str| beside.as_ref().map(|dir| dir.join(name));
+        let folder = data::folder().ok();
+        let recorded = |name: &str| folder.as_ref().map(|dir| dir.join(name));
         files(&root.join("policies"), &mut paths);
         files(&root.join("conformance"), &mut paths);
-        // Unpacked suites count below, where they lie beside the repository, too.
+        // Unpacked suites count below, where they lie next to the repository, too.
         paths.retain(|path| !path.starts_with(root.join("conformance/data")));
         for dir in ["verdicts", "engine", "admission"].into_iter().filter_map(recorded) {
             files(&dir, &mut paths);
@@ -97,15 +97,15 @@ impl Corpus {
         let mut objects = vec![document::yaml_value(POD).unwrap()];
         for all in texts.chain(recorded) {
             let (own, others): (Vec<Value>, Vec<Value>) = all.into_iter().partition(is_policy);
-            let (alone, beside): (Vec<Value>, Vec<Value>) = own.into_iter().partition(stands_alone);
+            let (alone, dependent): (Vec<Value>, Vec<Value>) = own.into_iter().partition(stands_alone);
             policies.extend(alone.into_iter().map(|policy| {
                 let name = policy.text_at(&["metadata", "name"]).to_owned();
-                let belongs = beside.iter().filter(|v| v.any_text(&|text| text == name)).cloned();
+                let belongs = dependent.iter().filter(|v| v.any_text(&|text| text == name)).cloned();
                 std::iter::once(policy).chain(belongs).collect::<Vec<Value>>()
             }));
             objects.extend(others);
         }
-        // Those that were made for this test count as much as all others.
+        // Those that were written for this test count as much as all others.
         let own = own();
         for _ in 0..(policies.len() / own.len()).max(1) {
             policies.extend(own.iter().cloned());

@@ -44,17 +44,17 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// The deadline of a review.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// No run takes more memory, in MiB, beside what is in use when it begins. A rule may use 256 MiB for what it builds; a
+/// No run takes more memory, in MiB, in addition to what is in use when it begins. A rule may use 256 MiB for what it builds; a
 /// policy has several.
 const MOST_MEMORY: u64 = 2048;
 
-/// So much more memory, in MiB, may be in use at the end: caches, and what the allocator keeps.
-const MOST_KEPT: u64 = 1024;
+/// So much more memory, in MiB, may be in use at the end: caches, and what the allocator retains.
+const MOST_RETAINED: u64 = 1024;
 
 /// The stack of the server's threads: reviews may be as deep as an API server lets them be.
 const STACK: usize = 64 << 20;
 
-/// Runs without being asked for more.
+/// The number of runs by default.
 const FEW: u64 = 150;
 
 /// Requests for each changed policy.
@@ -62,7 +62,7 @@ const REQUESTS: usize = 4;
 
 /// What runs gave.
 #[derive(Default)]
-struct Sums {
+struct Totals {
     /// Results of rules and policies.
     results: usize,
     /// Runs with any.
@@ -71,7 +71,7 @@ struct Sums {
     longest: Duration,
 }
 
-impl Sums {
+impl Totals {
     /// Does something in time.
     fn timed<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
         let clock = Clock::program();
@@ -103,17 +103,17 @@ fn gate(policy: &[Value]) -> Gate {
 }
 
 /// What deleting policies say of an object.
-fn deletions(gate: &Gate, object: &Value, sums: &mut Sums) {
+fn deletions(gate: &Gate, object: &Value, totals: &mut Totals) {
     let parts = Parts { object: object.clone(), ..Parts::default() };
     let Ok(request) = Request::new(parts, Profile::cluster(), &Context::default()) else { return };
-    let deleted = sums.timed("a deletion", || gate.engine().deletions(&request, Subject::Object));
-    sums.results += deleted.len();
+    let deleted = totals.timed("a deletion", || gate.engine().deletions(&request, Subject::Object));
+    totals.results += deleted.len();
 }
 
-/// Loads a changed policy and asks it about changed objects.
-fn run(corpus: &Corpus, random: &mut Random, sums: &mut Sums) {
+/// Loads a changed policy and evaluates it on changed objects.
+fn run(corpus: &Corpus, random: &mut Random, totals: &mut Totals) {
     let mut policy = random.of(&corpus.policies).clone();
-    // One of five stays as it is, and is asked about changed objects.
+    // One of five stays as it is, and is evaluated on changed objects.
     for _ in 0..[0, 1, 1, 1, 2][random.below(5)] {
         let at = random.below(policy.len());
         policy[at] = match random.below(2) {
@@ -125,10 +125,10 @@ fn run(corpus: &Corpus, random: &mut Random, sums: &mut Sums) {
         };
     }
     for schedule in policy.iter().map(|v| v.text_at(&["spec", "schedule"])).filter(|s| !s.is_empty()) {
-        sums.timed("a schedule", || Cron::parse(schedule).and_then(|cron| cron.next(1_800_000_000)));
+        totals.timed("a schedule", || Cron::parse(schedule).and_then(|cron| cron.next(1_800_000_000)));
     }
-    let gate = sums.timed("loading", || gate(&policy));
-    let before = sums.results;
+    let gate = totals.timed("loading", || gate(&policy));
+    let before = totals.results;
     for _ in 0..REQUESTS {
         let original = corpus.object(&policy, random).clone();
         let mut object = original.clone();
@@ -148,22 +148,22 @@ fn run(corpus: &Corpus, random: &mut Random, sums: &mut Sums) {
             "DELETE" => (Value::Null, object),
             _ => (object, Value::Null),
         };
-        deletions(&gate, if new.is_null() { &old } else { &new }, sums);
+        deletions(&gate, if new.is_null() { &old } else { &new }, totals);
         let body = requests::body(&new, &old, operation, random);
-        let Ok(review) = sums.timed("decoding", || decode("application/json", &body)) else { continue };
+        let Ok(review) = totals.timed("decoding", || decode("application/json", &body)) else { continue };
         for phase in [Phase::Validate, Phase::Mutate] {
             let deadline = Deadline::at(Instant::now() + DEADLINE);
             let route = Route::all(phase);
-            let decision = sums.timed("an answer", || gate.answer(&route, &review, &deadline));
-            sums.results += decision.outcomes.results().count();
-            if let Some(asked) = decision.asked.filter(|_| decision.audits) {
+            let decision = totals.timed("an answer", || gate.answer(&route, &review, &deadline));
+            totals.results += decision.outcomes.results().count();
+            if let Some(prepared) = decision.prepared.filter(|_| decision.audits) {
                 let deadline = Deadline::at(Instant::now() + DEADLINE);
-                let later = sums.timed("an audit", || gate.audit(&route, &asked, &deadline));
-                sums.results += later.results().count();
+                let later = totals.timed("an audit", || gate.audit(&route, &prepared, &deadline));
+                totals.results += later.results().count();
             }
         }
     }
-    sums.answered += u64::from(sums.results > before);
+    totals.answered += u64::from(totals.results > before);
 }
 
 /// What a run did wrong.
@@ -192,13 +192,13 @@ fn all_runs() {
     let first = number("EPHOR_FIRST", 0);
     println!("seed {seed}, runs {first} to {runs}");
     let corpus = Corpus::read();
-    let (mut sums, mut failures) = (Sums::default(), Vec::new());
+    let (mut totals, mut failures) = (Totals::default(), Vec::new());
     let mut most = 0;
     let at_first = usage::resident();
     for n in first..runs {
         usage::reset_peak();
         let before = usage::resident();
-        let run = || run(&corpus, &mut Random::new(seed, n), &mut sums);
+        let run = || run(&corpus, &mut Random::new(seed, n), &mut totals);
         let result = catch_unwind(AssertUnwindSafe(run));
         let memory = usage::peak().zip(before).map(|(peak, before)| peak.saturating_sub(before));
         most = most.max(memory.unwrap_or_default());
@@ -211,19 +211,19 @@ fn all_runs() {
             eprintln!("{} runs of seed {seed}, {:?} MiB", n + 1, usage::resident());
         }
     }
-    let kept = usage::resident().zip(at_first).map_or(0, |(now, then)| now.saturating_sub(then));
+    let retained = usage::resident().zip(at_first).map_or(0, |(now, then)| now.saturating_sub(then));
     println!(
-        "{} policies, {} objects: {} results in {} of {} runs; at most {:?} and {most} MiB; {kept} MiB kept",
+        "{} policies, {} objects: {} results in {} of {} runs; at most {:?} and {most} MiB; {retained} MiB retained",
         corpus.policies.len(),
         corpus.objects.len(),
-        sums.results,
-        sums.answered,
+        totals.results,
+        totals.answered,
         runs - first,
-        sums.longest
+        totals.longest
     );
     assert!(failures.is_empty(), "{failures:#?}");
-    assert!(kept < MOST_KEPT, "{kept} MiB are kept");
-    assert!(runs - first < 100 || sums.answered * 5 > runs - first, "most policies are unusable");
+    assert!(retained < MOST_RETAINED, "{retained} MiB are retained");
+    assert!(runs - first < 100 || totals.answered * 5 > runs - first, "most policies are unusable");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Numbers by xorshift*, so that a run is told by its seed.
+//! Numbers by xorshift*, so that a seed identifies a run.
 
 pub struct Random(u64);
 

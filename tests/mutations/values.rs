@@ -1,5 +1,5 @@
 //! Changes to documents: a part is removed, doubled, exchanged for a part of another document or for something that parts are
-//! rarely made of, a key gets an anchor, a text is changed.
+//! rarely replaced with, a key gets an anchor, a text is changed.
 
 use ephor_value::{Map, Str, Value};
 
@@ -19,7 +19,7 @@ fn deep(levels: usize, random: &mut Random) -> Value {
     })
 }
 
-/// What parts are rarely made of.
+/// Values that are rare in documents.
 fn odd(random: &mut Random) -> Value {
     match random.below(16) {
         0 => Value::Null,

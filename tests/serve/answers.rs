@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{Server, ask, refusing, review, start};
+use crate::server::{Server, post, refusing, review, start};
 
 const MIXED: &str = r#"
 apiVersion: kyverno.io/v1
@@ -65,7 +65,7 @@ fn patch(response: &Value) -> Value {
 #[test]
 fn a_denial_has_the_words_of_the_reference() {
     let (_dir, server) = server();
-    let response = ask(&server, "/validate/fail?timeout=10s", &review("u1", "nginx:latest"));
+    let response = post(&server, "/validate/fail?timeout=10s", &review("u1", "nginx:latest"));
     assert_eq!(response["uid"], "u1");
     assert_eq!(response["allowed"], false);
     assert_eq!(
@@ -78,7 +78,7 @@ fn a_denial_has_the_words_of_the_reference() {
 #[test]
 fn what_passes_passes_with_warnings_of_policies_that_warn() {
     let (_dir, server) = server();
-    let response = ask(&server, "/validate", &review("u2", "nginx:1.27"));
+    let response = post(&server, "/validate", &review("u2", "nginx:1.27"));
     assert_eq!(response["allowed"], true);
     assert_eq!(
         response["warnings"],
@@ -91,7 +91,7 @@ fn what_passes_passes_with_warnings_of_policies_that_warn() {
 #[test]
 fn changes_come_as_a_patch_and_only_when_there_are_any() {
     let (_dir, server) = server();
-    let response = ask(&server, "/mutate", &review("u3", "nginx:1.27"));
+    let response = post(&server, "/mutate", &review("u3", "nginx:1.27"));
     assert_eq!(response["patchType"], "JSONPatch");
     assert_eq!(
         patch(&response),
@@ -99,7 +99,7 @@ fn changes_come_as_a_patch_and_only_when_there_are_any() {
     );
     let mut labelled = review("u4", "nginx:1.27");
     labelled["request"]["object"]["metadata"]["labels"] = json!({"team": "blue"});
-    let response = ask(&server, "/mutate", &labelled);
+    let response = post(&server, "/mutate", &labelled);
     assert_eq!(response, json!({"uid": "u4", "allowed": true}));
 }
 
@@ -108,22 +108,22 @@ fn policies_of_all_kinds_decide_in_one_call() {
     let (_dir, server) = server();
     let mut two = review("u5", "nginx:1.27");
     two["request"]["object"]["spec"]["containers"] = json!([{"name": "a"}, {"name": "b"}]);
-    let response = ask(&server, "/validate", &two);
+    let response = post(&server, "/validate", &two);
     let message = response["status"]["message"].as_str().unwrap();
     assert!(message.contains("no-latest"), "{message}");
     assert!(message.ends_with("Policy few-containers failed: only one container"), "{message}");
     let mut bob = review("u6", "nginx:1.27");
     bob["request"]["userInfo"]["username"] = json!("bob");
-    let status = ask(&server, "/validate", &bob)["status"].clone();
+    let status = post(&server, "/validate", &bob)["status"].clone();
     assert_eq!((&status["code"], &status["reason"]), (&json!(403), &json!("Forbidden")));
     assert_eq!(
         status["message"],
         "ValidatingAdmissionPolicy 'not-bob' with binding 'not-bob' denied request: not you"
     );
-    // A path of one kind asks that kind alone.
-    assert_eq!(ask(&server, "/vpol/few-containers", &review("u7", "nginx:latest"))["allowed"], true);
-    assert_eq!(ask(&server, "/vpol/few-containers", &two)["allowed"], false);
-    assert_eq!(ask(&server, "/vpol/another", &two)["allowed"], false, "it is not known");
+    // A path of one kind evaluates that kind alone.
+    assert_eq!(post(&server, "/vpol/few-containers", &review("u7", "nginx:latest"))["allowed"], true);
+    assert_eq!(post(&server, "/vpol/few-containers", &two)["allowed"], false);
+    assert_eq!(post(&server, "/vpol/another", &two)["allowed"], false, "it is not known");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::server::{Client, ask, get, refusing, review, start, until};
+use crate::server::{Client, get, post, refusing, review, start, until};
 
 fn folder(policies: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -18,8 +18,8 @@ fn folder(policies: &[(&str, &str)]) -> tempfile::TempDir {
 
 /// The server still decides, and rightly.
 fn assert_decides(server: &crate::server::Server) {
-    assert_eq!(ask(server, "/validate", &review("ok", "nginx:1"))["allowed"], true);
-    assert_eq!(ask(server, "/validate", &review("no", "nginx:latest"))["allowed"], false);
+    assert_eq!(post(server, "/validate", &review("ok", "nginx:1"))["allowed"], true);
+    assert_eq!(post(server, "/validate", &review("no", "nginx:latest"))["allowed"], false);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn bodies_that_are_no_reviews_get_a_clean_refusal() {
     }
     assert_eq!(client.post("/validate", json, &[0xff, 0xfe, b'{']).unwrap().status, 417);
     assert_eq!(client.post("/elsewhere", json, whole.as_bytes()).unwrap().status, 404);
-    // A body that nobody reads ends its connection.
+    // A body that is not read closes its connection.
     let mut client = Client::new(&server.reviews);
     let head = "GET /validate HTTP/1.1\r\nHost: ephor\r\n\r\n";
     assert_eq!(client.send(head, b"").unwrap().status, 405);
@@ -52,7 +52,7 @@ fn bodies_that_are_no_reviews_get_a_clean_refusal() {
 }
 
 #[test]
-fn a_body_that_ends_early_or_lies_about_its_length_harms_nobody() {
+fn a_body_that_ends_early_or_has_a_wrong_length_does_no_harm() {
     let dir = folder(&[("a.yaml", &refusing("latest"))]);
     let server = start(dir.path(), &[]);
     for _ in 0..50 {
@@ -64,7 +64,7 @@ fn a_body_that_ends_early_or_lies_about_its_length_harms_nobody() {
     until(
         "no review is under way",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_bodies_arriving 0"),
+        |m| m.contains("ephor_request_bodies_pending 0"),
     );
 }
 
@@ -109,7 +109,7 @@ fn what_an_api_server_may_send_is_decided() {
 }
 
 #[test]
-fn clients_that_send_their_heads_slowly_keep_nobody_waiting() {
+fn clients_that_send_their_heads_slowly_do_not_block_others() {
     let dir = folder(&[("a.yaml", &refusing("latest"))]);
     let server = start(dir.path(), &["--max-in-flight", "4"]);
     let slow: Vec<TcpStream> = (0..500)
@@ -124,19 +124,19 @@ fn clients_that_send_their_heads_slowly_keep_nobody_waiting() {
 }
 
 #[test]
-fn idle_connections_keep_nobody_waiting() {
+fn unused_connections_do_not_block_others() {
     let dir = folder(&[("a.yaml", &refusing("latest"))]);
     let server = start(dir.path(), &[]);
     // As many as this process may open, up to ten thousand.
-    let mut idle = Vec::new();
-    while idle.len() < 10_000 {
+    let mut unused = Vec::new();
+    while unused.len() < 10_000 {
         let Ok(stream) = TcpStream::connect(&server.reviews) else { break };
-        idle.push(stream);
-        if idle.len() + 64 > files_allowed() {
+        unused.push(stream);
+        if unused.len() + 64 > files_allowed() {
             break;
         }
     }
-    assert!(idle.len() > 500, "only {} connections", idle.len());
+    assert!(unused.len() > 500, "only {} connections", unused.len());
     assert_decides(&server);
 }
 
@@ -189,7 +189,7 @@ fn too_many_reviews_at_once_are_refused_clearly() {
     until(
         "the first is under way",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_requests_running 1"),
+        |m| m.contains("ephor_requests_in_flight 1"),
     );
     let refused = Client::new(&server.reviews).review("/validate", &review("u", "nginx")).unwrap();
     assert_eq!(refused.status, 429);
@@ -217,7 +217,7 @@ fn evaluations_that_take_too_long_are_answered_in_time_and_hold_up_nothing_else(
     until(
         "they are under way",
         || get(&server, "/metrics").body,
-        |m| m.contains("ephor_requests_running 16"),
+        |m| m.contains("ephor_requests_in_flight 16"),
     );
     for path in ["/livez", "/readyz", "/metrics"] {
         let began = Instant::now();
@@ -233,8 +233,8 @@ fn evaluations_that_take_too_long_are_answered_in_time_and_hold_up_nothing_else(
             assert_eq!((&response["allowed"], &response["status"]["code"]), (&json!(false), &json!(504)));
         }
     }
-    let asked = || Client::new(&server.reviews).review("/validate", &review("u", "nginx:latest")).unwrap();
-    assert_eq!(asked().response()["allowed"], false);
+    let evaluate = || Client::new(&server.reviews).review("/validate", &review("u", "nginx:latest")).unwrap();
+    assert_eq!(evaluate().response()["allowed"], false);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn bodies_that_do_not_arrive_take_no_place() {
         || get(&server, "/metrics").body,
         |m| {
             m.contains("ephor_reviews_refused_total{reason=\"timeout\"}")
-                && m.contains("ephor_bodies_arriving 0")
+                && m.contains("ephor_request_bodies_pending 0")
         },
     );
     drop((slow, streams));
@@ -381,12 +381,12 @@ fn costly(name: &str, failure: &str) -> String {
 fn a_policy_that_exhausts_its_budget_gets_an_answer_in_time() {
     let dir = folder(&[("a.yaml", &costly("costly", "Fail")), ("b.yaml", &refusing("latest"))]);
     let server = start(dir.path(), &[]);
-    let response = ask(&server, "/validate?timeout=10s", &review("u", "nginx:1"));
+    let response = post(&server, "/validate?timeout=10s", &review("u", "nginx:1"));
     assert_eq!(response["allowed"], false, "{response}");
     let message = response["status"]["message"].as_str().unwrap();
     assert!(message.contains("costly") || message.contains("time"), "{message}");
     // Others are decided meanwhile.
-    assert_eq!(ask(&server, "/validate/fail", &review("no", "nginx:latest"))["allowed"], false);
+    assert_eq!(post(&server, "/validate/fail", &review("no", "nginx:latest"))["allowed"], false);
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn while_a_policy_that_must_be_evaluated_cannot_be_requests_are_refused() {
     let ready = get(&server, "/readyz");
     assert_eq!(ready.status, 500, "{}", ready.body);
     assert!(ready.body.contains("a.yaml"), "{}", ready.body);
-    let response = ask(&server, "/validate", &review("u", "nginx:1"));
+    let response = post(&server, "/validate", &review("u", "nginx:1"));
     assert_eq!(response["allowed"], false);
     std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
     until("it is repaired", || get(&server, "/readyz"), |r| r.status == 200);
@@ -416,7 +416,7 @@ fn the_audit_stream_has_every_decision() {
     let server = start(dir.path(), &["--audit-log", path.to_str().unwrap()]);
     for i in 0..20 {
         let tag = if i % 2 == 0 { "1" } else { "latest" };
-        ask(&server, "/validate", &review(&format!("u{i}"), &format!("nginx:{tag}")));
+        post(&server, "/validate", &review(&format!("u{i}"), &format!("nginx:{tag}")));
     }
     // At once, without a chance to do anything more.
     drop(server);
@@ -443,7 +443,7 @@ spec:
   - name: copy
     match: {any: [{resources: {kinds: [Secret]}}]}
     mutate: {patchStrategicMerge: {data: {copy: '{{ request.object.data.password }}'}, metadata: {labels: {l: '{{ base64_decode(request.object.data.password) }}'}}}}
-  - name: tell
+  - name: refuse
     match: {any: [{resources: {kinds: [Secret]}}]}
     validate:
       failureAction: Enforce
@@ -466,12 +466,12 @@ spec:
     request["operation"] = json!("UPDATE");
     request["object"] = secret_of("aHVudGVyMg==");
     request["oldObject"] = secret_of("b2xkLW9uZQ==");
-    let changed = ask(&server, "/mutate", &secret);
+    let changed = post(&server, "/mutate", &secret);
     use base64::Engine;
     let patch = base64::engine::general_purpose::STANDARD.decode(changed["patch"].as_str().unwrap()).unwrap();
     let patch = String::from_utf8(patch).unwrap();
     assert!(patch.contains("aHVudGVyMg==") && patch.contains("hunter2"), "{patch}");
-    let denied = ask(&server, "/validate", &secret)["status"]["message"].to_string();
+    let denied = post(&server, "/validate", &secret)["status"]["message"].to_string();
     assert!(denied.contains("hunter2") && denied.contains("b2xkLW9uZQ=="), "{denied}");
     assert!(!server.log.lock().unwrap().iter().any(|line| line.contains("hunter2")));
     drop(server);

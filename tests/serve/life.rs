@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::server::{Client, ask, get, refusing, review, start, start_with, until};
+use crate::server::{Client, get, post, refusing, review, start, start_with, until};
 
 fn write(path: &Path, text: &str) {
-    let beside = path.with_extension("new");
-    std::fs::write(&beside, text).unwrap();
-    std::fs::rename(beside, path).unwrap();
+    let temporary = path.with_extension("new");
+    std::fs::write(&temporary, text).unwrap();
+    std::fs::rename(temporary, path).unwrap();
 }
 
 #[test]
@@ -21,13 +21,13 @@ fn changed_policies_are_used_and_broken_ones_leave_the_last_good_in_use() {
     std::fs::write(&file, refusing("latest")).unwrap();
     let server = start(dir.path(), &[]);
     let refuses =
-        |tag: &str| ask(&server, "/validate", &review("u", &format!("nginx:{tag}")))["allowed"] == false;
+        |tag: &str| post(&server, "/validate", &review("u", &format!("nginx:{tag}")))["allowed"] == false;
     assert!(refuses("latest") && !refuses("dev"));
     write(&file, &refusing("dev"));
     until("the new policy is used", || refuses("dev"), |r| *r);
     until("the former is given up", || refuses("latest"), |r| !r);
     write(&file, "kind: ClusterPolicy\n  broken: [");
-    let ready = until("the problem is told", || get(&server, "/readyz"), |r| r.body.contains("a.yaml"));
+    let ready = until("the problem is reported", || get(&server, "/readyz"), |r| r.body.contains("a.yaml"));
     assert_eq!(ready.status, 200);
     assert!(refuses("dev"));
     let metrics = get(&server, "/metrics").body;
@@ -45,25 +45,25 @@ fn a_folder_that_is_gone_leaves_its_policies_in_use() {
     std::fs::write(policies.join("a.yaml"), refusing("latest")).unwrap();
     let server = start(&policies, &[]);
     std::fs::remove_dir_all(&policies).unwrap();
-    let ready = until("it is told", || get(&server, "/readyz"), |r| r.body.contains("no such file"));
+    let ready = until("it is reported", || get(&server, "/readyz"), |r| r.body.contains("no such file"));
     assert!(ready.body.contains("policies 1 "), "{}", ready.body);
-    assert_eq!(ask(&server, "/validate", &review("u", "nginx:latest"))["allowed"], false);
+    assert_eq!(post(&server, "/validate", &review("u", "nginx:latest"))["allowed"], false);
     std::fs::create_dir(&policies).unwrap();
     std::fs::write(policies.join("b.yaml"), refusing("dev")).unwrap();
     until(
         "the new folder is used",
-        || ask(&server, "/validate", &review("u", "nginx:dev"))["allowed"] == false,
+        || post(&server, "/validate", &review("u", "nginx:dev"))["allowed"] == false,
         |refused| *refused,
     );
     // The file that is not there any more is given up after a while.
     until(
         "the former file is given up",
-        || ask(&server, "/validate", &review("u", "nginx:latest"))["allowed"] == true,
+        || post(&server, "/validate", &review("u", "nginx:latest"))["allowed"] == true,
         |allowed| *allowed,
     );
 }
 
-/// Asks without pause on several connections; how many answers came, and the first wrong one.
+/// Sends reviews without pause on several connections; counts the answers and returns the first wrong one.
 struct Traffic {
     stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -90,7 +90,7 @@ fn traffic(address: &str, clients: usize) -> Traffic {
                                 return Err(format!("{image}: {}", reply.body));
                             }
                         }
-                        // A connection that was kept may be closed between two requests; a new one may not.
+                        // A connection that is reused may be closed between two requests; a new one may not.
                         Err(e) if fresh => return Err(e.to_string()),
                         Err(_) => match Client::try_new(&address) {
                             Ok(other) => (client, fresh) = (other, true),
@@ -140,15 +140,15 @@ fn no_verdict_is_wrong_while_policies_change_all_the_time() {
 }
 
 #[test]
-fn a_server_that_is_told_to_end_answers_what_it_has_taken() {
+fn a_terminated_server_answers_the_requests_that_it_has_accepted() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a.yaml"), refusing("latest")).unwrap();
-    let mut server = start(dir.path(), &["--drain-period", "3s"]);
+    let mut server = start(dir.path(), &["--shutdown-delay", "3s"]);
     let traffic = traffic(&server.reviews, 8);
     traffic.wait_for(200);
     let id = server.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    // It goes on until those who send requests have seen that it is about to end.
+    // It keeps serving until clients have seen that it is shutting down.
     until("it is not ready", || get(&server, "/readyz"), |r| r.status == 503);
     traffic.wait_for(50);
     assert!(traffic.end() >= 250);
@@ -172,7 +172,7 @@ fn a_server_that_was_killed_starts_again_where_it_was() {
     let written = std::fs::read_to_string(&log).unwrap().lines().filter(|l| l.contains("\"answer\"")).count();
     assert!(written >= answered, "{written} lines of {answered} answers");
     let server = start(&dir.path().join("a.yaml"), &flags);
-    assert_eq!(ask(&server, "/validate", &review("u", "nginx:latest"))["allowed"], false);
+    assert_eq!(post(&server, "/validate", &review("u", "nginx:latest"))["allowed"], false);
     let after = std::fs::read_to_string(&log).unwrap().lines().count();
     assert!(after > written);
 }
@@ -191,7 +191,7 @@ fn replaced_certificates_are_used_without_losing_a_connection() {
     let (one, other) = (dir.path().join("one"), dir.path().join("other"));
     let make = |folder: &Path| {
         let names = vec!["127.0.0.1".to_string()];
-        let made = ephor_server::serve::selfmade::SelfMade { folder: folder.into(), names };
+        let made = ephor_server::serve::selfmade::SelfSigned { folder: folder.into(), names };
         made.renew(std::time::SystemTime::now()).unwrap();
         std::fs::read_to_string(made.bundle()).unwrap()
     };
@@ -206,22 +206,22 @@ fn replaced_certificates_are_used_without_losing_a_connection() {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let server = start_with(&dir.path().join("a.yaml"), &flags);
     let url = format!("https://{}/validate", server.reviews);
-    let ask = |agent: &ureq::Agent| {
+    let post = |agent: &ureq::Agent| {
         let body = review("u", "nginx:latest").to_string();
         let sent = agent.post(&url).header("Content-Type", "application/json").send(&body);
         sent.ok()
             .and_then(|mut r| r.body_mut().read_to_string().ok())
             .is_some_and(|b| b.contains("\"allowed\":false"))
     };
-    let kept = agent(&first);
-    assert!(ask(&kept));
-    assert!(!ask(&agent(&second)));
+    let open = agent(&first);
+    assert!(post(&open));
+    assert!(!post(&agent(&second)));
     // The key first: for a moment the pair does not fit together, and the former one stays.
     for file in ["tls.key", "tls.crt"] {
         std::fs::copy(other.join(file), one.join(file)).unwrap();
-        assert!(ask(&kept));
+        assert!(post(&open));
     }
-    until("the new pair is used", || ask(&agent(&second)), |ok| *ok);
-    assert!(ask(&kept), "the connection that was there is kept");
-    assert!(!ask(&agent(&first)));
+    until("the new pair is used", || post(&agent(&second)), |ok| *ok);
+    assert!(post(&open), "the open connection is not affected");
+    assert!(!post(&agent(&first)));
 }

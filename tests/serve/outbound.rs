@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::server::{Server, ask, review, start};
+use crate::server::{Server, post, review, start};
 
 /// A service on the loopback interface, and how often it was called. `/to/URL` redirects to the URL.
 fn service() -> (u16, Arc<AtomicUsize>) {
@@ -52,7 +52,7 @@ fn answer(policy: &str, more: &[&str]) -> (bool, String) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("p.yaml"), policy).unwrap();
     let server: Server = start(dir.path(), more);
-    let answer: Value = ask(&server, "/validate", &review("u1", "nginx:1"));
+    let answer: Value = post(&server, "/validate", &review("u1", "nginx:1"));
     (answer["allowed"] == true, answer["status"]["message"].as_str().unwrap_or_default().into())
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::server::{Server, ask, get, refusing, review, start, until};
+use crate::server::{Server, get, post, refusing, review, start, until};
 
 const VALIDATING: &str = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: v}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}\n  validations: [{expression: 'false', message: never}]\n";
 const BINDING: &str = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\nspec: {policyName: v, validationActions: [Deny]}\n";
@@ -16,23 +16,23 @@ fn folder(text: &str) -> tempfile::TempDir {
 }
 
 fn allows(server: &Server) -> bool {
-    ask(server, "/validate", &review("u", "nginx:latest"))["allowed"] == true
+    post(server, "/validate", &review("u", "nginx:latest"))["allowed"] == true
 }
 
-/// The page says that the server is not ready because of a line of the file, and requests are refused.
-fn assert_fails_closed(text: &str, told: &str) {
+/// `/readyz` reports that the server is not ready because of a line of the file, and requests are refused.
+fn assert_fails_closed(text: &str, expected: &str) {
     let dir = folder(text);
     let server = start(dir.path(), &[]);
     let ready = get(&server, "/readyz");
     assert!(ready.status == 500 && ready.body.contains("a.yaml:"), "{text}\n{}", ready.body);
-    assert!(ready.body.contains(told), "{told}: {}", ready.body);
+    assert!(ready.body.contains(expected), "{expected}: {}", ready.body);
     assert!(!get(&server, "/metrics").body.contains("ephor_policy_problems 0"));
     assert!(!allows(&server), "{text}");
 }
 
 #[test]
 fn bindings_and_policies_that_an_api_server_refuses_fail_closed() {
-    for (from, to, told) in [
+    for (from, to, expected) in [
         ("[Deny]", "[deny]", "spec.validationActions[0]: Unsupported value: \"deny\""),
         ("[Deny]", "[Foo]", "spec.validationActions[0]: Unsupported value"),
         ("[Deny]", "[]", "spec.validationActions: Required value"),
@@ -64,7 +64,7 @@ fn bindings_and_policies_that_an_api_server_refuses_fail_closed() {
     ] {
         let text = format!("{VALIDATING}---\n{BINDING}");
         assert!(text.contains(from), "{from}");
-        assert_fails_closed(&text.replace(from, to), told);
+        assert_fails_closed(&text.replace(from, to), expected);
     }
 }
 
@@ -77,7 +77,7 @@ fn a_policy_that_cannot_be_used_and_ignores_errors_is_reported_and_left_out() {
     let ready = get(&server, "/readyz");
     assert!(ready.status == 200 && ready.body.contains("operations[0]: Unsupported value"), "{}", ready.body);
     assert!(!allows(&server));
-    assert_eq!(ask(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
+    assert_eq!(post(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
 }
 
 #[test]
@@ -164,18 +164,18 @@ fn emptied_files_and_folders_keep_their_policies_in_use() {
     let file = policies.join("a.yaml");
     std::fs::write(&file, refusing("latest")).unwrap();
     let server = start(&policies, &[]);
-    let told = |what: &str| {
+    let assert_in_use = |what: &str| {
         let ready = until(what, || get(&server, "/readyz"), |r| r.body.contains("stays in use"));
         assert_eq!(ready.status, 200);
         assert!(!allows(&server), "{what}");
     };
     std::fs::write(&file, "").unwrap();
-    told("the file is empty");
+    assert_in_use("the file is empty");
     std::fs::write(&file, refusing("latest")).unwrap();
     until("it is solved", || get(&server, "/readyz").body, |b| !b.contains("in use"));
     std::fs::remove_dir_all(&policies).unwrap();
     std::fs::create_dir(&policies).unwrap();
-    told("the folder is another one, and empty");
+    assert_in_use("the folder is another one, and empty");
     let metrics = get(&server, "/metrics").body;
     assert!(metrics.contains("ephor_policy_problems 1"), "{metrics}");
 }
@@ -197,11 +197,11 @@ fn a_fifo_among_the_policies_is_reported_and_keeps_nothing_waiting() {
     make(&dir.path().join("c.yaml"));
     let ready = until("it is reported", || get(&server, "/readyz"), |r| r.body.contains("a FIFO"));
     assert_eq!(ready.status, 200);
-    assert_eq!(ask(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
+    assert_eq!(post(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
     std::fs::write(dir.path().join("d.yaml"), refusing("dev")).unwrap();
     until(
         "later files are read",
-        || ask(&server, "/validate", &review("u", "nginx:dev"))["allowed"] == false,
+        || post(&server, "/validate", &review("u", "nginx:dev"))["allowed"] == false,
         |refused| *refused,
     );
 }
@@ -216,12 +216,12 @@ fn requests_are_refused_while_there_are_fewer_policies_than_required() {
         "{}",
         ready.body
     );
-    let response = ask(&server, "/validate", &review("u", "nginx:1"));
+    let response = post(&server, "/validate", &review("u", "nginx:1"));
     assert_eq!(response["allowed"], false);
     assert_eq!(response["status"]["message"], "1 policies can be evaluated, 2 are required");
     std::fs::write(dir.path().join("b.yaml"), refusing("dev")).unwrap();
     until("there are two", || get(&server, "/readyz"), |r| r.status == 200);
-    assert_eq!(ask(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
+    assert_eq!(post(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
 }
 
 #[test]
@@ -235,9 +235,9 @@ fn paths_that_name_policies_which_are_not_known_are_refused() {
     std::fs::write(dir.path().join("b.yaml"), of("broken", "nonsense +")).unwrap();
     let server = start(dir.path(), &[]);
     assert_eq!(get(&server, "/readyz").status, 200);
-    let asked = |path: &str| ask(&server, path, &review("u", "nginx:1"));
+    let evaluate = |path: &str| post(&server, path, &review("u", "nginx:1"));
     for path in ["/vpol/good", "/vpol/good/broken", "/vpol/broken"] {
-        assert_eq!(asked(path)["allowed"], true, "{path}");
+        assert_eq!(evaluate(path)["allowed"], true, "{path}");
     }
     for path in [
         "/vpol/gone",
@@ -248,7 +248,7 @@ fn paths_that_name_policies_which_are_not_known_are_refused() {
         "/gpol/good",
         "/vpol",
     ] {
-        let response = asked(path);
+        let response = evaluate(path);
         assert_eq!(response["allowed"], false, "{path}");
         assert!(response["status"]["message"].as_str().unwrap().starts_with("the path names "), "{response}");
     }
@@ -259,5 +259,5 @@ fn paths_that_name_policies_which_are_not_known_are_refused() {
     );
     let metrics = get(&server, "/metrics").body;
     assert!(metrics.contains("ephor_reviews_refused_total{reason=\"unknown_policy\"} 7"), "{metrics}");
-    assert!(!metrics.contains("gone"), "a label of a client's making: {metrics}");
+    assert!(!metrics.contains("gone"), "a label that a client chose: {metrics}");
 }

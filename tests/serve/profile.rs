@@ -1,10 +1,10 @@
-//! The table of `docs/profiles.md` against a running server: what imitates the reference's command line stays there.
+//! The table of `docs/profiles.md` against a running server: what imitates Kyverno's command line stays there.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::server::{ask, get, review, start};
+use crate::server::{get, post, review, start};
 
 /// A ClusterPolicy that enforces one rule for Pods.
 fn enforcing(name: &str, rule: &str) -> String {
@@ -68,7 +68,7 @@ impl Case {
             false => vec!["--data", data.to_str().unwrap()],
         };
         let server = start(&policies, &more);
-        let response = ask(&server, "/validate", review);
+        let response = post(&server, "/validate", review);
         Answered {
             allowed: response["allowed"] == true,
             message: response["status"]["message"].as_str().unwrap_or_default().to_string(),
@@ -130,9 +130,9 @@ fn params() {
     let missing = "{name: others, parameterNotFoundAction: Allow}";
     let why = "error in parameterized resource: configmaps \"others\" not found";
     Case::of(policy(missing, few)).with(&data).denied(why);
-    let none = "{selector: {matchLabels: {for: nobody}}, parameterNotFoundAction: Deny}";
+    let none = "{selector: {matchLabels: {for: none}}, parameterNotFoundAction: Deny}";
     Case::of(policy(none, few)).with(&data).denied("error in parameterized resource: no params found");
-    let none = "{selector: {matchLabels: {for: nobody}}, parameterNotFoundAction: Allow}";
+    let none = "{selector: {matchLabels: {for: none}}, parameterNotFoundAction: Allow}";
     Case::of(policy(none, few)).with(&data).allowed();
     Case::of(policy(missing, few)).named_on_readyz("rules have parameters, which the server does not know");
     // A custom resource has the defaults of its schema, as an API server gives them.
@@ -237,9 +237,9 @@ fn defaulting(name: &str, entry: &str, value: &str) -> Case {
 fn context() {
     defaulting("global", "globalReference: {name: entry}", "found").denied("global context entries");
     defaulting("image", "imageRegistry: {reference: 'ghcr.io/a/b:1'}", "found")
-        .denied("no registry may be asked");
+        .denied("registry access is not enabled");
     defaulting("image", "imageRegistry: {reference: 'ghcr.io/a/b:1'}", "found").named_on_readyz(
-        "rules ask registries of images, which the server does not know: give --registry (image)",
+        "rules query image registries, which the server does not know: give --registry (image)",
     );
     defaulting("map", "configMap: {name: a, namespace: b}", "found.data.x")
         .denied("configmaps \"a\" not found");
@@ -253,7 +253,7 @@ fn api_lists() {
     let policy = enforcing("calls", rule);
     let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: other}\n---\n";
     Case::of(policy.clone()).denied("there is no data of deployments");
-    Case::of(policy.clone()).named_on_readyz("rules ask the Kubernetes API, which the server does not know");
+    Case::of(policy.clone()).named_on_readyz("rules call the Kubernetes API, which the server does not know");
     Case::of(policy.clone()).with(NAMESPACE).denied("there is no data of deployments");
     Case::of(policy.clone()).with(other).allowed();
     Case::of(policy).with(&other.replace("other", "shop")).denied("refused");

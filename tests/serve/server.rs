@@ -53,7 +53,7 @@ pub fn start_with(policies: &Path, more: &[&str]) -> Server {
             break line;
         }
     };
-    // Somebody has to read on, or the server waits for room in the pipe.
+    // The log has to be read to the end, or the server waits for room in the pipe.
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
     let to = log.clone();
     std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| to.lock().unwrap().push(line)));
@@ -95,7 +95,7 @@ impl Reply {
     }
 }
 
-/// A connection that is kept.
+/// A persistent connection.
 pub struct Client {
     stream: BufReader<TcpStream>,
 }
@@ -165,7 +165,7 @@ impl Client {
 }
 
 /// Sends one review.
-pub fn ask(server: &Server, path: &str, of: &Value) -> Value {
+pub fn post(server: &Server, path: &str, of: &Value) -> Value {
     Client::new(&server.reviews).review(path, of).unwrap().response()
 }
 
@@ -175,11 +175,11 @@ pub fn get(server: &Server, path: &str) -> Reply {
     Client::new(&server.operation).send(&head, b"").unwrap()
 }
 
-/// Asks again and again until an answer fits.
-pub fn until<T: std::fmt::Debug>(what: &str, mut ask: impl FnMut() -> T, fits: impl Fn(&T) -> bool) -> T {
+/// Fetches again and again until an answer fits.
+pub fn until<T: std::fmt::Debug>(what: &str, mut fetch: impl FnMut() -> T, fits: impl Fn(&T) -> bool) -> T {
     let began = Instant::now();
     loop {
-        let got = ask();
+        let got = fetch();
         if fits(&got) {
             return got;
         }

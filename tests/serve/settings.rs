@@ -1,6 +1,6 @@
 //! Who and what settings leave out, and rules that the server does not run.
 
-use crate::server::{ask, get, refusing, review, start, until};
+use crate::server::{get, post, refusing, review, start, until};
 
 #[test]
 fn filtered_requests_and_excluded_users_pass_and_settings_are_read_again() {
@@ -13,7 +13,7 @@ fn filtered_requests_and_excluded_users_pass_and_settings_are_read_again() {
     };
     write("{resourceFilters: '[Pod,shop,cart]'}");
     let server = start(&policy, &["--config-map", file.to_str().unwrap()]);
-    let allowed = || ask(&server, "/validate", &review("u", "nginx:latest"))["allowed"] == true;
+    let allowed = || post(&server, "/validate", &review("u", "nginx:latest"))["allowed"] == true;
     assert!(allowed());
     write("{resourceFilters: '[Pod,other,*]', excludeUsernames: bert}");
     until("the filter is gone", allowed, |allowed| !allowed);
@@ -21,11 +21,11 @@ fn filtered_requests_and_excluded_users_pass_and_settings_are_read_again() {
     until("the user is excluded", allowed, |allowed| *allowed);
     write("{generateSuccessEvents: perhaps}");
     until(
-        "a bad value is told",
+        "a bad value is reported",
         || get(&server, "/readyz").body,
         |body| body.contains("generateSuccessEvents"),
     );
-    until("nobody is excluded", allowed, |allowed| !allowed);
+    until("no user is excluded", allowed, |allowed| !allowed);
     write("{excludeUsernames: 'an*'}");
     until("the user is excluded again", allowed, |allowed| *allowed);
     std::fs::write(&file, "data: {excludeUsernames: ").unwrap();
@@ -34,7 +34,7 @@ fn filtered_requests_and_excluded_users_pass_and_settings_are_read_again() {
 }
 
 #[test]
-fn rules_that_generate_let_requests_pass_and_are_told() {
+fn generate_rules_allow_requests_and_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let policy = dir.path().join("policy.json");
     std::fs::write(
@@ -45,9 +45,9 @@ fn rules_that_generate_let_requests_pass_and_are_told() {
     )
     .unwrap();
     let server = start(dir.path(), &[]);
-    assert_eq!(ask(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
+    assert_eq!(post(&server, "/validate", &review("u", "nginx:1"))["allowed"], true);
     let metrics = get(&server, "/metrics").body;
-    let line = "ephor_rules_not_run{policy_name=\"makes\",policy_namespace=\"-\",rule_name=\"make\",rule_type=\"generate\"} 1";
+    let line = "ephor_rules_not_implemented{policy_name=\"makes\",policy_namespace=\"-\",rule_name=\"make\",rule_type=\"generate\"} 1";
     assert!(metrics.contains(line), "{metrics}");
 }
 
@@ -64,8 +64,8 @@ fn metrics_are_shaped_by_their_settings_and_begin_anew_with_others() {
     write(&format!("{{metricsExposure: '{exposure}', bucketBoundaries: '1,2'}}"));
     let server = start(&policy, &["--metrics-config-map", file.to_str().unwrap()]);
     let metrics = || get(&server, "/metrics").body;
-    let asked = || ask(&server, "/validate", &review("u", "nginx:latest"));
-    assert_eq!(asked()["allowed"], false);
+    let evaluate = || post(&server, "/validate", &review("u", "nginx:latest"));
+    assert_eq!(evaluate()["allowed"], false);
     let text = metrics();
     let line = "kyverno_admission_requests_total{request_allowed=\"false\",request_webhook=\"ValidatingWebhookConfiguration\",resource_kind=\"Pod\",resource_request_operation=\"create\"} 1";
     assert!(text.contains(line), "{text}");
@@ -75,7 +75,7 @@ fn metrics_are_shaped_by_their_settings_and_begin_anew_with_others() {
     until("other settings are in force", metrics, |text| {
         text.contains("kyverno_info") && !text.contains("shop")
     });
-    assert_eq!(asked()["allowed"], false);
+    assert_eq!(evaluate()["allowed"], false);
     let text = metrics();
     assert!(
         !text.contains("kyverno_admission_requests_total{") && text.contains("rule_result=\"fail\""),

@@ -1,7 +1,7 @@
-//! What operators set: the ConfigMap of Kyverno.
+//! The settings of operators: the ConfigMap of Kyverno.
 //!
-//! In: a ConfigMap. Out: who and what is left out of admission, what webhook configurations say besides, which
-//! events are told. A value that cannot be used leaves the default of its key. Semantics: `docs/serve.md`, "Settings".
+//! In: a ConfigMap. Out: which users and resources are excluded from admission, what is added to webhook configurations,
+//! which events are written. An invalid value leaves the default of its key. Semantics: `docs/serve.md`, "Settings".
 
 pub mod metrics;
 
@@ -18,9 +18,9 @@ pub struct Settings {
     groups: Names,
     roles: Names,
     cluster_roles: Names,
-    /// Whether events tell of what passed.
+    /// Whether events are written for what passed.
     pub success_events: bool,
-    /// The actions that such events tell of; empty = all.
+    /// The actions that such events are written for; empty = all.
     pub success_actions: Vec<String>,
     /// Selectors of namespaces and of objects for webhooks.
     pub selectors: [Option<Value>; 2],
@@ -34,7 +34,7 @@ pub struct Settings {
     pub default_registry: Option<String>,
     /// Whether that registry becomes part of their names.
     pub mutate_registry: Option<bool>,
-    /// Values that cannot be used.
+    /// Values that are invalid.
     pub problems: Vec<String>,
 }
 
@@ -51,9 +51,9 @@ pub struct Subject<'r> {
     pub name: &'r str,
 }
 
-/// Who asks.
+/// The user that sends a request.
 #[derive(Clone, Debug, Default)]
-pub struct Asking<'r> {
+pub struct Requester<'r> {
     /// The name.
     pub user: &'r str,
     /// The groups.
@@ -64,7 +64,7 @@ pub struct Asking<'r> {
     pub cluster_roles: Vec<String>,
 }
 
-/// Names that are left out, and those that never are.
+/// Names that are excluded, and those that never are.
 #[derive(Clone, Debug, Default)]
 struct Names {
     out: Vec<Wildcard>,
@@ -88,7 +88,7 @@ impl Names {
     }
 }
 
-/// Requests that policies are not asked about.
+/// Requests that policies are not evaluated for.
 #[derive(Clone, Debug)]
 struct Filter {
     kind: KindSelector,
@@ -196,7 +196,7 @@ impl Settings {
     }
 
     /// Whether roles of users have to be known.
-    pub fn asks_for_roles(&self) -> bool {
+    pub fn needs_roles(&self) -> bool {
         !self.roles.is_empty() || !self.cluster_roles.is_empty()
     }
 
@@ -204,8 +204,8 @@ impl Settings {
         [&self.users, &self.groups, &self.roles, &self.cluster_roles]
     }
 
-    /// Whether policies are not asked about a request.
-    pub fn excludes(&self, who: &Asking<'_>, what: &Subject<'_>) -> bool {
+    /// Whether policies are not evaluated for a request.
+    pub fn excludes(&self, who: &Requester<'_>, what: &Subject<'_>) -> bool {
         let is_any = |pick: fn(&Names) -> &[Wildcard]| {
             let has = |names: &Names, held: &[String]| {
                 pick(names).iter().any(|n| held.iter().any(|role| n.matches(role)))
@@ -240,8 +240,8 @@ mod tests {
         let filters = settings(
             "{resourceFilters: 'x [Event,*,*] [*/*,kube-system,*]\n[Pod,shop,web-*][Node][Pod, lab,*][Pod,a,b,c]'}",
         );
-        let nobody = Asking::default();
-        let left_out = |what: Subject<'_>| filters.excludes(&nobody, &what);
+        let anonymous = Requester::default();
+        let left_out = |what: Subject<'_>| filters.excludes(&anonymous, &what);
         assert!(left_out(pod("kube-system", "any")));
         assert!(left_out(pod("shop", "web-1")));
         assert!(!left_out(pod("shop", "db")));
@@ -264,16 +264,16 @@ mod tests {
         let settings = settings(
             "{excludeGroups: 'system:nodes, devs', excludeUsernames: '!anna', excludeClusterRoles: 'edit*'}",
         );
-        let asks = |user: &'static str, groups: &[&'static str], roles: &[&str]| {
+        let excludes = |user: &'static str, groups: &[&'static str], roles: &[&str]| {
             let cluster_roles = roles.iter().map(|r| r.to_string()).collect();
-            let who = Asking { user, groups: groups.to_vec(), cluster_roles, ..Asking::default() };
+            let who = Requester { user, groups: groups.to_vec(), cluster_roles, ..Requester::default() };
             settings.excludes(&who, &pod("shop", "a"))
         };
-        assert!(asks("kubelet", &["system:nodes"], &[]));
-        assert!(asks("bert", &[], &["editor"]));
-        assert!(!asks("anna", &["devs"], &["editor"]));
-        assert!(!asks("bert", &["others"], &["view"]));
-        assert!(settings.asks_for_roles());
+        assert!(excludes("kubelet", &["system:nodes"], &[]));
+        assert!(excludes("bert", &[], &["editor"]));
+        assert!(!excludes("anna", &["devs"], &["editor"]));
+        assert!(!excludes("bert", &["others"], &["view"]));
+        assert!(settings.needs_roles());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What of a rule is known only at run time, because it is put together from the results of variables.
 //!
-//! In: a rule. Out: its nodes whose meaning depends on data, with the path where each is written: whoever proves something of a
-//! rule does so under the assumption that these stay as they are. How they are lowered at run time is [`crate::ir::late::Late`].
+//! In: a rule. Out: its nodes whose meaning depends on data, with the path where each is written: a proof about a
+//! rule assumes that these stay as they are. How they are lowered at run time is [`crate::ir::late::Late`].
 
 use super::tree::{Node, Tree};
 use crate::ir::Rule;

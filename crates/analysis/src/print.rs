@@ -1,6 +1,6 @@
 //! The IR as text that people read.
 //!
-//! In: a rule or a part of one. Out: a [`Node`] tree, laid out as indented lines. It is made of the same fields as the JSON
+//! In: a rule or a part of one. Out: a [`Node`] tree, laid out as indented lines. It has the same fields as the JSON
 //! ([`crate::tree`]), so that rules that differ print differently; what is missing in JSON is missing here. Passes of the optimiser
 //! are tested by it, `ephor explain` shows it. A node is its name, its flags and its fields, below each other or on one line; patterns,
 //! documents with variables and expressions (`expr`) have a form of their own. A line ends
@@ -107,12 +107,12 @@ impl std::fmt::Display for Node {
 
 /// A rule with everything it holds.
 pub fn rule(rule: &Rule) -> Node {
-    shown(rule)
+    to_node(rule)
 }
 
 /// An expression.
 pub fn expression(expr: &Expr) -> Node {
-    shown(expr)
+    to_node(expr)
 }
 
 /// A constant as JSON in which number kinds stay apart: `1`, `1u`, `1.0`.
@@ -120,7 +120,7 @@ pub fn literal(v: &Value) -> String {
     Tree::of(v).map_or_else(|| v.cel_type().to_string(), |tree| constant(&tree))
 }
 
-fn shown(node: &impl Serialize) -> Node {
+fn to_node(node: &impl Serialize) -> Node {
     match Tree::of(node) {
         Some(tree) => Place::default().tree("", &tree),
         None => Node::new("a constant that only a run of expressions has"),

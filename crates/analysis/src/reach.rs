@@ -1,9 +1,9 @@
-//! Which others a policy may ask and wait for: services, the cluster, registries of images.
+//! Which external systems a policy may call: services, the cluster, registries of images.
 //!
 //! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule is looked at; words in messages mean
 //! nothing. A call whose receiver is computed may be one to anybody. Semantics: `docs/serve.md`, "Time".
 
-use crate::functions::registry::Asked;
+use crate::functions::registry::Dependency;
 use crate::functions::{self, Function};
 use crate::ir::check::{Check, ForEach, Overlay, Overlays};
 use crate::ir::expressions::{Program, Source, Validation, Variable};
@@ -16,7 +16,7 @@ use crate::ir::template::Part;
 
 use crate::ir::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
 
-/// Who may be asked.
+/// The external systems that may be called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Services, and servers of names.
@@ -31,7 +31,7 @@ pub struct Reach {
     pub registry: bool,
 }
 
-/// Whom a policy may ask.
+/// The external systems that a policy may call.
 pub fn of_policy(policy: &Policy) -> Reach {
     let mut reach = Reach::default();
     reach.sources(&policy.admit);
@@ -44,7 +44,7 @@ impl Reach {
         Reach { services: true, cluster: true, registry: true, ..self }
     }
 
-    /// Whether the API server of a cluster may be asked.
+    /// Whether the API server of a cluster may be called.
     pub fn any_cluster(&self) -> bool {
         self.cluster || self.config_maps || self.params
     }
@@ -68,7 +68,7 @@ impl Reach {
                 self.template(&message.template);
             }
             Body::Mutate(mutation) => {
-                mutation.beside.iter().for_each(|t| self.template(t));
+                mutation.other_templates.iter().for_each(|t| self.template(t));
                 self.change(&mutation.change);
                 for target in mutation.targets.iter().flatten() {
                     self.template(&target.wanted);
@@ -105,7 +105,7 @@ impl Reach {
 
     fn images(&mut self, checks: &ImageChecks) {
         self.registry = true;
-        self.template(&checks.evidence);
+        self.template(&checks.verification);
         for entry in &checks.entries {
             self.conditions(entry.deny.iter());
             for claim in &entry.claims {
@@ -307,16 +307,16 @@ impl Reach {
 
     /// A call of a function, perhaps of a receiver.
     fn call(&mut self, function: &Function, receiver: Option<&Expr>) {
-        match function.asked() {
-            Some(Asked::Receiver) => match receiver.and_then(root_key) {
+        match function.dependency() {
+            Some(Dependency::Receiver) => match receiver.and_then(root_key) {
                 Some("resource" | "globalContext") => self.cluster = true,
                 Some("http") => self.services = true,
                 _ => *self = self.anybody(),
             },
-            Some(Asked::Cluster) => self.cluster = true,
-            Some(Asked::Services) => self.services = true,
-            Some(Asked::Registry) => self.registry = true,
-            Some(Asked::Clock | Asked::Chance | Asked::Settings) | None => {}
+            Some(Dependency::Cluster) => self.cluster = true,
+            Some(Dependency::Services) => self.services = true,
+            Some(Dependency::Registry) => self.registry = true,
+            Some(Dependency::Clock | Dependency::Chance | Dependency::Settings) | None => {}
         }
     }
 }

@@ -15,10 +15,10 @@ use ephor_lower::policy::rules_as_lowered;
 
 /// The rules of a policy (its `spec.rules` as YAML) as they are lowered.
 fn lowered(rules: &str) -> String {
-    shown(rules, |r| r)
+    render(rules, |r| r)
 }
 
-fn shown(rules: &str, finish: fn(ephor_ir::Rule) -> ephor_ir::Rule) -> String {
+fn render(rules: &str, finish: fn(ephor_ir::Rule) -> ephor_ir::Rule) -> String {
     let rules: String = rules.lines().map(|l| format!("  {l}\n")).collect();
     let text = format!(
         "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n{rules}"
@@ -151,18 +151,18 @@ const CHANGES: &str = r#"
 
 #[test]
 fn prints_what_rules_change_and_make() {
-    insta::assert_snapshot!(shown(CHANGES, optimised));
+    insta::assert_snapshot!(render(CHANGES, optimised));
 }
 
 #[test]
 fn optimised_rules_have_no_constant_work_left() {
-    insta::assert_snapshot!(format!("{}\n--- optimised\n{}", lowered(CONSTANT), shown(CONSTANT, optimised)));
+    insta::assert_snapshot!(format!("{}\n--- optimised\n{}", lowered(CONSTANT), render(CONSTANT, optimised)));
 }
 
 #[test]
 fn optimising_twice_changes_nothing() {
     for rules in [PATTERN, CONDITIONS, LOOPS, CONSTANT, CHANGES] {
-        let once = shown(rules, optimised);
-        assert_eq!(shown(rules, |r| optimised(optimised(r))), once);
+        let once = render(rules, optimised);
+        assert_eq!(render(rules, |r| optimised(optimised(r))), once);
     }
 }

@@ -5,7 +5,7 @@
 use ephor_analysis::reads::*;
 use ephor_policies::PolicySet;
 
-/// What is read under a tree, one place a line: `a.b[]` all of it, `a.b[]?` its outline.
+/// What is read under a tree, one place a line: `a.b[]` all of it, `a.b[]?` its shape.
 fn places(tree: &Tree, at: &str, out: &mut Vec<String>) {
     let Tree { whole, names, keys, items, nested } = tree;
     if *names {
@@ -34,7 +34,7 @@ fn of(policy: &str) -> Result<Reads, Untracked> {
     of_policy(&set.policies()[0], "Pod", set.exceptions(), &[], ephor_lower::LATE)
 }
 
-fn shown(tree: &Tree) -> String {
+fn render(tree: &Tree) -> String {
     let mut out = Vec::new();
     places(tree, "", &mut out);
     out.sort();
@@ -60,11 +60,11 @@ fn patterns_read_the_places_that_they_name() {
         "    validate: {message: m, pattern: {spec: {'=(hostNetwork)': false, containers: [{image: '!*:latest', '=(ports)': [{'=(hostPort)': 0}]}]}}}",
     ));
     assert_eq!(
-        shown(&reads.unwrap().shown),
+        render(&reads.unwrap().shown),
         "spec.containers[].image spec.containers[].ports[].hostPort spec.hostNetwork"
     );
     let reads = of(&rule("    validate: {message: m, pattern: {metadata: {labels: {team: '*', 'a?': b}}}}"));
-    assert_eq!(shown(&reads.unwrap().shown), "metadata.labels", "keys with wildcards can be any");
+    assert_eq!(render(&reads.unwrap().shown), "metadata.labels", "keys with wildcards can be any");
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn variables_read_the_places_that_lead_to_their_values() {
     let reads = reads.unwrap();
     let volumes = "spec.volumes[].hostPath.path spec.volumes[][[]].hostPath.path";
     assert_eq!(
-        shown(&reads.object),
+        render(&reads.object),
         format!("spec.containers[].image? spec.containers[][[]].image? {volumes}"),
-        "a binding that nothing mentions only in outline"
+        "of a binding that nothing mentions only the shape"
     );
     let reads = of(&rule(
         "    context: [{name: names, variable: {jmesPath: 'request.object.spec.containers[*].name'}}]\n    validate: {message: m, deny: {conditions: {any: [{key: '{{ length(names) }}', operator: GreaterThan, value: 3}]}}}",
     ));
-    assert_eq!(shown(&reads.unwrap().object), "spec.containers[].name?", "bindings by what is made of them");
+    assert_eq!(render(&reads.unwrap().object), "spec.containers[].name?", "bindings by how they are used");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn elements_of_loops_are_places_in_lists() {
     let reads = of(&rule(
         "    validate:\n      message: m\n      foreach:\n      - list: request.object.spec.containers\n        deny: {conditions: {any: [{key: '{{ element.image }}', operator: Equals, value: '*:latest'}]}}",
     ));
-    assert_eq!(shown(&reads.unwrap().object), "spec.containers.image spec.containers[].image");
+    assert_eq!(render(&reads.unwrap().object), "spec.containers.image spec.containers[].image");
 }
 
 #[test]
@@ -98,27 +98,27 @@ fn strict_expressions_read_as_far_as_they_go() {
     let reads = of(&cel(
         "object.spec.containers.all(c, !has(c.securityContext) || c.securityContext.privileged != true)",
     ));
-    assert_eq!(shown(&reads.unwrap().object), "spec.containers[].securityContext.privileged?");
+    assert_eq!(render(&reads.unwrap().object), "spec.containers[].securityContext.privileged?");
     let reads = of(&cel(
         "(object.spec.containers + object.spec.?initContainers.orValue([])).exists(c, c.image == 'a')",
     ));
-    assert_eq!(shown(&reads.unwrap().object), "spec.containers[].image? spec.initContainers[].image?");
+    assert_eq!(render(&reads.unwrap().object), "spec.containers[].image? spec.initContainers[].image?");
     let reads = of(&cel("size(object.metadata.?labels.orValue({})) > 2"));
-    assert_eq!(shown(&reads.unwrap().object), "metadata.labels[]?", "how many, not which");
+    assert_eq!(render(&reads.unwrap().object), "metadata.labels[]?", "how many, not which");
 }
 
 #[test]
 fn names_and_users_count_where_they_are_read() {
     let reads = of(&cel("request.name != 'a' && request.namespace != 'b'")).unwrap();
-    assert_eq!((reads.name, reads.user, reads.tells_objects_apart()), (true, false, true));
+    assert_eq!((reads.name, reads.user, reads.distinguishes_objects()), (true, false, true));
     let reads = of(&cel("request.userInfo.username != 'a'")).unwrap();
     assert_eq!((reads.name, reads.user), (false, true));
     let reads = of(&cel("object.spec == oldObject.spec")).unwrap();
     assert_eq!(
-        (shown(&reads.object), shown(&reads.old), reads.tells_objects_apart()),
+        (render(&reads.object), render(&reads.old), reads.distinguishes_objects()),
         ("spec".into(), "spec".into(), false)
     );
-    assert!(of(&cel("object.metadata.uid != ''")).unwrap().tells_objects_apart());
+    assert!(of(&cel("object.metadata.uid != ''")).unwrap().distinguishes_objects());
 }
 
 /// A rule that compares a key.
@@ -129,15 +129,15 @@ fn deny(key: &str) -> String {
 }
 
 #[test]
-fn who_asks_others_is_told() {
-    let asks = |policy: &str| of(policy).unwrap().asks;
-    assert!(!asks(&deny("{{ to_upper(request.object.metadata.labels.a) }}")));
-    assert!(!asks(&cel("timestamp(object.metadata.labels.at) > timestamp('2020-01-01T00:00:00Z')")));
-    assert!(asks(&deny("{{ time_now() }}")));
-    assert!(asks(&deny("{{ random('[a-z]') }}")));
-    assert!(asks(&cel("time.now() > timestamp('2020-01-01T00:00:00Z')")));
-    assert!(asks(&cel("object.spec.a == 'b' || resource.List('v1', 'pods', '').items.size() > 0")));
-    assert!(asks(&rule(
+fn rules_that_read_external_data_are_reported() {
+    let external = |policy: &str| of(policy).unwrap().external;
+    assert!(!external(&deny("{{ to_upper(request.object.metadata.labels.a) }}")));
+    assert!(!external(&cel("timestamp(object.metadata.labels.at) > timestamp('2020-01-01T00:00:00Z')")));
+    assert!(external(&deny("{{ time_now() }}")));
+    assert!(external(&deny("{{ random('[a-z]') }}")));
+    assert!(external(&cel("time.now() > timestamp('2020-01-01T00:00:00Z')")));
+    assert!(external(&cel("object.spec.a == 'b' || resource.List('v1', 'pods', '').items.size() > 0")));
+    assert!(external(&rule(
         "    context: [{name: found, apiCall: {urlPath: /api/v1/namespaces, jmesPath: 'length(items)'}}]\n    validate: {message: m, deny: {conditions: {any: [{key: '{{ found }}', operator: Equals, value: 1}]}}}"
     )));
 }
@@ -145,9 +145,9 @@ fn who_asks_others_is_told() {
 #[test]
 fn texts_that_are_resolved_in_rounds_are_read_as_long_as_they_stay_texts() {
     let nested = of(&deny("{{ to_upper('{{ request.object.metadata.labels.a }}') }}"));
-    assert_eq!(shown(&nested.unwrap().object), "metadata.labels.a");
+    assert_eq!(render(&nested.unwrap().object), "metadata.labels.a");
     let touching = of(&deny("{{ request.object.kind }}{{ request.object.metadata.labels.a }}"));
-    assert_eq!(shown(&touching.unwrap().object), "kind metadata.labels.a");
+    assert_eq!(render(&touching.unwrap().object), "kind metadata.labels.a");
     for key in [
         "{{ request.object.metadata.annotations.{{ request.object.metadata.labels.a }} }}",
         "{{ to_upper(`{{ request.object.metadata.labels.a }}`) }}",
@@ -171,8 +171,8 @@ fn a_tree_that_holds_another_one_stays_as_it_is() {
     tree.add(&[step("a"), Step::Items], false);
     let mut twice = tree.clone();
     twice.merge(&tree);
-    assert_eq!((shown(&tree), &twice), ("a[].b".into(), &tree));
+    assert_eq!((render(&tree), &twice), ("a[].b".into(), &tree));
     tree.add(&[step("a")], true);
     tree.add(&[step("a"), step("c")], true);
-    assert_eq!(shown(&tree), "a");
+    assert_eq!(render(&tree), "a");
 }

@@ -4,7 +4,7 @@
 //! ones first; everything that evaluates a policy works on them. Semantics: section 6 of the policy
 //! object specification.
 //!
-//! A controller rule wraps the body into `spec.template`; the rule for cron jobs is made from the
+//! A controller rule wraps the body into `spec.template`; the rule for cron jobs is generated from the
 //! controller rule, so its body is wrapped a second time, into `spec.jobTemplate`. Paths in texts are
 //! then moved by plain text replacement over the whole rule, prose included, without word boundaries.
 
@@ -16,7 +16,7 @@ use crate::matching::kinds::any_is_pod;
 use crate::value::variables;
 use crate::value::{List, Map, Str, Value};
 
-/// Which rules are asked for.
+/// Which rules are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection<'a> {
     /// The rules for objects of one kind (validation).
@@ -121,8 +121,8 @@ pub fn computed(policy: &Value, selection: Selection<'_>) -> Vec<Computed> {
     if generated.is_empty() {
         return rules.iter().enumerate().map(written).collect();
     }
-    let kept = rules.iter().enumerate().filter(|(_, rule)| !rule.text_at(&["name"]).starts_with(PREFIX));
-    kept.map(written).chain(generated).collect()
+    let own = rules.iter().enumerate().filter(|(_, rule)| !rule.text_at(&["name"]).starts_with(PREFIX));
+    own.map(written).chain(generated).collect()
 }
 
 /// The rules as written.
@@ -130,7 +130,7 @@ pub fn written_rules(policy: &Value) -> &[Value] {
     policy.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or(&[])
 }
 
-/// The controllers that the annotation, or its absence, asks for; empty when generation is off.
+/// The controllers that the annotation, or its absence, selects; empty when generation is off.
 pub fn controllers<'p>(policy: &'p Value, rules: &[Value]) -> BTreeSet<&'p str> {
     if !is_possible(rules) {
         return BTreeSet::new();
@@ -227,7 +227,7 @@ fn wrap(rule: &Map, how: &Wrapping, replaced: fn(&Value) -> bool, kinds: &[Value
 
 /// Puts `kinds` into the filters that `replaced` picks. The legacy block has its turn only where
 /// there is neither `any` nor `all`; in `exclude` only when it had kinds. Without kinds (only cron jobs
-/// are asked for, and the controller rule is just a step on the way) nothing changes.
+/// are selected, and the controller rule is just a step on the way) nothing changes.
 fn with_kinds(block: &Value, replaced: fn(&Value) -> bool, kinds: &[Value], legacy: bool) -> Value {
     if kinds.is_empty() {
         return block.clone();
@@ -292,16 +292,16 @@ fn wrapped_mutate_entry(entry: &Value, how: &Wrapping) -> Value {
 /// which references into them are extended.
 const ELEMENTS: [(&str, Element, Option<&str>); 6] = [
     ("pattern", Element::Wrapped, Some("pattern")),
-    ("deny", Element::Kept, Some("deny")),
-    ("podSecurity", Element::Kept, Some("podSecurity")),
+    ("deny", Element::Unchanged, Some("deny")),
+    ("podSecurity", Element::Unchanged, Some("podSecurity")),
     ("anyPattern", Element::ItemsWrapped, Some("anyPattern")),
-    ("foreach", Element::Kept, Some("pattern")),
-    ("cel", Element::Kept, None),
+    ("foreach", Element::Unchanged, Some("pattern")),
+    ("cel", Element::Unchanged, None),
 ];
 
 #[derive(Clone, Copy)]
 enum Element {
-    Kept,
+    Unchanged,
     Wrapped,
     ItemsWrapped,
 }
@@ -324,7 +324,7 @@ fn wrapped_validate(validate: &Value, how: &Wrapping) -> Option<Value> {
         out.insert("message", Value::from(shifted));
     }
     let element = match treatment {
-        Element::Kept => element.clone(),
+        Element::Unchanged => element.clone(),
         Element::Wrapped => template(element, how),
         Element::ItemsWrapped if items(Some(element)).is_empty() => return Some(Value::Map(out)),
         Element::ItemsWrapped => {

@@ -22,9 +22,9 @@ pub struct Node {
 pub enum Kind {
     /// A literal.
     Const(Value),
-    /// A name; a leading dot is kept.
+    /// A name, with its leading dot if it has one.
     Ident(Str),
-    /// A field of an operand; `test` asks whether it is there.
+    /// A field of an operand; `test` checks whether it is there.
     Select {
         /// What it is read from.
         operand: Box<Node>,
@@ -78,7 +78,7 @@ pub struct Entry<K> {
 /// A loop over a range with an accumulator.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    /// What the macro was, which decides how the loop is run and charged.
+    /// What the macro was, which decides how the comprehension is evaluated and what it costs.
     pub shape: Shape,
     /// What is walked.
     pub range: Node,
@@ -88,7 +88,7 @@ pub struct Fold {
     pub var2: Option<Str>,
     /// The accumulator before the first round.
     pub init: Node,
-    /// The loop goes on while this is true.
+    /// The comprehension continues while this is true.
     pub condition: Node,
     /// The accumulator after a round.
     pub step: Node,

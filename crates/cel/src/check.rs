@@ -160,8 +160,8 @@ impl Checker<'_> {
         self.unknowns.resolve(t, false)
     }
 
-    /// As messages show it.
-    fn shown(&self, t: &Type) -> Type {
+    /// The type as messages print it: unknowns are dyn.
+    fn without_unknowns(&self, t: &Type) -> Type {
         self.unknowns.resolve(t, true)
     }
 
@@ -368,7 +368,7 @@ impl Checker<'_> {
         match result {
             Some(ty) => (ty, fitting),
             None => {
-                let given: Vec<Type> = given.iter().map(|t| self.shown(t)).collect();
+                let given: Vec<Type> = given.iter().map(|t| self.without_unknowns(t)).collect();
                 let text = format!(
                     "found no matching overload for '{name}' applied to '{}'",
                     applied(&given, member)
@@ -455,7 +455,7 @@ impl Checker<'_> {
             },
             Some(_) if self.env.level.is_new() => return self.unknown_message(at, name),
             Some((ty, _)) => {
-                let shown = self.shown(&ty).formal();
+                let shown = self.without_unknowns(&ty).formal();
                 self.issue(at, format!("'{shown}' is not a type"));
                 lost = true;
                 None
@@ -478,7 +478,7 @@ impl Checker<'_> {
                     Some(ty) => ty,
                     // The reference finds a field without a type here.
                     None if matches!(&found, Some((_, name)) if &**name == "JSONPatch") => {
-                        let (key, own) = (&f.key, self.shown(&own));
+                        let (key, own) = (&f.key, self.without_unknowns(&own));
                         let text =
                             format!("expected type of field '{key}' is '' but provided type is '{own}'");
                         self.issue(f.at, text)
@@ -486,7 +486,7 @@ impl Checker<'_> {
                     None => self.issue(f.at, format!("undefined field '{}'", f.key)),
                 };
                 if !self.unknowns.assign(&wanted, &own) {
-                    let wanted = self.shown(&wanted);
+                    let wanted = self.without_unknowns(&wanted);
                     let key = &f.key;
                     let text =
                         format!("expected type of field '{key}' is '{wanted}' but provided type is '{own}'");
@@ -566,7 +566,7 @@ impl Checker<'_> {
     fn expect(&mut self, found: &Typed, wanted: &Type) -> bool {
         let fits = self.unknowns.assign(wanted, &found.ty);
         if !fits {
-            // The reference tells both as they were written, whatever unknowns in them turned out to be.
+            // The reference prints both as they were written, whatever unknowns in them turned out to be.
             let own = match &found.kind {
                 TypedKind::TypeName(Type::List(_), _) => "type(list(A))".into(),
                 TypedKind::TypeName(Type::Map(..), _) => "type(map(A, B))".into(),
@@ -664,7 +664,7 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
             let inner = if env.level.is_new() { vec![Type::Dyn] } else { Vec::new() };
             Type::Opaque("optional_type".into(), inner)
         }
-        // Known by name, but no value: making it fails later.
+        // Known by name, but no value: building it fails later.
         "timestamp" => Type::Timestamp,
         "duration" => Type::Duration,
         "google.protobuf.Timestamp" => Type::Timestamp,

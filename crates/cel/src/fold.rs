@@ -1,15 +1,15 @@
 //! Constant folding for strict expressions: calls of constants are computed once, at their cost.
 //!
 //! In: a lowered expression. Out: one that gives the same value or fault at the same cost. A call whose
-//! arguments are constant becomes [`Expr::Charged`], which charges what the call would have charged, in the
+//! arguments are constant becomes [`Expr::Folded`], which counts what the call would have counted, in the
 //! same amounts, so that a budget ends at the same point. Only functions that the registry marks so (`folds`) are
-//! computed, and only results that count towards no bound of memory are kept; what fails stays. Choices that a free constant decides
+//! computed, and only results that count towards no bound of memory are folded; what fails stays. Choices that a free constant decides
 //! become the branch that is taken; those that constants decide at a cost become a constant at that cost.
 
 use crate::functions::cel::{self as library, Call, Charge};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
-use crate::ir::expr::{Charged, Invoke};
+use crate::ir::expr::{Folded, Invoke};
 use crate::ir::walk::{Child, Runs, map_children};
 use crate::value::{Object, Value};
 
@@ -27,7 +27,7 @@ pub fn fold(expr: Expr) -> Expr {
     });
     match expr {
         Expr::Invoke(invoke) => match computed(&invoke) {
-            Some(charged) => Expr::Charged(Box::new(charged)),
+            Some(folded) => Expr::Folded(Box::new(folded)),
             None => Expr::Invoke(invoke),
         },
         Expr::Cond(parts) => match *parts {
@@ -38,14 +38,14 @@ pub fn fold(expr: Expr) -> Expr {
         Expr::Decide { all, sides } => match *sides {
             [left, _] if truth(&left) == Some(!all) => left,
             [left, right] => match (truth(&left), truth(&right)) {
-                (Some(_), Some(b)) => charged([&left, &right], Value::Bool(b)),
+                (Some(_), Some(b)) => folded([&left, &right], Value::Bool(b)),
                 _ => Expr::Decide { all, sides: Box::new([left, right]) },
             },
         },
         Expr::OneOf { value, set } => match constant(&value) {
             Some((_, v)) => {
                 let is_one = set.iter().any(|one| one.cel_eq(v));
-                charged([&*value], Value::Bool(is_one))
+                folded([&*value], Value::Bool(is_one))
             }
             None => Expr::OneOf { value, set },
         },
@@ -58,7 +58,7 @@ fn chosen(parts: &[Expr; 3]) -> Option<Expr> {
     let [condition, then, other] = parts;
     let branch = if truth(condition)? { then } else { other };
     let (_, value) = constant(branch)?;
-    Some(charged([condition, branch], value.clone()))
+    Some(folded([condition, branch], value.clone()))
 }
 
 /// The truth of a constant.
@@ -67,23 +67,23 @@ fn truth(expr: &Expr) -> Option<bool> {
 }
 
 /// A constant that costs what these constants cost.
-fn charged<const N: usize>(parts: [&Expr; N], value: Value) -> Expr {
-    let charges: Box<[u64]> =
-        parts.into_iter().filter_map(constant).flat_map(|(charges, _)| charges).copied().collect();
-    if charges.is_empty() { Expr::Const(value) } else { Expr::Charged(Box::new(Charged { charges, value })) }
+fn folded<const N: usize>(parts: [&Expr; N], value: Value) -> Expr {
+    let costs: Box<[u64]> =
+        parts.into_iter().filter_map(constant).flat_map(|(costs, _)| costs).copied().collect();
+    if costs.is_empty() { Expr::Const(value) } else { Expr::Folded(Box::new(Folded { costs, value })) }
 }
 
-/// What a constant charges, and its value.
+/// The costs of a constant, and its value.
 fn constant(expr: &Expr) -> Option<(&[u64], &Value)> {
     match expr {
         Expr::Const(v) => Some((&[], v)),
-        Expr::Charged(charged) => Some((&charged.charges, &charged.value)),
+        Expr::Folded(folded) => Some((&folded.costs, &folded.value)),
         _ => None,
     }
 }
 
 /// The result of a call of constants, if it is the same at all levels of the runtime.
-fn computed(invoke: &Invoke) -> Option<Charged> {
+fn computed(invoke: &Invoke) -> Option<Folded> {
     let Invoke { function, args, known, guards } = invoke;
     if !function.folds {
         return None;
@@ -108,8 +108,8 @@ fn computed(invoke: &Invoke) -> Option<Charged> {
             return None;
         }
     }
-    let charges = constants.iter().flat_map(|(charges, _)| charges.iter().copied()).chain([cost]);
-    Some(Charged { charges: charges.collect(), value })
+    let costs = constants.iter().flat_map(|(costs, _)| costs.iter().copied()).chain([cost]);
+    Some(Folded { costs: costs.collect(), value })
 }
 
 fn is_small(v: &Value) -> bool {

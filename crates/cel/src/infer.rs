@@ -1,6 +1,6 @@
 //! Assigning types to unknowns: what may stand for what, and what the unknowns turn out to be.
 //!
-//! In: two types. Out: whether the second may stand where the first is asked for, with the unknowns
+//! In: two types. Out: whether the second may stand where the first is expected, with the unknowns
 //! that this decides. The rules are the reference's: an unknown keeps the more general of the types
 //! that it met.
 
@@ -41,7 +41,7 @@ impl Unknowns {
         self.assign_all(std::slice::from_ref(given), std::slice::from_ref(wanted))
     }
 
-    /// The type with its unknowns replaced; those that are left become dyn on demand.
+    /// The type with its unknowns replaced; those that are left become dyn with `left_as_dyn`.
     pub fn resolve(&self, t: &Type, left_as_dyn: bool) -> Type {
         match t {
             Type::Param(name) => match self.found.get(name) {

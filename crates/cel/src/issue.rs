@@ -56,7 +56,7 @@ pub fn line_and_column(source: &str, at: Place) -> (usize, usize) {
 
 /// The place of an issue that has none.
 pub const NOWHERE: Place = Place::MAX;
-/// The place of what cannot be told from anything: before the first column.
+/// The place of an issue whose place is unknown: before the first column.
 pub const BEFORE: Place = Place::MAX - 1;
 
 fn write_one(out: &mut String, source: &str, issue: &Issue) {

@@ -71,7 +71,7 @@ pub fn compile(source: &str, env: &Env, cx: &Context) -> Result<Program, String>
     compile_as(source, env, cx, &|_| None)
 }
 
-/// Compiles an expression that must have a certain type: `refused` tells what is wrong with its own.
+/// Compiles an expression that must have a certain type: `refused` is the error text for its own.
 ///
 /// # Errors
 /// As for [`compile`], and the text of `refused`.

@@ -1,7 +1,7 @@
 //! Checked trees → IR.
 //!
-//! In: a checked tree. Out: an expression of strict nodes, or the fault of a part that is computed while
-//! it is made: literals, conversions of literals, constant regular expressions. What is computed here
+//! In: a checked tree. Out: an expression of strict nodes, or the fault of a part that lowering computes: literals,
+//! conversions of literals, constant regular expressions. What is computed here
 //! costs nothing later, as in the reference.
 
 use crate::functions::cel::{self as library, Call, operation};
@@ -212,7 +212,7 @@ impl Lowering<'_> {
         let Some(function) = library::find(function).filter(|f| matches!(f.run, Run::Strict(_))) else {
             return Err(format!("no such function: {function}"));
         };
-        // Of sums and orders only those of texts are charged by their size.
+        // Of additions and orders only those of texts cost by their size.
         let by_size = !function.operation().is_some_and(Operation::is_sum_or_order)
             || types.iter().any(|a| matches!(a.ty, Type::String | Type::Bytes));
         let one_form = one_form && by_size;
@@ -301,9 +301,9 @@ impl Lowering<'_> {
         let depth = self.scope.len();
         if fold.shape == Shape::Bind {
             let name = fold.var2.as_ref().unwrap_or(&fold.var);
-            // A value that nobody asks for is never computed.
-            let asked = mentions(&fold.result, name);
-            let value = if asked { self.node(&fold.init)? } else { Expr::Const(Value::Null) };
+            // A value that no part reads is never computed.
+            let is_read = mentions(&fold.result, name);
+            let value = if is_read { self.node(&fold.init)? } else { Expr::Const(Value::Null) };
             self.scope.push(fold.var2.clone().unwrap_or_else(|| fold.var.clone()));
             let body = self.node(&fold.result);
             self.scope.truncate(depth);
@@ -332,7 +332,7 @@ impl Lowering<'_> {
         })))
     }
 
-    /// What the macro was given, taken out of the step that it was made into.
+    /// The arguments of the macro, taken out of the step of its expansion.
     fn parts(
         &mut self,
         fold: &TypedFold,
@@ -374,7 +374,7 @@ fn is_scalar(t: Option<&Typed>) -> bool {
     !t.is_some_and(|t| matches!(t.ty, Type::List(_) | Type::Map(..) | Type::Struct(_)))
 }
 
-/// What a parameter asks of its argument.
+/// What a parameter requires of its argument.
 fn guard(param: &Type) -> Guard {
     match param {
         Type::List(item) => Guard::List(Box::new(guard(item))),
@@ -431,8 +431,8 @@ fn reread(value: Expr) -> Expr {
     }
 }
 
-fn walk(base: Expr, charged: bool) -> Expr {
-    Expr::Walk(Box::new(Walk { base, steps: Box::default(), charged }))
+fn walk(base: Expr, has_cost: bool) -> Expr {
+    Expr::Walk(Box::new(Walk { base, steps: Box::default(), has_cost }))
 }
 
 fn make(make: Make) -> Expr {
@@ -453,15 +453,15 @@ fn step(base: Expr, last: Step) -> Expr {
             let [then, other] = [step(branch_walk(then), last.clone()), step(branch_walk(other), last)];
             Expr::Cond(Box::new([condition, then, other]))
         }
-        base => Expr::Walk(Box::new(Walk { base, steps: Box::new([last]), charged: true })),
+        base => Expr::Walk(Box::new(Walk { base, steps: Box::new([last]), has_cost: true })),
     }
 }
 
-/// As a branch of a choice or as an index, what is read is not charged itself.
+/// As a branch of a choice or as an index, the read itself costs nothing.
 fn branch(expr: Expr) -> Expr {
     match expr {
         Expr::Walk(mut walk) => {
-            walk.charged = false;
+            walk.has_cost = false;
             Expr::Walk(walk)
         }
         other => other,
@@ -478,7 +478,7 @@ fn branch_walk(expr: Expr) -> Expr {
 fn uncharged(expr: Expr) -> Walk {
     match branch_walk(expr) {
         Expr::Walk(walk) => *walk,
-        other => Walk { base: other, steps: Box::default(), charged: false },
+        other => Walk { base: other, steps: Box::default(), has_cost: false },
     }
 }
 
@@ -513,7 +513,7 @@ pub fn with_variables(expr: Expr, names: &[Str]) -> Expr {
         Some(Step::Key { key: Value::Str(key), .. }) if is_variables(&walk.base) => match position(key) {
             Some(at) => {
                 let steps = walk.steps.into_vec().into_iter().skip(1).collect();
-                Walk { base: Expr::Variable(at), steps, charged: walk.charged }
+                Walk { base: Expr::Variable(at), steps, has_cost: walk.has_cost }
             }
             None => walk,
         },
@@ -526,7 +526,7 @@ pub fn with_variables(expr: Expr, names: &[Str]) -> Expr {
             match position(&key).filter(|_| walk.steps.is_empty() && is_variables(&walk.base)) {
                 // `has(variables.x)` computes the value.
                 Some(at) => Expr::Let {
-                    value: Box::new(self::walk(Expr::Variable(at), walk.charged)),
+                    value: Box::new(self::walk(Expr::Variable(at), walk.has_cost)),
                     body: Box::new(Expr::Const(Value::Bool(true))),
                 },
                 None => Expr::Test(Box::new(Test { walk: in_place(walk), key })),

@@ -19,7 +19,7 @@ use crate::value::{Str, Value};
 pub struct Declared {
     /// As the checker sees it; objects have the name of their path.
     pub ty: Type,
-    /// What it is made of.
+    /// Its structure.
     pub kind: Kind,
     /// Whether null is a value of it.
     pub nullable: bool,
@@ -29,7 +29,7 @@ pub struct Declared {
     fewest: u64,
 }
 
-/// What a declared type is made of.
+/// The structure of a declared type.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Neither of the following.

@@ -1,6 +1,6 @@
 //! Checks of literals: items of one type, well-formed durations, times, patterns and formats.
 //!
-//! In: a checked tree. Out: the issues of its literals, where the environment asks for such checks.
+//! In: a checked tree. Out: the issues of its literals, where the environment has such checks.
 
 use super::ast::{Place, Shape};
 use super::check::{Typed, TypedKind};

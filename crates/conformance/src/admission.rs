@@ -17,7 +17,7 @@ use crate::kubernetes::Types;
 use crate::kubernetes::decode::problems;
 use crate::kubernetes::defaults::completed;
 use crate::lower::admission as lower;
-use crate::sources::objects::{Known, Objects};
+use crate::sources::objects::{ClusterFacts, Objects};
 use crate::value::{Map, Str, Value};
 use ephor_engine::admission::{Cause, ClusterView, Denial, Review};
 
@@ -129,7 +129,7 @@ fn numberless(v: &Value) -> Value {
     }
 }
 
-/// What a policy's status says once its types were checked.
+/// The status of a policy after its types were checked.
 fn status(setup: &[Value]) -> Value {
     let policy = setup.iter().find(|o| o.text_at(&["kind"]) == "ValidatingAdmissionPolicy");
     let found = policy.map(|p| lower::warnings(&defaulted(p), setup)).unwrap_or_default();
@@ -141,7 +141,7 @@ fn status(setup: &[Value]) -> Value {
     object([("observedGeneration", Value::Int(1)), ("typeChecking", Value::Map(checked))])
 }
 
-/// What was recorded for changes of a stored object, and what comes out.
+/// The recorded and the actual answers to updates of a stored object.
 fn updates(case: &Value, old: &Value) -> (Value, Value) {
     let stored = defaulted(old);
     let answer = |update: &Value| {
@@ -166,7 +166,7 @@ fn updates(case: &Value, old: &Value) -> (Value, Value) {
     (Value::list(expected), Value::list(all.iter().map(answer).collect()))
 }
 
-/// What was recorded for objects that are created alone, and what comes out.
+/// The recorded and the actual answers to objects that are created alone.
 fn taken(case: &Value) -> (Value, Value) {
     let objects: Vec<Value> = list(case, "setup").iter().map(defaulted).collect();
     let mut errors = Vec::new();
@@ -261,7 +261,7 @@ impl Cluster {
         policies.sort_by(|a, b| a.name.cmp(&b.name));
         let Bundle { policies, .. } = round_trip::bundle(Bundle { policies, ..Bundle::default() });
         let data = with_namespaces(objects.clone(), &namespaces);
-        let known = Known { all_namespaces: true, ..Known::of(&objects, None) };
+        let known = ClusterFacts { all_namespaces: true, ..ClusterFacts::of(&objects, None) };
         let data = Objects::with(data, known);
         Cluster {
             webhooks: in_order(objects.iter().flat_map(lower::webhooks).collect()),
@@ -271,7 +271,7 @@ impl Cluster {
         }
     }
 
-    /// What was recorded for a request, and what comes out.
+    /// The recorded and the actual answer to a request.
     fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
         let mut review = Review::new(wanted.get("request").cloned().unwrap_or_default());
         if let Some(sent) = sent {
@@ -287,7 +287,7 @@ impl Cluster {
         };
         let mut log = Log::default();
         let mutated = server.mutate(&review, &mut log);
-        // The server refuses what it does not like before it asks policies.
+        // The server rejects invalid objects before it evaluates policies.
         let refused = wanted.text_at(&["by"]) == "server"
             && wanted.get("code").is_some_and(|c| c.as_number() == Some(422.0));
         let mut changed = None;
@@ -304,12 +304,12 @@ impl Cluster {
             }
         };
         let mut warnings = log.warnings();
-        // The server itself tells of fields that it does not know.
+        // The server itself warns about unknown fields.
         if let (Some(sent), Some(def)) = (sent, cluster.types().of_kind(&review.attributes.kind)) {
             let unknown = problems(sent, def, cluster.types()).unknown;
             warnings.splice(0..0, unknown.iter().map(|path| format!("unknown field \"{path}\"")));
         }
-        let mut got = shown(denial.as_deref(), &warnings, &log.annotations);
+        let mut got = answer_of(denial.as_deref(), &warnings, &log.annotations);
         if let Some(object) = changed.filter(|_| denial.is_none()) {
             got.insert("object", object);
         }
@@ -453,7 +453,7 @@ pub(super) fn recorded(wanted: &Value, keys: &[&str], m: &mut Map) {
     }
 }
 
-fn shown(denial: Option<&Denial>, warnings: &[String], annotations: &Map) -> Map {
+fn answer_of(denial: Option<&Denial>, warnings: &[String], annotations: &Map) -> Map {
     let mut m = Map::new();
     m.insert("allowed", Value::Bool(denial.is_none()));
     if let Some(denial) = denial {

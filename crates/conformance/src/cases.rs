@@ -1,4 +1,4 @@
-//! Case suites: readable YAML files, each a policy and several objects with what every rule says.
+//! Case suites: readable YAML files, each a policy and several objects with the result of every rule.
 //!
 //! In: a folder `cases/TOPIC` of YAML files; every document of a file holds `policy` (or `policies`)
 //! and `cases`. Out: a report `cases/TOPIC`. The format is described in `docs/conformance.md`; a case
@@ -12,7 +12,7 @@ use crate::value::{Map, Value};
 
 use super::{Failure, Report, engine, object};
 
-/// What a result is compared by; `policy` is there only beside other policies.
+/// What a result is compared by; `policy` is there only together with other policies.
 const SHOWN: [&str; 7] = ["policy", "rule", "status", "message", "properties", "exceptions", "generated"];
 
 /// The topics of a folder of cases: its folders, by name.
@@ -93,13 +93,13 @@ fn one(stem: &str, document: &Value, case: &Value) -> Result<(), Failure> {
         }
     };
     let got = match engine::evaluate(&Value::Map(whole)) {
-        Ok(answer) => shown(&answer),
+        Ok(answer) => comparable(&answer),
         Err(text) => object([("stopped", Value::from(text))]),
     };
     if expected.json_eq(&got) { Ok(()) } else { Err(Failure { id, expected, got }) }
 }
 
-fn shown(answer: &Value) -> Value {
+fn comparable(answer: &Value) -> Value {
     for key in ["policyError", "contextError"] {
         if let Some(text) = answer.get(key) {
             return object([(key, text.clone())]);
@@ -107,13 +107,13 @@ fn shown(answer: &Value) -> Value {
     }
     let rules = answer.get("rules").and_then(Value::as_list).unwrap_or_default();
     let brief = |rule: &Value| -> Value {
-        let kept: Map =
+        let shown: Map =
             SHOWN.iter().filter_map(|key| Some(((*key).into(), rule.get(key)?.clone()))).collect();
-        Value::Map(kept)
+        Value::Map(shown)
     };
     let mut whole = Map::new();
     whole.insert("expect", Value::List(rules.iter().map(brief).collect()));
-    // An object that stays as it is, is not told of.
+    // An unchanged object is left out.
     if let Some(patched) = answer.get("patched").filter(|p| p.as_str() != Some("unchanged")) {
         whole.insert("patched", patched.clone());
     }

@@ -1,6 +1,6 @@
 //! The tests of CEL's specification, those without messages of protocol buffers.
 //!
-//! In: a file of sections of tests. Out: how many came out as specified: the value, its deduced type, or
+//! In: a file of sections of tests. Out: how many have the specified result: the value, its deduced type, or
 //! that there is an error. Values are compared by kind and content, errors by presence.
 
 use std::path::Path;
@@ -30,8 +30,7 @@ pub fn run(dir: &Path) -> std::io::Result<Report> {
         for section in list(&suite, "section") {
             for test in list(section, "test") {
                 if test.get("uses_protobuf_messages").and_then(Value::as_bool).unwrap_or(false) {
-                    report
-                        .leave_out("made of messages of protocol buffers, which Kubernetes does not have", 1);
+                    report.leave_out("protocol buffer messages, which Kubernetes does not have", 1);
                     continue;
                 }
                 let id = format!("{stem}/{}/{}", section.text_at(&["name"]), test.text_at(&["name"]));
@@ -95,9 +94,9 @@ fn verdict(test: &Value) -> Result<(), String> {
     match result {
         Err(_) if fails => Ok(()),
         Err(text) => Err(text),
-        Ok(v) if fails => Err(format!("{} instead of an error", crate::search::notation::shown(&v))),
+        Ok(v) if fails => Err(format!("{} instead of an error", crate::search::notation::to_text(&v))),
         Ok(v) if same(&v, &wanted) => Ok(()),
-        Ok(v) => Err(crate::search::notation::shown(&v)),
+        Ok(v) => Err(crate::search::notation::to_text(&v)),
     }
 }
 
@@ -145,7 +144,7 @@ fn value_of(v: &Value) -> Value {
     }
 }
 
-/// The few messages that stand for values.
+/// The few messages that represent values.
 fn message(v: &Value) -> Value {
     let own = v.get("value").cloned().unwrap_or_default();
     let text = own.as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Engine suites: policies and resources with the reference engine's answers, one case a line.
+//! Engine suites: policies and resources with the answers of Kyverno's engine, one case a line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ fn case(case: &Value) -> Result<(), Failure> {
             "rules" => rules_eq(e.unwrap_or(&Value::Null), g.unwrap_or(&Value::Null)),
             _ => match (e, g) {
                 (None, None) => true,
-                // Numbers that doubles cannot tell apart are different, too.
+                // Numbers that are equal as doubles but not as text are different, too.
                 (Some(e), Some(g)) => print::json(e) == print::json(g),
                 _ => false,
             },
@@ -132,7 +132,7 @@ fn case(case: &Value) -> Result<(), Failure> {
 fn without_empty(v: &Value) -> Value {
     match v {
         Value::Map(m) => {
-            let kept: Map = m
+            let left: Map = m
                 .iter()
                 .map(|(k, v)| (k.clone(), without_empty(v)))
                 .filter(|(_, v)| match v {
@@ -142,7 +142,7 @@ fn without_empty(v: &Value) -> Value {
                     _ => true,
                 })
                 .collect();
-            Value::Map(kept)
+            Value::Map(left)
         }
         Value::List(l) => Value::List(l.iter().map(without_empty).collect()),
         other => other.clone(),
@@ -199,7 +199,7 @@ fn checks(v: &Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What the engine says about a case: `policyError` or `contextError`, or `ruleNames`, `ruleBodies`,
+/// The engine's answer to a case: `policyError` or `contextError`, or `ruleNames`, `ruleBodies`,
 /// `rules` and `actions`.
 ///
 /// # Errors
@@ -258,7 +258,7 @@ pub fn evaluate(case: &Value) -> Result<Value, String> {
         Engine::new(set).with_external(Arc::new(Known::of(case))).with_values(Arc::new(OfCase(values)));
     let outcome = engine.evaluate(&request);
     let several = engine.set().policies().len() > 1;
-    let rules = outcome.results().map(|(p, r)| shown(r, several.then_some(&p.name)));
+    let rules = outcome.results().map(|(p, r)| rule_result(r, several.then_some(&p.name)));
     out.insert("rules", Value::list(rules.collect()));
     out.insert("actions", Value::list(actions(&engine, &outcome, &request)));
     if mutates {
@@ -340,7 +340,7 @@ fn request(case: &Value) -> Result<Request, String> {
     Request::new(parts, profile, &crate::functions::Context::default())
 }
 
-fn shown(r: &RuleOutcome, policy: Option<&Str>) -> Value {
+fn rule_result(r: &RuleOutcome, policy: Option<&Str>) -> Value {
     let mut m = Map::new();
     m.insert("rule", Value::Str(r.rule.clone()));
     m.insert("type", Value::from(r.kind.name()));

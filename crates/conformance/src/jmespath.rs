@@ -8,14 +8,14 @@ use ephor_jmespath as jmespath;
 
 use super::{Failure, Report, lines, object};
 
-/// Searches a document as the reference's library does, which trims expressions.
+/// Searches a document as Kyverno's JMESPath library does, which trims expressions.
 fn search(expression: &str, input: &Value) -> Result<Value, String> {
     let value =
         Expression::compile(expression.trim()).and_then(|e| e.search(input)).map_err(|e| e.to_string())?;
     search::json(&value).map(|_| value)
 }
 
-fn shown(result: &Result<Value, String>) -> Value {
+fn as_recorded(result: &Result<Value, String>) -> Value {
     match result {
         Ok(v) => object([("result", v.clone())]),
         Err(e) => object([("error", Value::from(&**e))]),
@@ -44,7 +44,7 @@ pub fn dialect(name: &str, file: &Path) -> std::io::Result<Report> {
 fn failure(case: &Value, got: &Result<Value, String>) -> Failure {
     let mut expected = case.as_map().cloned().unwrap_or_default();
     expected.remove("input");
-    Failure { id: case.text_at(&["id"]).into(), expected: Value::Map(expected), got: shown(got) }
+    Failure { id: case.text_at(&["id"]).into(), expected: Value::Map(expected), got: as_recorded(got) }
 }
 
 /// Runs `parse.jsonl` of the dialect: printed syntax trees.
@@ -98,7 +98,7 @@ pub fn compliance(dir: &Path) -> std::io::Result<Report> {
                 report.count(if right {
                     Ok(())
                 } else {
-                    Err(Failure { id, expected: case.clone(), got: shown(&got) })
+                    Err(Failure { id, expected: case.clone(), got: as_recorded(&got) })
                 });
             }
         }

@@ -210,7 +210,7 @@ fn in_message(fields: &Map) -> Result<Value, String> {
     Ok(entry("map", pairs(entries?)))
 }
 
-/// As [`tagged`] for what a message's field holds: some library values are the reference's own there.
+/// As [`tagged`] for what a message's field holds: some library values have cel-go's own form there.
 fn tagged_native(v: &Value) -> Value {
     let o = match v {
         Value::Object(o) => o,

@@ -53,7 +53,7 @@ pub struct Failure {
     pub id: String,
     /// What was recorded.
     pub expected: Value,
-    /// What came out.
+    /// The actual result.
     pub got: Value,
 }
 
@@ -62,11 +62,11 @@ pub struct Failure {
 pub struct Report {
     /// Its name, `engine/patterns`.
     pub name: String,
-    /// How many cases came out as recorded.
+    /// How many cases pass.
     pub passed: usize,
     /// How many there are.
     pub total: usize,
-    /// The others.
+    /// The failing cases.
     pub failures: Vec<Failure>,
     /// How many recorded cases are not run, by the reason.
     pub left_out: BTreeMap<&'static str, usize>,
@@ -128,7 +128,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs the suite that lies at `place`.
+    /// Runs the suite at `place`.
     fn one(&mut self, name: &str, place: &str, suite: impl FnOnce(&Path) -> Result<Report>) -> Result<()> {
         self.several(&[name], place, |dir| Ok(vec![suite(&dir.join(place))?]))
     }

@@ -39,13 +39,13 @@ const LEFT_OUT: [(&str, &str); 12] = [
     ("webhook-order", "which webhooks the API server calls"),
 ];
 
-/// What a webhook says about a request.
-pub(super) struct Said {
-    /// The answer of `/mutate`, and what led to it.
+/// The answers of a webhook to a request.
+pub(super) struct Reviewed {
+    /// The answer of `/mutate`, and the decision behind it.
     pub changes: (Value, Decision),
     /// The object as it was left.
     pub object: Value,
-    /// The answer of `/validate` and what led to it; `None` = changing was refused.
+    /// The answer of `/validate` and the decision behind it; `None` = the mutation was denied.
     pub verdict: Option<(Value, Decision)>,
     /// The results of rules that no answer waits for.
     pub later: crate::policy_set::outcomes::Outcomes,
@@ -68,8 +68,12 @@ fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, In
     Ok((answer, decision, incoming))
 }
 
-/// Asks for changes, then for verdicts on what they left, made whole by `completed`.
-pub(super) fn ask(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Value) -> Result<Said, String> {
+/// Mutates the object, completes it with `completed`, and validates the result.
+pub(super) fn review(
+    gate: &Gate,
+    request: &Map,
+    completed: &dyn Fn(Value) -> Value,
+) -> Result<Reviewed, String> {
     let (answer_of_changes, changes, _) = answer(gate, "/mutate", request)?;
     let mut left = request.get("object").cloned().unwrap_or_default();
     if let Some(patch) = answer_of_changes.get("patch").and_then(Value::as_str) {
@@ -79,7 +83,7 @@ pub(super) fn ask(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Value
         left = apply_in_order(&left, operations.as_list().unwrap_or_default())?;
     }
     let allowed = answer_of_changes.get("allowed").and_then(Value::as_bool) == Some(true);
-    let mut said = Said {
+    let mut said = Reviewed {
         changes: (answer_of_changes, changes),
         object: left.clone(),
         verdict: None,
@@ -94,8 +98,8 @@ pub(super) fn ask(gate: &Gate, request: &Map, completed: &dyn Fn(Value) -> Value
     }
     let (answer_of_verdict, decision, _) = answer(gate, "/validate", &request)?;
     let route = Route::parse("/validate").ok_or("no such path")?;
-    if let Some(asked) = decision.asked.as_ref().filter(|_| decision.audits) {
-        said.later = gate.audit(&route, asked, &Deadline::never());
+    if let Some(prepared) = decision.prepared.as_ref().filter(|_| decision.audits) {
+        said.later = gate.audit(&route, prepared, &Deadline::never());
     }
     said.verdict = Some((answer_of_verdict, decision));
     Ok(said)
@@ -153,7 +157,7 @@ fn one(case: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was recorded, and what comes out.
+/// The recorded and the actual answer.
 fn compared(gate: &Gate, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
     let mut request = wanted.get("request").and_then(Value::as_map).cloned().unwrap_or_default();
     request.insert("uid", "00000000-0000-0000-0000-000000000001".into());
@@ -165,7 +169,7 @@ fn compared(gate: &Gate, wanted: &Value, sent: Option<&Value>) -> (Value, Value)
         Some(more) => merged(with_tolerations(object), more),
         None => with_tolerations(object),
     };
-    let said = match ask(gate, &request, &completed) {
+    let said = match review(gate, &request, &completed) {
         Ok(said) => said,
         Err(text) => return (Value::Null, text.into()),
     };
@@ -173,7 +177,7 @@ fn compared(gate: &Gate, wanted: &Value, sent: Option<&Value>) -> (Value, Value)
     (expected(wanted), got(wanted, &said, last))
 }
 
-/// What the API server said, without what it adds to a webhook's answer.
+/// The answer of the API server, without what it adds to a webhook's answer.
 fn expected(wanted: &Value) -> Value {
     let mut m = Map::new();
     m.insert("allowed", wanted.get("allowed").cloned().unwrap_or_default());
@@ -203,12 +207,13 @@ fn expected(wanted: &Value) -> Value {
     Value::Map(m)
 }
 
-fn got(wanted: &Value, said: &Said, last: &Value) -> Value {
+fn got(wanted: &Value, said: &Reviewed, last: &Value) -> Value {
     let mut m = Map::new();
     let allowed = last.get("allowed").and_then(Value::as_bool) == Some(true);
-    // Where the API server refuses an object itself, policies are not asked for verdicts.
-    let unasked = wanted.text_at(&["by"]) == "server" && matches!(wanted.get("code"), Some(Value::Int(422)));
-    let passes = allowed || (unasked && said.verdict.is_some());
+    // Where the API server rejects an object itself, policies do not validate it.
+    let unvalidated =
+        wanted.text_at(&["by"]) == "server" && matches!(wanted.get("code"), Some(Value::Int(422)));
+    let passes = allowed || (unvalidated && said.verdict.is_some());
     m.insert("allowed", Value::Bool(passes));
     if !passes {
         m.insert("message", last.text_at(&["status", "message"]).into());
@@ -218,15 +223,15 @@ fn got(wanted: &Value, said: &Said, last: &Value) -> Value {
     }
     let warnings: Vec<Value> =
         [&said.changes.0, last].into_iter().flat_map(|a| list(a, "warnings")).cloned().collect();
-    if !warnings.is_empty() && !unasked {
+    if !warnings.is_empty() && !unvalidated {
         m.insert("warnings", Value::list(warnings));
     }
-    if let Some(annotations) = last.get("auditAnnotations").filter(|_| !unasked) {
+    if let Some(annotations) = last.get("auditAnnotations").filter(|_| !unvalidated) {
         m.insert("auditAnnotations", annotations.clone());
     }
     let before = wanted.at(&["request", "object"]);
     let left = with_tolerations(said.object.clone());
-    if allowed && !unasked && before.is_some_and(|before| !before.json_eq(&left)) {
+    if allowed && !unvalidated && before.is_some_and(|before| !before.json_eq(&left)) {
         m.insert("object", left);
     }
     Value::Map(m)

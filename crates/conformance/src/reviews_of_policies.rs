@@ -1,10 +1,9 @@
-//! A library of policies sent as AdmissionReviews: the webhook must say what the command line says.
+//! A library of policies sent as AdmissionReviews: the webhook must decide as the command line does.
 //!
 //! In: the folders with test files, whose rows are measured elsewhere, and the recorded verdicts on a pool of
 //! objects, which the policies decide about as they are written and once more so that they refuse. Out: `reviews/tests`, a test file's request each, and `reviews/pool`, an object that a policy says
 //! something about each. For each the results of all rules are compared with their messages, and with them
-//! what the answer says: whether the request passes, the text of a refusal, warnings, and the object that
-//! the patch makes.
+//! the answer: whether the request is allowed, the text of a denial, warnings, and the patched object.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +21,7 @@ use crate::ir::rule::RuleKind;
 use crate::kubernetes::Kinds;
 use crate::load;
 use crate::matching::Target;
-use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
+use crate::report::policy_report::{PolicyFacts, report_message, report_status};
 use crate::sources::files::SourceText;
 use crate::sources::offline::Offline;
 use crate::testing::file;
@@ -34,18 +33,18 @@ use ephor_engine::action::{effective, enforces};
 use ephor_engine::request::{Parts, UserParts};
 use ephor_engine::{Profile, Request, RuleOutcome};
 
-use super::reviews::{Said, ask};
+use super::reviews::{Reviewed, review};
 use super::{Failure, Report, lines, object, round_trip, test_folders, verdicts};
 
 /// The data of a run, as a cluster's.
-struct Told {
+struct RecordedData {
     external: Arc<dyn ExternalData>,
     values: Arc<Values>,
     user: Option<UserParts>,
     kinds: Arc<Kinds>,
 }
 
-impl ExternalData for Told {
+impl ExternalData for RecordedData {
     fn inner(&self) -> Option<&dyn ExternalData> {
         Some(&*self.external)
     }
@@ -92,11 +91,11 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
     let recorded = lines(&recorded)?;
     let usable = recorded.par_iter().filter(|line| line.get("error").is_none());
     let all: Vec<OnObjects> = usable.map(|line| on_objects(dir, line, &pool)).collect();
-    on_pool.leave_out("policy files of which the reference made no report", recorded.len() - all.len());
+    on_pool.leave_out("policy files without a report of Kyverno", recorded.len() - all.len());
     for of_file in all {
         of_file.results.into_iter().for_each(|result| on_pool.count(result));
         on_pool.leave_out("verdicts of generate rules, which no answer waits for", of_file.generating);
-        on_pool.leave_out("objects of which no request can be made", of_file.unasked);
+        on_pool.leave_out("objects from which no request can be built", of_file.unusable);
     }
     Ok(vec![tests, on_pool])
 }
@@ -130,7 +129,7 @@ fn of_folder(dir: &Path, folder: &str) -> Vec<Result<(), Failure>> {
 fn of_test(test: Evaluated) -> Vec<Result<(), Failure>> {
     let values = test.requests.values.clone();
     let kinds = Kinds::with(test.external.objects());
-    let cluster = Told {
+    let cluster = RecordedData {
         external: test.external,
         values: values.clone(),
         user: test.requests.user.clone(),
@@ -141,7 +140,7 @@ fn of_test(test: Evaluated) -> Vec<Result<(), Failure>> {
         .with_values(values);
     let facts = facts(&gate);
     let one = |(request, outcome): &(Request, crate::policy_set::Outcome)| {
-        let expected = shown(outcome.results(), &facts);
+        let expected = reported(outcome.results(), &facts);
         let left = outcome.object.as_ref().unwrap_or(&request.object);
         let target = &request.target;
         compare(&gate, request, &kinds, &expected, Some(left), &facts).map_err(|(expected, got)| Failure {
@@ -159,17 +158,17 @@ struct OnObjects {
     results: Vec<Result<(), Failure>>,
     /// Recorded verdicts of generate rules.
     generating: usize,
-    /// Objects of which no request can be made.
-    unasked: usize,
+    /// Objects from which no request can be built.
+    unusable: usize,
 }
 
-/// The objects of the pool that a policy file says something about.
+/// The objects of the pool for which a policy file has results.
 fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> OnObjects {
     let file = line.text_at(&["file"]);
     let text = std::fs::read_to_string(dir.join("kyverno-policies").join(file)).unwrap_or_default();
     let sources = Offline { objects: pool.to_vec(), ..Offline::default() };
     let kinds = Kinds::with(pool);
-    let cluster = Arc::new(Told {
+    let cluster = Arc::new(RecordedData {
         external: Arc::new(sources),
         values: Arc::default(),
         user: None,
@@ -177,7 +176,7 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> OnObjects {
     });
     let gate_of = |text: String| {
         let policies = round_trip::loaded(load::argument(&[SourceText { name: file.to_string(), text }]));
-        // The objects of the pool are asked about one after the other.
+        // The objects of the pool are evaluated one after the other.
         Gate::new(policies, cluster.clone(), &[])
             .with_profile(Profile::as_cluster())
             .with_result_cache(64 << 20)
@@ -209,7 +208,7 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> OnObjects {
     for (at, (object, expected)) in pool.iter().zip(&recorded).enumerate() {
         let parts = Parts { object: object.clone(), ..Parts::default() };
         let Ok(request) = Request::new(parts, Profile::kyverno_cli(), gate.engine().functions()) else {
-            all.unasked += 1;
+            all.unusable += 1;
             continue;
         };
         let done = compare(&gate, &request, &kinds, expected, None, &facts)
@@ -241,23 +240,23 @@ fn facts(gate: &Gate) -> BTreeMap<String, PolicyFacts> {
 }
 
 /// Results as reports show them; those of rules that generate have no place in an answer.
-fn shown<'o>(
+fn reported<'o>(
     all: impl Iterator<Item = (&'o Policy, &'o RuleOutcome)>,
     facts: &BTreeMap<String, PolicyFacts>,
 ) -> Results {
     let mut results = Results::new();
     for (policy, r) in all.filter(|(p, r)| r.kind != RuleKind::Generation && p.stage != Stage::Schedule) {
         let Some(facts) = facts.get(&policy.key()) else { continue };
-        let status = shown_status(r.status, facts, false).name().to_string();
-        results.insert((policy.key(), r.rule.to_string()), (status, shown_message(r).to_string()));
+        let status = report_status(r.status, facts, false).name().to_string();
+        results.insert((policy.key(), r.rule.to_string()), (status, report_message(r).to_string()));
     }
     results
 }
 
-/// The `request` of a review that asks what the command line evaluates.
+/// The `request` of a review for what the command line evaluates.
 fn sent(request: &Request, kinds: &Kinds) -> Map {
     let target = &request.target;
-    let about = request.shown();
+    let about = request.object_or_old();
     let api_version = about.text_at(&["apiVersion"]);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let plural = kinds.plural_of(&target.group, &target.version, &target.kind);
@@ -292,7 +291,7 @@ fn sent(request: &Request, kinds: &Kinds) -> Map {
 
 type Differs = (Value, Value);
 
-/// Asks, and compares results and answers with what is expected.
+/// Reviews a request, and compares results and answers with what is expected.
 fn compare(
     gate: &Gate,
     request: &Request,
@@ -302,10 +301,10 @@ fn compare(
     facts: &BTreeMap<String, PolicyFacts>,
 ) -> Result<(), Differs> {
     let sent = sent(request, kinds);
-    let said = ask(gate, &sent, &|object| object).map_err(|e| (Value::Null, Value::from(e)))?;
+    let said = review(gate, &sent, &|object| object).map_err(|e| (Value::Null, Value::from(e)))?;
     let outcomes =
         [Some(&said.changes.1.outcomes), said.verdict.as_ref().map(|(_, d)| &d.outcomes), Some(&said.later)];
-    let got = shown(outcomes.into_iter().flatten().flat_map(|o| o.results()), facts);
+    let got = reported(outcomes.into_iter().flatten().flat_map(|o| o.results()), facts);
     if said.verdict.is_none() {
         return refused_change(expected, &got, &said);
     }
@@ -327,22 +326,22 @@ fn as_value(results: &Results) -> Value {
     Value::Map(results.iter().map(one).collect())
 }
 
-/// A change that was refused names a rule that failed, as the command line says too.
-fn refused_change(expected: &Results, got: &Results, said: &Said) -> Result<(), Differs> {
+/// The denial of a mutation names a rule that also fails on the command line.
+fn refused_change(expected: &Results, got: &Results, said: &Reviewed) -> Result<(), Differs> {
     let message = said.changes.0.text_at(&["status", "message"]);
-    let is_told = |(key, result): (&(String, String), &(String, String))| {
+    let is_reported = |(key, result): (&(String, String), &(String, String))| {
         matches!(&*result.0, "fail" | "error" | "warn")
             && got.get(key) == Some(result)
             && message.contains(&*key.0)
     };
-    if expected.iter().any(is_told) { Ok(()) } else { Err((as_value(expected), message.into())) }
+    if expected.iter().any(is_reported) { Ok(()) } else { Err((as_value(expected), message.into())) }
 }
 
 /// What must be in the answer by the results: refusals, their text, warnings.
-fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Result<(), Differs> {
+fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Reviewed) -> Result<(), Differs> {
     let Some((answer, decision)) = &said.verdict else { return Ok(()) };
-    let target = decision.asked.as_ref().map_or(target, |a| &a.request.target);
-    let (mut block, mut told, mut warnings) = (Map::new(), Vec::new(), 0);
+    let target = decision.prepared.as_ref().map_or(target, |a| &a.request.target);
+    let (mut block, mut denials, mut warnings) = (Map::new(), Vec::new(), 0);
     let mut blocks = false;
     for policy in gate.engine().set().policies().iter() {
         let mut rules = Map::new();
@@ -354,7 +353,7 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
                 let how = if status == "error" { "error" } else { "failed" };
                 let text = format!("Policy {} {how}: {message}", policy.name);
                 warnings += usize::from(policy.actions.warns());
-                told.extend(policy.actions.denies().then_some(text));
+                denials.extend(policy.actions.denies().then_some(text));
                 continue;
             }
             let of_kind = policy.rules_for(&target.kind);
@@ -375,7 +374,7 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
     }
     let allowed = answer.get("allowed").and_then(Value::as_bool) == Some(true);
     let expects = |text: String| (Value::from(text), answer.clone());
-    if allowed == (blocks || !told.is_empty()) {
+    if allowed == (blocks || !denials.is_empty()) {
         return Err(expects(format!("allowed: {}", !allowed)));
     }
     if allowed {
@@ -388,9 +387,9 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
         };
     }
     let message = answer.text_at(&["status", "message"]);
-    let reviews = told.join("; ");
-    let text = if told.is_empty() { message } else { message.strip_suffix(&*reviews).unwrap_or(message) };
-    if !told.is_empty() && !message.ends_with(&*reviews) {
+    let reviews = denials.join("; ");
+    let text = if denials.is_empty() { message } else { message.strip_suffix(&*reviews).unwrap_or(message) };
+    if !denials.is_empty() && !message.ends_with(&*reviews) {
         return Err(expects(reviews));
     }
     if !blocks {
@@ -407,7 +406,7 @@ fn answers(gate: &Gate, target: &Target, expected: &Results, said: &Said) -> Res
     if parsed.json_eq(&Value::Map(block.clone())) { Ok(()) } else { Err(expects(json(&Value::Map(block)))) }
 }
 
-fn decision_kind(said: &Said) -> String {
-    let request = said.verdict.as_ref().and_then(|(_, d)| d.asked.as_ref()).map(|a| &a.request);
+fn decision_kind(said: &Reviewed) -> String {
+    let request = said.verdict.as_ref().and_then(|(_, d)| d.prepared.as_ref()).map(|a| &a.request);
     request.map(|r| r.root.get().text_at(&["request", "kind", "kind"]).to_string()).unwrap_or_default()
 }

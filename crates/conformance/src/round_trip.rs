@@ -1,7 +1,7 @@
 //! Suites on policies that were written as JSON and read back.
 //!
-//! In: lowered policies, just before they are evaluated. Out: the same; or, once [`start`] was called, what JSON gives back. A
-//! policy that cannot be carried, or is another one when it is read back, is left out with a line, so that its cases fail.
+//! In: lowered policies, just before they are evaluated. Out: the same; or, once [`start`] was called, the policies read back from JSON. A
+//! policy that cannot be written, or differs when it is read back, is skipped with a line, so that its cases fail.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,8 +38,8 @@ pub(super) fn loaded(mut all: Policies) -> Policies {
         let policies = policy.policy.iter().cloned().collect();
         policy.policy = bundle(Bundle { policies, ..Bundle::default() }).policies.pop();
     }
-    let Policies { exceptions, exemptions, bindings, cleanups, .. } = all;
-    let rest = bundle(Bundle { exceptions, exemptions, bindings, cleanups, ..Bundle::default() });
-    let Bundle { exceptions, exemptions, bindings, cleanups, .. } = rest;
-    Policies { exceptions, exemptions, bindings, cleanups, ..all }
+    let Policies { exceptions, cel_exceptions, bindings, cleanups, .. } = all;
+    let rest = bundle(Bundle { exceptions, cel_exceptions, bindings, cleanups, ..Bundle::default() });
+    let Bundle { exceptions, cel_exceptions, bindings, cleanups, .. } = rest;
+    Policies { exceptions, cel_exceptions, bindings, cleanups, ..all }
 }

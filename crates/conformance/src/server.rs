@@ -1,6 +1,6 @@
 //! AdmissionReviews that Kyverno's own webhook handlers answered.
 //!
-//! In: JSON lines, each a group of policies, exceptions, objects of the cluster, and requests with the reference's
+//! In: JSON lines, each a group of policies, exceptions, objects of the cluster, and requests with Kyverno's
 //! answers (`conformance/server/README.md`). Out: how many requests are answered alike, path by path: allowed,
 //! message, warnings, and the object that the patch leaves.
 
@@ -52,7 +52,7 @@ fn gate(policies: &[Value], exceptions: &[Value], objects: &[Value]) -> Gate {
     Gate::new(policies, Arc::new(Objects::new(objects.to_vec())), &[])
 }
 
-/// What the paths say of a request, put together as the recorder does.
+/// The answers of the paths to a request, joined as the recorder does.
 fn answer(gate: &Gate, request: &Value, policies: &[Value]) -> Value {
     let reviews: Vec<&str> = policies
         .iter()
@@ -85,7 +85,7 @@ fn answer(gate: &Gate, request: &Value, policies: &[Value]) -> Value {
     out
 }
 
-/// Adds what the mutating path says, and the object that its patch leaves.
+/// Adds the answer of the mutating path, and the patched object.
 fn changed(gate: &Gate, request: &Value, out: &mut Map) {
     let Some((mutated, patch)) = decided(gate, "/mutate", request) else { return };
     out.insert("mutate", mutated.get("allowed").cloned().unwrap_or_default());

@@ -1,7 +1,7 @@
-//! Folders with test files: the tests of a policy library as the reference's command `test` runs them.
+//! Folders with test files: the tests of a policy library as `kyverno test` runs them.
 //!
-//! A list names the folders that the reference passes; a case is one of them. It comes out right when
-//! no row fails and there are as many rows as the reference counts. Folders with policies of other
+//! A list names the folders that Kyverno passes; a case is one of them. It passes when
+//! no row fails and there are as many rows as Kyverno counts. Folders with policies of other
 //! groups than Kyverno's own first one, and those with expressions of Kubernetes, count as a suite of
 //! their own.
 
@@ -19,7 +19,7 @@ use crate::value::Value;
 
 use super::{Failure, Report, data, object};
 
-/// The file of the repository with the numbers of rows that the reference gives, by suite and folder.
+/// The file of the repository with the numbers of rows that Kyverno gives, by suite and folder.
 const COUNTS: &str = "conformance/reference/test-counts.json";
 
 /// The file of a suite that names the folders.
@@ -98,7 +98,7 @@ fn one(path: &Path, folder: &str, wanted: Option<usize>) -> (bool, Result<(), Fa
     }
 }
 
-/// Whether a test has policies with expressions of Kubernetes, or of kinds made for them.
+/// Whether a test has policies with expressions of Kubernetes, or of kinds that exist for them.
 fn has_other_kinds(test: &Test) -> bool {
     let sources = files::policies(&test.policies).sources;
     let documents = sources

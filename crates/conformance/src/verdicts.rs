@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use crate::document::{self, ResourceOptions};
 use crate::load;
 use crate::policy_set::{Engine, PolicySet};
-use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
+use crate::report::policy_report::{PolicyFacts, report_message, report_status};
 use crate::sources::files::SourceText;
 use crate::sources::offline::Offline;
 use crate::value::Value;
@@ -75,7 +75,7 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
             message.count(if e == g { Ok(()) } else { Err(fail()) });
         }
     }
-    status.leave_out("policy files of which the reference made no report", recorded.len() - files);
+    status.leave_out("policy files without a report of Kyverno", recorded.len() - files);
     Ok(vec![status, message, other])
 }
 
@@ -125,8 +125,8 @@ fn verdicts(file: &str, text: String, pool: &[document::Document], sources: Arc<
         for (policy, r) in engine.evaluate(&request).results() {
             let key = policy.key();
             let Some(facts) = facts.get(&key) else { continue };
-            let status = shown_status(r.status, facts, false).name().to_string();
-            all.insert((key, r.rule.to_string(), i), (status, shown_message(r).to_string()));
+            let status = report_status(r.status, facts, false).name().to_string();
+            all.insert((key, r.rule.to_string(), i), (status, report_message(r).to_string()));
         }
     }
     all

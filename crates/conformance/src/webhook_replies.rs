@@ -76,10 +76,10 @@ pub(super) fn calls(log: &Log, request: &Value) -> Vec<Value> {
     };
     let mut validating: Vec<&Call> = of(false).collect();
     validating.sort_by(|a, b| name(a).cmp(name(b)));
-    of(true).chain(validating).map(|call| shown(call, request)).collect()
+    of(true).chain(validating).map(|call| expected_call(call, request)).collect()
 }
 
-fn shown(call: &Call, request: &Value) -> Value {
+fn expected_call(call: &Call, request: &Value) -> Value {
     let sent = call.request.as_map().cloned().unwrap_or_default();
     let differs =
         |(k, v): &(&Str, &Value)| &***k != "uid" && !request.get(k).unwrap_or(&Value::Null).json_eq(v);

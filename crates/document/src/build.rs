@@ -280,7 +280,7 @@ impl<'s> Builder<'s> {
                     }
                     entries.push((name, value));
                 }
-                // What is refused already must not go on growing.
+                // What is refused already must not keep growing.
                 Some(Key::Merge) if self.fatal.is_some() => {}
                 Some(Key::Merge) => {
                     // An alias may stand for one map, not for a list of maps.

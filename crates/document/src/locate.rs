@@ -81,7 +81,7 @@ fn find(text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
                         None => {
                             let on_path = matches!(wanted, Some(PathPart::Key(k)) if is_key(&event, k));
                             *key = Some(Key { on_path, start: event.start, end: event.end });
-                            // A collection as key is passed over like any value.
+                            // A collection as key is skipped like any value.
                             open(&mut stack, &event, None);
                             continue;
                         }

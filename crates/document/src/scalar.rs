@@ -184,7 +184,7 @@ fn is_float(text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Whether `text` has the shape of a YAML 1.1 date or time, which only `!!timestamp` asks for.
+/// Whether `text` has the shape of a YAML 1.1 date or time, which only `!!timestamp` reads.
 pub(super) fn is_timestamp(text: &str) -> bool {
     let date = text.split(['T', 't', ' ']).next().unwrap_or("");
     let mut parts = date.split('-');

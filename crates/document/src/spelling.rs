@@ -1,4 +1,4 @@
-//! JSON whose numbers and texts are kept as they are written.
+//! JSON whose numbers and texts keep their spelling.
 //!
 //! In: JSON text that parses. Out: its tree, in which a number or text is a [`Value::Str`] of its own characters (texts with
 //! their quotation marks); and back. An API server patches objects in this form, so `5.0` and `5`, or two ways to escape a

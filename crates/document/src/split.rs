@@ -18,7 +18,7 @@ pub struct Part<'a> {
 /// The documents of `text` in order.
 ///
 /// # Errors
-/// A line that begins with `---` goes on with text: its line number and what is wrong. (The
+/// A line that begins with `---` has more text: its line number and what is wrong. (The
 /// reference drops the whole file there without a word.)
 pub fn split(text: &str) -> Result<Vec<Part<'_>>, (usize, String)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

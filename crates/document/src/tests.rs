@@ -73,7 +73,7 @@ fn aliases_share_what_they_repeat_and_are_limited() {
 }
 
 #[test]
-fn syntax_errors_are_told_in_the_decoders_words() {
+fn syntax_errors_have_the_texts_of_the_decoder() {
     for (text, expected) in [
         ("a: b: c", "yaml: mapping values are not allowed in this context"),
         ("x:\n  a: b: c", "yaml: line 2: mapping values are not allowed in this context"),
@@ -220,7 +220,7 @@ fn lists_are_expanded_into_their_items() {
 }
 
 #[test]
-fn numbers_become_doubles_on_demand() {
+fn numbers_become_doubles_where_the_options_say_so() {
     let docs = resources("r", "{apiVersion: v1, kind: Node, a: 5}", ResourceOptions { float_numbers: true })
         .unwrap();
     assert!(matches!(docs[0].value.get("a"), Some(Value::Float(_))));

@@ -29,7 +29,7 @@ pub enum Style {
     Report,
     /// Mutated and generated objects.
     Object,
-    /// What clients are told of refused requests: as reports, with nothing folded.
+    /// Messages of refused requests: as reports, with nothing folded.
     Block,
 }
 

@@ -1,6 +1,6 @@
 //! Failure actions: does a failed rule block the request?
 //!
-//! The reference asks twice, and in different ways: which rules are evaluated before the answer ([`is_enforced`]), and
+//! Kyverno decides this twice, and in different ways: which rules are evaluated before the answer ([`is_enforced`]), and
 //! which of them block when they fail ([`denies`]; [`effective`] on the command line). Semantics: `docs/serve.md`, "Answers".
 
 use crate::ir::rule::ActionOverride;
@@ -13,7 +13,7 @@ use super::outcome::{RuleOutcome, Status};
 
 /// Whether an action, as written, blocks. Everything that is not one of the two spellings audits.
 pub fn enforces(action: &str) -> bool {
-    // Asked of every rule of every request: compared without a call.
+    // Evaluated for every rule of every request: compared without a call.
     matches!(action.as_bytes(), [b'E' | b'e', b'n', b'f', b'o', b'r', b'c', b'e'])
 }
 
@@ -73,7 +73,7 @@ pub fn is_enforced(policy: &Policy, rule: &Rule, target: &Target) -> bool {
     enforces(found.or(rule.action.rule.as_ref()).unwrap_or(&policy.action))
 }
 
-/// Whether the result of a rule that was evaluated before the answer blocks the request. The reference knows no labels of
+/// Whether the result of a rule that was evaluated before the answer blocks the request. Kyverno knows no labels of
 /// namespaces when it looks at the overrides of a policy, only at those of a rule.
 pub fn denies(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
     let rule = rule_of(policy, result, target);

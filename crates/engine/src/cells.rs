@@ -1,8 +1,8 @@
 //! Cells of expressions that are evaluated once.
 //!
 //! In: an expression that gives the same each time, and the environment. Out: what it gives, with everything else that
-//! evaluating it does: the charges on the meter, and the memory that it takes of the rule's. Where either would exceed its limit,
-//! the expression is evaluated again and ends where it would have ended. Semantics: `docs/ir.md`, "Evaluated once".
+//! evaluating it does: the cost on the meter, and the memory that it takes of the rule's. Where either would exceed
+//! its limit, the expression is evaluated again and ends where it would have ended. Semantics: `docs/ir.md`, "Evaluated once".
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -15,38 +15,38 @@ use super::eval::{Env, Evaluated};
 /// The cells of an expression; they take memory when the first one is read.
 pub(super) struct Cells {
     count: usize,
-    cells: OnceCell<Box<[Kept<Value>]>>,
+    cells: OnceCell<Box<[Cached<Value>]>>,
 }
 
-/// The place of what is known of an expression.
-pub(super) struct Kept<T>(OnceCell<Known<T>>);
+/// The cached result of an expression.
+pub(super) struct Cached<T>(OnceCell<CachedResult<T>>);
 
 /// A result with what evaluating it used.
 #[derive(Clone, Debug)]
-pub(super) struct Known<T> {
+pub(super) struct CachedResult<T> {
     pub result: Result<T, Fault>,
-    charged: u64,
+    cost: u64,
     bytes: u64,
 }
 
-impl<T> Known<T> {
-    /// A result to keep. That of the evaluation that computes a composed variable is none, for it used what later
+impl<T> CachedResult<T> {
+    /// A result to cache. That of the evaluation that computes a composed variable is none, for it used what later
     /// ones do not.
-    pub(super) fn of(result: Result<T, Fault>, before: &Used, after: &Used) -> Option<Known<T>> {
-        let charged = after.charged.checked_sub(before.charged)?;
+    pub(super) fn of(result: Result<T, Fault>, before: &Used, after: &Used) -> Option<CachedResult<T>> {
+        let cost = after.cost.checked_sub(before.cost)?;
         let bytes = before.bytes.checked_sub(after.bytes)?;
-        (before.computed == after.computed).then_some(Known { result, charged, bytes })
+        (before.computed == after.computed).then_some(CachedResult { result, cost, bytes })
     }
 
     /// Uses what evaluating it again would use; false = that is more than is left, and it is to be evaluated.
     ///
     /// # Errors
-    /// The evaluation must not go on.
+    /// The evaluation must end.
     pub(super) fn pay(&self, env: &Env<'_, '_>) -> Result<bool, Fault> {
-        if !env.affords(self.charged) || budget::left() < self.bytes {
+        if !env.affords(self.cost) || budget::left() < self.bytes {
             return Ok(false);
         }
-        env.charge(self.charged)?;
+        env.charge(self.cost)?;
         budget::take(usize::try_from(self.bytes).unwrap_or(usize::MAX))?;
         Ok(true)
     }
@@ -54,8 +54,8 @@ impl<T> Known<T> {
 
 /// What was used at some point of an evaluation.
 pub(super) struct Used {
-    /// What was charged on the meter.
-    pub charged: u64,
+    /// The cost on the meter.
+    pub cost: u64,
     /// What is left of the memory.
     pub bytes: u64,
     /// How many composed variables were computed.
@@ -64,22 +64,22 @@ pub(super) struct Used {
 
 impl Cells {
     pub(super) fn new(count: u32) -> Cells {
-        // A file may ask for any number; what has no cell is evaluated each time.
+        // A file may declare any number; what has no cell is evaluated each time.
         Cells { count: count.min(MOST_CELLS) as usize, cells: OnceCell::new() }
     }
 
-    pub(super) fn get(&self, at: u32) -> Option<&Kept<Value>> {
-        self.cells.get_or_init(|| (0..self.count).map(|_| Kept::default()).collect()).get(at as usize)
+    pub(super) fn get(&self, at: u32) -> Option<&Cached<Value>> {
+        self.cells.get_or_init(|| (0..self.count).map(|_| Cached::default()).collect()).get(at as usize)
     }
 }
 
-impl<T> Default for Kept<T> {
-    fn default() -> Kept<T> {
-        Kept(OnceCell::new())
+impl<T> Default for Cached<T> {
+    fn default() -> Cached<T> {
+        Cached(OnceCell::new())
     }
 }
 
-impl Kept<Value> {
+impl Cached<Value> {
     /// What the expression gives, at its cost.
     pub(super) fn read<'a>(
         &'a self,
@@ -93,7 +93,7 @@ impl Kept<Value> {
     }
 }
 
-impl<T: Clone> Kept<T> {
+impl<T: Clone> Cached<T> {
     /// The same for a result that is no larger than a reference to it.
     pub(super) fn copied(
         &self,
@@ -107,26 +107,27 @@ impl<T: Clone> Kept<T> {
     }
 }
 
-impl<T> Kept<T> {
-    /// What is kept, paid for; `None` = the expression is to be evaluated.
+impl<T> Cached<T> {
+    /// The cached result, with its cost added; `None` = the expression is to be evaluated.
     fn known(&self, env: &Env<'_, '_>) -> Result<Option<&Result<T, Fault>>, Fault> {
         let Some(known) = self.0.get() else { return Ok(None) };
         Ok(known.pay(env)?.then_some(&known.result))
     }
 
-    /// Evaluates the expression, and keeps what it gives.
+    /// Evaluates the expression, and caches its result.
     fn first<R>(
         &self,
         env: &Env<'_, '_>,
         evaluate: impl FnOnce() -> Result<R, Fault>,
-        kept: impl FnOnce(&R) -> T,
+        copy: impl FnOnce(&R) -> T,
     ) -> Result<R, Fault> {
         let before = env.used();
         let result = evaluate();
         if result.as_ref().is_err_and(Fault::ends) {
             return result;
         }
-        if let Some(known) = Known::of(result.as_ref().map(kept).map_err(Clone::clone), &before, &env.used())
+        if let Some(known) =
+            CachedResult::of(result.as_ref().map(copy).map_err(Clone::clone), &before, &env.used())
         {
             // An evaluation inside of this one found the same.
             let _ = self.0.set(known);

@@ -1,8 +1,8 @@
 //! Cleanup policies: which objects a run of one would delete.
 //!
 //! In: a cleanup policy and objects, one after the other. Out: whether each is selected, and its
-//! conditions hold. The context is made once for a run and put back before each object; what that
-//! does to entries that read the object is the reference's behaviour (`docs/cli.md`, "Cleanup").
+//! conditions hold. The context is built once for a run and reset before each object; what that
+//! does to entries that read the object is Kyverno's behaviour (`docs/cli.md`, "Cleanup").
 
 use std::sync::LazyLock;
 

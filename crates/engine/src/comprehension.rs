@@ -1,7 +1,8 @@
-//! Loops of strict expressions (`all`, `exists`, `map`, `filter` and the like).
+//! Comprehensions of strict expressions (`all`, `exists`, `map`, `filter` and the like).
 //!
-//! In: a loop and its environment. Out: what it makes, charged round by round. A body is evaluated once for all items that
-//! have none of the keys that it reads ([`crate::ir::item_keys`]). Semantics: `docs/cel.md`, "Macros" and "Cost".
+//! In: a comprehension and its environment. Out: its value; cost is added in each iteration. A body is evaluated once
+//! for all items that have none of the keys that it reads ([`crate::ir::item_keys`]). Semantics: `docs/cel.md`, "Macros" and
+//! "Cost".
 
 use std::borrow::Cow;
 
@@ -10,12 +11,12 @@ use crate::ir::Expr;
 use crate::ir::expr::{Comprehension, ComprehensionKind};
 use crate::value::{Fault, Object, Str, Value, budget};
 
-use super::cells::Kept;
+use super::cells::Cached;
 use super::entries::Entries;
 use super::eval::{Env, Evaluated, NULL, constant, value as eval};
-use super::strict::{LIST_COST, OVERLOAD, is_new, overload, shown};
+use super::strict::{LIST_COST, OVERLOAD, is_new, key_text, overload};
 
-/// What a loop has so far.
+/// The state of a comprehension.
 struct State<'l> {
     l: &'l Comprehension,
     /// `all`, `exists`: the verdict so far.
@@ -25,19 +26,19 @@ struct State<'l> {
     entries: Entries,
     /// The fault that stands for the whole, unless a later item decides.
     fault: Option<Fault>,
-    /// The keys of items that the loop reads, when it reads nothing else of them.
+    /// The keys of items that the comprehension reads, when it reads nothing else of them.
     keys: Option<&'l [Str]>,
     /// Whether the current item has none of these keys.
     is_bare: bool,
     /// What the filter and the body give for such items.
-    bare: Bare,
+    bare: BareResults,
 }
 
 #[derive(Default)]
-struct Bare {
-    keep: Kept<Option<bool>>,
-    truth: Kept<Option<bool>>,
-    body: Kept<Value>,
+struct BareResults {
+    keep: Cached<Option<bool>>,
+    truth: Cached<Option<bool>>,
+    body: Cached<Value>,
 }
 
 impl State<'_> {
@@ -56,16 +57,16 @@ impl State<'_> {
     fn truth(
         &self,
         body: &Expr,
-        kept: &Kept<Option<bool>>,
+        cached: &Cached<Option<bool>>,
         first: &Value,
         second: &Value,
         env: &Env<'_, '_>,
     ) -> Result<Option<bool>, Fault> {
         let truth = || env.bound_truth(self.l.two.then_some(first), second, body);
-        if self.is_bare { kept.copied(env, truth) } else { truth() }
+        if self.is_bare { cached.copied(env, truth) } else { truth() }
     }
 
-    /// What the body makes of the items.
+    /// The value of the body for the items.
     fn body(&self, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let Comprehension { body, two, .. } = self.l;
         let make = || if *two { env.bind_two(first, second, body) } else { env.bind_short(second, body) };
@@ -85,7 +86,7 @@ pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated
         fault: None,
         keys: l.item_keys.of(l).filter(|_| env.fuses()),
         is_bare: false,
-        bare: Bare::default(),
+        bare: BareResults::default(),
     };
     match &*range {
         Value::List(items) => {
@@ -135,7 +136,7 @@ pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated
     })
 }
 
-/// One round of a loop; false when the loop is decided.
+/// One iteration; false when the result is decided.
 fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<bool, Fault> {
     budget::step()?;
     let l = state.l;
@@ -242,6 +243,6 @@ fn collect(state: &mut State<'_>, key: &Value, v: Value) {
 fn insert(state: &mut State<'_>, key: Value, v: Value) {
     let name = key.clone();
     if !state.entries.insert(key, v) {
-        keep_first(state, Fault::new(format!("insert failed: key {} already exists", shown(&name))));
+        keep_first(state, Fault::new(format!("insert failed: key {} already exists", key_text(&name))));
     }
 }

@@ -11,7 +11,7 @@ use crate::ir::{Condition, Conditions, operator};
 use crate::value::Value;
 
 use super::data::Data;
-use super::trace::{self, Seen, What};
+use super::trace::{self, EventKind, TracedValue};
 
 /// The verdict of conditions.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,30 +37,30 @@ pub fn evaluate(conditions: &Conditions, data: &mut Data<'_>) -> Result<Verdict,
         for c in any {
             if one(c, data)? {
                 any_holds = true;
-                tell(&mut met, &c.message);
+                push_message(&mut met, &c.message);
                 break;
             }
-            tell(&mut unmet, &c.message);
+            push_message(&mut unmet, &c.message);
         }
     }
     let mut all_hold = true;
     for c in &conditions.all {
         if one(c, data)? {
-            tell(&mut met, &c.message);
+            push_message(&mut met, &c.message);
         } else {
             all_hold = false;
-            tell(&mut unmet, &c.message);
+            push_message(&mut unmet, &c.message);
             break;
         }
     }
     let holds = any_holds && all_hold;
-    let told = if holds { met } else { unmet };
-    Ok(Verdict { holds, message: told.join("; ") })
+    let messages = if holds { met } else { unmet };
+    Ok(Verdict { holds, message: messages.join("; ") })
 }
 
-fn tell<'c>(told: &mut Vec<&'c str>, message: &'c str) {
+fn push_message<'c>(messages: &mut Vec<&'c str>, message: &'c str) {
     if !message.is_empty() {
-        told.push(message);
+        messages.push(message);
     }
 }
 
@@ -80,10 +80,10 @@ fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, String> {
 fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
     trace::note(c);
     if let (Some(op), Some(right)) = (c.operator, &c.prepared)
-        && let Some(key) = data.seen(&c.key).map_err(key_failed)?
+        && let Some(key) = data.fill_borrowed(&c.key).map_err(key_failed)?
     {
         let holds = operator::holds(op, &key, right);
-        told(c, op, key, right, holds);
+        emit(c, op, key, right, holds);
         return Ok(holds);
     }
     let key = data.fill(&c.key).map_err(key_failed)?;
@@ -101,14 +101,14 @@ fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, String> {
     };
     let Some(op) = c.operator else { return Err(UNKNOWN_OPERATOR.into()) };
     let holds = operator::holds(op, &key, right);
-    told(c, op, Cow::Owned(key), right, holds);
+    emit(c, op, Cow::Owned(key), right, holds);
     Ok(holds)
 }
 
-/// Tells whoever watches.
-fn told(c: &Condition, operator: Operator, key: Cow<'_, Value>, right: &Prepared, holds: bool) {
-    trace::tell(&c.origin, || What::Condition {
-        key: Seen::of(key),
+/// Emits a trace event.
+fn emit(c: &Condition, operator: Operator, key: Cow<'_, Value>, right: &Prepared, holds: bool) {
+    trace::emit(&c.origin, || EventKind::Condition {
+        key: TracedValue::of(key),
         operator: operator.name(),
         value: right.value.clone(),
         holds,

@@ -21,22 +21,22 @@ use crate::value::{Fault, Map, Str, Value, budget, stack};
 use super::eval::{Env, eval};
 use super::fill::Expansion;
 use super::sorted::Sorted;
-use super::trace::{self, What};
+use super::trace::{self, EventKind};
 
 /// Why a query has no value.
 #[derive(Clone, Debug)]
-pub enum Trouble {
+pub enum QueryError {
     /// Data that it mentions could not be loaded, or the text is no expression.
     Text(String),
     /// Its evaluation failed.
     Eval(Fault),
 }
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for QueryError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Trouble::Text(text) => f.write_str(text),
-            Trouble::Eval(fault) => write!(f, "JMESPath query failed: {fault}"),
+            QueryError::Text(text) => f.write_str(text),
+            QueryError::Eval(fault) => write!(f, "JMESPath query failed: {fault}"),
         }
     }
 }
@@ -76,7 +76,7 @@ enum State {
 struct Entry {
     binding: Arc<Binding>,
     state: State,
-    /// The answer of a remote source, which is asked only once.
+    /// The response of a remote source, which is called only once.
     fetched: Option<Value>,
 }
 
@@ -195,7 +195,7 @@ impl<'r> Data<'r> {
     }
 
     /// Goes back to a snapshot. Entries that were loaded since are loaded again; one that fails now
-    /// counts as loaded and has no value (the reference's behaviour).
+    /// counts as loaded and has no value (Kyverno's behaviour).
     pub fn reset(&mut self, to: &Snapshot) {
         if self.replaced_from < to.overlay.len() {
             self.overlay.clear();
@@ -246,16 +246,16 @@ impl<'r> Data<'r> {
     /// Runs a query on the data; loads first what it mentions.
     ///
     /// # Errors
-    /// See [`Trouble`].
-    pub fn query(&mut self, query: &Query) -> Result<Value, Trouble> {
+    /// See [`QueryError`].
+    pub fn query(&mut self, query: &Query) -> Result<Value, QueryError> {
         self.look(query).map(Cow::into_owned)
     }
 
     /// As [`Data::query`], without a copy of what stands in the data.
     ///
     /// # Errors
-    /// See [`Trouble`].
-    pub fn look<'q>(&'q mut self, query: &'q Query) -> Result<Cow<'q, Value>, Trouble> {
+    /// See [`QueryError`].
+    pub fn look<'q>(&'q mut self, query: &'q Query) -> Result<Cow<'q, Value>, QueryError> {
         let query = match &query.on_delete {
             Some(other) if self.world.deleting => other,
             _ => query,
@@ -263,15 +263,15 @@ impl<'r> Data<'r> {
         if !query.needs.is_empty() {
             self.ensure(&query.needs)?;
         }
-        let expr = query.expr.as_ref().map_err(|text| Trouble::Text(text.to_string()))?;
-        budget::steps(16).map_err(Trouble::Eval)?;
+        let expr = query.expr.as_ref().map_err(|text| QueryError::Text(text.to_string()))?;
+        budget::steps(16).map_err(QueryError::Eval)?;
         let env =
             Env::new(self.root, self.world.functions).with_overlay(&self.overlay).with_object(self.object);
         let env = self.sorting(query, env);
-        eval(expr, env).map_err(Trouble::Eval)
+        eval(expr, env).map_err(QueryError::Eval)
     }
 
-    /// Runs a query on a value instead of the data; its failure is told without introduction.
+    /// Runs a query on a value instead of the data; its error text has no prefix.
     fn query_on(&self, query: &Query, input: &Value) -> Result<Value, String> {
         let expr = query.expr.as_ref().map_err(ToString::to_string)?;
         let env = self.sorting(query, Env::new(input, self.world.functions));
@@ -286,7 +286,7 @@ impl<'r> Data<'r> {
         }
     }
 
-    fn ensure(&mut self, needs: &Needs) -> Result<(), Trouble> {
+    fn ensure(&mut self, needs: &Needs) -> Result<(), QueryError> {
         if needs.images && !self.images_loaded {
             self.images_loaded = true;
             match self.world.images.get() {
@@ -294,14 +294,14 @@ impl<'r> Data<'r> {
                 Ok(None) => {}
                 Err(text) => {
                     self.images_loaded = false;
-                    return Err(Trouble::Text(text.clone()));
+                    return Err(QueryError::Text(text.clone()));
                 }
             }
         }
         for at in needs.bindings.iter().map(|b| *b as usize) {
             let pending = self.entries.get(at).is_some_and(|e| e.state == State::Pending);
             if pending && at < self.limit {
-                self.load(at).map_err(Trouble::Text)?;
+                self.load(at).map_err(QueryError::Text)?;
             }
         }
         Ok(())
@@ -323,10 +323,10 @@ impl<'r> Data<'r> {
         };
         self.loading -= 1;
         self.limit = outer;
-        trace::tell(&binding.origin, || {
+        trace::emit(&binding.origin, || {
             let loaded = self.overlay.iter().find(|(known, _)| *known == binding.name);
             let value = loaded.map(|(_, value)| value.clone()).unwrap_or_default();
-            What::Data(binding.name.clone(), result.clone().map(|()| value))
+            EventKind::Data(binding.name.clone(), result.clone().map(|()| value))
         });
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)
@@ -423,7 +423,7 @@ impl<'r> Data<'r> {
         }
     }
 
-    /// Asks the sources; `None` when nobody can answer.
+    /// Loads the value from its source; `None` = no source has it.
     fn fetch(&mut self, b: &Binding) -> Result<Option<Value>, String> {
         functions::untracked::note();
         let name = &b.name;
@@ -577,7 +577,7 @@ impl<'r> Data<'r> {
     }
 }
 
-/// Why an entry that nobody answers has no value.
+/// Why an entry that no source provides has no value.
 fn unanswered(b: &Binding) -> String {
     let name = &b.name;
     match &b.source {
@@ -594,7 +594,9 @@ fn unanswered(b: &Binding) -> String {
             "failed to marshal APICall data for context entry {name}: there is no source of global context entries"
         ),
         BindingSource::Image { .. } => {
-            format!("failed to fetch image descriptor for context entry {name}: no registry may be asked")
+            format!(
+                "failed to fetch image descriptor for context entry {name}: registry access is not enabled"
+            )
         }
     }
 }
@@ -613,7 +615,7 @@ fn check_namespace(path: &str, own: &str) -> Result<(), String> {
     let bare = path.split(['?', '#']).next().unwrap_or_default();
     let decoded = percent_encoding::percent_decode_str(bare).decode_utf8_lossy();
     let mut steps: Vec<&str> = Vec::new();
-    // An encoded stroke or mark may be read in another way by whoever is called.
+    // The server may decode an encoded slash or mark in another way.
     if decoded.contains(['?', '#', '\\']) || decoded.chars().any(char::is_control) {
         return missing();
     }

@@ -1,4 +1,4 @@
-//! The entries of a map that a loop makes one by one.
+//! The entries of a map that a comprehension builds one by one.
 //!
 //! In: a key and a value. Out: whether the key is new, and the map. Numbers are found by value, but no whole number
 //! finds a double, as in [`is_found_by`](crate::value::object::is_found_by); looking a key up takes the same time

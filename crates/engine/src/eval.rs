@@ -37,20 +37,20 @@ pub struct Env<'f, 'a> {
     object: Option<&'a Value>,
     /// What functions may know of the world.
     pub functions: &'a functions::Context,
-    /// Where lists are noted that get sorted; without it nobody but the caller of `sort_by` sees the order.
+    /// Where sorted lists are noted; without it only the caller of `sort_by` sees the order.
     sorted: Option<&'f Sorted>,
     locals: Option<&'f Frame<'f, 'a>>,
     meter: Option<&'a Meter>,
     variables: Option<&'a Variables<'a>>,
     cells: Option<&'a Cells>,
-    /// Whether lists that are made of lists are put together one by one.
+    /// Whether lists that are built from other lists are built one by one.
     one_by_one: bool,
 }
 
 /// The value of a binder and the binders around it.
 struct Frame<'f, 'a> {
     value: &'a Value,
-    /// What computes the value when it is first asked for, and where it is kept then.
+    /// What computes the value when it is first read, and where it is stored then.
     later: Option<(&'a Expr, &'a OnceCell<Result<Value, Fault>>)>,
     outer: Option<&'f Frame<'f, 'a>>,
 }
@@ -72,21 +72,21 @@ impl<'f, 'a> Env<'f, 'a> {
         }
     }
 
-    /// With a meter on which strict nodes are charged.
+    /// With a meter for the cost of strict nodes.
     #[must_use]
     pub fn with_meter(mut self, meter: &'a Meter) -> Self {
         self.meter = Some(meter);
         self
     }
 
-    /// With values under names.
+    /// With composed variables.
     #[must_use]
     pub fn with_variables(mut self, variables: &'a Variables<'a>) -> Self {
         self.variables = Some(variables);
         self
     }
 
-    /// The n-th value under a name.
+    /// The n-th composed variable.
     ///
     /// # Errors
     /// Its fault.
@@ -101,7 +101,7 @@ impl<'f, 'a> Env<'f, 'a> {
         Env { locals: None, sorted: None, ..self }
     }
 
-    /// Adds a charge.
+    /// Adds to the cost.
     ///
     /// # Errors
     /// The meter's limit is exceeded.
@@ -109,7 +109,7 @@ impl<'f, 'a> Env<'f, 'a> {
         self.meter.map_or(Ok(()), |m| m.charge(amount))
     }
 
-    /// Whether a charge stays within the meter's limit.
+    /// Whether the cost stays within the meter's limit after such an addition.
     pub fn affords(&self, amount: u64) -> bool {
         self.meter.is_none_or(|m| m.affords(amount))
     }
@@ -136,12 +136,12 @@ impl<'f, 'a> Env<'f, 'a> {
         self.sorted.is_some()
     }
 
-    /// Whether a list that is made of a list may be made in one go.
+    /// Whether a list that is built from another list may be built in one pass.
     pub(super) fn fuses(&self) -> bool {
         !self.one_by_one && !self.is_sorting()
     }
 
-    /// The same, but every list is put together before another one is made of it.
+    /// The same, but every list is built before another one is built from it.
     #[must_use]
     pub(super) fn unfused(&self) -> Self {
         Env { one_by_one: true, ..*self }
@@ -177,10 +177,10 @@ impl<'f, 'a> Env<'f, 'a> {
         }
     }
 
-    /// What can tell what evaluating an expression has used: the meter, memory, and the variables that are computed.
+    /// What evaluation has used so far: cost, memory, and the number of computed variables.
     pub(super) fn used(&self) -> Used {
         let computed = self.variables.map_or(0, Variables::computed);
-        Used { charged: self.meter.map_or(0, Meter::spent), bytes: budget::left(), computed }
+        Used { cost: self.meter.map_or(0, Meter::spent), bytes: budget::left(), computed }
     }
 
     /// With top-level names on top of the root.
@@ -259,7 +259,7 @@ impl<'f, 'a> Env<'f, 'a> {
         self::value(body, &Env { locals: Some(&frame), ..*self })
     }
 
-    /// Evaluates `body` with a value that is computed when it is first asked for, if it ever is.
+    /// Evaluates `body` with a value that is computed when it is first read, if it ever is.
     pub fn bind_later(&self, value: &'a Expr, body: &'a Expr) -> Result<Value, Fault> {
         let cell = OnceCell::new();
         self.bind_cell(value, &cell, body)
@@ -359,7 +359,7 @@ pub(crate) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Variable(_)
-        | Expr::Charged(_)
+        | Expr::Folded(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Comprehension(_)
@@ -404,7 +404,7 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             let left = value(&sides[0], env)?;
             if truthy(&left) { value(&sides[1], env) } else { Ok(left) }
         }
-        Expr::Project { .. } | Expr::Flatten(_) => lists::made(expr, env),
+        Expr::Project { .. } | Expr::Flatten(_) => lists::build(expr, env),
         Expr::List(items) => {
             limits::list(items.len())?;
             let values: Result<Vec<Value>, Fault> =
@@ -463,7 +463,7 @@ fn node<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Variable(_)
-        | Expr::Charged(_)
+        | Expr::Folded(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Comprehension(_)

@@ -21,7 +21,7 @@ use crate::value::print::json;
 use crate::value::variables::{expression, find_all_variables, find_variables};
 use crate::value::{Fault, Map, Str, Value, budget, stack};
 
-use super::data::{Data, Trouble};
+use super::data::{Data, QueryError};
 
 /// A text that still has variables after this many rounds is self-referential.
 const MAX_ROUNDS: usize = 64;
@@ -91,11 +91,11 @@ impl Data<'_> {
         }
     }
 
-    /// What a template stands for, where that need not be put together; `None` = [`Data::fill`] does that.
+    /// The value of a template where it can be borrowed; `None` = [`Data::fill`] builds it.
     ///
     /// # Errors
     /// As [`Data::fill`].
-    pub fn seen<'t>(&'t mut self, template: &'t Template) -> Result<Option<Cow<'t, Value>>, String> {
+    pub fn fill_borrowed<'t>(&'t mut self, template: &'t Template) -> Result<Option<Cow<'t, Value>>, String> {
         match template {
             Template::Const(v) => Ok(Some(Cow::Borrowed(v))),
             Template::Whole(hole) => {
@@ -124,7 +124,7 @@ impl Data<'_> {
     }
 
     fn resolve(&mut self, query: &Query, path: &str) -> Result<Value, String> {
-        self.query(query).map_err(|trouble| unresolved(query, self.world.deleting, path, &trouble))
+        self.query(query).map_err(|error| unresolved(query, self.world.deleting, path, &error))
     }
 
     fn whole(&mut self, hole: &Hole) -> Result<Value, String> {
@@ -181,8 +181,8 @@ impl Data<'_> {
             return Err(self.endless("variables", path, "their values expand to themselves"));
         }
         // Each level keeps its path.
-        let goes_on = budget::step().and_then(|()| budget::take(path.len()));
-        goes_on.map_err(|fault| failed("variables", path, &fault.to_string()))?;
+        let within = budget::step().and_then(|()| budget::take(path.len()));
+        within.map_err(|fault| failed("variables", path, &fault.to_string()))?;
         match v {
             Value::Str(s) if s.contains("{{") => {
                 untracked::note();
@@ -243,7 +243,7 @@ impl Data<'_> {
                 return Ok(Value::from(text.replace("\\{{", "{{")));
             };
             let before = text.clone();
-            for Found { at, behind, expr, shallow, query } in round.iter() {
+            for FoundVariable { at, behind, expr, shallow, query } in round.iter() {
                 let Some(variable) = before.get(at.clone()) else { continue };
                 let current;
                 let query = match query {
@@ -323,7 +323,7 @@ fn holds(text: &str, expr: &str) -> bool {
 }
 
 /// A variable of a text that is resolved in rounds.
-struct Found {
+struct FoundVariable {
     /// Where it is, braces included.
     at: Range<usize>,
     /// The character before it.
@@ -336,7 +336,7 @@ struct Found {
     query: Option<Query>,
 }
 
-fn found(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
+fn found(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[FoundVariable]>> {
     let one = |at: Range<usize>| {
         let whole = expression(text.get(at.clone()).unwrap_or_default());
         let (shallow, expr) = match whole.strip_prefix('-') {
@@ -345,17 +345,17 @@ fn found(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
         };
         let behind = text.get(..at.start).and_then(|s| s.chars().next_back());
         let query = (expr != "@").then(|| late.query(&expr, &rounds.names));
-        Found { at, behind, expr: expr.into(), shallow, query }
+        FoundVariable { at, behind, expr: expr.into(), shallow, query }
     };
     let variables = find_variables(text);
     (variables.len() <= MAX_VARIABLES).then(|| variables.into_iter().map(one).collect())
 }
 
 /// The variables of texts.
-type ByText = HashMap<Box<str>, Arc<[Found]>>;
+type ByText = HashMap<Box<str>, Arc<[FoundVariable]>>;
 
-/// What was found in texts, by the address of the names in scope; the names are kept, so that their
-/// address stays theirs.
+/// What was found in texts, by the address of the names in scope; the names are retained, so that no other
+/// ones get their address.
 #[derive(Default)]
 struct Texts {
     all: HashMap<usize, (Arc<[Str]>, ByText)>,
@@ -364,12 +364,12 @@ struct Texts {
 }
 
 impl Texts {
-    fn get(&self, names: usize, text: &str) -> Option<Arc<[Found]>> {
+    fn get(&self, names: usize, text: &str) -> Option<Arc<[FoundVariable]>> {
         self.all.get(&names)?.1.get(text).cloned()
     }
 
     /// Data may be in these texts: all of them together are limited, however many policies and requests there are.
-    fn insert(&mut self, names: usize, rounds: &Rounds, text: &str, found: &Arc<[Found]>) {
+    fn insert(&mut self, names: usize, rounds: &Rounds, text: &str, found: &Arc<[FoundVariable]>) {
         let weight = 256 + text.len() + found.len() * QUERY_WEIGHT;
         if weight > MAX_WEIGHT / 16 {
             return;
@@ -394,15 +394,15 @@ const MAX_WEIGHT: usize = 16 << 20;
 /// What a compiled variable weighs, roughly in bytes.
 const QUERY_WEIGHT: usize = 2 << 10;
 
-/// Texts that are longer are not kept.
-const MAX_KEPT: usize = 16 << 10;
+/// Longer texts are not cached.
+const MAX_CACHED: usize = 16 << 10;
 
 /// Variables that a text may have at once.
 const MAX_VARIABLES: usize = 10_000;
 
 /// The variables of a text; `None` = too many.
-fn round(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
-    if text.len() > MAX_KEPT {
+fn round(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[FoundVariable]>> {
+    if text.len() > MAX_CACHED {
         return found(rounds, text, late);
     }
     let names = Arc::as_ptr(&rounds.names).cast::<u8>() as usize;
@@ -415,12 +415,12 @@ fn round(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[Found]>> {
     Some(new)
 }
 
-fn unresolved(query: &Query, deleting: bool, path: &str, trouble: &Trouble) -> String {
+fn unresolved(query: &Query, deleting: bool, path: &str, error: &QueryError) -> String {
     let shown = match &query.on_delete {
         Some(other) if deleting => &other.text,
         _ => &query.text,
     };
-    failed(shown, path, &trouble.to_string())
+    failed(shown, path, &error.to_string())
 }
 
 fn failed(expr: &str, path: &str, why: &str) -> String {
@@ -445,7 +445,7 @@ fn push(out: &mut String, v: &Value) {
     }
 }
 
-/// JSON whose exponents below zero have two digits, as in texts of the reference: `1e-07`.
+/// JSON whose exponents below zero have two digits, as in texts of Kyverno: `1e-07`.
 fn two_digits(text: String) -> String {
     if !text.contains("e-") {
         return text;
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_kept_weigh_no_more_than_their_limit() {
+    fn cached_texts_weigh_no_more_than_their_limit() {
         let names: Arc<[Str]> = Arc::from([]);
         let rounds = Rounds { source: "".into(), path: "".into(), names, current: "".into() };
         let round = |rounds: &Rounds, text: &str| super::round(rounds, text, &Unparsed);

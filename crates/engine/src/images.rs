@@ -10,7 +10,7 @@ use crate::functions;
 use crate::value::image::ImageRef;
 use crate::value::{Map, Str, Value};
 
-/// The images of one object, computed on demand.
+/// The images of one object, computed when first read.
 #[derive(Clone, Debug, Default)]
 pub struct Images {
     object: Value,

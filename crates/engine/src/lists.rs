@@ -1,7 +1,7 @@
-//! Lists that expressions make: projections, flattening, functions that run an expression for each item.
+//! Lists that expressions build: projections, flattening, functions that run an expression for each item.
 //!
-//! A list that is made of a list that is made of a list is walked in one go: only the last one is put
-//! together.
+//! A chain of lists, each built from the one before, is walked in one pass: only the last list is
+//! built.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::value::{Fault, List, Map, Value, budget};
 use super::eval::{Env, Evaluated, NULL, value as eval};
 
 /// Evaluates a projection or a flattening.
-pub(super) fn made<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
+pub(super) fn build<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     if env.fuses() && nests(expr) {
         let mut out = Vec::new();
         let put = &mut |v: Cow<'a, Value>| {
@@ -28,14 +28,14 @@ pub(super) fn made<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             }
             Ok(false) => return Ok(Cow::Borrowed(&NULL)),
             Err(fault) if fault.ends() => return Err(fault),
-            // Which fault comes first is known when the lists are made one after the other.
+            // Which fault comes first is known only when the lists are built one after the other.
             Err(_) => return one_by_one(expr, &env.unfused()),
         }
     }
     one_by_one(expr, env)
 }
 
-/// The same, each list put together before the next one is made of it.
+/// The same, each list built before the next one is built from it.
 fn one_by_one<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     match expr {
         Expr::Project { over, source, keep, body } => {
@@ -64,11 +64,11 @@ fn one_by_one<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     }
 }
 
-/// Whether a list is made of another one that is made for it.
+/// Whether a list is built from another one that is built for it.
 fn nests(expr: &Expr) -> bool {
-    let is_made = |e: &Expr| matches!(e, Expr::Project { over: Over::Items, .. } | Expr::Flatten(_));
+    let is_built = |e: &Expr| matches!(e, Expr::Project { over: Over::Items, .. } | Expr::Flatten(_));
     match expr {
-        Expr::Project { over: Over::Items, source, .. } | Expr::Flatten(source) => is_made(source),
+        Expr::Project { over: Over::Items, source, .. } | Expr::Flatten(source) => is_built(source),
         _ => false,
     }
 }
@@ -84,7 +84,7 @@ fn each<'a>(
             budget::step()?;
             if let Some(keep) = keep {
                 match on(&v, keep, env) {
-                    Ok(kept) if truthy(&kept) => {}
+                    Ok(selects) if truthy(&selects) => {}
                     Ok(_) | Err(Fault::NotFound(_)) => return Ok(()),
                     Err(other) => return Err(other),
                 }
@@ -183,7 +183,7 @@ fn project_items<'b>(
         budget::step()?;
         if let Some(keep) = keep {
             match env.bind(v, keep) {
-                Ok(kept) if truthy(&kept) => {}
+                Ok(selects) if truthy(&selects) => {}
                 Ok(_) | Err(Fault::NotFound(_)) => continue,
                 Err(other) => return Err(other),
             }

@@ -1,6 +1,6 @@
-//! What strict evaluation is charged on, and composed variables, each with a meter of its own.
+//! The cost of strict evaluation, and composed variables, each with a meter of its own.
 //!
-//! In: charges, and the programs of variables. Out: whether the limit is exceeded; values of variables, computed when they
+//! In: costs, and the programs of variables. Out: whether the limit is exceeded; values of variables, computed when they
 //! are first read. Semantics: `docs/cel.md`, "Cost"; `docs/ir.md`, "Expressions of a rule".
 
 use std::borrow::Cow;
@@ -12,9 +12,9 @@ use crate::value::{Fault, Value, budget, stack};
 
 use super::eval::{Env, value as eval};
 use super::shared::SharedResults;
-use super::trace::{self, What};
+use super::trace::{self, EventKind};
 
-/// What evaluations are charged on.
+/// Adds up the cost of evaluations.
 #[derive(Debug)]
 pub struct Meter {
     spent: Cell<u64>,
@@ -27,7 +27,7 @@ impl Meter {
         Meter { spent: Cell::new(0), limit }
     }
 
-    /// What was charged so far.
+    /// The cost so far.
     pub fn spent(&self) -> u64 {
         self.spent.get()
     }
@@ -37,28 +37,28 @@ impl Meter {
         self.limit
     }
 
-    /// Whether a charge stays within the limit.
+    /// Whether the cost stays within the limit after such an addition.
     pub fn affords(&self, amount: u64) -> bool {
         self.spent.get().saturating_add(amount) <= self.limit
     }
 
-    /// Adds a charge.
+    /// Adds to the cost.
     ///
     /// # Errors
     /// The limit is exceeded.
     pub fn charge(&self, amount: u64) -> Result<(), Fault> {
-        // Negative depths of `flatten` are charged as numbers that wrap.
+        // A negative depth of `flatten` is a cost that wraps.
         let now = self.spent.get().wrapping_add(amount);
         self.spent.set(now);
         if now > self.limit { Err(Fault::Budget) } else { Ok(()) }
     }
 }
 
-/// Values under names: each is computed when it is first read, and then kept, its fault too. What that
-/// costs is not charged on the reader's meter: a value has the same limit for itself.
+/// Composed variables: each is computed when it is first read, and then cached, its fault too. Its cost is
+/// not added to the reader's meter: a variable has the same limit for itself.
 pub struct Variables<'a> {
     programs: &'a [Variable],
-    /// Faults are told as they are.
+    /// Faults are reported unchanged.
     bare: bool,
     cells: Vec<OnceCell<Result<Value, Fault>>>,
     spent: Cell<u64>,
@@ -85,7 +85,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// The same, but their faults are told as if they were those of the expression that reads them.
+    /// The same, but their faults are reported as if they were those of the expression that reads them.
     pub fn bare(programs: &'a [Variable]) -> Variables<'a> {
         Variables { bare: true, ..Variables::new(programs) }
     }
@@ -100,7 +100,7 @@ impl<'a> Variables<'a> {
         self.programs
     }
 
-    /// Computes values that are not computed yet, at no charge for reading them; whether all have one.
+    /// Computes variables that are not computed yet, without the cost of reading them; whether all have a value.
     pub(super) fn compute_all<'b>(&'b self, all: &[u32], env: &Env<'_, 'b>) -> bool
     where
         'a: 'b,
@@ -108,7 +108,7 @@ impl<'a> Variables<'a> {
         all.iter().all(|n| self.computed_at(*n, env).is_ok())
     }
 
-    /// What computing values has cost since this was last asked.
+    /// The cost of computing variables since the last call.
     pub fn take_spent(&self) -> u64 {
         self.spent.take()
     }
@@ -127,13 +127,13 @@ impl<'a> Variables<'a> {
         }
         self.depth.set(depth + 1);
         self.computed.set(self.computed.get() + 1);
-        let result = stack::deep(|| self.charged(expr, variable, env));
+        let result = stack::deep(|| self.compute_metered(expr, variable, env));
         self.depth.set(depth);
         result
     }
 
     /// Computes a value on a meter of its own.
-    fn charged(&self, expr: &Expr, variable: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
+    fn compute_metered(&self, expr: &Expr, variable: &Variable, env: &Env<'_, '_>) -> Result<Value, Fault> {
         let Some(limit) = env.limit() else { return eval(expr, &env.without_locals()).map(Cow::into_owned) };
         let meter = Meter::new(limit);
         let own = env.without_locals().with_meter(&meter);
@@ -170,20 +170,20 @@ impl<'a> Variables<'a> {
         let (Some(variable), Some(cell)) = (self.programs.get(at), self.cells.get(at)) else {
             return Err(Fault::new("no such variable"));
         };
-        let told = |result: Result<Value, Fault>| {
+        let traced = |result: Result<Value, Fault>| {
             let shown = || result.as_ref().cloned().map_err(Fault::cel_text);
-            trace::tell(&variable.origin, || What::Data(variable.name.clone(), shown()));
+            trace::emit(&variable.origin, || EventKind::Data(variable.name.clone(), shown()));
             result
         };
         if self.bare {
             let compute = || {
                 let expr = variable.program.as_ref().map_err(|text| Fault::new(text.to_string()));
-                told(expr.and_then(|expr| self.compute(expr, variable, env)))
+                traced(expr.and_then(|expr| self.compute(expr, variable, env)))
             };
             return cell.get_or_init(compute).as_ref().map_err(Clone::clone);
         }
         let compute = || {
-            told(match &variable.program {
+            traced(match &variable.program {
                 Err(text) => {
                     let name = &variable.name;
                     Err(Fault::new(format!("composited variable \"{name}\" fails to compile: {text}")))

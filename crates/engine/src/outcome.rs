@@ -42,31 +42,31 @@ pub struct RuleOutcome {
     pub kind: RuleKind,
     /// Its status.
     pub status: Status,
-    /// Its message, exactly as the reference words it.
+    /// Its message, exactly as Kyverno words it.
     pub message: Str,
     /// Properties for reports, in written order.
     pub properties: Vec<(Str, Str)>,
-    /// Names of the exceptions that made it skip.
+    /// Names of the exceptions because of which it is skipped.
     pub exceptions: Vec<Str>,
     /// What the Pod Security checks found, for rules of that kind that failed.
     pub pod_security: Option<Value>,
-    /// What the rule changed or made.
+    /// The objects that the rule mutated or generated.
     pub effect: Option<Box<Effect>>,
 }
 
-/// What a rule changed or made.
+/// The objects that a rule mutated or generated, and the like.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// The object of the request, changed.
+    /// The object of the request, mutated.
     Patched(Value),
-    /// Another object, changed.
+    /// Another object, mutated.
     Target(Value),
     /// New objects.
     Generated(Vec<Value>),
-    /// Nothing; this is what a native policy says for each of its bindings.
+    /// No object: the results of a native policy, one for each of its bindings.
     Bindings(Vec<super::admission::BindingResult>),
-    /// Nothing; these images were looked at.
-    Looked(super::expressions::images::Looked),
+    /// No object: the images that were checked.
+    VerifiedImages(super::expressions::images::VerifiedImages),
 }
 
 /// A text that many results share: one for each thread, for counting references to the same text from all threads is

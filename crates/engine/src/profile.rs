@@ -1,7 +1,7 @@
-//! Fidelity profiles: where the reference's command line and the reference in a cluster differ.
+//! Fidelity profiles: where Kyverno's command line and Kyverno in a cluster differ.
 //!
-//! A difference is a named choice here and never a question about who is asking deeper inside. A
-//! profile is fixed when a policy set is made. Every choice has a row in `docs/profiles.md`, and
+//! A difference is a named choice here; no code deeper inside checks which program runs. A
+//! profile is fixed when a policy set is built. Every choice has a row in `docs/profiles.md`, and
 //! `tests/serve/profile.rs` walks these rows against a running server.
 
 /// The choices; see the constructors for the two consistent sets of them.
@@ -37,7 +37,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What the reference's command line answers.
+    /// What Kyverno's command line answers.
     pub const fn kyverno_cli() -> Profile {
         Profile {
             float_resources: true,
@@ -53,7 +53,7 @@ impl Profile {
         }
     }
 
-    /// What the reference answers in a cluster, as far as a run over files can: data that only a cluster has
+    /// What Kyverno answers in a cluster, as far as a run over files can: data that only a cluster has
     /// stays what the command line makes of it.
     pub const fn as_cluster() -> Profile {
         Profile {
@@ -64,7 +64,7 @@ impl Profile {
         }
     }
 
-    /// What the reference answers in a cluster; the profile of the webhook server.
+    /// What Kyverno answers in a cluster; the profile of the webhook server.
     pub const fn cluster() -> Profile {
         Profile {
             float_resources: false,

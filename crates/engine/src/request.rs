@@ -34,9 +34,9 @@ pub struct Request {
     pub images: Images,
     /// The object as the Pod Security checks see it.
     pub pod: super::pod_security::seen::Cache,
-    /// What expressions see that know only objects and the request; made when the first rule asks.
+    /// What expressions see that know only objects and the request; built when the first rule needs it.
     pub strict_root: std::sync::OnceLock<Value>,
-    /// The same for reviews.
+    /// The same for CEL policies.
     pub review_root: std::sync::OnceLock<Value>,
     /// What rules of many policies compute of the object.
     pub shared: SharedResults,
@@ -111,7 +111,7 @@ impl Request {
     /// Makes a request of its parts.
     ///
     /// # Errors
-    /// The data cannot be built: the reference knows no objects of a `CONNECT` outside of a cluster.
+    /// The data cannot be built: Kyverno knows no objects of a `CONNECT` outside of a cluster.
     pub fn new(parts: Parts, profile: Profile, functions: &functions::Context) -> Result<Request, String> {
         if profile.bare_request && &*parts.operation == "CONNECT" {
             return Err("JMESPath query failed: Unknown key \"oldObject\" in path".into());
@@ -177,7 +177,7 @@ impl Request {
             target.old_labels = Some(Target::of(&old_object).labels);
         }
         target.user = parts.user.map(|u| Arc::new(user(&u)));
-        // An object that is deleted shows no images (the reference looks at the new object alone).
+        // An object that is deleted shows no images (Kyverno looks at the new object alone).
         let images = Images::of(object.clone(), functions);
         let doubles = !profile.float_resources || valued;
         let later_root = profile.integers_after_first_rule.then(|| Root::later(root.clone()));
@@ -205,7 +205,7 @@ impl Request {
     }
 
     /// The new object, or the former one where there is none.
-    pub fn shown(&self) -> &Value {
+    pub fn object_or_old(&self) -> &Value {
         if self.object.is_null() { &self.old_object } else { &self.object }
     }
 
@@ -219,7 +219,7 @@ impl Request {
         &*self.target.operation == "DELETE"
     }
 
-    /// The request as if the former object were created now, to tell old violations from new ones.
+    /// The request as if the former object were created now, to separate old violations from new ones.
     /// No user is known to it.
     pub fn former(&self) -> Request {
         let mut root = self.root.get().clone();
@@ -249,7 +249,7 @@ impl Request {
             target,
             root: Root::of(root),
             later_root: None,
-            // The reference keeps the images of the new object.
+            // Kyverno keeps the images of the new object.
             images: self.images.clone(),
             pod: Default::default(),
             strict_root: Default::default(),
@@ -358,7 +358,7 @@ fn user(parts: &UserParts) -> User {
 }
 
 /// Namespace and name of a service account, cut out of the user name without looking at its prefix
-/// (the reference's behaviour).
+/// (Kyverno's behaviour).
 fn service_account(username: &str) -> (String, String) {
     let rest: String = username.get("system:serviceaccount:".len()..).unwrap_or_default().into();
     match rest.split_once(':') {

@@ -1,7 +1,7 @@
 //! Parameters of `validate.cel` rules.
 //!
 //! In: the `paramKind` and `paramRef` of a rule, and the cluster. Out: the objects that its expressions are
-//! evaluated with, or why the rule fails ([`find`]). The reference's command line has a stand-in for a cluster
+//! evaluated with, or why the rule fails ([`find`]). Kyverno's command line has a stand-in for a cluster
 //! with eight kinds, none in namespaces, and no objects; [`look_up_offline`] gives the texts that come of it.
 //! Semantics: `docs/validate.md`, "cel".
 
@@ -87,7 +87,7 @@ fn failed(text: String) -> String {
     format!("error in parameterized resource: {text}")
 }
 
-/// What comes of looking for parameters in the stand-in cluster of the reference's command line: `Ok` = there
+/// What comes of looking for parameters in the stand-in cluster of Kyverno's command line: `Ok` = there
 /// are none, and none are needed.
 ///
 /// # Errors

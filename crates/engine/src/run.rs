@@ -1,7 +1,7 @@
 //! The one runner: the rules of a policy in order, for one phase of one request.
 //!
 //! In: a policy, some of its rules, a request, and what they are evaluated with. Out: their [`Results`]. The runner does
-//! what all rules share: whether the policy concerns the request, whether a rule matches or nobody can say, the budget,
+//! what all rules share: whether the policy concerns the request, whether a rule matches or that is unknown, the budget,
 //! and what a rule leaves to the next. What a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
 //! expressions, `expressions`. Semantics: `docs/ir.md`.
 
@@ -17,11 +17,11 @@ use crate::value::{Str, Value};
 
 use super::condition;
 use super::data::{Data, World};
-use super::expressions::Exemptions;
+use super::expressions::CelExceptions;
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
 use super::sorted::Sorted;
-use super::trace::{self, What};
+use super::trace::{self, EventKind};
 use super::validate;
 use super::verify::{self, Records};
 use super::{Profile, Request, generate, mutate, verdict};
@@ -38,8 +38,8 @@ pub struct Surroundings<'r> {
     pub late: &'static dyn Late,
     /// Exceptions, in the order in which they count.
     pub exceptions: &'r [Exception],
-    /// Exceptions from reviews, likewise.
-    pub exemptions: Exemptions<'r>,
+    /// PolicyExceptions of `policies.kyverno.io`, likewise.
+    pub cel_exceptions: CelExceptions<'r>,
     /// Values to put in for each rule, by rule name: path and value.
     pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
     /// Where the command line and a cluster differ.
@@ -78,14 +78,14 @@ impl From<Vec<RuleOutcome>> for Results {
 
 /// What a rule did.
 #[derive(Default)]
-pub(super) struct Ran {
+pub(super) struct RuleRun {
     pub results: Vec<RuleOutcome>,
-    pub left: Left,
+    pub left: RuleEffect,
 }
 
 /// What a rule leaves to those after it, and to the end of the phase.
 #[derive(Default)]
-pub(super) enum Left {
+pub(super) enum RuleEffect {
     /// The object as it is.
     #[default]
     Same,
@@ -99,9 +99,9 @@ pub(super) enum Left {
     Described,
 }
 
-impl<R: IntoIterator<Item = RuleOutcome>> From<R> for Ran {
-    fn from(results: R) -> Ran {
-        Ran { results: results.into_iter().collect(), left: Left::Same }
+impl<R: IntoIterator<Item = RuleOutcome>> From<R> for RuleRun {
+    fn from(results: R) -> RuleRun {
+        RuleRun { results: results.into_iter().collect(), left: RuleEffect::Same }
     }
 }
 
@@ -125,7 +125,7 @@ impl Phase {
         }
     }
 
-    fn body(self, met: Matched<'_, '_>) -> Ran {
+    fn body(self, met: MatchedRule<'_, '_>) -> RuleRun {
         match self {
             Phase::Mutate => mutate::run(met),
             Phase::Verify => verify::run(met),
@@ -154,12 +154,12 @@ pub fn policy<'p>(
 ) -> Results {
     let mut out = Results::default();
     let concern = concern(policy, request, around.profile);
-    let is_idle = match phase {
+    let is_skipped = match phase {
         Phase::Verify => request.deleting(),
         Phase::Generate => concern != Concern::Yes,
         Phase::Mutate | Phase::Decide => false,
     };
-    if is_idle || concern == Concern::No {
+    if is_skipped || concern == Concern::No {
         return out;
     }
     let (mut matched, sorted) = (0usize, Sorted::default());
@@ -188,24 +188,24 @@ pub fn policy<'p>(
         matched += 1;
         let later = if matched > 1 { request.later_root.as_ref().map(Root::get) } else { None };
         let sorted = (phase == Phase::Decide).then_some(&sorted);
-        let met = Matched { policy, rule, request, around, later, sorted };
-        trace::tell(&rule.origin, || What::Rule(rule.name.clone()));
+        let met = MatchedRule { policy, rule, request, around, later, sorted };
+        trace::emit(&rule.origin, || EventKind::Rule(rule.name.clone()));
         let (ran, excess) = budget::spend(|| phase.body(met));
-        let Ran { results, left } = match excess {
+        let RuleRun { results, left } = match excess {
             None => ran,
             // What was changed so far has no effect without the rest.
             Some(Excess::Time) => return Results { object: None, ..out },
             Some(excess) => ran.exceeding(rule, excess),
         };
         let next = match left {
-            Left::Same => None,
-            Left::Changed(object) => Some(request.with_object(object)),
-            Left::Lost => Some(request.without_object()),
-            Left::Verified(more) => {
+            RuleEffect::Same => None,
+            RuleEffect::Changed(object) => Some(request.with_object(object)),
+            RuleEffect::Lost => Some(request.without_object()),
+            RuleEffect::Verified(more) => {
                 records.extend(more);
                 None
             }
-            Left::Described => {
+            RuleEffect::Described => {
                 described.push((out.rules.len(), rule));
                 None
             }
@@ -227,23 +227,23 @@ pub fn policy<'p>(
         out.object = Some(records.on(&request.object));
     }
     if !described.is_empty() && !request.object.is_null() {
-        let met = |rule| Matched { policy, rule, request, around, later: None, sorted: None };
+        let met = |rule| MatchedRule { policy, rule, request, around, later: None, sorted: None };
         let described: Vec<_> = described.into_iter().map(|(at, rule)| (at, met(rule))).collect();
         generate::finish(&described, &mut out);
     }
     out
 }
 
-impl Ran {
+impl RuleRun {
     /// What counts of a rule that has exceeded a bound: it fails or is an error, whatever absorbed that.
-    fn exceeding(self, rule: &Rule, excess: Excess) -> Ran {
+    fn exceeding(self, rule: &Rule, excess: Excess) -> RuleRun {
         let failed = self.results.into_iter().find(|r| matches!(r.status, Status::Fail | Status::Error));
         let error = || RuleOutcome::new(&rule.name, rule.kind, Status::Error, excess.text());
         let left = match (&rule.body, &rule.expressions) {
-            (Body::Mutate(_), None) => Left::Lost,
-            _ => Left::Same,
+            (Body::Mutate(_), None) => RuleEffect::Lost,
+            _ => RuleEffect::Same,
         };
-        Ran { results: vec![failed.unwrap_or_else(error)], left }
+        RuleRun { results: vec![failed.unwrap_or_else(error)], left }
     }
 }
 
@@ -304,7 +304,7 @@ pub fn applies(rule: &Rule, request: &Request) -> bool {
     target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
 }
 
-/// The result of a rule of which nobody can say whether it matches, because something is not known of the request.
+/// The result of a rule for which it is unknown whether it matches, because something is not known of the request.
 fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     let target = &request.target;
     if !target.unknown.any() || !target.exists {
@@ -321,7 +321,7 @@ fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
 
 /// A rule that matches, with what it runs on.
 #[derive(Clone, Copy)]
-pub(super) struct Matched<'d, 'r> {
+pub(super) struct MatchedRule<'d, 'r> {
     pub policy: &'d Policy,
     pub rule: &'d Rule,
     pub request: &'d Request,
@@ -332,14 +332,14 @@ pub(super) struct Matched<'d, 'r> {
 }
 
 /// What is known of a rule that matches and whose preconditions hold before its body runs.
-pub(super) struct Entered<'r> {
+pub(super) struct EnteredRule<'r> {
     /// Its properties for reports.
     pub properties: Vec<(Str, Str)>,
     /// The exceptions that apply.
     pub exceptions: Vec<&'r Exception>,
 }
 
-impl<'d, 'r: 'd> Matched<'d, 'r> {
+impl<'d, 'r: 'd> MatchedRule<'d, 'r> {
     /// A result of the rule.
     pub fn result(&self, status: Status, message: impl Into<Str>) -> RuleOutcome {
         RuleOutcome::new(&self.rule.name, self.rule.kind, status, message)
@@ -371,18 +371,18 @@ impl<'d, 'r: 'd> Matched<'d, 'r> {
     }
 
     /// The rule on another request, with its data.
-    pub fn on<'f>(&self, former: &'f Request) -> (Matched<'f, 'r>, Data<'f>)
+    pub fn on<'f>(&self, former: &'f Request) -> (MatchedRule<'f, 'r>, Data<'f>)
     where
         'd: 'f,
     {
-        let met = Matched { request: former, later: None, sorted: None, ..*self };
+        let met = MatchedRule { request: former, later: None, sorted: None, ..*self };
         let mut data = met.data(former.root.get());
         data.register(&self.rule.bindings);
         (met, data)
     }
 
     /// Does what comes before the body, on the rule's new data; a result where that ends the rule.
-    pub fn enter(&self, data: &mut Data<'_>) -> Result<Entered<'r>, Box<RuleOutcome>> {
+    pub fn enter(&self, data: &mut Data<'_>) -> Result<EnteredRule<'r>, Box<RuleOutcome>> {
         let rule = self.rule;
         let ended = |status, message: Str| Err(Box::new(self.result(status, message)));
         if let Some(why) = &rule.broken {
@@ -399,12 +399,12 @@ impl<'d, 'r: 'd> Matched<'d, 'r> {
             }
         }
         let properties = validate::properties(rule.properties.as_ref(), data);
-        Ok(Entered { properties, exceptions: self.exceptions(data) })
+        Ok(EnteredRule { properties, exceptions: self.exceptions(data) })
     }
 
     /// The same for a body that no exception leaves anything of: the properties.
     pub fn enter_unexcepted(&self, data: &mut Data<'_>) -> Result<Vec<(Str, Str)>, Box<RuleOutcome>> {
-        let Entered { properties, exceptions } = self.enter(data)?;
+        let EnteredRule { properties, exceptions } = self.enter(data)?;
         match exceptions.is_empty() {
             true => Ok(properties),
             false => Err(Box::new(reported(excepted(self.rule, &exceptions), properties))),
@@ -433,7 +433,7 @@ impl<'d, 'r: 'd> Matched<'d, 'r> {
 /// The result of a rule that is excepted.
 pub(super) fn excepted(rule: &Rule, exceptions: &[&Exception]) -> RuleOutcome {
     let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
-    // The reference forgets the blank before the names.
+    // Kyverno writes no blank before the names.
     let text = format!("rule is skipped due to policy exceptions{}", keys.join(", "));
     let mut skipped = RuleOutcome::new(&rule.name, rule.kind, Status::Skip, text);
     skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();

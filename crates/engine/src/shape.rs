@@ -1,7 +1,7 @@
 //! Running shapes: does a document look like a pattern?
 //!
 //! In: a pattern and a value. Out: a verdict; for everything but a pass a `Failure` that knows
-//! the path and makes its text only when somebody reads it. Most checks pass, so nothing is
+//! the path and builds its text only when it is read. Most checks pass, so nothing is
 //! allocated before something fails. The semantics' source is `docs/patterns.md`.
 
 use std::fmt::Write;
@@ -19,21 +19,21 @@ pub enum Outcome<'a> {
     /// The document looks like the pattern.
     Pass,
     /// An anchor says that the pattern does not apply.
-    Skip(Why<'a>),
+    Skip(Reason<'a>),
     /// The document differs at a path.
     Fail {
         /// `/spec/containers/0/image/`; empty when an anchor was never met.
         path: String,
         /// What differs.
-        why: Why<'a>,
+        why: Reason<'a>,
     },
 }
 
-/// The reason of an outcome; its text is made when it is asked for.
+/// The reason of an outcome; its text is built when it is read.
 #[derive(Debug)]
-pub struct Why<'a>(Box<Failure<'a>>);
+pub struct Reason<'a>(Box<Failure<'a>>);
 
-impl Why<'_> {
+impl Reason<'_> {
     /// The text, as messages show it.
     pub fn text(&self) -> String {
         self.0.text()
@@ -117,9 +117,9 @@ enum Kind<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Made by a condition or global anchor.
+    /// Caused by a condition or global anchor.
     Skip,
-    /// Made by a map or list all of whose parts were skipped.
+    /// Caused by a map or list all of whose parts were skipped.
     WrappedSkip,
     Negation,
     Plain,
@@ -210,22 +210,22 @@ fn fail<'a>(place: &Place<'_, 'a>, kind: Kind<'a>) -> Checked<'a> {
 
 /// Compares `value` with `pattern`.
 pub fn run<'a>(pattern: &'a Pattern, value: &'a Value) -> Outcome<'a> {
-    let mut met = Met { anchors: vec![None; pattern.anchors as usize] };
+    let mut met = MetAnchors { anchors: vec![None; pattern.anchors as usize] };
     let Err(failure) = check(&pattern.root, value, &Place::ROOT, &mut met) else { return Outcome::Pass };
     if failure.skips() {
-        return Outcome::Skip(Why(failure));
+        return Outcome::Skip(Reason(failure));
     }
     let unmet = failure.class() != Class::Negation && met.anchors.contains(&Some(false));
     let path = if unmet { String::new() } else { failure.path.clone() };
-    Outcome::Fail { path, why: Why(failure) }
+    Outcome::Fail { path, why: Reason(failure) }
 }
 
 /// Which anchors that must be met were met: `None` = the pattern never came so far.
-struct Met {
+struct MetAnchors {
     anchors: Vec<Option<bool>>,
 }
 
-impl Met {
+impl MetAnchors {
     fn record(&mut self, shape: &MapShape, map: &Map) {
         if self.anchors.is_empty() {
             return;
@@ -239,7 +239,7 @@ impl Met {
     }
 }
 
-fn check<'a>(shape: &'a Shape, value: &'a Value, place: &Place<'_, 'a>, met: &mut Met) -> Checked<'a> {
+fn check<'a>(shape: &'a Shape, value: &'a Value, place: &Place<'_, 'a>, met: &mut MetAnchors) -> Checked<'a> {
     match shape {
         Shape::Leaf(leaf) => check_leaf(leaf, value, place),
         Shape::Map(map) => check_map(map, value, place, met),
@@ -249,13 +249,18 @@ fn check<'a>(shape: &'a Shape, value: &'a Value, place: &Place<'_, 'a>, met: &mu
 
 fn check_leaf<'a>(leaf: &'a Leaf, value: &'a Value, place: &Place<'_, 'a>) -> Checked<'a> {
     let matched = match value {
-        Value::List(items) => items.iter().all(|item| budget::goes_on() && leaf::matches(leaf, item)),
+        Value::List(items) => items.iter().all(|item| budget::spend_step() && leaf::matches(leaf, item)),
         value => leaf::matches(leaf, value),
     };
     if matched { Ok(()) } else { fail(place, Kind::Scalar { value, pattern: &leaf.source }) }
 }
 
-fn check_map<'a>(shape: &'a MapShape, value: &'a Value, place: &Place<'_, 'a>, met: &mut Met) -> Checked<'a> {
+fn check_map<'a>(
+    shape: &'a MapShape,
+    value: &'a Value,
+    place: &Place<'_, 'a>,
+    met: &mut MetAnchors,
+) -> Checked<'a> {
     if shape.expand {
         super::trace::note(shape);
     }
@@ -275,7 +280,7 @@ fn check_entries<'b, 'a: 'b>(
     shape: &'b MapShape,
     map: &'a Map,
     place: &Place<'_, 'b>,
-    met: &mut Met,
+    met: &mut MetAnchors,
 ) -> Checked<'b> {
     met.record(shape, map);
     let (first, second) = shape.entries.split_at(shape.first.min(shape.entries.len()));
@@ -301,7 +306,7 @@ fn check_anchored<'b, 'a: 'b>(
     entry: &'b Entry,
     map: &'a Map,
     place: &Place<'_, 'b>,
-    met: &mut Met,
+    met: &mut MetAnchors,
 ) -> Checked<'b> {
     let inner = place.key(&entry.key);
     let Some(value) = map.get(&entry.key) else {
@@ -325,7 +330,7 @@ fn check_plain<'b, 'a: 'b>(
     entry: &'b Entry,
     map: &'a Map,
     place: &Place<'_, 'b>,
-    met: &mut Met,
+    met: &mut MetAnchors,
 ) -> Checked<'b> {
     let inner = place.key(if entry.anchor == Anchor::AddIfAbsent { &entry.raw } else { &entry.key });
     match entry.anchor {
@@ -354,7 +359,7 @@ fn check_existence<'b, 'a: 'b>(
     shape: &'b Shape,
     value: &'a Value,
     place: &Place<'_, 'b>,
-    met: &mut Met,
+    met: &mut MetAnchors,
 ) -> Checked<'b> {
     let Value::List(items) = value else {
         return fail(place, Kind::NotAListToSearch { found: type_name(value) });
@@ -382,14 +387,14 @@ fn check_list<'a>(
     shape: &'a ListShape,
     value: &'a Value,
     place: &Place<'_, 'a>,
-    met: &mut Met,
+    met: &mut MetAnchors,
 ) -> Checked<'a> {
     let Value::List(items) = value else { return fail(place, Kind::NotAList) };
     let items: &'a [Value] = items;
     match shape {
         ListShape::Empty(_) => fail(place, Kind::EmptyPattern),
         ListShape::Scalars(leaf, _) => {
-            if items.iter().all(|item| budget::goes_on() && leaf::matches(leaf, item)) {
+            if items.iter().all(|item| budget::spend_step() && leaf::matches(leaf, item)) {
                 return Ok(());
             }
             fail(place, Kind::Scalar { value, pattern: &leaf.source })
@@ -415,7 +420,7 @@ fn each<'a>(count: usize, place: &Place<'_, 'a>, mut one: impl FnMut(usize) -> C
     let mut matched = false;
     let mut skipped = Vec::new();
     for i in 0..count {
-        if !budget::goes_on() {
+        if !budget::spend_step() {
             // Whatever comes out counts for nothing.
             break;
         }

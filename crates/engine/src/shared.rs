@@ -1,7 +1,8 @@
-//! Results of expressions that the rules of many policies share, kept for one request.
+//! Results of expressions that the rules of many policies share, cached for one request.
 //!
-//! In: the key of a program ([`crate::ir::sharing`]) and what evaluates it. Out: its value, at its cost: the meter is charged and the
-//! rule's memory taken as if it were evaluated. Faults are not kept, since policies word them differently.
+//! In: the key of a program ([`crate::ir::sharing`]) and what evaluates it. Out: its value, at its
+//! cost: the cost is added to the meter and the rule's memory taken as if it were evaluated. Faults are not cached,
+//! since policies word them differently.
 //! Semantics: `docs/ir.md`, "Evaluated once".
 
 use std::collections::HashMap;
@@ -9,12 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Fault, Value};
 
-use super::cells::Known;
+use super::cells::CachedResult;
 use super::eval::Env;
 
 /// See the module page. All programs see one object.
 #[derive(Debug, Default)]
-pub struct SharedResults(Mutex<HashMap<u128, Known<Value>>>);
+pub struct SharedResults(Mutex<HashMap<u128, CachedResult<Value>>>);
 
 impl SharedResults {
     /// The value of the program with a key, whose variables are computed.
@@ -35,13 +36,13 @@ impl SharedResults {
         }
         let before = env.used();
         let value = evaluate()?;
-        if let Some(known) = Known::of(Ok(value.clone()), &before, &env.used()) {
+        if let Some(known) = CachedResult::of(Ok(value.clone()), &before, &env.used()) {
             self.all().insert(key, known);
         }
         Ok(value)
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<u128, Known<Value>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<u128, CachedResult<Value>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

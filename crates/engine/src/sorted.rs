@@ -1,9 +1,9 @@
 //! Lists that `sort_by` has put in order.
 //!
-//! The reference sorts a list where it stands, so whatever holds the same list sees the new order from
+//! Kyverno's JMESPath library sorts a list in place, so everything that holds the same list sees the new order from
 //! then on: `[sort_by(@, &a)[0], [0]]` gives the least item twice. Values here are shared and never
 //! change. Instead, evaluation notes which list has become which, and [`Sorted::settle`] gives what a
-//! value is by now. Lists are told apart by their address, which is why a list that was sorted is kept.
+//! value is by now. Lists are identified by their address, which is why a list that was sorted is retained.
 //!
 //! In: the table, and values on their way through the evaluator. Out: the same values, with every list
 //! that was sorted meanwhile in its new order. An empty table costs a look at a flag.
@@ -18,7 +18,7 @@ use crate::value::{List, Value, stack};
 #[derive(Debug, Default)]
 pub struct Sorted {
     any: Cell<bool>,
-    /// By the address of the former list, which is kept so that its address stays its own.
+    /// By the address of the former list, which is retained so that no other list gets its address.
     lists: RefCell<HashMap<usize, (List, List)>>,
 }
 
@@ -48,7 +48,7 @@ impl Sorted {
     }
 
     /// What has become of a list, following its history to the end. INVARIANT: a list is noted only to
-    /// become one that was made after it, so the history has no circle.
+    /// become one that was created after it, so the history has no cycle.
     fn latest(&self, list: &List) -> Option<List> {
         let lists = self.lists.borrow();
         let mut now = &lists.get(&list.address())?.1;
@@ -72,7 +72,7 @@ impl Sorted {
                 let latest = self.latest(list);
                 let now = latest.as_ref().unwrap_or(list);
                 let Some(items) = self.changed_all(|| now.iter()) else { return latest.map(Value::List) };
-                // Noted, so that every holder of the outer list goes on holding one and the same.
+                // Noted, so that all holders of the outer list still share one list.
                 let new = now.with_items(items);
                 self.note(now, &new);
                 Some(Value::List(new))

@@ -1,7 +1,7 @@
-//! Evaluating strict nodes: missing things are faults, every step is charged.
+//! Evaluating strict nodes: missing things are faults, every step has a cost.
 //!
-//! In: a node and its environment. Out: a value or a fault, and the charge on the environment's meter.
-//! What is charged, also for parts that fail, is the reference's (`docs/cel.md`, "Cost").
+//! In: a node and its environment. Out: a value or a fault, and the cost on the environment's meter.
+//! Costs, also of parts that fail, are those of cel-go and kube-apiserver (`docs/cel.md`, "Cost").
 
 use std::borrow::Cow;
 
@@ -48,16 +48,16 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
             }
         }
         Expr::Variable(n) => env.variable(*n).map(Cow::Borrowed),
-        Expr::Charged(charged) => {
-            charged.charges.iter().try_for_each(|amount| env.charge(*amount))?;
-            Ok(Cow::Borrowed(&charged.value))
+        Expr::Folded(folded) => {
+            folded.costs.iter().try_for_each(|amount| env.charge(*amount))?;
+            Ok(Cow::Borrowed(&folded.value))
         }
         Expr::Invoke(invoke) => invoked(invoke, env),
         Expr::OneOf { value, set } => {
             let v = eval(value, env)?;
             Ok(constant(set.iter().any(|one| one.cel_eq(&v))))
         }
-        Expr::Make(make) => made(make, env).map(Cow::Owned),
+        Expr::Make(make) => construct(make, env).map(Cow::Owned),
         Expr::Comprehension(l) => evaluate(l, env),
         Expr::Bind(parts) => {
             let [value, body] = &**parts;
@@ -99,7 +99,7 @@ fn or_else<'a>(sides: &'a [Expr; 2], unwrap: bool, eager: bool, env: &Env<'_, 'a
 }
 
 /// The truth of an expression; `None` = it is not a boolean. The nodes that decide anything hand booleans to one another
-/// without making values of them.
+/// without building values.
 pub(crate) fn truth<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Result<Option<bool>, Fault> {
     match expr {
         // Who watches wants to see every node.
@@ -163,7 +163,7 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
         Expr::Local(n) if !env.is_sorting() => env.local(*n).map(Cow::Borrowed),
         base => eval(base, env),
     };
-    if walk.charged && !base.as_ref().is_err_and(Fault::ends) {
+    if walk.has_cost && !base.as_ref().is_err_and(Fault::ends) {
         env.charge(1)?;
     }
     let mut at = base?;
@@ -202,7 +202,7 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
                 let found = cel::messages::field(&at, name);
                 env.charge(1)?;
                 let found = found?.ok_or_else(|| Fault::NotFound(name.clone()))?;
-                // What is read from such a value is charged before its fault is told.
+                // The cost of reading from such a value is added before its fault is returned.
                 if fits(&found).is_err() && i + 1 < walk.steps.len() {
                     env.charge(1)?;
                     fits(&found)?;
@@ -234,7 +234,7 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
     Ok((Some(at), optional))
 }
 
-/// What a step of a walk found, charged; `None` = nothing, which an optional step forgives.
+/// What a step of a walk found, with its cost added; `None` = nothing, which an optional step permits.
 fn stepped<'v>(
     found: Result<Option<&'v Value>, Fault>,
     base: &Value,
@@ -276,12 +276,12 @@ fn misfit(o: &Object) -> Option<Fault> {
 /// The fault of a key or position that is not there.
 fn missing(base: &Value, key: &Value) -> Fault {
     if matches!(base, Value::List(_)) {
-        return Fault::new(format!("index out of bounds: {}", shown(key)));
+        return Fault::new(format!("index out of bounds: {}", key_text(key)));
     }
-    Fault::NotFound(shown(key))
+    Fault::NotFound(key_text(key))
 }
 
-pub(super) fn shown(key: &Value) -> Str {
+pub(super) fn key_text(key: &Value) -> Str {
     match key {
         Value::Str(s) => s.clone(),
         Value::Bool(b) => b.to_string().into(),
@@ -336,7 +336,7 @@ fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
                     }
                 }
                 Value::Float(_) => {
-                    return Err(Fault::new(format!("unsupported index value {} in list", shown(key))));
+                    return Err(Fault::new(format!("unsupported index value {} in list", key_text(key))));
                 }
                 other => {
                     let kind = other.cel_type();
@@ -371,7 +371,7 @@ fn tested<'a>(test: &'a Test, env: &Env<'_, 'a>) -> Result<bool, Fault> {
         None => (&*v, optional),
     };
     let is_set = has_key(inner, &test.key);
-    // What an optional value does not have is not charged.
+    // A key that an optional value does not have has no cost.
     if !optional || !matches!(is_set, Ok(false)) {
         env.charge(1)?;
     }
@@ -401,7 +401,7 @@ fn invoked<'a>(invoke: &'a Invoke, env: &Env<'_, 'a>) -> Evaluated<'a> {
         [one] => called(invoke, [eval(one, env)], env),
         [one, two] => {
             let left = eval(one, env);
-            // The later runtime does not look at the right side any more, nor charges the call.
+            // The later runtime neither evaluates the right side nor adds the cost of the call.
             let lazy = env.functions.cel_level.is_new() || invoke.is_lazy();
             if let Err(fault) = &left
                 && (lazy || fault.ends())
@@ -411,7 +411,7 @@ fn invoked<'a>(invoke: &'a Invoke, env: &Env<'_, 'a>) -> Evaluated<'a> {
             called(invoke, [left, eval(two, env)], env)
         }
         args => {
-            // With three arguments and more the first fault ends the call; it is charged when all were tried.
+            // With three arguments and more the first fault ends the call; the cost is added when all were tried.
             let mut results: Vec<Evaluated<'a>> = Vec::with_capacity(args.len());
             for arg in args {
                 match eval(arg, env) {
@@ -424,7 +424,7 @@ fn invoked<'a>(invoke: &'a Invoke, env: &Env<'_, 'a>) -> Evaluated<'a> {
     }
 }
 
-/// Calls a function with what its arguments gave; a failed argument is charged as one of size 1.
+/// Calls a function with what its arguments gave; a failed argument costs as much as one of size 1.
 fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &Env<'_, 'a>) -> Evaluated<'a> {
     // Most calls have one or two arguments, which need no list on the heap.
     match results.as_ref() {
@@ -447,10 +447,10 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &E
     }
 }
 
-/// Runs a function on its arguments, and charges the call.
+/// Runs a function on its arguments, and adds the cost of the call.
 fn run<'a>(invoke: &'a Invoke, args: &[&Value], env: &Env<'_, 'a>) -> Evaluated<'a> {
     let call = Call { args, known: invoke.known, cx: env.functions };
-    if invoke.function.is_charged_ahead() && env.is_metered() {
+    if invoke.function.is_counted_ahead() && env.is_metered() {
         let given: Vec<Option<&Value>> = args.iter().copied().map(Some).collect();
         let charge =
             Charge { args: &given, result: None, known: invoke.known, level: env.functions.cel_level };
@@ -496,20 +496,20 @@ const MAP_COST: u64 = 30;
 const STRUCT_COST: u64 = 40;
 
 #[inline(never)]
-fn made(make: &Make, env: &Env<'_, '_>) -> Result<Value, Fault> {
+fn construct(make: &Make, env: &Env<'_, '_>) -> Result<Value, Fault> {
     match make {
-        Make::List(items, optional) => charged(list(items, optional, env), LIST_COST, env),
-        Make::Map(entries) => charged(map(entries, env), MAP_COST, env),
-        Make::Struct(name, fields) => charged(structure(name, fields, env), STRUCT_COST, env),
+        Make::List(items, optional) => charge_literal(list(items, optional, env), LIST_COST, env),
+        Make::Map(entries) => charge_literal(map(entries, env), MAP_COST, env),
+        Make::Struct(name, fields) => charge_literal(structure(name, fields, env), STRUCT_COST, env),
     }
 }
 
-/// A literal is charged even when a part of it is a fault.
-fn charged(made: Result<Value, Fault>, amount: u64, env: &Env<'_, '_>) -> Result<Value, Fault> {
-    if !made.as_ref().is_err_and(Fault::ends) {
+/// A literal has its cost even when a part of it is a fault.
+fn charge_literal(built: Result<Value, Fault>, amount: u64, env: &Env<'_, '_>) -> Result<Value, Fault> {
+    if !built.as_ref().is_err_and(Fault::ends) {
         env.charge(amount)?;
     }
-    made
+    built
 }
 
 /// The value of an optional part: `None` leaves it out.
@@ -539,7 +539,7 @@ fn map(entries: &[(Expr, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault
     for (key, value, optional) in entries {
         let key = eval(key, env)?.into_owned();
         let v = eval(value, env)?.into_owned();
-        if let Some(v) = part(v, *optional, &format!("entry '{}'", shown(&key)))? {
+        if let Some(v) = part(v, *optional, &format!("entry '{}'", key_text(&key)))? {
             if let Some(end) = cel::unhashable(&key) {
                 return Err(end);
             }
@@ -560,7 +560,7 @@ fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Res
     cel::messages::build(name, out)
 }
 
-/// Whether the later runtime's charges apply.
+/// Whether the later runtime's costs apply.
 pub(super) fn is_new(env: &Env<'_, '_>) -> bool {
     env.functions.cel_level.is_new()
 }

@@ -13,10 +13,10 @@ use crate::ir::{Conditions, Origin, Template};
 use crate::value::{Str, Value, budget};
 
 use super::condition;
-use super::data::{Data, Trouble};
+use super::data::{Data, QueryError};
 use super::outcome::{Status, stock};
 use super::shape::{self, Outcome};
-use super::trace::{self, Looks, Seen, What};
+use super::trace::{self, EventKind, PatternVerdict, TracedValue};
 
 /// Status and message of a check; `None` = no result.
 pub type Verdict = Option<(Status, Str)>;
@@ -161,16 +161,16 @@ fn has_object(s: Subject<'_>) -> bool {
     s.scoped || !s.deleting
 }
 
-/// Compares, and tells whoever watches.
+/// Compares, and emits a trace event.
 fn compare<'a>(pattern: &'a Pattern, origin: &Origin, at: Option<usize>, s: Subject<'a>) -> Outcome<'a> {
     let outcome = shape::run(pattern, s.object);
-    trace::tell(origin, || {
+    trace::emit(origin, || {
         let (verdict, path, text) = match &outcome {
-            Outcome::Pass => (Looks::Alike, String::new(), String::new()),
-            Outcome::Skip(why) => (Looks::NotMeant, String::new(), why.text()),
-            Outcome::Fail { path, why } => (Looks::Different, path.clone(), why.text()),
+            Outcome::Pass => (PatternVerdict::Match, String::new(), String::new()),
+            Outcome::Skip(why) => (PatternVerdict::NotApplicable, String::new(), why.text()),
+            Outcome::Fail { path, why } => (PatternVerdict::Mismatch, path.clone(), why.text()),
         };
-        What::Pattern { at, verdict, path, text }
+        EventKind::Pattern { at, verdict, path, text }
     });
     outcome
 }
@@ -288,15 +288,15 @@ enum Element {
 
 fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     let mut counted = false;
-    let mut remembered: Option<String> = None;
+    let mut list_error: Option<String> = None;
     for l in loops {
         let list = match data.query(&l.list) {
             Ok(v) => v,
-            Err(Trouble::Eval(f)) if f.is_not_found() => continue,
+            Err(QueryError::Eval(f)) if f.is_not_found() => continue,
             Err(e) => {
                 let text = e.to_string();
                 if !text.contains("Unknown key") {
-                    remembered = Some(text);
+                    list_error = Some(text);
                 }
                 continue;
             }
@@ -313,7 +313,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
                 return Some((Status::Error, fault.to_string().into()));
             }
             data.reset(&before);
-            trace::tell(&l.origin, || What::Element(i, Seen::at(item)));
+            trace::emit(&l.origin, || EventKind::Element(i, TracedValue::at(item)));
             match trace::inside(|| element(l, i, item, s, data)) {
                 Element::Counted => counted = true,
                 Element::Ignored => {}
@@ -330,7 +330,7 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     if counted {
         return Some((Status::Pass, stock("rule passed")));
     }
-    remembered.map(|text| (Status::Error, format!("failed to evaluate list: {text}").into()))
+    list_error.map(|text| (Status::Error, format!("failed to evaluate list: {text}").into()))
 }
 
 /// The names under which an element and its position are seen at a nesting depth.
@@ -398,7 +398,7 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
     if let Some(admit) = &l.admit {
         match condition::evaluate(admit, data) {
             Ok(v) if v.holds => {}
-            // An element whose preconditions cannot be evaluated is passed over as well.
+            // An element whose preconditions cannot be evaluated is skipped as well.
             _ => return Element::Ignored,
         }
     }

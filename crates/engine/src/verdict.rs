@@ -12,12 +12,12 @@ use crate::value::Str;
 use super::Request;
 use super::data::Data;
 use super::outcome::{RuleOutcome, Status};
-use super::run::{Entered, Matched, applies, excepted, reported};
+use super::run::{EnteredRule, MatchedRule, applies, excepted, reported};
 use super::validate::{self, Subject};
 
 /// Runs the body of a rule that gives a verdict.
-pub(super) fn run(met: Matched<'_, '_>) -> Option<RuleOutcome> {
-    let Matched { policy, rule, request, around, .. } = met;
+pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
+    let MatchedRule { policy, rule, request, around, .. } = met;
     if let Some(bound) = &rule.bound {
         return super::admission::offline::verdict(bound, rule, request);
     }
@@ -25,7 +25,7 @@ pub(super) fn run(met: Matched<'_, '_>) -> Option<RuleOutcome> {
         return super::expressions::run(met, expressions);
     }
     let mut data = met.data(met.root());
-    let Entered { properties, exceptions } = match met.enter(&mut data) {
+    let EnteredRule { properties, exceptions } = match met.enter(&mut data) {
         Ok(entered) => entered,
         Err(result) => return Some(*result),
     };
@@ -56,7 +56,7 @@ pub(super) fn run(met: Matched<'_, '_>) -> Option<RuleOutcome> {
             None
         }
         Body::Validate { check, message } => {
-            let object = request.shown();
+            let object = request.object_or_old();
             let subject = Subject {
                 rule: &rule.name,
                 message,
@@ -89,10 +89,10 @@ fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
         && !request.old_object.is_null()
 }
 
-/// Whether the former object, as if it were created now, fails the rule as well. The reference keeps what it has
+/// Whether the former object, as if it were created now, fails the rule as well. Kyverno keeps what it has
 /// loaded and filled in for the new object: images, context entries, and the patterns of the rule itself
 /// (`docs/validate.md`, "Existing violations").
-fn failed_before(met: Matched<'_, '_>, current: &mut Data<'_>) -> bool {
+fn failed_before(met: MatchedRule<'_, '_>, current: &mut Data<'_>) -> bool {
     let (rule, former) = (met.rule, met.request.former());
     if !applies(rule, &former) {
         return false;
@@ -100,7 +100,7 @@ fn failed_before(met: Matched<'_, '_>, current: &mut Data<'_>) -> bool {
     let (met, mut data) = met.on(&former);
     data.adopt_loaded(current);
     match &rule.body {
-        // The only check that asks for exceptions again.
+        // The only check that looks up exceptions again.
         Body::Validate { check: Check::PodSecurity(check), .. } => {
             let exceptions = met.exceptions(&mut data);
             super::pod_security::rule(check, rule, &former, &exceptions)
@@ -110,7 +110,7 @@ fn failed_before(met: Matched<'_, '_>, current: &mut Data<'_>) -> bool {
             let subject = Subject {
                 rule: &rule.name,
                 message,
-                object: former.shown(),
+                object: former.object_or_old(),
                 scoped: false,
                 deleting: false,
                 depth: 0,

@@ -12,7 +12,7 @@ use crate::value::{Map, Str, Value};
 const LARGEST_CONFIG: u64 = 8 * 1024 * 1024;
 
 /// An image of which everything was read.
-struct Read {
+struct PulledImage {
     at: Repository,
     by: String,
     digest: String,
@@ -22,7 +22,7 @@ struct Read {
     config: Value,
 }
 
-fn read(registry: &dyn Registry, reference: &str) -> Result<Read, Failure> {
+fn read(registry: &dyn Registry, reference: &str) -> Result<PulledImage, Failure> {
     let (at, by) = place(reference).map_err(Failure::other)?;
     let top = registry.manifest(&at, &by)?;
     let digest = top.digest.clone();
@@ -37,7 +37,7 @@ fn read(registry: &dyn Registry, reference: &str) -> Result<Read, Failure> {
     };
     let manifest = manifest.read()?;
     let config = config(registry, &at, &manifest)?;
-    Ok(Read { at, by, digest, index, manifest, config })
+    Ok(PulledImage { at, by, digest, index, manifest, config })
 }
 
 /// The digest of the image for the platform that is looked at.
@@ -72,8 +72,8 @@ fn object(fields: Vec<(&str, Value)>) -> Value {
 /// # Errors
 /// It cannot be fetched.
 pub fn for_rules(registry: &dyn Registry, reference: &str) -> Result<Value, Failure> {
-    let Read { at, by, digest, index, manifest, config } = read(registry, reference)?;
-    // A digest is cut off behind the first colon of the whole text, as the reference does it.
+    let PulledImage { at, by, digest, index, manifest, config } = read(registry, reference)?;
+    // A digest is cut off behind the first colon of the whole text, as Kyverno does it.
     let identifier = match by.starts_with("sha256:") {
         true => reference.split_once(':').map_or(&*by, |(_, rest)| rest).to_owned(),
         false => by,
@@ -95,7 +95,7 @@ pub fn for_rules(registry: &dyn Registry, reference: &str) -> Result<Value, Fail
 /// # Errors
 /// It cannot be fetched.
 pub fn for_expressions(registry: &dyn Registry, reference: &str) -> Result<Value, Failure> {
-    let Read { at, by, digest, index, manifest, config } = read(registry, reference)?;
+    let PulledImage { at, by, digest, index, manifest, config } = read(registry, reference)?;
     let tag = reference::parse(reference).map_or("", |r| r.tag).to_owned();
     let shown = if tag.is_empty() { String::new() } else { format!(":{tag}") };
     let mut fields = vec![
@@ -132,14 +132,14 @@ const CONFIG: [&str; 12] = [
     "variant",
     "os.features",
 ];
-/// The time of what tells none.
+/// The time of an image that has none.
 const NO_TIME: &str = "0001-01-01T00:00:00Z";
 
 /// Only what the type has.
 fn typed(v: &Value, known: &[&str]) -> Value {
     let entries = v.as_map().into_iter().flat_map(Map::iter);
-    let kept = entries.filter(|(k, v)| known.contains(&&***k) && !v.is_null());
-    Value::Map(kept.map(|(k, v)| (k.clone(), v.clone())).collect())
+    let selected = entries.filter(|(k, v)| known.contains(&&***k) && !v.is_null());
+    Value::Map(selected.map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 
 /// Times are always there.

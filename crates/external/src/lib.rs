@@ -124,7 +124,7 @@ pub trait Authorizer: Send + Sync {
     fn decide(&self, check: &Check, verb: &str) -> Decision;
 }
 
-/// What is known at all, for those who tell operators what their policies lack.
+/// Which external data this run has, to report what policies lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offers {
     /// Namespaces with their labels.
@@ -156,7 +156,7 @@ impl Offers {
 }
 
 /// Signatures of images and what is attested about them, for the policies that may read them.
-pub trait Evidence: Send + Sync {
+pub trait ImageVerifier: Send + Sync {
     /// How many of the attestors have signed an image.
     ///
     /// # Errors
@@ -276,7 +276,7 @@ external_data! {
     fn image(&self, reference: &str) -> Found = None;
 
     /// Signatures of images and what is attested about them.
-    fn evidence(&self) -> Option<&dyn Evidence> = None;
+    fn image_verifier(&self) -> Option<&dyn ImageVerifier> = None;
 
     /// The objects that exist, for rules that change them.
     fn objects(&self) -> &[Value] = &[];

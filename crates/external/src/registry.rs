@@ -1,6 +1,6 @@
 //! What is read of registries of images: manifests, blobs and what refers to an image.
 //!
-//! In: where something is kept, by tag or digest. Out: its bytes, or why there are none. Who fetches them is
+//! In: the repository and tag or digest of an artefact. Out: its bytes, or why there are none. Who fetches them is
 //! `sources::registry`. Semantics: `docs/images.md`, "Registries".
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::value::Value;
 /// Why something is not known that needs a registry or a transparency log, where there is none.
 pub const OFFLINE: &str = "registries and transparency logs are not asked";
 
-/// Where images of one name are kept.
+/// A repository: where the images of one name are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Repository {
     /// The host with its port.

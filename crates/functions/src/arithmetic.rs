@@ -166,7 +166,7 @@ pub(super) fn round(_: &Context, args: &[Arg<'_>]) -> Answer {
         return Err(failure("round", "Non-integer argument(s) passed for round off"));
     };
     if places < 0 {
-        // The reference forgets the arguments of its own message.
+        // The reference omits the arguments of its own message.
         return Err(failure("round", "%!d(MISSING) argument is out of bounds (%!d(MISSING))"));
     }
     let shift = ten_to(places);

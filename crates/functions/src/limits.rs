@@ -85,7 +85,7 @@ fn too_large() -> Fault {
     budget::refuse(Fault::TOO_LARGE)
 }
 
-/// What a function gives, when the rule may still make it. What is inside of it was counted when it was made, or is
+/// What a function gives, when it fits the rule's memory. What is inside of it was counted when it was built, or is
 /// shared with the arguments.
 #[inline]
 pub fn result(made: Result<Value, Fault>) -> Result<Value, Fault> {
@@ -96,7 +96,7 @@ pub fn result(made: Result<Value, Fault>) -> Result<Value, Fault> {
         Ok(Value::Bytes(b)) => b.len(),
         _ => return made,
     };
-    // Small results count where lists are made of them.
+    // Small results count where lists hold them.
     if bytes >= COUNTED {
         large(bytes)?;
     }
@@ -127,7 +127,7 @@ pub fn list(items: usize) -> Result<(), Fault> {
     if items < COUNTED / ITEM { Ok(()) } else { large(bytes_of(items)) }
 }
 
-/// Whether a text of `len` bytes may be made.
+/// Whether a text of `len` bytes fits the rule's memory.
 ///
 /// # Errors
 /// It may not.
@@ -135,7 +135,7 @@ pub fn text_of(len: usize) -> Result<(), Fault> {
     if len <= MAX_TEXT { Ok(()) } else { Err(too_large()) }
 }
 
-/// Whether a list of `len` items may be made.
+/// Whether a list of `len` items fits the rule's memory.
 ///
 /// # Errors
 /// It may not.

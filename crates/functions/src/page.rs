@@ -1,7 +1,7 @@
 //! The registry as text: the page `docs/functions.md`, and what `jp function` shows of one function.
 //!
-//! In: rows. Out: text that is made of nothing else, so that the page cannot be out of date without a
-//! test telling (`tests/functions.rs`). The layout of [`entry`] is the reference's, examples aside.
+//! In: rows. Out: the page; `tests/functions.rs` fails when `docs/functions.md` is out of date. The layout of
+//! [`entry`] is the reference's, examples aside.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use super::{Function, all};
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Functions\n\n\
-         Made of the registry (`crates/functions/src/table.rs`) by `ephor jp function --markdown`; do not edit. The functions\n\
+         Generated from the registry (`crates/functions/src/table.rs`) by `ephor jp function --markdown`; do not edit. The functions\n\
          of JMESPath are marked *standard*, the others are Kyverno's. An *impure* function may give another result for the\n\
          same arguments and is never computed when a policy is loaded. The cost says how a call grows: *constant*, *linear* in\n\
          its arguments, *heavy* where something is parsed, hashed or matched.\n\n\

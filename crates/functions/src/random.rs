@@ -42,7 +42,7 @@ pub(super) fn random(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
 
 /// Recursion is as deep as groups nest, which the translation limits.
 fn generate(hir: &Hir, out: &mut String, rng: &mut impl RngExt) {
-    if !budget::goes_on() {
+    if !budget::spend_step() {
         return;
     }
     match hir.kind() {

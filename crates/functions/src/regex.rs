@@ -1,7 +1,7 @@
 //! Regular expression functions.
 //!
-//! Patterns are Go's; [`super::go_syntax`] translates them. Compiled patterns are kept in a bounded
-//! cache, because a policy asks the same few patterns for every resource.
+//! Patterns are Go's; [`super::go_syntax`] translates them. Compiled patterns are stored in a bounded
+//! cache, because a policy matches the same few patterns on every resource.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::value::{Fault, Value, budget};
 
 type Answer = Result<Value, Fault>;
 
-/// Patterns kept at a time; when full, the cache starts anew.
+/// Number of cached patterns; a full cache is emptied.
 const CACHE_SIZE: usize = 1024;
 /// Those among them that take more memory than [`SMALL`].
 const LARGE_ONES: usize = 16;
@@ -41,37 +41,37 @@ pub struct Compiled {
     large: bool,
 }
 
-/// Patterns may come from data: what is kept of them is limited in number and in memory.
-struct Kept<P> {
+/// Patterns may come from data: the cache is limited in number and in memory.
+struct Patterns<P> {
     all: foldhash::HashMap<Box<str>, P>,
     large: usize,
 }
 
-impl<P> Default for Kept<P> {
+impl<P> Default for Patterns<P> {
     fn default() -> Self {
-        Kept { all: foldhash::HashMap::default(), large: 0 }
+        Patterns { all: foldhash::HashMap::default(), large: 0 }
     }
 }
 
-impl<P: Clone + std::ops::Deref<Target = Compiled>> Kept<P> {
+impl<P: Clone + std::ops::Deref<Target = Compiled>> Patterns<P> {
     fn get(&self, pattern: &str) -> Option<P> {
         self.all.get(pattern).cloned()
     }
 
     fn insert(&mut self, pattern: &str, compiled: &P) {
         if self.all.len() >= CACHE_SIZE || (compiled.large && self.large >= LARGE_ONES) {
-            *self = Kept::default();
+            *self = Patterns::default();
         }
         self.large += usize::from(compiled.large);
         self.all.insert(pattern.into(), compiled.clone());
     }
 }
 
-static CACHE: LazyLock<RwLock<Kept<Arc<Compiled>>>> = LazyLock::new(RwLock::default);
+static CACHE: LazyLock<RwLock<Patterns<Arc<Compiled>>>> = LazyLock::new(RwLock::default);
 
 thread_local! {
     /// What this thread used: a matcher that threads share makes them wait for each other.
-    static OWN: RefCell<Kept<Rc<Compiled>>> = RefCell::default();
+    static OWN: RefCell<Patterns<Rc<Compiled>>> = RefCell::default();
 }
 
 /// Compiles a Go pattern, or takes it from the cache.
@@ -246,14 +246,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_patterns_are_kept_only_a_few_at_a_time() {
+    fn only_a_few_large_patterns_are_cached() {
         let patterns: Vec<String> =
             (0..2 * LARGE_ONES).map(|n| format!("{n}(?:[a-z0-9]{{40}}\\pL){{20}}")).collect();
         for pattern in &patterns {
             assert!(compiled(pattern).unwrap().large, "{pattern}");
             assert!(!compiled(&pattern.replace("{20}", "{1}").replace("\\pL", "x")).unwrap().large);
         }
-        let of_own = |own: &Kept<Rc<Compiled>>| own.all.values().filter(|p| p.large).count();
+        let of_own = |own: &Patterns<Rc<Compiled>>| own.all.values().filter(|p| p.large).count();
         assert!(OWN.with_borrow(of_own) <= LARGE_ONES);
         let shared = CACHE.read().unwrap().all.values().filter(|p| p.large).count();
         assert!(shared <= LARGE_ONES, "{shared}");

@@ -4,7 +4,7 @@
 //! their types, what it means to an analysis, whether it can fail, what a call costs, whether a call of constants is
 //! computed beforehand, and what it computes. Nothing outside of the registry lists names of functions; it
 //! reads a column. The rows are in `functions::table` (JMESPath) and `functions::cel::table` (CEL). Where both
-//! languages compute the same, the rows share the body's code, not the row: their arguments are checked, charged
+//! languages compute the same, the rows share the body's code, not the row: their arguments are checked, counted
 //! and refused in different words.
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::cel::{self, Call, Charge, Given};
+use super::cel::{self, Call, CallResult, Charge};
 use super::{Arg, Context, limits};
 use crate::value::Fault;
 
@@ -116,7 +116,7 @@ pub enum Meaning {
     /// Equal arguments give the equal result; nothing else is known.
     Pure,
     /// The result depends on more than the arguments.
-    Asks(Asked),
+    DependsOn(Dependency),
 }
 
 /// Operations that analyses interpret, on operands in the order in which the function takes them. Which values an
@@ -193,7 +193,7 @@ pub enum Operation {
 
 /// What a function's result depends on besides its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum Dependency {
     /// The clock.
     Clock,
     /// Chance.
@@ -213,18 +213,18 @@ pub enum Asked {
 /// What a call costs.
 #[derive(Clone, Copy)]
 pub enum Cost {
-    /// Constant time; nothing is charged, as for the next two.
+    /// Constant time; not counted, as the next two.
     Constant,
     /// Grows with the argument's size.
     Linear,
     /// Parsing, hashing, regular expressions.
     Heavy,
-    /// Charged.
-    Charged {
+    /// Counted on the meter of CEL.
+    Counted {
         /// The amount.
         amount: fn(&Charge<'_>) -> u64,
         /// Whether a call that costs more than may be spent is not even tried: it takes as long as it costs, which
-        /// its arguments alone tell.
+        /// its arguments alone determine.
         ahead: bool,
         /// The fault of a call whose charge cannot be computed, in Kubernetes' words.
         aborts: Option<fn(&Charge<'_>) -> Option<Fault>>,
@@ -235,7 +235,7 @@ pub enum Cost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constants {
     /// Nothing.
-    Kept,
+    Unprepared,
     /// A call of a constant is computed, at no cost later; its fault is an error of compilation.
     Converted,
     /// The second argument is a regular expression, which is compiled. Where parts fail late, `late` ones
@@ -265,7 +265,7 @@ pub enum Run {
     /// A function that evaluates an expression for each item; the evaluator runs it.
     Higher(Higher),
     /// A function of its arguments, which finds out whether an overload takes them.
-    Strict(fn(&Call<'_>) -> Given),
+    Strict(fn(&Call<'_>) -> CallResult),
     /// None: calls are lowered to nodes of their own.
     Node,
 }
@@ -312,8 +312,8 @@ impl Function {
         self
     }
 
-    pub(super) const fn asks(mut self, asked: Asked) -> Self {
-        self.meaning = Meaning::Asks(asked);
+    pub(super) const fn depends_on(mut self, dependency: Dependency) -> Self {
+        self.meaning = Meaning::DependsOn(dependency);
         self.folds = false;
         self
     }
@@ -341,21 +341,21 @@ impl Operation {
 impl Function {
     /// Whether equal arguments always give the equal result.
     pub fn is_pure(&self) -> bool {
-        !matches!(self.meaning, Meaning::Asks(_))
+        !matches!(self.meaning, Meaning::DependsOn(_))
     }
 
     /// The operation that it is to an analysis.
     pub fn operation(&self) -> Option<Operation> {
         match self.meaning {
             Meaning::Interpreted(operation) => Some(operation),
-            Meaning::Pure | Meaning::Asks(_) => None,
+            Meaning::Pure | Meaning::DependsOn(_) => None,
         }
     }
 
     /// What its result depends on besides its arguments.
-    pub fn asked(&self) -> Option<Asked> {
+    pub fn dependency(&self) -> Option<Dependency> {
         match self.meaning {
-            Meaning::Asks(asked) => Some(asked),
+            Meaning::DependsOn(dependency) => Some(dependency),
             Meaning::Pure | Meaning::Interpreted(_) => None,
         }
     }
@@ -368,10 +368,10 @@ impl Function {
         }
     }
 
-    /// The cost of a call; nothing where calls are not charged.
+    /// The cost of a call; 0 where calls are not counted.
     pub fn amount(&self, charge: &Charge<'_>) -> u64 {
         match self.cost {
-            Cost::Charged { amount, .. } => amount(charge),
+            Cost::Counted { amount, .. } => amount(charge),
             Cost::Constant | Cost::Linear | Cost::Heavy => 0,
         }
     }
@@ -382,7 +382,7 @@ impl Function {
     /// The cost cannot be computed.
     pub fn charge(&self, charge: &Charge<'_>) -> Result<u64, Fault> {
         match self.cost {
-            Cost::Charged { aborts: Some(aborts), .. } => {
+            Cost::Counted { aborts: Some(aborts), .. } => {
                 aborts(charge).map_or_else(|| Ok(self.amount(charge)), Err)
             }
             _ => Ok(self.amount(charge)),
@@ -392,12 +392,12 @@ impl Function {
     /// Whether equal arguments give equal results at equal cost, whatever was spent before: charges of a function whose
     /// cost cannot always be computed may wrap.
     pub fn is_repeatable(&self) -> bool {
-        self.is_pure() && !matches!(self.cost, Cost::Charged { aborts: Some(_), .. })
+        self.is_pure() && !matches!(self.cost, Cost::Counted { aborts: Some(_), .. })
     }
 
     /// Whether a call that costs more than may be spent is not even tried.
-    pub fn is_charged_ahead(&self) -> bool {
-        matches!(self.cost, Cost::Charged { ahead: true, .. })
+    pub fn is_counted_ahead(&self) -> bool {
+        matches!(self.cost, Cost::Counted { ahead: true, .. })
     }
 }
 
@@ -411,7 +411,7 @@ pub struct Known {
     /// Called on a receiver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub member: bool,
-    /// A constant argument was looked at beforehand; a call whose other argument fails is not charged.
+    /// A constant argument was looked at beforehand; a call whose other argument fails costs nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prepared: bool,
     /// The one form that fits walks its second argument: a text that is parsed, or the list of `in`.
@@ -426,7 +426,7 @@ impl Cost {
             Cost::Constant => "constant",
             Cost::Linear => "linear",
             Cost::Heavy => "heavy",
-            Cost::Charged { .. } => "charged",
+            Cost::Counted { .. } => "counted",
         }
     }
 }

@@ -4,7 +4,7 @@
 //! and its body.
 
 use super::collections as c;
-use super::registry::Asked::{Chance, Clock, Services, Settings};
+use super::registry::Dependency::{Chance, Clock, Services, Settings};
 use super::registry::Operation::{Contains, EndsWith, Keys, MatchedBy, Size, StartsWith};
 use super::registry::{
     Arity, Constants, Cost, Dispatch, Function, Higher, Language, Meaning, Overloads, Run, Ty,
@@ -50,7 +50,7 @@ pub(super) const fn row(
         fails: true,
         cost,
         folds: true,
-        constants: Constants::Kept,
+        constants: Constants::Unprepared,
         dispatch: Dispatch::Receiver,
         run,
         kyverno: false,
@@ -122,10 +122,10 @@ pub(super) static TABLE: &[Function] = &[
         "The next whole number down.").total()
         .examples(&[("floor(`1.8`)", "1")]),
     row("image_normalize", &[STRING], "string", Cost::Linear, plain(misc::image_normalize),
-        "An image reference with the default registry and the tag `latest` filled in; a digest replaces the tag.").kyverno().asks(Settings)
+        "An image reference with the default registry and the tag `latest` filled in; a digest replaces the tag.").kyverno().depends_on(Settings)
         .examples(&[("image_normalize('nginx')", r#""docker.io/nginx:latest""#), ("image_normalize('ghcr.io/app:1.2')", r#""ghcr.io/app:1.2""#)]),
     row("is_external_url", &[STRING], "bool", Cost::Heavy, plain(url::is_external_url),
-        "Whether the host of a URL lies outside loopback and private networks; names are looked up.").kyverno().asks(Services)
+        "Whether the host of a URL lies outside loopback and private networks; names are looked up.").kyverno().depends_on(Services)
         .examples(&[("is_external_url('http://10.0.0.1/metrics')", "false"), ("is_external_url('http://1.1.1.1')", "true")]),
     row("items", &[OBJECT_OR_ARRAY, STRING, STRING], "array", Cost::Linear, plain(c::items),
         "A list with an object for each entry of an object or list, which holds the key and the value under the two given names.").kyverno()
@@ -191,7 +191,7 @@ pub(super) static TABLE: &[Function] = &[
         "Whether a text or number matches a pattern in which `*` stands for any run and `?` for one character.").kyverno().total()
         .examples(&[("pattern_match('web-*', 'web-7')", "true")]),
     row("random", &[STRING], "string", Cost::Heavy, plain(random::random),
-        "A random text that matches a regular expression, for example `[a-z0-9]{8}`.").kyverno().asks(Chance)
+        "A random text that matches a regular expression, for example `[a-z0-9]{8}`.").kyverno().depends_on(Chance)
         .examples(&[("regex_match('^[a-z]{8}$', random('[a-z]{8}'))", "true")]),
     row("regex_match", &[STRING, STRING_OR_NUMBER], "bool", Cost::Heavy, plain(regex::regex_match),
         "Whether a regular expression (RE2) matches somewhere in a text or number.").kyverno().means(MatchedBy)
@@ -257,16 +257,16 @@ pub(super) static TABLE: &[Function] = &[
         "The duration from the first RFC 3339 time to the second.").kyverno()
         .examples(&[("time_diff('2024-01-01T00:00:00Z', '2024-01-02T00:30:00Z')", r#""24h30m0s""#)]),
     row("time_now", &[], "string", Cost::Constant, plain(timefn::time_now),
-        "The current time as RFC 3339.").kyverno().asks(Clock).arity(Arity::Ignored).total()
+        "The current time as RFC 3339.").kyverno().depends_on(Clock).arity(Arity::Ignored).total()
         .examples(&[("type(time_now())", r#""string""#)]),
     row("time_now_utc", &[], "string", Cost::Constant, plain(timefn::time_now_utc),
-        "The current time as RFC 3339 in UTC.").kyverno().asks(Clock).arity(Arity::Ignored).total()
+        "The current time as RFC 3339 in UTC.").kyverno().depends_on(Clock).arity(Arity::Ignored).total()
         .examples(&[("ends_with(time_now_utc(), 'Z')", "true")]),
     row("time_parse", &[STRING, STRING], "string", Cost::Linear, plain(timefn::time_parse),
         "A time in another layout (`2006-01-02 15:04`) as RFC 3339; any whole number as layout means Unix seconds.").kyverno()
         .examples(&[("time_parse('2006-01-02 15:04', '2024-02-28 12:30')", r#""2024-02-28T12:30:00Z""#), ("time_parse('1', '1700000000')", r#""2023-11-14T22:13:20Z""#)]),
     row("time_since", &[STRING, STRING, STRING], "string", Cost::Linear, plain(timefn::time_since),
-        "The duration from the first time to the second by a layout, RFC 3339 when empty; an empty second time is now.").kyverno().asks(Clock)
+        "The duration from the first time to the second by a layout, RFC 3339 when empty; an empty second time is now.").kyverno().depends_on(Clock)
         .examples(&[("time_since('2006-01-02', '2024-01-01', '2024-01-03')", r#""48h0m0s""#)]),
     row("time_to_cron", &[STRING], "string", Cost::Linear, plain(timefn::time_to_cron),
         "The cron schedule that an RFC 3339 time matches.").kyverno()

@@ -1,5 +1,5 @@
-//! Notes what makes results depend on more than the request: clocks, chance, answers of others, expressions
-//! that are put together at run time. Whoever remembers results asks for it (`policy_set::recall`).
+//! Notes what makes results depend on more than the request: clocks, chance, external data, expressions that are
+//! composed at run time. The result cache reads the notes (`policy_set::result_cache`).
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ thread_local! {
     static NOTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notes that the result which is being made depends on more than the request.
+/// Notes that the current result depends on more than the request.
 pub fn note() {
     NOTED.set(true);
 }
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_is_told_to_all_who_asked_around_it() {
+    fn a_note_reaches_every_enclosing_call() {
         let ((_, inner), outer) = during(|| during(note));
         assert!(inner && outer);
         let ((before, after), outer) = during(|| {

@@ -1,7 +1,7 @@
 //! What the engine makes of a policy, as text for its author.
 //!
 //! In: a loaded policy. Out: for each of its rules, generated ones included, the IR as lowered and as
-//! optimised, every piece with file and line of what it was made from; or the IR of all policies as JSON. The texts are
+//! optimised, every piece with file and line of its source; or the IR of all policies as JSON. The texts are
 //! those of [`mod@print`].
 
 use std::collections::BTreeSet;
@@ -85,7 +85,7 @@ pub fn bundle(all: &Policies, wanted: Wanted<'_>) -> Bundle {
     Bundle {
         policies: all.policies.iter().filter_map(|p| chosen(p, wanted)).collect(),
         exceptions: all.exceptions.clone(),
-        exemptions: all.exemptions.clone(),
+        cel_exceptions: all.cel_exceptions.clone(),
         bindings: all.bindings.clone(),
         cleanups: all.cleanups.clone(),
         ..Bundle::default()
@@ -210,7 +210,7 @@ spec:
     }
 
     #[test]
-    fn pieces_of_generated_rules_point_at_the_lines_they_were_made_from() {
+    fn pieces_of_generated_rules_point_at_the_lines_of_their_sources() {
         let rules = rules(&loaded(), Some("CronJob"));
         let [only] = &rules[..] else { unreachable!("{rules:?}") };
         assert_eq!((&*only.rule, &*only.place), ("autogen-cronjob-pinned", "tags.yaml:7"));

@@ -195,7 +195,7 @@ fn place(text: &str, path: &[PathPart], (line, column): (usize, usize)) -> Optio
     }
 }
 
-/// The same in a block, whose lines are kept or, where it is folded, are one.
+/// The same in a block, whose lines stay separate or, where it is folded, are one.
 fn in_block(text: &str, head: usize, style: &str, (line, column): (usize, usize)) -> Option<(usize, usize)> {
     let content = || text.lines().enumerate().skip(head);
     let indent =
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use ephor_sources::files::SourceText;
 
-    fn told(text: &str) -> Vec<String> {
+    fn lint(text: &str) -> Vec<String> {
         let source = SourceText { name: "p.yaml".into(), text: text.into() };
         findings(&load::argument(&[source]), &[]).iter().map(ToString::to_string).collect()
     }
@@ -235,7 +235,7 @@ spec:
     #[test]
     fn expressions_that_do_not_compile_are_shown_with_a_caret() {
         assert_eq!(
-            told(&format!("{HEAD}  - expression: object.a + zz\n")),
+            lint(&format!("{HEAD}  - expression: object.a + zz\n")),
             ["p.yaml:7:28: error: spec.validations[0].expression: undeclared reference to 'zz' (in container '')
   7 |   - expression: object.a + zz
     |                            ^
@@ -245,11 +245,11 @@ spec:
 
     #[test]
     fn places_are_found_in_blocks() {
-        let kept = told(&format!("{HEAD}  - expression: |-\n      true &&\n      zz\n"));
-        assert!(kept[0].starts_with("p.yaml:9:7: error: "), "{kept:?}");
-        let folded = told(&format!("{HEAD}  - expression: >-\n      true &&\n      zz\n"));
+        let literal = lint(&format!("{HEAD}  - expression: |-\n      true &&\n      zz\n"));
+        assert!(literal[0].starts_with("p.yaml:9:7: error: "), "{literal:?}");
+        let folded = lint(&format!("{HEAD}  - expression: >-\n      true &&\n      zz\n"));
         assert!(folded[0].starts_with("p.yaml:9:7: error: "), "{folded:?}");
-        let quoted = told(&format!("{HEAD}  - expression: \"true && zz\"\n"));
+        let quoted = lint(&format!("{HEAD}  - expression: \"true && zz\"\n"));
         assert!(quoted[0].starts_with("p.yaml:7:26: error: "), "{quoted:?}");
     }
 
@@ -263,7 +263,7 @@ spec:
   validations:
   - expression: object.spec.replicaz > 1
 ";
-        let found = told(policy);
+        let found = lint(policy);
         assert!(found.len() == 1 && found[0].starts_with("p.yaml:7:"), "{found:?}");
         assert!(
             found[0].contains("warning: ") && found[0].contains("undefined field 'replicaz'"),
@@ -273,8 +273,8 @@ spec:
 
     #[test]
     fn a_good_policy_gives_nothing_to_say() {
-        assert!(told(&format!("{HEAD}  - expression: has(object.spec)\n")).is_empty());
-        assert_eq!(told("a: [").len(), 1);
+        assert!(lint(&format!("{HEAD}  - expression: has(object.spec)\n")).is_empty());
+        assert_eq!(lint("a: [").len(), 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Admission policies as an API server runs them: whom they concern, what they ask, what follows.
+//! Admission policies as an API server runs them: which requests they match, what they check, and the actions.
 //!
 //! A policy does nothing by itself: bindings say for which requests, with which parameters and with which
 //! consequences it runs.

@@ -155,7 +155,7 @@ pub struct Condition {
     /// The right side prepared, when it is constant.
     #[serde(skip)]
     pub prepared: Option<Prepared>,
-    /// Told when the condition decides.
+    /// The message when the condition decides.
     pub message: Str,
 }
 
@@ -170,7 +170,7 @@ impl Condition {
 
 super::json::node!(Condition, 64, |c: Condition| Ok::<_, String>(c.with_prepared()));
 
-/// A right side in every form that operators ask for.
+/// A right side in every form that operators read.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The value.

@@ -1,6 +1,6 @@
-//! What follows from a node and is kept with it.
+//! What is derived from a node and cached with it.
 //!
-//! In: the node. Out: what was found when it was first asked for. It counts for no comparison and is not written; a copy
+//! In: the node. Out: what the first lookup computed. It counts for no comparison and is not written; a copy
 //! finds its own.
 
 use std::hash::{Hash, Hasher};

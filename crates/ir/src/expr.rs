@@ -10,7 +10,7 @@ use crate::functions::{Function, Higher};
 use crate::value::{Str, Value};
 
 pub use super::strict::{
-    Charged, Comprehension, ComprehensionKind, Guard, Invoke, Known, Make, Step, Test, Walk,
+    Comprehension, ComprehensionKind, Folded, Guard, Invoke, Known, Make, Step, Test, Walk,
 };
 
 /// What reading a key does when the base is no object.
@@ -132,7 +132,7 @@ pub enum Expr {
         /// Keep only items for which this is true.
         #[serde(default, skip_serializing_if = "super::unset")]
         keep: Option<Box<Expr>>,
-        /// What is made of an item, which it sees as `Local(0)`; `None` keeps the item.
+        /// The result for an item, which it reads as `Local(0)`; `None` keeps the item.
         #[serde(default, skip_serializing_if = "super::unset")]
         body: Option<Box<Expr>>,
     },
@@ -177,7 +177,7 @@ pub enum Expr {
     Test(Box<Test>),
     /// Strict: the second part when the first is true, else the third.
     Cond(Box<[Expr; 3]>),
-    /// Strict: whether both (`all`) or one of the sides are true. A fault of one side is forgotten when
+    /// Strict: whether both (`all`) or one of the sides are true. A fault of one side is ignored when
     /// the other side decides.
     Decide {
         /// Both, or one of them.
@@ -189,7 +189,7 @@ pub enum Expr {
     /// Strict: the n-th value under a name, computed when it is first read.
     Variable(u32),
     /// Strict: a constant that costs something.
-    Charged(Box<Charged>),
+    Folded(Box<Folded>),
     /// Strict: a call.
     Invoke(Box<Invoke>),
     /// Strict: whether a value is one of some scalars.

@@ -30,7 +30,7 @@ pub struct Described {
     pub origin: Origin,
     /// API version, kind, namespace and name of the object; `data`, `clone` or `cloneList`.
     pub template: Template,
-    /// Whether an object that exists is kept in step.
+    /// Whether an object that exists is synchronised.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub synchronize: bool,
 }
@@ -49,7 +49,7 @@ pub struct GenerationLoop {
     /// Which elements count.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Option<Conditions>,
-    /// What is made for each element.
+    /// What is generated for each element.
     pub described: Described,
 }
 

@@ -16,7 +16,7 @@ use super::expressions::{Program, Validation};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImageValidation {
-    /// With which credentials registries are asked.
+    /// The credentials for registries.
     pub credentials: Value,
     /// The images that it is about; empty = all.
     #[serde(default, skip_serializing_if = "super::unset")]
@@ -33,7 +33,7 @@ pub struct ImageValidation {
     /// Images must have a digest.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub verify_digest: bool,
-    /// Somebody must have looked at the signatures of every image.
+    /// The signatures of every image must have been verified.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub required: bool,
     /// The validations, in order.

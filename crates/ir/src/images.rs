@@ -19,7 +19,7 @@ pub struct ImageChecks {
     pub extractors: Value,
     /// Who must have signed the images of each check, and with which statements: below `verifyImages`,
     /// a list of `type`, `repository`, `annotations`, `attestors`, `attestations`, `message`, `credentials`.
-    pub evidence: Template,
+    pub verification: Template,
 }
 
 /// A check of images.
@@ -29,10 +29,10 @@ pub struct ImageCheck {
     /// The images, as written in full.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub references: Box<[Wildcard]>,
-    /// Images among them that are let pass.
+    /// Images among them that are exempt.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub skipped: Box<[Wildcard]>,
-    /// Whether there is such evidence.
+    /// Whether the check has attestors or attestations.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub attested: bool,
     /// References without digest get one.
@@ -66,7 +66,7 @@ pub struct Claim {
 }
 
 impl ImageChecks {
-    /// Whether something can be checked without asking a registry.
+    /// Whether something can be checked without a request to a registry.
     pub fn checks_alone(&self) -> bool {
         self.entries.iter().any(|e| e.verify_digest || e.required)
     }

@@ -13,7 +13,7 @@ use std::thread::LocalKey;
 use serde::{Deserialize, Serialize};
 
 use super::admission::PolicyBinding;
-use super::exemption::Exemption;
+use super::cel_exception::CelException;
 use super::policy::Cleanup;
 use super::{Exception, Policy};
 use crate::value::Str;
@@ -41,7 +41,7 @@ pub struct Bundle {
     pub exceptions: Vec<Exception>,
     /// Exceptions of `policies.kyverno.io`.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub exemptions: Vec<Exemption>,
+    pub cel_exceptions: Vec<CelException>,
     /// Bindings of Kubernetes' own policies, in order.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Vec<PolicyBinding>,

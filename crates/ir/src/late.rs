@@ -1,7 +1,7 @@
 //! What is lowered at run time: texts and documents that are put together from the results of variables.
 //!
-//! In: a text or a document. Out: what `lower` would have made of it, had it been written in the policy. Nodes of the IR
-//! hold data only; whoever runs, optimises or analyses them is handed this interface. Semantics: `docs/variables.md`.
+//! In: a text or a document. Out: what `lower` would have built from it, had it been written in the policy. Nodes of the IR
+//! hold data only; code that runs, optimises or analyses them receives this interface. Semantics: `docs/variables.md`.
 
 use crate::value::{Str, Value};
 

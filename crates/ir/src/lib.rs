@@ -14,11 +14,11 @@ use ephor_patch as patch;
 use ephor_value as value;
 
 pub mod admission;
+pub mod cel_exception;
 pub mod check;
 pub mod condition;
 pub mod constraints;
 mod derived;
-pub mod exemption;
 pub mod expr;
 pub mod expressions;
 pub mod facts;

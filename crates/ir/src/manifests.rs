@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::value::wildcard::Wildcard;
 use crate::value::{Map, Str};
 
-/// Who must have signed the manifest that an object was made of.
+/// Who must have signed the manifest that an object was created from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifests {
@@ -36,7 +36,7 @@ pub struct AttestorSet {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attestor {
-    /// What vouches.
+    /// What verifies the signature.
     pub proof: Proof,
     /// Annotations that the object must have.
     pub annotations: Map,
@@ -44,7 +44,7 @@ pub struct Attestor {
     pub repository: Str,
 }
 
-/// What an attestor vouches with.
+/// What verifies the signature of an attestor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields, remote = "Self")]
 pub enum Proof {
@@ -52,7 +52,7 @@ pub enum Proof {
     Key(Str),
     /// A key that a cluster or a key service has.
     KeyElsewhere,
-    /// A certificate; whether the attestor's own is given, beside those that signed it.
+    /// A certificate; whether the attestor's own is given, in addition to those that signed it.
     Certificate {
         /// See above.
         #[serde(default, skip_serializing_if = "super::unset")]

@@ -153,7 +153,7 @@ pub enum SetOperator {
 }
 
 impl Selector {
-    /// Whether it asks for nothing, and so accepts all labels.
+    /// Whether it has no requirements, and so accepts all labels.
     pub fn is_empty(&self) -> bool {
         self.valid && self.labels.is_empty() && self.expressions.is_empty()
     }

@@ -24,11 +24,11 @@ pub struct Mutation {
     pub change: Change,
     /// Other parts of the rule that hold variables: they are filled in with the patch and can fail.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub beside: Box<[Template]>,
+    pub other_templates: Box<[Template]>,
     /// The objects that are changed instead of that of the request.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub targets: Option<Box<[MutationTarget]>>,
-    /// The rule that changes objects that exist already, beside that of the request.
+    /// The rule that changes objects that exist already, in addition to that of the request.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub existing: Option<Arc<Rule>>,
 }

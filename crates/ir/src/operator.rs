@@ -138,7 +138,7 @@ fn membership(key: &Value, right: &Prepared, quantifier: Quantifier, negated: bo
 }
 
 fn list_membership(keys: &[Cow<'_, str>], right: &Prepared, quantifier: Quantifier, negated: bool) -> bool {
-    // `AnyNotIn` asks for some item that is outside, `AllNotIn` for no item that is inside.
+    // `AnyNotIn` requires some item that is outside, `AllNotIn` no item that is inside.
     let over = |inside: &dyn Fn(&str) -> bool| match (quantifier, negated) {
         (Quantifier::Any, false) => keys.iter().any(|k| inside(k)),
         (Quantifier::All, false) => keys.iter().all(|k| inside(k)),

@@ -18,7 +18,7 @@ use crate::value::wildcard::Wildcard;
 pub struct Policy {
     /// The API that it was written for, for reports.
     pub api: Api,
-    /// The short name of its API (`vpol`), by which paths of webhooks ask for it.
+    /// The short name of its API (`vpol`), which selects it in paths of webhooks.
     pub short_name: Str,
     /// Its name.
     pub name: Str,
@@ -54,7 +54,7 @@ pub struct Policy {
     pub scope: NamespaceScope,
     /// How reports name its results.
     pub report: Report,
-    /// What must be true of a request, else no rule is asked.
+    /// What must be true of a request, else no rule is evaluated.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Box<[Source]>,
     /// Rules for kinds that have none of their own in `by_kind`.
@@ -94,7 +94,7 @@ impl Policy {
         *self.name == *name && *self.api.kind == *kind
     }
 
-    /// What tells it from all others: kind, namespace and name.
+    /// What identifies it: kind, namespace and name.
     pub fn id(&self) -> String {
         format!("{} {}", self.api.kind, self.key())
     }
@@ -137,14 +137,14 @@ pub struct Cleanup {
     /// Data that the conditions may read.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[Arc<Binding>]>,
-    /// Conditions that must hold, in the order in which they are asked.
+    /// Conditions that must hold, in the order in which they are evaluated.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Box<[Conditions]>,
     /// When it runs, as written.
     pub schedule: Str,
     /// When it ran last, as written.
     pub last_run: Str,
-    /// When it was made, as written.
+    /// When it was created, as written.
     pub created: Str,
 }
 

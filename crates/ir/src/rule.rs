@@ -100,7 +100,7 @@ pub enum Body {
     Validate {
         /// The check.
         check: Check,
-        /// Told on failure; filled in only then.
+        /// Reported on failure; filled in only then.
         message: Message,
     },
     /// Changes the object, or others.
@@ -130,7 +130,7 @@ pub struct Message {
     pub text: Str,
     /// To be filled in.
     pub template: Template,
-    /// Told when the check passes.
+    /// Reported when the check passes.
     pub passed: Str,
     /// Names of the rule's bindings.
     #[serde(default, skip_serializing_if = "super::unset")]
@@ -147,7 +147,7 @@ pub struct Action {
     /// The rule's overrides by namespace.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub overrides: Box<[ActionOverride]>,
-    /// On an update, a violation that the old object had too is let pass.
+    /// On an update, a violation that the old object had too is allowed.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub allow_existing: bool,
 }
@@ -224,7 +224,7 @@ pub enum BindingSource {
     Image {
         /// The image.
         reference: Template,
-        /// With which credentials registries are asked (`imageRegistryCredentials`).
+        /// The credentials for registries (`imageRegistryCredentials`).
         credentials: Value,
         /// Applied to the facts.
         #[serde(default, skip_serializing_if = "super::unset")]

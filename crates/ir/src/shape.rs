@@ -1,7 +1,7 @@
 //! Shapes: overlay patterns, lowered.
 //!
 //! A shape says what a document must look like. Keys are sorted into the order in which they are
-//! checked, anchors are told apart, leaves are compiled. Running a shape gives a verdict with the
+//! checked, anchors are separated, leaves are compiled. Running a shape gives a verdict with the
 //! path that failed (`engine::shape`).
 
 use serde::{Deserialize, Serialize};

@@ -34,7 +34,7 @@ pub struct Shared {
 }
 
 impl Sharing {
-    /// What tells the program from others; `variables` are always the same ones.
+    /// What identifies the program; `variables` are always the same ones.
     pub fn of(&self, expr: &Expr, variables: &[Variable]) -> Option<&Shared> {
         let found = || if is_worth_it(expr) { shared(expr, variables, 0) } else { None };
         self.0.get_or_find(found).as_ref()
@@ -73,7 +73,7 @@ fn shared(expr: &Expr, variables: &[Variable], depth: u32) -> Option<Shared> {
     Some(Shared { key: hashed(&(numbered, keys)), variables: certain.into() })
 }
 
-/// Nobody knows how, so nobody can make two programs with one key.
+/// The keys are random and secret, so no policy can have two programs with one key.
 fn hashed(what: &impl Hash) -> u128 {
     static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
     let [high, low] = KEYS.get_or_init(Default::default);

@@ -1,7 +1,7 @@
-//! Nodes of strict expressions: missing things are faults, every step is charged.
+//! Nodes of strict expressions: missing things are faults, every step counts its cost.
 //!
-//! A fault that a later part may forget is kept as a value would be: `Decide` forgets the fault of one
-//! side when the other decides, loops go on past a fault, and what they do meanwhile is charged.
+//! A fault that a later part may ignore is retained as a value would be: `Decide` ignores the fault of one
+//! side when the other decides, comprehensions continue after a fault, and what they do meanwhile has its cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,9 +22,9 @@ pub struct Walk {
     /// What is read, one after the other.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub steps: Box<[Step]>,
-    /// Whether the walk itself is charged besides its steps.
+    /// Whether the walk itself has a cost in addition to its steps.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub charged: bool,
+    pub has_cost: bool,
 }
 
 /// A step of a walk.
@@ -51,11 +51,11 @@ pub enum Step {
     },
 }
 
-/// Asks whether the last step of a walk finds something.
+/// Whether the last step of a walk finds something.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Test {
-    /// The walk up to the last step; it is not charged itself.
+    /// The walk up to the last step; it has no cost of its own.
     pub walk: Walk,
     /// The last step.
     pub key: Str,
@@ -97,7 +97,7 @@ pub enum Guard {
     Any,
     /// A value of this type.
     Kind(Str),
-    /// A list, of such items as far as its first one tells.
+    /// A list of such items, as far as its first one shows.
     List(Box<Guard>),
 }
 
@@ -117,10 +117,10 @@ impl Guard {
 /// A constant that was computed beforehand and costs what computing it would.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Charged {
-    /// What is charged, one after the other.
+pub struct Folded {
+    /// The costs, one after the other.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub charges: Box<[u64]>,
+    pub costs: Box<[u64]>,
     /// The value.
     pub value: Value,
 }
@@ -171,7 +171,7 @@ pub struct Comprehension {
     pub keep: Option<Expr>,
     /// What is computed for each.
     pub body: Expr,
-    /// Whether a body that is computed makes a list of one item, which is charged.
+    /// Whether a body that is computed builds a list of one item, which has its cost.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub wraps: bool,
     /// What the loop reads of its items.

@@ -40,7 +40,7 @@ macro_rules! walker {
         $(#[$about])*
         pub fn $name<'e>(expr: &'e $($mut)? Expr, f: &mut dyn FnMut(&'e $($mut)? Expr, Child)) {
             match expr {
-                Expr::Const(_) | Expr::Root | Expr::Local(_) | Expr::Variable(_) | Expr::Charged(_) => {}
+                Expr::Const(_) | Expr::Root | Expr::Local(_) | Expr::Variable(_) | Expr::Folded(_) => {}
                 Expr::Path { base: e, .. }
                 | Expr::Index { base: e, .. }
                 | Expr::Slice { base: e, .. }

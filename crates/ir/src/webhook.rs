@@ -1,4 +1,4 @@
-//! Webhooks of dynamic admission control: for which requests an API server calls somebody, and how.
+//! Webhooks of dynamic admission control: for which requests an API server calls a webhook, and how.
 
 use crate::value::Str;
 
@@ -18,7 +18,7 @@ pub struct Webhook {
     pub when: Constraints,
     /// All must be true, else it is not called.
     pub conditions: Box<[Source]>,
-    /// Whether failed calls are forgiven.
+    /// Whether failed calls are ignored.
     pub ignore: bool,
     /// What calls may do beyond answering; `None` is a mistake in the configuration.
     pub side_effects: Option<Str>,
@@ -38,8 +38,8 @@ impl Webhook {
         self.versions.iter().find(|v| matches!(&***v, "v1" | "v1beta1"))
     }
 
-    /// Whether its calls leave nothing behind when the request is a rehearsal.
-    pub fn can_rehearse(&self) -> bool {
+    /// Whether its calls have no side effects when the request is a dry run.
+    pub fn supports_dry_run(&self) -> bool {
         matches!(self.side_effects.as_deref(), Some("None" | "NoneOnDryRun"))
     }
 }

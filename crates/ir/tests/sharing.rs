@@ -56,7 +56,7 @@ fn programs_that_compute_something_else_have_other_keys() {
 }
 
 #[test]
-fn what_reads_more_than_the_object_or_asks_somebody_is_not_shared() {
+fn programs_that_read_more_than_the_object_or_external_data_are_not_shared() {
     for validation in [
         "object.spec.containers.all(c, c.name != request.name)",
         "object.spec.containers.all(c, c.name != namespaceObject.metadata.name)",

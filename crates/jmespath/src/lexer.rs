@@ -220,7 +220,7 @@ pub fn tokenize(text: &str) -> Result<Vec<Token>, SyntaxError> {
     Ok(tokens)
 }
 
-/// The text up to the next unescaped `end`, escapes kept; `None` when there is none.
+/// The text up to the next unescaped `end`, with its escapes; `None` when there is none.
 fn delimited(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>, end: char) -> Option<String> {
     let mut out = String::new();
     loop {

@@ -120,7 +120,7 @@ impl Parser {
                 Ok(Ast::Projection(Box::new([left, right])))
             }
             Kind::LBracket => match self.current() {
-                // The reference drops this error and goes on with a node that cannot be evaluated.
+                // The reference drops this error and continues with a node that cannot be evaluated.
                 Kind::Number | Kind::Colon => match self.index() {
                     Ok(right) => self.project_if_slice(Ast::Identity, right),
                     Err(_) => Ok(Ast::Empty(token.at)),

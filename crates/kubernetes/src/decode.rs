@@ -1,4 +1,4 @@
-//! Whether an object fits its kind, as the API server's decoder tells.
+//! Whether an object fits its kind, as the API server's decoder checks it.
 //!
 //! In: an object and its description. Out: the first value of a wrong type, and the fields that the kind
 //! does not have, in the decoder's words.
@@ -33,7 +33,7 @@ struct At<'d> {
     holder: &'d str,
     /// Its package's last part.
     package: &'d str,
-    /// The way there as the decoder tells it in texts on types.
+    /// The path as the decoder prints it in texts on types.
     go: String,
     /// The way there with positions.
     path: String,

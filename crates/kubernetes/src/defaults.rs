@@ -55,7 +55,7 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
             out.insert(field.name.clone(), default.clone());
         }
         let Some(v) = out.get(&field.name) else { continue };
-        if v.is_null() && !def.custom && is_forgotten(&field.ty) {
+        if v.is_null() && !def.custom && drops_null(&field.ty) {
             out.remove(&field.name);
             continue;
         }
@@ -66,7 +66,7 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
 }
 
 /// Whether a null in the place of a value of a built-in kind leaves nothing behind.
-fn is_forgotten(ty: &Type) -> bool {
+fn drops_null(ty: &Type) -> bool {
     !matches!(ty, Type::List(..) | Type::Leaf(Leaf::Time | Leaf::MicroTime | Leaf::Any))
 }
 

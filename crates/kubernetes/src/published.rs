@@ -42,7 +42,7 @@ fn custom(definition: &Value, version: &str) -> Option<Value> {
 
 fn object(def: &TypeDef, types: &Types, open: &mut Vec<Str>) -> Value {
     if let Some(known) = def.leaf {
-        // A type whose form is not told has no type in its schema.
+        // A type whose form is not known has no type in its schema.
         return if known == Leaf::Any && def.open { typed("object") } else { leaf(known) };
     }
     if open.contains(&def.name) {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_nobody_describes_have_no_schema() {
+    fn kinds_without_description_have_no_schema() {
         assert!(at(["acme.test", "v1", "Gadget"], &[]).is_none());
     }
 }

@@ -12,7 +12,7 @@ use ephor_cel::library::{Admission, admission};
 use ephor_cel::schema::{Declared, values::typed as typed_value};
 use ephor_cel::{self as cel, lower};
 use ephor_document::json;
-use ephor_engine::view::admission::{self, Seen};
+use ephor_engine::view::admission::{self, Variables};
 use ephor_external::Authorizer;
 use ephor_functions::cel::selectors;
 use ephor_functions::{CelLevel, Context};
@@ -95,7 +95,7 @@ fn root(input: &Value, declared: Option<&Declared>) -> Value {
         let declared = declared.filter(|_| !given.is_null());
         declared.map_or(given.clone(), |d| typed_value(d, &given))
     };
-    let seen = Seen {
+    let seen = Variables {
         object: typed("object"),
         old_object: typed("oldObject"),
         params: Some(part("params")),

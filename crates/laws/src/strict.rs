@@ -8,7 +8,7 @@ use ephor_functions::{Run, cel};
 use ephor_ir::Expr;
 use ephor_ir::expr::Missing;
 use ephor_ir::strict::{
-    Charged, Comprehension, ComprehensionKind, Guard, Invoke, Known, Make, Step, Test, Walk,
+    Comprehension, ComprehensionKind, Folded, Guard, Invoke, Known, Make, Step, Test, Walk,
 };
 use ephor_samples::Tape;
 use ephor_value::{Str, Value};
@@ -76,11 +76,11 @@ fn leaf(tape: &mut Tape<'_>, bound: u32) -> Expr {
         0 | 1 => {
             let keys = Box::new([Str::from(tape.of(KEYS))]);
             let base = Expr::Path { base: Box::new(Expr::Root), keys, scalar: Missing::Fault };
-            Expr::Walk(Box::new(Walk { base, steps: Box::default(), charged: tape.flip() }))
+            Expr::Walk(Box::new(Walk { base, steps: Box::default(), has_cost: tape.flip() }))
         }
         2 if tape.pick(8) == 7 => {
-            let charges = (0..tape.pick(3)).map(|_| tape.pick(4) as u64).collect();
-            Expr::Charged(Box::new(Charged { charges, value: value(tape, 1) }))
+            let costs = (0..tape.pick(3)).map(|_| tape.pick(4) as u64).collect();
+            Expr::Folded(Box::new(Folded { costs, value: value(tape, 1) }))
         }
         2 | 3 if bound > 0 => Expr::Local(tape.pick(bound as usize) as u32),
         _ => Expr::Const(value(tape, 2)),
@@ -98,7 +98,7 @@ fn walk(tape: &mut Tape<'_>, least: usize, below: Below<'_>) -> Walk {
         }
     };
     let steps = (0..least + tape.pick(3)).map(|_| step(tape)).collect();
-    Walk { base, steps, charged: tape.flip() }
+    Walk { base, steps, has_cost: tape.flip() }
 }
 
 /// Functions that expressions use much, and how many arguments they take.

@@ -1,6 +1,6 @@
 //! `matchConstraints` and `matchResources` → constraints.
 //!
-//! In: a `MatchResources` of the Kubernetes API; a block without `matchPolicy` asks for exact matches
+//! In: a `MatchResources` of the Kubernetes API; a block without `matchPolicy` matches exactly
 //! (defaults are `api`'s).
 
 use crate::ir::constraints::{AnyOf, Constraints, ResourcePath, ResourceRule, Scope};

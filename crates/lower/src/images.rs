@@ -13,11 +13,11 @@ use super::template::document;
 /// Lowers the checks of a rule; `names` are the bindings in its scope.
 pub fn checks(rule: &Value, names: &Arc<[Str]>) -> ImageChecks {
     let entries = rule.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
-    let evidence = Value::list(entries.iter().map(evidence).collect());
-    let below: Map = [(Str::from("verifyImages"), evidence)].into_iter().collect();
+    let verifications = Value::list(entries.iter().map(verification).collect());
+    let below: Map = [(Str::from("verifyImages"), verifications)].into_iter().collect();
     ImageChecks {
         entries: entries.iter().map(|e| check(e, names)).collect(),
-        evidence: document(&Value::Map(below), names),
+        verification: document(&Value::Map(below), names),
         extractors: rule.get("imageExtractors").cloned().unwrap_or_default(),
     }
 }
@@ -53,10 +53,10 @@ fn claim(attestation: &Value, names: &Arc<[Str]>, origin: &Origin) -> Claim {
     }
 }
 
-fn evidence(entry: &Value) -> Value {
+fn verification(entry: &Value) -> Value {
     let mut attestors = list(entry, "attestors").to_vec();
     let attestations = list(entry, "attestations");
-    // Beside attestations the attestor of a former version is lost, as in the reference.
+    // Together with attestations the attestor of a former version is lost, as in the reference.
     attestors.extend(former_attestor(entry).filter(|_| attestations.is_empty()));
     let fields = [
         ("type", Value::from(entry.text_at(&["type"]))),

@@ -1,7 +1,7 @@
 //! Mutate bodies → [`Mutation`]s.
 //!
 //! The reference fills in the whole rule before it patches, so a variable anywhere in it can fail: the
-//! rule is lowered as one document, and what is not the patch is kept beside it. Loops fill in only
+//! rule is lowered as one document, and what is not the patch is stored next to it. Loops fill in only
 //! their own patches. What is constant is decoded and compiled here.
 
 use std::sync::Arc;
@@ -31,29 +31,29 @@ pub fn mutation(rule: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usi
     });
     if let Some(loops) = written_loops(body) {
         let change = Change::ForEach(loops_of(loops, names, &origin.key("foreach")));
-        return Mutation { change, beside: Box::default(), targets, existing: None };
+        return Mutation { change, other_templates: Box::default(), targets, existing: None };
     }
-    let (patch, beside) = match document(rule, names) {
+    let (patch, other_templates) = match document(rule, names) {
         Template::Object(pairs) => {
-            let (mut patch, mut beside) = (Patch::Empty, Vec::new());
+            let (mut patch, mut other_templates) = (Patch::Empty, Vec::new());
             for (key, value) in pairs.into_vec() {
                 match (&key, value) {
                     (Template::Const(Value::Str(k)), value) if &**k == "mutate" => {
                         let (found, others) = of_body(value);
                         patch = found;
-                        beside.extend(others);
+                        other_templates.extend(others);
                     }
-                    (_, value) => beside.extend(Some(value).filter(|v| v.as_const().is_none())),
+                    (_, value) => other_templates.extend(Some(value).filter(|v| v.as_const().is_none())),
                 }
             }
-            (patch, beside)
+            (patch, other_templates)
         }
         Template::Const(v) => of_body(Template::Const(v.get("mutate").cloned().unwrap_or_default())),
         failed => (Patch::Merge(Merge::Dynamic(failed)), Vec::new()),
     };
     let key = if matches!(patch, Patch::Json(_)) { JSON } else { MERGE };
     let change = Change::Patch(patch, origin.key(key).with_inserted(inserted));
-    Mutation { change, beside: beside.into(), targets, existing: None }
+    Mutation { change, other_templates: other_templates.into(), targets, existing: None }
 }
 
 fn written_loops(body: &Value) -> Option<&[Value]> {
@@ -77,25 +77,25 @@ fn of_body(body: Template) -> (Patch, Vec<Template>) {
             .collect(),
         failed => return (Patch::Merge(Merge::Dynamic(failed)), Vec::new()),
     };
-    let (mut merge, mut json, mut beside) = (None, None, Vec::new());
+    let (mut merge, mut json, mut other_templates) = (None, None, Vec::new());
     for (key, value) in pairs {
         match &*key {
             MERGE if !matches!(value, Template::Const(Value::Null)) => merge = Some(value),
             JSON if value.as_const().is_none_or(|v| v.as_str().is_some_and(|s| !s.is_empty())) => {
                 json = Some(value);
             }
-            _ => beside.extend(Some(value).filter(|v| v.as_const().is_none())),
+            _ => other_templates.extend(Some(value).filter(|v| v.as_const().is_none())),
         }
     }
     let patch = match (merge, json) {
         (Some(template), other) => {
-            beside.extend(other.filter(|t| t.as_const().is_none()));
+            other_templates.extend(other.filter(|t| t.as_const().is_none()));
             Patch::Merge(merged(template))
         }
         (None, Some(template)) => Patch::Json(decoded(template)),
         (None, None) => Patch::Empty,
     };
-    (patch, beside)
+    (patch, other_templates)
 }
 
 /// Makes a layer of a template that is constant.

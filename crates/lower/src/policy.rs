@@ -134,7 +134,7 @@ pub fn cleanup(doc: &Value) -> Cleanup {
     let none: Arc<[Str]> = Arc::from([]);
     let (bindings, names) = bindings(part("context"), &none, &Origin::new("spec.context"));
     let admit = conditions(part("conditions"), &names, Origin::new("spec.conditions"));
-    // Unlike in rules, `all` is asked before `any`, and an empty `any` asks for nothing.
+    // Unlike in rules, `all` is evaluated before `any`, and an empty `any` requires nothing.
     let admit = admit.into_iter().flat_map(|c| {
         let any = c.any.clone().filter(|any| !any.is_empty());
         let any = any.map(|any| Conditions { any: Some(any), all: Box::default(), ..c.clone() });
@@ -212,7 +212,7 @@ pub fn exception(doc: &Value) -> Exception {
     let none: Arc<[Str]> = Arc::from([]);
     let admit = conditions(doc.at(&["spec", "conditions"]), &none, Origin::new("spec.conditions")).map(|c| {
         Conditions {
-            // Unlike in rules, an empty `any` asks for nothing.
+            // Unlike in rules, an empty `any` requires nothing.
             any: c.any.filter(|any| !any.is_empty()),
             ..c
         }

@@ -92,8 +92,8 @@ fn is_namespaces(group: &str, have: &str, name: &str) -> bool {
     group.is_empty() && have == name
 }
 
-/// What constraints look at of a target, made when the first of them asks. A copy of a target, which may
-/// be changed, makes its own.
+/// What constraints read of a target, computed when the first of them needs it. A copy of a target, which may
+/// be changed, computes its own.
 #[derive(Debug, Default)]
 pub struct Seen(OnceLock<(Attributes, Map)>);
 
@@ -147,7 +147,7 @@ pub fn resources_of(c: &Constraints) -> Option<Vec<Str>> {
     Some(all)
 }
 
-/// The names of the kinds whose requests the constraints can accept; `None` when they cannot be told.
+/// The names of the kinds whose requests the constraints can accept; `None` when they are unknown.
 pub fn kinds_of(c: &Constraints, kinds: &Kinds) -> Option<Vec<Str>> {
     if c.rules.is_empty() {
         return None;
@@ -172,7 +172,7 @@ pub fn kinds_of(c: &Constraints, kinds: &Kinds) -> Option<Vec<Str>> {
 }
 
 /// Whether the constraints accept a request, and under which resource. The labels of its namespace are
-/// asked for when a selector needs them.
+/// looked up when a selector needs them.
 ///
 /// # Errors
 /// The labels cannot be had, and only they could keep the request from being accepted.
@@ -192,7 +192,7 @@ pub fn accepts<'l, E>(
     Ok(found(c, a, kinds, namespace_labels)?.and_then(accepted))
 }
 
-/// What [`accepts`] tells, without making it: `Some(None)` is the request's own resource.
+/// The result of [`accepts`], without building it: `Some(None)` is the request's own resource.
 fn found<'l, 'k, E>(
     c: &Constraints,
     a: &Attributes,
@@ -243,8 +243,8 @@ fn object_accepts(c: &Constraints, a: &Attributes) -> bool {
         (Some(selector), Some(labels)) => selects(selector, labels),
         _ => false,
     };
-    let asks = c.object_selector.as_ref().is_some_and(|s| !s.is_empty());
-    !asks || on_object(&a.labels) || on_object(&a.old_labels)
+    let selects = c.object_selector.as_ref().is_some_and(|s| !s.is_empty());
+    !selects || on_object(&a.labels) || on_object(&a.old_labels)
 }
 
 /// The resource under which some rule accepts the request, its own before equivalent ones; `Some(None)` is
@@ -301,8 +301,8 @@ impl std::fmt::Display for Mismatch {
             Mismatch::Excluded => f.write_str("the request is excluded"),
             Mismatch::Rules(rules) => {
                 f.write_str("no rule is for the request's ")?;
-                let told: Vec<String> = rules.iter().map(|parts| parts.join(", ")).collect();
-                match &told[..] {
+                let texts: Vec<String> = rules.iter().map(|parts| parts.join(", ")).collect();
+                match &texts[..] {
                     [one] => f.write_str(one),
                     many if many.iter().all(|t| Some(t) == many.first()) => {
                         f.write_str(many.first().map_or("", |t| t))
@@ -325,7 +325,7 @@ pub fn mismatch(c: &Constraints, a: &Attributes, namespace_labels: &Map) -> Mism
     if c.object_selector.as_ref().is_some_and(|s| !s.is_empty() && !selected(s)) {
         return Mismatch::Object;
     }
-    let told = |rule: &ResourceRule| {
+    let failures = |rule: &ResourceRule| {
         let on = |ok: bool, name: &'static str| (!ok).then_some(name);
         let own = |path: &ResourcePath| path_accepts(path, &a.resource, &a.subresource);
         [
@@ -340,7 +340,7 @@ pub fn mismatch(c: &Constraints, a: &Attributes, namespace_labels: &Map) -> Mism
         .flatten()
         .collect::<Vec<_>>()
     };
-    let rules: Vec<Vec<&'static str>> = c.rules.iter().map(told).collect();
+    let rules: Vec<Vec<&'static str>> = c.rules.iter().map(failures).collect();
     if rules.is_empty() || rules.iter().any(Vec::is_empty) {
         Mismatch::Excluded
     } else {

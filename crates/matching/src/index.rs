@@ -1,8 +1,8 @@
 //! The index from what a request is about to the rules that can match it.
 //!
 //! Rules are filed under the literal kinds of their filters, and below a kind under a literal
-//! namespace or name when every filter for the kind asks for one. What cannot be filed that way
-//! (wildcards, no kinds) is asked every time. Rules with constraints are filed under the resources that these name. Looking up costs what the rules found cost, however
+//! namespace or name when every filter for the kind names one. What cannot be filed that way
+//! (wildcards, no kinds) is a candidate for every request. Rules with constraints are filed under the resources that these name. Looking up costs what the rules found cost, however
 //! many are loaded.
 
 use std::collections::HashMap;
@@ -156,7 +156,7 @@ fn kinds(when: &Matcher) -> impl Iterator<Item = Option<&KindPattern>> {
     })
 }
 
-/// Where a rule can be filed: every filter must ask for literal namespaces, or every one for literal
+/// Where a rule can be filed: every filter must name literal namespaces, or every one for literal
 /// names.
 fn place(when: &Matcher) -> Place {
     let all = |literal: &dyn Fn(&Filter) -> Option<Vec<Str>>| {

@@ -35,7 +35,7 @@ pub struct Target {
     pub namespace: Str,
     /// Labels.
     pub labels: Map,
-    /// Labels of the former object, when there is one beside the object.
+    /// Labels of the former object, when there are both.
     pub old_labels: Option<Map>,
     /// Annotations.
     pub annotations: Map,

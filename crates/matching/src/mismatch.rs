@@ -1,8 +1,8 @@
 //! Why a rule does not match a request, for its author.
 //!
 //! In: the `match` and `exclude` of a rule, and a target. Out: [`Decision`]: which filter accepted or excluded it, or for
-//! each filter the first attribute that does not fit, with what the request has and what the policy asks for. Decides
-//! nothing itself: what fits is asked of [`super::filter`] and [`super::constraints`].
+//! each filter the first attribute that does not fit, with what the request has and what the policy requires. The
+//! decision itself is that of [`super::filter`] and [`super::constraints`].
 
 use crate::ir::matcher::{Filter, Selector, SetOperator};
 use crate::ir::{Matcher, Origin};
@@ -63,7 +63,7 @@ fn reasons(matcher: &Matcher, target: &Target, mode: Mode, accepting: bool) -> V
     matcher.filters().iter().filter_map(of_filter).collect()
 }
 
-/// What a filter asks for, shortly.
+/// The attributes of a filter, shortly.
 fn summary(f: &Filter) -> String {
     let kinds = f.kinds.iter().map(|k| k.kind.pattern());
     let mut parts: Vec<String> = Vec::new();
@@ -127,7 +127,7 @@ fn reason(f: &Filter, attribute: Attribute, t: &Target) -> Reason {
             ("clusterRoles".to_owned(), format!("none of {wanted}; {}", have(|u| &u.cluster_roles)))
         }
         Attribute::Subjects => {
-            let who = user.map_or("nobody", |u| &u.name);
+            let who = user.map_or("no user", |u| &u.name);
             among("subjects", who, listed(f.subjects.iter().map(|s| s.name.pattern())))
         }
     };
@@ -152,7 +152,7 @@ fn written(k: &crate::ir::matcher::KindPattern) -> String {
         .join("/")
 }
 
-/// The first demand of a selector that labels do not meet.
+/// The first requirement of a selector that labels do not meet.
 fn unselected(selector: Option<&Selector>, labels: &Map) -> String {
     let Some(selector) = selector else { return String::new() };
     if !selector.valid {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_attribute_that_does_not_fit_is_told_with_both_values() {
+    fn the_first_attribute_that_does_not_fit_is_explained_with_both_values() {
         let namespaces = vec![Wildcard::new("prod"), Wildcard::new("stage-*")].into();
         assert_eq!(
             why(Filter { namespaces, ..Filter::default() }),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exclusion_is_told_by_the_filter_that_excludes() {
+    fn an_exclusion_is_explained_by_the_filter_that_excludes() {
         let everything = filter(Filter::default());
         let Decision::Excluded(reasons) = decide(&everything, &everything, &pod()) else { unreachable!() };
         assert_eq!(reasons.len(), 1);

@@ -78,7 +78,7 @@ fn tests(matcher: &Matcher, unknown: Unknown) -> bool {
 }
 
 /// Whether the answer is another one when tests of unknown things hold than when they do not. A test can only widen
-/// `match` and only widen `exclude`, so the two extremes tell.
+/// `match` and only widen `exclude`, so the two extremes are enough.
 fn depends(when: &Matcher, unless: &Matcher, target: &Target, unknown: Unknown) -> bool {
     let assuming = |assume: bool| Target { unknown: Unknown { assume, ..unknown }, ..target.clone() };
     let (never, always) = (assuming(false), assuming(true));
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(missing(&by_roles("a:b"), &none, &target(both)), Some(Missing::Roles));
         let everything = Matcher::Any(vec![Filter { has_resource: true, ..Filter::default() }].into());
         assert_eq!(missing(&everything, &by_roles("a:b"), &target(both)), Some(Missing::Roles));
-        assert_eq!(missing(&everything, &none, &target(both)), None, "nothing is asked of it");
+        assert_eq!(missing(&everything, &none, &target(both)), None, "it requires nothing");
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn namespaces_count_as_cluster_scoped_and_are_selected_by_their_own_labels() {
     assert!(!on("Cluster", POD) && on("Cluster", NODE) && on("Cluster", NAMESPACE));
     let block = "{namespaceSelector: {matchLabels: {env: prod}}}";
     assert!(fits(block, &target(NAMESPACE)), "own labels");
-    assert!(fits(block, &target(NODE)), "not asked outside of namespaces");
+    assert!(fits(block, &target(NODE)), "not evaluated for cluster-scoped objects");
     assert!(!fits(block, &target(POD)), "a namespace without labels");
     let labels = yaml("{env: prod}").as_map().cloned().unwrap_or_default();
     assert!(fits(block, &Target { namespace_labels: labels, namespace_known: true, ..target(POD) }));
@@ -90,14 +90,14 @@ fn equivalent_resources_are_accepted_when_the_policy_says_so_and_exclusions_foll
 #[test]
 fn labels_that_cannot_be_had_matter_only_when_the_rules_accept() {
     let attributes = Attributes::of(&target(POD), Kinds::built_in());
-    let ask = |resources: &str| {
+    let accept = |resources: &str| {
         let block = format!(
             "{{namespaceSelector: {{matchLabels: {{a: b}}}}, resourceRules: [{{operations: ['*'], apiGroups: [''], apiVersions: [v1], resources: [{resources}]}}]}}"
         );
         accepts(&constraints(&yaml(&block)), &attributes, Kinds::built_in(), || Err("gone"))
     };
-    assert_eq!(ask("pods"), Err("gone"));
-    assert_eq!(ask("secrets"), Ok(None));
+    assert_eq!(accept("pods"), Err("gone"));
+    assert_eq!(accept("secrets"), Ok(None));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn an_empty_filter_accepts_nothing() {
 }
 
 #[test]
-fn without_user_information_match_forgets_users_and_exclude_does_not_match() {
+fn without_user_information_match_ignores_users_and_exclude_does_not_match() {
     let block = "{any: [{resources: {kinds: [ConfigMap]}, subjects: [{kind: User, name: eve}]}]}";
     let unknown = target(CM);
     assert!(matches(block, &unknown, Mode::Match));

@@ -1,7 +1,7 @@
 //! Running JSON patches.
 //!
 //! In: a document and operations. Out: the changed document, or the text of the first operation that
-//! failed; nothing of a failed patch is kept. Beyond RFC 6902, as the reference's library is set up:
+//! failed; a failed patch has no effect. Beyond RFC 6902, as the reference's library is set up:
 //! negative indices count from the end, removing what is not there is no failure, and adding creates
 //! the containers above.
 
@@ -94,7 +94,7 @@ pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, S
 }
 
 /// A document, and the one that an empty first token leads to: the document as it came in, whose
-/// changes nobody sees (the reference's behaviour).
+/// changes have no effect (the reference's behaviour).
 struct Document {
     now: Value,
     behind: Option<Value>,

@@ -40,7 +40,7 @@ pub fn lists(
     depth: usize,
 ) -> Result<Option<Value>, String> {
     let (dest, patch, mode) = match (schema, patch) {
-        (Schema::Set | Schema::Keyed(..), Some(p)) => match told(p)? {
+        (Schema::Set | Schema::Keyed(..), Some(p)) => match list_directive(p)? {
             Some((Directive::Delete, _)) => return Ok(None),
             Some((Directive::Replace, rest)) => (rest.clone(), Some(rest), Mode::Itself),
             Some((Directive::Merge, rest)) if mode == Mode::Itself => (rest.clone(), Some(rest), mode),
@@ -80,7 +80,7 @@ fn merged(
 }
 
 /// The directive that a list holds as an item of its own, and the other items.
-fn told(patch: &List) -> Result<Option<(Directive, List)>, String> {
+fn list_directive(patch: &List) -> Result<Option<(Directive, List)>, String> {
     let Some(at) = patch.iter().position(|v| v.get(DIRECTIVE).is_some()) else { return Ok(None) };
     let Some(Value::Map(m)) = patch.get(at) else { return Ok(None) };
     if m.len() > 1 {
@@ -92,7 +92,7 @@ fn told(patch: &List) -> Result<Option<(Directive, List)>, String> {
 }
 
 /// Items are the same when their texts are; that of the object counts, in the place of the patch's. An
-/// item that is no scalar fails as soon as another one is put beside it.
+/// item that is no scalar fails as soon as another one is put next to it.
 fn united(dest: &List, patch: Option<&List>) -> Result<Value, String> {
     let counts = |v: &&Value| !dropped(v) && !is_directive(v);
     let mut items: Vec<Value> = Vec::new();
@@ -307,7 +307,7 @@ fn position(items: &[Value], keys: &[&str], values: &[&str]) -> Option<usize> {
 /// none. An empty value is had by every item that has the key.
 fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value>) -> Result<(), String> {
     let mut found = false;
-    let mut kept = Vec::with_capacity(list.len() + 1);
+    let mut out = Vec::with_capacity(list.len() + 1);
     for x in list.drain(..) {
         if dropped(&x) {
             continue;
@@ -317,7 +317,7 @@ fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value
             if !(first(keys) && first(values)) {
                 return Err(wrong_kind(&Value::Map(Map::new()), &x));
             }
-            kept.push(x);
+            out.push(x);
             continue;
         };
         let matches = !values.is_empty()
@@ -327,15 +327,15 @@ fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value
             });
         if matches {
             found = true;
-            kept.extend(item.clone());
+            out.extend(item.clone());
         } else if !values.is_empty() {
-            kept.push(x);
+            out.push(x);
         }
     }
     if !found {
-        kept.extend(item);
+        out.extend(item);
     }
-    *list = kept;
+    *list = out;
     Ok(())
 }
 

@@ -75,7 +75,7 @@ pub fn node(
     let there = dest.filter(|v| !v.is_null());
     let wanted = patch.filter(|v| !v.is_null());
     match (there, wanted) {
-        // A null that nobody mentions stays.
+        // A null that the patch does not mention stays.
         (None, None) if patch.is_none() => Ok(dest.cloned()),
         (None, None) => Ok(None),
         (Some(Value::Map(d)), Some(Value::Map(p))) => objects(d, p, schema, mode, depth),
@@ -149,7 +149,7 @@ fn objects(
 }
 
 /// Merges objects key by key. Keys are worked on in ascending order, which decides which of several
-/// failures is told.
+/// failures is returned.
 fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) -> Result<Value, String> {
     nameless(dest)?;
     if patch.contains_key("") {

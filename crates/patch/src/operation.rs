@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn odd_numbers_of_json_are_kept_as_they_are_written() {
+    fn unusual_numbers_of_json_keep_their_spelling() {
         let written = |text: &str| {
             let patch = decode(text).ok()?;
             patch.written.map(|all| all.iter().map(|o| super::json(&o.to_value())).collect::<Vec<_>>())
         };
         let odd = r#"[{"op":"test","path":"/a","value":{"n":[5.0,5],"t":"\u00e4"}}]"#;
-        let kept = r#"{"op":"test","path":"/a","value":{"n":["5.0","5"],"t":"\"ä\""}}"#;
-        assert_eq!(written(odd), Some(vec![kept.to_string()]));
+        let expected = r#"{"op":"test","path":"/a","value":{"n":["5.0","5"],"t":"\"ä\""}}"#;
+        assert_eq!(written(odd), Some(vec![expected.to_string()]));
         assert_eq!(written(r#"[{"op":"test","path":"/a","value":[5,0.5,1e-7,"5.0"]}]"#), None);
         assert_eq!(written("- {op: test, path: /a, value: 5.0}"), None);
     }

@@ -1,6 +1,6 @@
 //! Which lists are merged item by item, and by which keys.
 //!
-//! A table by type, made from the OpenAPI document of Kubernetes 1.21 – the one that is compiled into
+//! A table by type, generated from the OpenAPI document of Kubernetes 1.21 – the one that is compiled into
 //! the reference's merge library, whatever version the cluster has. Kinds that are not in it (custom
 //! resources, newer versions) have no schema: all their lists are replaced as a whole. Only fields on
 //! the way to such a list are listed; every other one counts as unknown.
@@ -14,7 +14,7 @@ pub enum Schema {
     Unknown,
     /// An object.
     Object(&'static Fields),
-    /// A list of objects that are told apart by keys.
+    /// A list of objects that keys identify.
     Keyed(&'static [&'static str], &'static Fields),
     /// A list of scalars of which each occurs once.
     Set,

@@ -37,7 +37,7 @@ impl Part {
     }
 
     /// As messages show it.
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         match self {
             Part::Opaque(text) => format!("&{{{text}}}"),
             other => format!("&{{{}}}", display(&other.value())),
@@ -172,13 +172,13 @@ impl Check<'_> {
             Resolved::Leaf(leaf) => self.scalar(part, leaf, at),
             Resolved::List(kind, item) => match part {
                 Part::Items(items) => self.items(items, kind, item, at, depth),
-                other => self.refuse(at, &format!("expected list, got {}", other.told())),
+                other => self.refuse(at, &format!("expected list, got {}", other.describe())),
             },
             Resolved::Map(value, _) => match part {
                 Part::Fields(fields) => {
                     fields.iter().for_each(|(k, v)| self.part(v, value, &format!("{at}.{k}"), depth + 1));
                 }
-                other => self.refuse(at, &format!("expected map, got {}", other.told())),
+                other => self.refuse(at, &format!("expected map, got {}", other.describe())),
             },
             Resolved::Object(def, _) => match part {
                 Part::Fields(fields) => {
@@ -191,7 +191,7 @@ impl Check<'_> {
                         }
                     }
                 }
-                other => self.refuse(at, &format!("expected map, got {}", other.told())),
+                other => self.refuse(at, &format!("expected map, got {}", other.describe())),
             },
         }
     }
@@ -199,7 +199,7 @@ impl Check<'_> {
     /// Where the schema says nothing.
     fn free(&mut self, part: &Part, at: &str, depth: usize) {
         match part {
-            Part::Opaque(_) => self.refuse(at, &format!("expected map, got {}", part.told())),
+            Part::Opaque(_) => self.refuse(at, &format!("expected map, got {}", part.describe())),
             Part::Fields(fields) if depth < MAX_DEPTH => {
                 fields.iter().for_each(|(k, v)| self.free(v, &format!("{at}.{k}"), depth + 1));
             }
@@ -221,12 +221,12 @@ impl Check<'_> {
             }
             Leaf::Bool => {
                 if value.is_none_or(|v| v.as_bool().is_none()) {
-                    self.refuse(at, &format!("expected boolean, got {}", part.told()));
+                    self.refuse(at, &format!("expected boolean, got {}", part.describe()));
                 }
             }
             Leaf::Quantity | Leaf::IntOrString => {
                 if value.is_none() {
-                    self.refuse(at, &format!("expected any scalar, got {}", part.told()));
+                    self.refuse(at, &format!("expected any scalar, got {}", part.describe()));
                 }
             }
             _ => {
@@ -248,10 +248,10 @@ impl Check<'_> {
                 ListKind::Atomic => (format!("{at}[{i}]"), None),
                 ListKind::Set => {
                     let key = Key(vec![("".into(), part.value())]);
-                    (format!("{at}[{}]", key.told()), Some(key))
+                    (format!("{at}[{}]", key.describe()), Some(key))
                 }
                 ListKind::Keyed(keys) => match key_of_part(part, keys, item, self.types) {
-                    Ok(key) => (format!("{at}{}", key.told()), Some(key)),
+                    Ok(key) => (format!("{at}{}", key.describe()), Some(key)),
                     Err(why) => {
                         self.refuse(at, &format!("element {i}: {why}"));
                         continue;
@@ -260,7 +260,7 @@ impl Check<'_> {
             };
             if let Some(key) = key {
                 if seen.contains(&key) {
-                    self.refuse(at, &format!("duplicate entries for key {}", key.told()));
+                    self.refuse(at, &format!("duplicate entries for key {}", key.describe()));
                     continue;
                 }
                 seen.push(key);
@@ -282,7 +282,7 @@ impl PartialEq for Key {
 }
 
 impl Key {
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let parts: Vec<String> =
             self.0.iter().map(|(k, v)| format!("{k}={}", crate::value::print::json(v))).collect();
         format!("[{}]", parts.join(","))

@@ -1,4 +1,4 @@
-//! Documents to be laid over objects: anchors told apart, conditions compiled.
+//! Documents to be laid over objects: anchors separated, conditions compiled.
 //!
 //! In: the document of a strategic merge, its variables filled in. Out: a [`Layer`]. A document
 //! without anchors is cleaned of empty objects here, once; one with anchors becomes a tree whose
@@ -20,7 +20,7 @@ pub fn lower(document: &Value) -> Option<Layer> {
     let node = node(&document, 0)?;
     if matches!(node, Node::Map(_)) && !holds_anchor(&node, Which::Any) {
         let mut clean = node.clone();
-        // A failure is told where there is an object to tell it of.
+        // A failure is reported where there is an object to report it for.
         if strip::finish(&mut clean).is_ok() {
             return Some(Layer::Plain(clean.to_value()));
         }

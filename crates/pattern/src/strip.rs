@@ -1,6 +1,6 @@
 //! Cleaning a layer once its anchors are decided.
 //!
-//! Conditions go; what they hold besides further conditions is kept and merged. Empty objects and what
+//! Conditions go; what they hold besides further conditions stays and is merged. Empty objects and what
 //! becomes empty without them go. Items are removed at their original position from a list that gets
 //! shorter, so with several of them the wrong ones go: policies depend on the reference's results.
 
@@ -28,13 +28,13 @@ fn retain(
     members: &mut Vec<Member>,
     goes: impl Fn(&mut Member) -> Result<bool, TooShort>,
 ) -> Result<(), TooShort> {
-    let mut kept = Vec::with_capacity(members.len());
+    let mut rest = Vec::with_capacity(members.len());
     for mut m in members.drain(..) {
         if !goes(&mut m)? {
-            kept.push(m);
+            rest.push(m);
         }
     }
-    *members = kept;
+    *members = rest;
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! Policy sources → policies, ready to be evaluated.
 //!
-//! In: texts of policy files. Out: lowered policies and exceptions in order, and everything worth
-//! telling about what was left out: documents that do not parse, break their schema, fail the policy
-//! check, or are no policies. Which of these make a whole file fall away follows the reference
+//! In: texts of policy files. Out: lowered policies and exceptions in order, and the reasons why
+//! documents were left out: they do not parse, break their schema, fail the policy
+//! check, or are no policies. Which of these leave out the whole file follows Kyverno
 //! (`docs/policies.md`, "Loading").
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use crate::api::admission::{check, defaulted};
 use crate::api::{lint, schema};
 use crate::document::{self, Document, Duplicates};
 use crate::ir::admission::PolicyBinding;
-use crate::ir::exemption::Exemption;
+use crate::ir::cel_exception::CelException;
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
@@ -63,9 +63,9 @@ pub struct Problem {
     pub line: usize,
     /// The column, when a place inside of the document is known.
     pub column: Option<usize>,
-    /// What is wrong, in the reference's words.
+    /// What is wrong, in Kyverno's words.
     pub text: String,
-    /// Whether the whole file fell away with it.
+    /// Whether the whole file was left out with it.
     pub fatal: bool,
     /// Whether it is about a document that is no policy at all.
     pub foreign: bool,
@@ -91,8 +91,8 @@ pub struct Policies {
     pub policies: Vec<LoadedPolicy>,
     /// Exceptions found among the policies.
     pub exceptions: Vec<Exception>,
-    /// Exceptions from reviews found among the policies.
-    pub exemptions: Vec<Exemption>,
+    /// PolicyExceptions of `policies.kyverno.io` found among the policies.
+    pub cel_exceptions: Vec<CelException>,
     /// Bindings of admission policies.
     pub bindings: Vec<PolicyBinding>,
     /// Cleanup policies, in order.
@@ -103,9 +103,9 @@ pub struct Policies {
     pub problems: Vec<Problem>,
 }
 
-/// What a policy is asked for.
+/// What a policy is evaluated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Purpose {
     /// Requests to the Kubernetes API, or data of any form.
     Request,
     /// Deletions.
@@ -115,20 +115,20 @@ pub enum Asked {
 }
 
 impl LoadedPolicy {
-    /// What it is asked for, also when it does not compile.
-    pub fn asked(&self) -> Asked {
+    /// What it is evaluated for, also when it does not compile.
+    pub fn purpose(&self) -> Purpose {
         let kind = self.document.text_at(&["kind"]);
         match self.document.text_at(&["spec", "evaluation", "mode"]) {
-            _ if kind.ends_with("DeletingPolicy") => Asked::Deletion,
-            _ if kind.ends_with("ImageValidatingPolicy") => Asked::Request,
-            "HTTP" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Http),
-            "Envoy" if kind.ends_with("ValidatingPolicy") => Asked::Check(Proxy::Envoy),
-            _ => Asked::Request,
+            _ if kind.ends_with("DeletingPolicy") => Purpose::Deletion,
+            _ if kind.ends_with("ImageValidatingPolicy") => Purpose::Request,
+            "HTTP" if kind.ends_with("ValidatingPolicy") => Purpose::Check(Proxy::Http),
+            "Envoy" if kind.ends_with("ValidatingPolicy") => Purpose::Check(Proxy::Envoy),
+            _ => Purpose::Request,
         }
     }
 }
 
-/// What the policy check asks of other modules.
+/// What the policy check calls in other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
     condition: |text| {
         lower::policy::condition_of_requests(text).program.map(|_| ()).map_err(|e| e.to_string())
@@ -192,17 +192,17 @@ fn why_never(when: &crate::ir::Matcher) -> Option<String> {
 enum Item {
     Policy(Box<LoadedPolicy>, String),
     Exception(Box<Exception>, String),
-    Exemption(Box<Exemption>),
+    CelException(Box<CelException>),
     Binding(Box<PolicyBinding>),
     Cleanup(Box<Cleanup>, String),
     Lowered(Box<Policies>),
     Left(Problem),
 }
 
-/// Who reads policies.
+/// What reads policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// A command that applies policies: admission policies of Kubernetes in the versions that the reference's
+    /// A command that applies policies: admission policies of Kubernetes in the versions that Kyverno's
     /// commands read.
     Command,
     /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API
@@ -233,7 +233,7 @@ pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
                 out.deprecations.push(deprecation);
                 out.exceptions.push(*e);
             }
-            Item::Exemption(e) => out.exemptions.push(*e),
+            Item::CelException(e) => out.cel_exceptions.push(*e),
             Item::Binding(b) => out.bindings.push(*b),
             Item::Cleanup(c, deprecation) => {
                 out.deprecations.push(deprecation);
@@ -286,22 +286,24 @@ impl Policies {
 
     /// Whether there is nothing in it that has an effect.
     pub fn is_empty(&self) -> bool {
-        let Policies { policies, exceptions, exemptions, bindings, cleanups, .. } = self;
+        let Policies { policies, exceptions, cel_exceptions, bindings, cleanups, .. } = self;
         policies.is_empty()
             && exceptions.is_empty()
-            && exemptions.is_empty()
+            && cel_exceptions.is_empty()
             && bindings.is_empty()
             && cleanups.is_empty()
     }
 
-    /// Why nothing can be evaluated: the first policy of those that are asked whose expressions do not
+    /// Why nothing can be evaluated: the first policy for this purpose whose expressions do not
     /// compile.
-    pub fn uncompiled(&self, asked: Asked) -> Option<String> {
-        let mut all = self.policies.iter().filter(|p| p.asked() == asked);
+    pub fn uncompiled(&self, purpose: Purpose) -> Option<String> {
+        let mut all = self.policies.iter().filter(|p| p.purpose() == purpose);
         let (policy, error) = all.find_map(|p| Some((p, p.uncompiled.as_ref()?)))?;
-        Some(match asked {
-            Asked::Check(Proxy::Http) => format!("failed to compile HTTP policy {}: {error}", policy.name),
-            Asked::Check(Proxy::Envoy) => format!("failed to compile envoy policy {}: {error}", policy.name),
+        Some(match purpose {
+            Purpose::Check(Proxy::Http) => format!("failed to compile HTTP policy {}: {error}", policy.name),
+            Purpose::Check(Proxy::Envoy) => {
+                format!("failed to compile envoy policy {}: {error}", policy.name)
+            }
             _ => format!("failed to compile policy {} ({error})", policy.name),
         })
     }
@@ -310,7 +312,7 @@ impl Policies {
     pub fn extend(&mut self, other: Policies) {
         self.policies.extend(other.policies);
         self.exceptions.extend(other.exceptions);
-        self.exemptions.extend(other.exemptions);
+        self.cel_exceptions.extend(other.cel_exceptions);
         self.bindings.extend(other.bindings);
         self.cleanups.extend(other.cleanups);
         self.deprecations.extend(other.deprecations);
@@ -391,7 +393,7 @@ fn left(d: &Document, path: &[PathPart], text: String, fatal: bool) -> Item {
 }
 
 /// A document that is no policy.
-fn passed_over(d: &Document, text: String) -> Item {
+fn skipped(d: &Document, text: String) -> Item {
     let foreign = |p: Problem| Problem { foreign: true, ..p };
     match left(d, &[], text, false) {
         Item::Left(p) => Item::Left(foreign(p)),
@@ -402,11 +404,11 @@ fn passed_over(d: &Document, text: String) -> Item {
 fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item {
     let (api_version, kind) = match (type_field(value, "apiVersion"), type_field(value, "kind")) {
         (Ok(api_version), Ok(kind)) => (api_version, kind),
-        (Err(e), _) | (_, Err(e)) => return passed_over(d, format!("failed to parse document ({e})")),
+        (Err(e), _) | (_, Err(e)) => return skipped(d, format!("failed to parse document ({e})")),
     };
     let (api_version, kind) = (&*api_version, &*kind);
     if api_version.is_empty() && kind.is_empty() {
-        return passed_over(d, "failed to parse document (GVK cannot be empty)".into());
+        return skipped(d, "failed to parse document (GVK cannot be empty)".into());
     }
     if let Some(item) = admission(d, value, reader) {
         return item;
@@ -460,8 +462,8 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
 fn review(d: &Document, value: &Value) -> Option<Item> {
     let kind = value.text_at(&["kind"]);
     if kind == "PolicyException" {
-        return Some(match lower::cel_policy::exemption(value) {
-            Ok(exemption) => Item::Exemption(Box::new(exemption)),
+        return Some(match lower::cel_policy::exception(value) {
+            Ok(exception) => Item::CelException(Box::new(exception)),
             Err(text) => left(d, &[], text, false),
         });
     }
@@ -576,7 +578,7 @@ fn type_field<'v>(value: &'v Value, name: &str) -> Result<Cow<'v, str>, String> 
     }
 }
 
-/// A document of another kind: a known kind that is no policy makes the file fall away.
+/// A document of another kind: a known kind that is no policy leaves out the whole file.
 fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
     const OTHER_POLICIES: [&str; 2] = ["policies.kyverno.io", "admissionregistration.k8s.io"];
     let group = api_version.split_once('/').map_or("", |(g, _)| g);
@@ -598,7 +600,7 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
                 return unsupported();
             }
             let text = format!("{kind}.cli.kyverno.io \"{name}\" is invalid: spec: Required value");
-            return passed_over(d, format!("failed to validate resource ({text})"));
+            return skipped(d, format!("failed to validate resource ({text})"));
         }
         // A version with two slashes is none.
         _ if version.contains('/') => "failed to locate OpenAPI spec for GV: ".to_string(),
@@ -606,7 +608,7 @@ fn foreign(d: &Document, api_version: &str, kind: &str) -> Item {
         (COMMAND_VERSION, _) => format!("kind {kind} not found in {api_version} groupversion"),
         _ => schema::unknown_kind(api_version, kind),
     };
-    passed_over(d, format!("failed to parse document (failed to retrieve validator: {text})"))
+    skipped(d, format!("failed to parse document (failed to retrieve validator: {text})"))
 }
 
 /// An object that is an exception, wherever it came from; others and those that are not well-formed give
@@ -617,7 +619,7 @@ pub fn exception(object: &Value) -> Policies {
         return found;
     }
     if object.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/") {
-        found.exemptions.extend(lower::cel_policy::exemption(object).ok());
+        found.cel_exceptions.extend(lower::cel_policy::exception(object).ok());
     } else if let Ok(checked) = schema::check(object) {
         found.exceptions.push(lower::policy::exception(&checked));
     }

@@ -1,19 +1,19 @@
 //! Policy sets and the engine that runs them: the library's front door.
 //!
 //! In: policy documents. Out: for a [`Request`], the results of every rule that matches. A set is
-//! immutable and can be shared between threads; a reload makes a new one.
+//! immutable and can be shared between threads; a reload builds a new one.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::engine::cleanup::{NO_IMAGES, Sweep};
 use crate::engine::data::World;
-use crate::engine::expressions::Exemptions;
+use crate::engine::expressions::CelExceptions;
 use crate::engine::run::{self, Phase, Results, Surroundings};
 use crate::engine::{Profile, Request, RuleOutcome};
 use crate::external::{ExternalData, NoData};
 use crate::functions;
-use crate::ir::exemption::Exemption;
+use crate::ir::cel_exception::CelException;
 use crate::ir::facts::Stage;
 use crate::ir::policy::Cleanup;
 use crate::ir::{Exception, Policy};
@@ -71,7 +71,7 @@ impl std::error::Error for PolicyError {}
 pub struct PolicySet {
     policies: Vec<Arc<Policy>>,
     exceptions: Vec<Exception>,
-    exemptions: Vec<Exemption>,
+    cel_exceptions: Vec<CelException>,
     index: Index,
     phases: phases::Phases,
     /// The native policies, by position.
@@ -84,13 +84,13 @@ impl PolicySet {
     /// They are evaluated phase by phase, in each in the order given.
     pub fn new(mut policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
         policies.sort_by_key(|p| p.stage);
-        let asked = policies.iter().take_while(|p| p.stage.evaluates_resources());
-        let index = Index::new(asked.map(AsRef::as_ref));
+        let indexed = policies.iter().take_while(|p| p.stage.evaluates_resources());
+        let index = Index::new(indexed.map(AsRef::as_ref));
         let phases = phases::Phases::of(&policies);
         let before =
             |stage: Stage| u32::try_from(policies.partition_point(|p| p.stage < stage)).unwrap_or(u32::MAX);
         let native = before(Stage::ApiServer)..before(Stage::CheckRequests);
-        PolicySet { policies, exceptions, exemptions: Vec::new(), index, phases, native }
+        PolicySet { policies, exceptions, cel_exceptions: Vec::new(), index, phases, native }
     }
 
     /// Reads policies of all kinds, bindings of admission policies and exceptions from a YAML or JSON
@@ -98,7 +98,7 @@ impl PolicySet {
     ///
     /// # Errors
     /// The first document that does not parse, breaks its schema, fails the policy check, does not
-    /// compile, or is nothing of these. Cleanup policies are no part of a set (see [`Engine::sweep`]).
+    /// compile, or is none of these. Cleanup policies are not part of a set (see [`Engine::sweep`]).
     pub fn from_yaml(text: &str) -> Result<PolicySet, PolicyError> {
         let fail = |policy: &str, text: String| PolicyError { policy: policy.into(), text };
         let source = SourceText { name: "-".into(), text: text.into() };
@@ -117,13 +117,13 @@ impl PolicySet {
         }
         loaded.bind(Vec::new());
         let policies = loaded.policies.into_iter().filter_map(|p| p.policy).collect();
-        Ok(PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions))
+        Ok(PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions))
     }
 
-    /// With exceptions from reviews.
+    /// With PolicyExceptions of `policies.kyverno.io`.
     #[must_use]
-    pub fn with_exemptions(mut self, exemptions: Vec<Exemption>) -> PolicySet {
-        self.exemptions = exemptions;
+    pub fn with_cel_exceptions(mut self, cel_exceptions: Vec<CelException>) -> PolicySet {
+        self.cel_exceptions = cel_exceptions;
         self
     }
 
@@ -147,9 +147,9 @@ pub struct PolicyOutcome {
     pub rules: Vec<RuleOutcome>,
     /// The object that its mutate rules left, when they changed it; null when they lost it.
     pub object: Option<Value>,
-    /// Why its generate rules made nothing.
+    /// Why its generate rules generated nothing.
     pub failure: Option<String>,
-    /// Whether these are results on images from when the object came in, which verdicts follow.
+    /// Whether these are results of image verification on the incoming object; verdicts follow.
     pub incoming: bool,
 }
 
@@ -200,7 +200,7 @@ impl Outcome {
     }
 }
 
-/// Values that are put in for the rules of a policy: by policy name, then rule name.
+/// Values that replace the data of a policy's rules: by policy name, then rule name.
 pub trait RuleValues: Send + Sync {
     /// Path and value, for a rule of a policy.
     fn for_rule(&self, policy: &str, rule: &str) -> &[(Vec<Str>, Value)];
@@ -247,7 +247,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that behaves as the reference's command line and knows no outside data.
+    /// An engine that behaves as Kyverno's command line and knows no outside data.
     pub fn new(set: PolicySet) -> Engine {
         Engine {
             set,
@@ -264,7 +264,7 @@ impl Engine {
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Engine {
         self.profile = profile;
-        self.forgetful()
+        self.with_cache_cleared()
     }
 
     /// With external data, for rules and for functions of their expressions.
@@ -272,10 +272,10 @@ impl Engine {
     pub fn with_external(mut self, external: Arc<dyn ExternalData>) -> Engine {
         self.functions.external = Some(external.clone());
         self.external = external;
-        self.forgetful()
+        self.with_cache_cleared()
     }
 
-    /// With values that are put in for rules.
+    /// With values that replace the data of rules.
     #[must_use]
     pub fn with_values(mut self, values: Arc<dyn RuleValues>) -> Engine {
         self.values = values;
@@ -284,25 +284,25 @@ impl Engine {
         self
     }
 
-    /// Remembers verdicts on requests that a server has sent, of at most so many bytes, roughly; 0 = none. Requests
-    /// are made with the engine's profile and functions. Nothing is remembered with values that are put in for rules.
+    /// With a result cache for verdicts on requests that a server has sent, of at most so many bytes, roughly; 0 = none.
+    /// Requests must be built with the engine's profile and functions. Nothing is cached with values for rules.
     #[must_use]
     pub fn with_result_cache(mut self, bytes: u64) -> Engine {
         self.result_cache = (bytes > 0 && !self.is_valued).then(|| ResultCache::new(bytes));
         self
     }
 
-    /// The same without what was remembered before something changed.
-    fn forgetful(self) -> Engine {
-        self.result_cache.iter().for_each(ResultCache::forget);
+    /// The same with an empty result cache, after something that results depend on has changed.
+    fn with_cache_cleared(self) -> Engine {
+        self.result_cache.iter().for_each(ResultCache::clear);
         self
     }
 
-    /// With another moment, registry or the like for functions; before [`Engine::with_external`].
+    /// With another time, default registry or the like for functions; before [`Engine::with_external`].
     #[must_use]
     pub fn with_functions(mut self, functions: functions::Context) -> Engine {
         self.functions = functions;
-        self.forgetful()
+        self.with_cache_cleared()
     }
 
     /// The policies.
@@ -395,8 +395,8 @@ impl Engine {
             sources: &*self.external,
             late: LATE,
             exceptions: &self.set.exceptions,
-            exemptions: Exemptions {
-                all: &self.set.exemptions,
+            cel_exceptions: CelExceptions {
+                all: &self.set.cel_exceptions,
                 expired_apply: self.profile.expired_exceptions_apply,
             },
             rule_values: &|rule| self.values.for_rule(&policy.name, rule),

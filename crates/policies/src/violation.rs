@@ -4,7 +4,7 @@
 //! evaluated once more while their decisions are recorded ([`crate::engine::trace`]); what an evaluation without violations
 //! costs does not change.
 
-use crate::engine::trace::{self, Event, Looks, Seen, Step, What};
+use crate::engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::policy_set::Engine;
 use crate::value::place::{Path, PathPart};
@@ -19,19 +19,19 @@ pub fn fields(engine: &Engine, at: usize, request: &Request) -> Vec<(Str, Path)>
 
 /// The field that decided against the object, of the decisions of all rules of a policy.
 fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Option<Path> {
-    let begins = |e: &&Event| matches!(&e.what, What::Rule(name) if *name == result.rule);
+    let begins = |e: &&Event| matches!(&e.what, EventKind::Rule(name) if *name == result.rule);
     let first = events.iter().position(|e| begins(&e))?;
     let own = events.get(first + 1..)?;
-    let own = own.split(|e| matches!(e.what, What::Rule(_))).next()?;
+    let own = own.split(|e| matches!(e.what, EventKind::Rule(_))).next()?;
     own.iter().rev().find_map(|event| decided(event, object))
 }
 
 /// The field of a decision against the object.
 fn decided(event: &Event, object: &Value) -> Option<Path> {
     let path = match &event.what {
-        What::Pattern { verdict: Looks::Different, path, .. } => steps_of(object, path),
-        What::Condition { key, holds: true, .. } => path_of(key, object)?,
-        What::Expression(_, value, steps) if !is_true(value) => {
+        EventKind::Pattern { verdict: PatternVerdict::Mismatch, path, .. } => steps_of(object, path),
+        EventKind::Condition { key, holds: true, .. } => path_of(key, object)?,
+        EventKind::Expression(_, value, steps) if !is_true(value) => {
             steps.iter().rev().find_map(|step| of_step(step, object))?
         }
         _ => return None,
@@ -39,7 +39,7 @@ fn decided(event: &Event, object: &Value) -> Option<Path> {
     (!path.is_empty()).then_some(path)
 }
 
-fn is_true(value: &Result<Seen, crate::value::Fault>) -> bool {
+fn is_true(value: &Result<TracedValue, crate::value::Fault>) -> bool {
     value.as_ref().is_ok_and(|seen| seen.value.as_bool() == Some(true))
 }
 
@@ -50,7 +50,7 @@ fn of_step(step: &Step, object: &Value) -> Option<Path> {
     own.max_by_key(Vec::len)
 }
 
-fn path_of(seen: &Seen, object: &Value) -> Option<Path> {
+fn path_of(seen: &TracedValue, object: &Value) -> Option<Path> {
     trace::path_of(object, seen.address?).filter(|path| !path.is_empty())
 }
 

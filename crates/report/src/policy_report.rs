@@ -1,7 +1,7 @@
 //! Policy reports: results as the report objects of a cluster.
 //!
 //! In: results with their policies and resources. Out: report entries as YAML or JSON, ready to be
-//! streamed: an entry is made where it is evaluated, the report's head and summary around them.
+//! streamed: an entry is built where it is evaluated, the report's head and summary around them.
 //! Semantics: `docs/cli.md`, "Reports".
 
 use crate::engine::{RuleOutcome, Status};
@@ -51,7 +51,7 @@ impl PolicyFacts {
 }
 
 /// The status that reports and tables show.
-pub fn shown_status(status: Status, facts: &PolicyFacts, audit_warns: bool) -> Status {
+pub fn report_status(status: Status, facts: &PolicyFacts, audit_warns: bool) -> Status {
     match status {
         Status::Fail if !facts.scored || audit_warns => Status::Warn,
         status => status,
@@ -59,7 +59,7 @@ pub fn shown_status(status: Status, facts: &PolicyFacts, audit_warns: bool) -> S
 }
 
 /// The message that reports show: properties may replace it.
-pub fn shown_message(r: &RuleOutcome) -> Str {
+pub fn report_message(r: &RuleOutcome) -> Str {
     let property =
         |key: &str| r.properties.iter().find(|(k, v)| &**k == key && !v.is_empty()).map(|(_, v)| v.clone());
     let by_status = match r.status {
@@ -130,7 +130,7 @@ impl Entry<'_> {
             out.push('\n');
         };
         field(out, "category", &self.facts.category);
-        field(out, "message", &shown_message(self.result));
+        field(out, "message", &report_message(self.result));
         field(out, "policy", &self.facts.key);
         out.push_str("  properties:\n");
         for (k, v) in self.properties() {
@@ -212,7 +212,7 @@ impl Entry<'_> {
             write_json_string(out, v);
         }
         out.push_str("}]");
-        let message = shown_message(self.result);
+        let message = report_message(self.result);
         if !message.is_empty() {
             out.push_str(",\"message\":");
             write_json_string(out, &message);

@@ -1,7 +1,7 @@
 //! Where recorded suites lie.
 //!
 //! In: the environment and the folder that the program runs in. Out: a folder laid out as `docs/conformance.md` says. In this
-//! order: the folder that `EPHOR_CONFORMANCE` names; `../shared/conformance` beside the repository; `conformance/data` of the
+//! order: the folder that `EPHOR_CONFORMANCE` names; `../shared/conformance` next to the repository; `conformance/data` of the
 //! repository, into which the packed recordings of `conformance/recordings` are unpacked here and public suites are
 //! brought by `conformance/fetch.sh`. Tests, benches and the command find suites through this module only.
 
@@ -36,9 +36,9 @@ pub fn folder() -> Result<PathBuf> {
         return named.is_dir().then(|| named.clone()).ok_or_else(gone);
     }
     let root = repository().ok_or_else(|| Error::other(format!("no repository here (set {FOLDER})")))?;
-    let beside = root.join("../shared/conformance");
-    if beside.is_dir() {
-        return Ok(beside);
+    let sibling = root.join("../shared/conformance");
+    if sibling.is_dir() {
+        return Ok(sibling);
     }
     // Archives are compared with what is unpacked once per process.
     static UNPACKED: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();

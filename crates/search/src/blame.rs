@@ -10,7 +10,7 @@ use crate::ir::ops::truthy;
 use crate::jmespath::{Ast, lower};
 use crate::value::{Fault, Value};
 
-/// The place in `ast` at which evaluating it on `current` fails; `None` when it does not, or nobody knows.
+/// The place in `ast` at which evaluating it on `current` fails; `None` when it does not, or when the place is unknown.
 pub fn blame(ast: &Ast, current: &Value, cx: &Context) -> Option<usize> {
     match ast {
         Ast::Field(_, at) | Ast::Slice(_, at) | Ast::Empty(at) => Some(*at),
@@ -32,7 +32,7 @@ pub fn blame(ast: &Ast, current: &Value, cx: &Context) -> Option<usize> {
             for item in items(&source) {
                 match run(&p[2], &item, cx) {
                     Err(fault) if !fault.is_not_found() => return blame(&p[2], &item, cx),
-                    Ok(kept) if truthy(&kept) => {
+                    Ok(test) if truthy(&test) => {
                         if let Some(at) = in_items(&[item], &p[1], cx) {
                             return Some(at);
                         }

@@ -8,14 +8,14 @@
 //! let pod = document("spec: {containers: [{name: a}, {name: b}]}")?;
 //! let data = Environment::Kubernetes.data(&pod);
 //! let expression = Expression::compile("object.spec.containers.map(c, c.name)", Environment::Kubernetes, &data)?;
-//! assert_eq!(expression.evaluate(&data).shown()?, r#"["a", "b"]"#);
+//! assert_eq!(expression.evaluate(&data).to_text()?, r#"["a", "b"]"#);
 //! # Ok::<(), String>(())
 //! ```
 
 use crate::engine::eval::{Env, eval};
 use crate::engine::expressions::scope::PER_CALL;
 use crate::engine::meter::Meter;
-use crate::engine::view::admission::{self, Seen};
+use crate::engine::view::admission::{self, Variables};
 use crate::functions::{CelLevel, Context};
 use crate::ir::Expr;
 use crate::value::{Fault, Map, Object, Str, Value};
@@ -24,7 +24,7 @@ use ephor_cel::library::{Admission, KyvernoKind, admission, kyverno};
 use ephor_cel::spans::Spans;
 use ephor_cel::{Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type};
 
-use super::notation::shown;
+use super::notation::to_text;
 
 pub use ephor_cel::estimate::Range;
 /// How many steps and rounds of loops a trace shows.
@@ -75,7 +75,7 @@ impl Environment {
             false => Value::Null,
         };
         let request = part("request");
-        let seen = Seen {
+        let seen = Variables {
             object: part("object"),
             old_object: part("oldObject"),
             params: Some(part("params")),
@@ -123,7 +123,7 @@ pub struct Expression {
 pub struct Outcome {
     /// The value, or why there is none.
     pub value: Result<Value, String>,
-    /// What was charged.
+    /// The cost.
     pub cost: u64,
 }
 
@@ -132,8 +132,8 @@ impl Outcome {
     ///
     /// # Errors
     /// There is no value.
-    pub fn shown(&self) -> Result<String, String> {
-        self.value.as_ref().map(shown).map_err(Clone::clone)
+    pub fn to_text(&self) -> Result<String, String> {
+        self.value.as_ref().map(to_text).map_err(Clone::clone)
     }
 }
 
@@ -213,7 +213,7 @@ impl Tracer<'_> {
     }
 
     fn step(&mut self, depth: usize, text: &str, value: &Result<Value, String>) {
-        let value = value.as_ref().map(shown).map_err(Clone::clone);
+        let value = value.as_ref().map(to_text).map_err(Clone::clone);
         self.steps.push(Step { depth, text: text.into(), value });
     }
 

@@ -1,7 +1,7 @@
 //! JMESPath for programs: compile an expression, search documents with it.
 //!
 //! In: the text of an expression and a [`Value`], read from YAML or JSON by [`read`]. Out: a value, or a
-//! [`Problem`] with the reference's text, the byte of the expression where it happened and advice. Made of
+//! [`Problem`] with the reference's text, the byte of the expression where it happened and advice. Built from
 //! `jmespath` (text to tree to IR), `ir` (optimiser) and `engine` (evaluation); this is what `ephor jp` and
 //! the recorded suites use. Semantics: `docs/jmespath.md`.
 //!
@@ -111,7 +111,7 @@ impl Expression {
         self.run(document, self.sorts.then_some(&sorted))
     }
 
-    /// Searches a document as the reference does when it goes on with the same document afterwards: a list
+    /// Searches a document as the reference does when it uses the same document afterwards: a list
     /// that `sort_by` has put in order stays in order.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Expression {
 
     fn problem(&self, document: &Value, fault: &Fault) -> Problem {
         let text = fault.to_string();
-        // Of a result that grows too large every part has its share; it is not made once more to find out.
+        // Of a result that grows too large every part has its share; it is not computed once more to find out.
         let part = (!fault.is_final()).then(|| blame::blame(&self.ast, document, &CONTEXT));
         let offset = Some(part.flatten().unwrap_or(0));
         let hint = text.strip_prefix("unknown function: ").and_then(|name| {

@@ -3,7 +3,7 @@
 use crate::value::{Object, Value, duration};
 
 /// A value as the language writes it; what has no literal is shown as the call that makes it.
-pub fn shown(value: &Value) -> String {
+pub fn to_text(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);
     out
@@ -59,7 +59,7 @@ fn sequence<T>(
 fn object(o: &Object, out: &mut String) {
     let text = match o {
         Object::Optional(None) => "optional.none()".into(),
-        Object::Optional(Some(v)) => format!("optional.of({})", shown(v)),
+        Object::Optional(Some(v)) => format!("optional.of({})", to_text(v)),
         Object::Type(name) => name.to_string(),
         Object::Invalid(text) => format!("<{text}>"),
         Object::Keyed(entries) => {

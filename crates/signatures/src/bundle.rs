@@ -1,16 +1,16 @@
-//! Sigstore bundles: signatures with all that is needed to verify them, kept as artifacts that refer to the image.
+//! Sigstore bundles: signatures with all that is needed to verify them, stored as artifacts that refer to the image.
 //!
 //! In: an image's manifest and a key. Out: what the owner of the key has signed about it: statements in DSSE envelopes, or
 //! the manifest itself. Bundles that come with certificates need the roots and logs of a public service, which are not
 //! fetched: they verify nothing here. Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions
-//! 0.1 to 0.3); texts are the reference's (`docs/images.md`, "Bundles").
+//! 0.1 to 0.3); texts are Kyverno's (`docs/images.md`, "Bundles").
 
 use crate::document::decode_json;
 use crate::public_key::{Hash, PublicKey};
 use crate::value::bytes::decode_base64;
 use crate::value::{Map, Value};
 
-use crate::cosign::{self, Refused, Subject};
+use crate::cosign::{self, Subject, VerificationError};
 
 /// What the types of bundles begin with.
 const KIND: &str = "application/vnd.dev.sigstore.bundle";
@@ -39,20 +39,23 @@ enum Content {
 ///
 /// # Errors
 /// A registry fails, or one of them cannot be read.
-pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, Refused> {
+pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
     let Subject { registry, at, digest } = *subject;
     let all = registry.referrers(at, digest)?;
     if all.len() > MOST {
-        return Err(Refused::found(format!("too many referrers: {}, at most {MOST} are read", all.len())));
+        return Err(VerificationError::found(format!(
+            "too many referrers: {}, at most {MOST} are read",
+            all.len()
+        )));
     }
     let mut found = Vec::new();
     for one in all.iter().filter(|r| r.text_at(&["artifactType"]).starts_with(KIND)) {
         let manifest = registry.manifest(at, one.text_at(&["digest"]))?.read()?;
         let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
-        let Some(layer) = layers.first() else { return Err(Refused::found("no layers found")) };
+        let Some(layer) = layers.first() else { return Err(VerificationError::found("no layers found")) };
         let bytes = registry.blob(at, layer.text_at(&["digest"]), LARGEST)?;
         let read = Bundle::read(&bytes);
-        found.push(read.map_err(|e| Refused::found(format!("failed to unmarshal bundle: {e}")))?);
+        found.push(read.map_err(|e| VerificationError::found(format!("failed to unmarshal bundle: {e}")))?);
     }
     Ok(found)
 }

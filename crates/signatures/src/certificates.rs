@@ -120,7 +120,7 @@ pub fn chain(pem: &str) -> Result<Vec<Certificate>, String> {
     Ok(all)
 }
 
-/// The alternative names of the subject, by kind in the order in which the reference lists them; `None` = they are
+/// The alternative names of the subject, by kind in the order in which Kyverno lists them; `None` = they are
 /// malformed.
 fn names(parsed: &X509Certificate<'_>) -> Option<Vec<String>> {
     /// The name of a user by Fulcio: 1.3.6.1.4.1.57264.1.7.

@@ -1,7 +1,7 @@
 //! Chains of certificates as the Notary Project wants them: what keys, extensions and order must be.
 //!
 //! In: certificates in DER, leaf first. Out: their public facts, or what is wrong with the first that is not as it must
-//! be, in the words and the order of the reference. Semantics: the Notary Project's signature specification,
+//! be, in the words and the order of Kyverno. Semantics: the Notary Project's signature specification,
 //! "Certificate Requirements"; `docs/images.md`, "Notary".
 
 use std::time::Duration;
@@ -278,12 +278,12 @@ impl Link {
         }
     }
 
-    /// Whether its key may be used for a purpose: nothing is said of it, or it is named, or any is.
+    /// Whether its key may be used for a purpose: it has no extended key usage, or this one, or any.
     pub fn allows(&self, purpose: Purpose) -> bool {
         self.names_purpose(purpose) || self.purposes.any
     }
 
-    /// Whether nothing is said of what its key is for, or a purpose is named.
+    /// Whether it has no extended key usage, or one that names a purpose.
     pub fn names_purpose(&self, purpose: Purpose) -> bool {
         let Purposes { given, code_signing, named, .. } = &self.purposes;
         !given
@@ -327,7 +327,7 @@ impl Link {
     /// Whether a moment is in its time.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn covers(&self, moment: &Time, what: &str) -> Result<(), String> {
         let (from, until) = (Time::from_unix(self.from), Time::from_unix(self.until));
         let subject = &self.subject;
@@ -417,7 +417,7 @@ impl Link {
     /// Whether its key is not too short.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn long_enough(&self) -> Result<(), String> {
         match (&self.key, self.bits) {
             (Ok(PublicKey::Rsa(_)), bits) if bits < 2048 => Err(format!(
@@ -452,7 +452,7 @@ impl Link {
 /// Whether a chain is as it must be, leaf first and root last.
 ///
 /// # Errors
-/// The reference's text of the first thing that is wrong.
+/// Kyverno's text of the first thing that is wrong.
 pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), String> {
     let Some((first, rest)) = chain.split_first() else {
         return Err("certificate chain must contain at least one certificate".into());

@@ -1,7 +1,7 @@
 //! Signature envelopes of the Notary Project in CBOR (COSE).
 //!
 //! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it, in the words and the
-//! order of the reference. Whether the signer is trusted is not decided here.
+//! order of Kyverno. Whether the signer is trusted is not decided here.
 
 use ciborium::Value as Cbor;
 
@@ -133,7 +133,7 @@ fn headers(bytes: &[u8]) -> Result<(Fields, Vec<Cbor>), String> {
 /// Reads an envelope and checks its signature.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     let cannot = |e: String| format!("unable to parse the digital signature, error : {e}");
     let Parts { protected, other, payload, signature } = parts(bytes).map_err(cannot)?;

@@ -1,8 +1,8 @@
-//! Signatures and statements in the form of `cosign`, kept in a registry next to the image.
+//! Signatures and statements in the form of `cosign`, stored in a registry next to the image.
 //!
-//! In: an image's digest and what is demanded. Out: the payloads that were signed as demanded, or why there is none.
+//! In: an image's digest and the required signer. Out: the payloads with valid signatures, or why there is none.
 //! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
-//! envelopes with in-toto statements. Order and texts are the reference's (`docs/images.md`, "Registries").
+//! envelopes with in-toto statements. Order and texts are Kyverno's (`docs/images.md`, "Registries").
 
 use crate::document::decode_json;
 use crate::external::registry::{Cause, Failure, Registry, Repository};
@@ -12,7 +12,7 @@ use crate::value::bytes::decode_base64;
 use crate::value::time::Time;
 
 use crate::certificates::Certificate;
-use crate::log::{self, About, LogKey};
+use crate::log::{self, LogKey, SignedContent};
 use crate::sct;
 use crate::timestamp::TsaTrust;
 
@@ -21,9 +21,9 @@ const LARGEST: u64 = 10 * 1024 * 1024;
 /// How many signatures of one image are looked at.
 const MOST: usize = 100;
 
-/// What cannot be done here.
-const NO_LOGS: &str = "transparency logs are not asked";
-/// What the reference advises.
+/// Why no log is searched.
+const NO_LOGS: &str = "transparency logs are not queried";
+/// Kyverno's advice.
 pub const NO_ROOT: &str =
     "Check your TUF root (see cosign initialize) or set a custom root with env var SIGSTORE_ROOT_FILE";
 
@@ -35,18 +35,18 @@ const BUNDLE: &str = "dev.sigstore.cosign/bundle";
 
 /// Who must have signed.
 #[derive(Clone, Debug)]
-pub enum By {
+pub enum RequiredSigner {
     /// The owner of a key.
     Key(Box<PublicKey>),
     /// The owner of a certificate that comes with the signature and chains to one of these.
     Roots(Vec<Certificate>),
 }
 
-/// What is demanded of a signature.
+/// How signatures are verified: the `CheckOpts` of cosign.
 #[derive(Clone, Debug)]
-pub struct Demand {
+pub struct CheckOptions {
     /// Who.
-    pub by: By,
+    pub by: RequiredSigner,
     /// What was signed of the payload.
     pub hash: Hash,
     /// The logs of which one must have recorded it; `None` = none needs to.
@@ -56,15 +56,15 @@ pub struct Demand {
     /// The certificate transparency logs of which certificates must hold signed certificate timestamps (SCT); `None` =
     /// they need to hold none.
     pub ct_logs: Option<Vec<LogKey>>,
-    /// Where signatures are kept, when not next to the image.
+    /// Where signatures are stored, when not next to the image.
     pub repository: Option<Repository>,
     /// What the tags of signatures begin with.
     pub tag_prefix: String,
 }
 
-/// A payload that was signed as demanded.
+/// A payload with a valid signature.
 #[derive(Debug)]
-pub struct Signed {
+pub struct SignedPayload {
     /// What was signed.
     pub payload: Value,
     /// The certificate that came with it.
@@ -77,31 +77,31 @@ pub struct Signed {
 
 /// Why there is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// In the reference's words.
+pub struct VerificationError {
+    /// In Kyverno's words.
     pub text: String,
     /// Whether the network that it needs is missing.
     pub network: bool,
 }
 
-impl Refused {
+impl VerificationError {
     /// A refusal because of what was found.
-    pub fn found(text: impl Into<String>) -> Refused {
-        Refused { text: text.into(), network: false }
+    pub fn found(text: impl Into<String>) -> VerificationError {
+        VerificationError { text: text.into(), network: false }
     }
 }
 
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Refused {
-        Refused { network: failure.cause == Cause::Network, text: failure.text }
+impl From<Failure> for VerificationError {
+    fn from(failure: Failure) -> VerificationError {
+        VerificationError { network: failure.cause == Cause::Network, text: failure.text }
     }
 }
 
-/// An image, by what it is kept under.
+/// An image, by its repository and digest.
 pub struct Subject<'a> {
     /// Who answers.
     pub registry: &'a dyn Registry,
-    /// Where it is kept.
+    /// Where it is stored.
     pub at: &'a Repository,
     /// Its digest.
     pub digest: &'a str,
@@ -114,22 +114,25 @@ enum Attached {
     Statements,
 }
 
-/// The signatures of an image that are as demanded.
+/// The valid signatures of an image.
 ///
 /// # Errors
 /// Why there is none.
-pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
-    let layers = match layers(subject, demand, Attached::Signatures)? {
+pub fn signatures(
+    subject: &Subject<'_>,
+    options: &CheckOptions,
+) -> Result<Vec<SignedPayload>, VerificationError> {
+    let layers = match layers(subject, options, Attached::Signatures)? {
         Some(layers) if !layers.is_empty() => layers,
-        _ => return Err(Refused::found("no signatures found")),
+        _ => return Err(VerificationError::found("no signatures found")),
     };
     gathered(&layers, "signatures", |layer| {
-        let payload = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
+        let payload = subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
         let mark = layer.text_at(&["annotations", SIGNATURE]);
         let read = |signer: &PublicKey| {
             let bytes = decode_base64(mark.as_bytes())
                 .map_err(|at| format!("illegal base64 data at input byte {at}"))?;
-            signer.verify_hash(demand.hash, &payload, &bytes)?;
+            signer.verify_hash(options.hash, &payload, &bytes)?;
             let claim = decode_json(&String::from_utf8_lossy(&payload))?;
             let digest = claim.text_at(&["critical", "image", "docker-manifest-digest"]);
             if digest != subject.digest {
@@ -137,42 +140,50 @@ pub fn signatures(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>,
             }
             Ok(claim)
         };
-        one(layer, demand, &About { payload: &payload, signature: mark }, read)
+        one(layer, options, &SignedContent { payload: &payload, signature: mark }, read)
     })
 }
 
-/// The statements about an image that are signed as demanded.
+/// The statements about an image that have a valid signature.
 ///
 /// # Errors
 /// Why there is none.
-pub fn statements(subject: &Subject<'_>, demand: &Demand) -> Result<Vec<Signed>, Refused> {
-    let layers = layers(subject, demand, Attached::Statements)?.unwrap_or_default();
+pub fn statements(
+    subject: &Subject<'_>,
+    options: &CheckOptions,
+) -> Result<Vec<SignedPayload>, VerificationError> {
+    let layers = layers(subject, options, Attached::Statements)?.unwrap_or_default();
     gathered(&layers, "attestations", |layer| {
-        let envelope = subject.registry.blob(&place(subject, demand), layer.text_at(&["digest"]), LARGEST)?;
+        let envelope =
+            subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
         let read = |signer: &PublicKey| {
             let read = decode_json(&String::from_utf8_lossy(&envelope))?;
             statement(&read, signer, Hash::Sha256, subject.digest)
         };
-        one(layer, demand, &About { payload: &envelope, signature: "" }, read)
+        one(layer, options, &SignedContent { payload: &envelope, signature: "" }, read)
     })
 }
 
-fn place(subject: &Subject<'_>, demand: &Demand) -> Repository {
-    demand.repository.clone().unwrap_or_else(|| subject.at.clone())
+fn place(subject: &Subject<'_>, options: &CheckOptions) -> Repository {
+    options.repository.clone().unwrap_or_else(|| subject.at.clone())
 }
 
 /// The layers under the tag next to an image; `None` when there is no such tag.
-fn layers(subject: &Subject<'_>, demand: &Demand, what: Attached) -> Result<Option<Vec<Value>>, Refused> {
+fn layers(
+    subject: &Subject<'_>,
+    options: &CheckOptions,
+    what: Attached,
+) -> Result<Option<Vec<Value>>, VerificationError> {
     let suffix = if what == Attached::Signatures { "sig" } else { "att" };
-    let tag = format!("{}{}.{suffix}", demand.tag_prefix, subject.digest.replacen(':', "-", 1));
-    let manifest = match subject.registry.manifest(&place(subject, demand), &tag) {
+    let tag = format!("{}{}.{suffix}", options.tag_prefix, subject.digest.replacen(':', "-", 1));
+    let manifest = match subject.registry.manifest(&place(subject, options), &tag) {
         Ok(manifest) => manifest.read()?,
         Err(Failure { cause: Cause::Missing, .. }) => return Ok(None),
         Err(failure) => return Err(failure.into()),
     };
     let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
     if layers.len() > MOST {
-        return Err(Refused::found(format!(
+        return Err(VerificationError::found(format!(
             "too many {suffix} layers: {}, at most {MOST} are read",
             layers.len()
         )));
@@ -184,8 +195,8 @@ fn layers(subject: &Subject<'_>, demand: &Demand, what: Attached) -> Result<Opti
 fn gathered(
     layers: &[Value],
     what: &str,
-    check: impl Fn(&Value) -> Result<Signed, Refused>,
-) -> Result<Vec<Signed>, Refused> {
+    check: impl Fn(&Value) -> Result<SignedPayload, VerificationError>,
+) -> Result<Vec<SignedPayload>, VerificationError> {
     let (mut good, mut wrong) = (Vec::new(), Vec::new());
     for layer in layers {
         match check(layer) {
@@ -198,49 +209,50 @@ fn gathered(
     }
     let network = wrong.iter().any(|r| r.network);
     let all: Vec<String> = wrong.into_iter().map(|r| r.text).collect();
-    Err(Refused { text: format!("no matching {what}: {}", all.join("\n ")), network })
+    Err(VerificationError { text: format!("no matching {what}: {}", all.join("\n ")), network })
 }
 
 /// Checks one layer: the log, who signed, what was signed, and when.
 fn one(
     layer: &Value,
-    demand: &Demand,
-    about: &About<'_>,
+    options: &CheckOptions,
+    about: &SignedContent<'_>,
     read: impl Fn(&PublicKey) -> Result<Value, String>,
-) -> Result<Signed, Refused> {
+) -> Result<SignedPayload, VerificationError> {
     let annotations = layer.get("annotations").cloned().unwrap_or_default();
-    let found = Refused::found;
-    let timestamp = timestamp(&annotations, demand, about).map_err(found)?;
+    let found = VerificationError::found;
+    let timestamp = timestamp(&annotations, options, about).map_err(found)?;
     let bundle = match annotations.text_at(&[BUNDLE]) {
         "" => None,
         text => Some(decode_json(text).map_err(|e| found(format!("unmarshaling bundle: {e}")))?),
     };
-    let logged = match (&demand.logs, &bundle) {
+    let logged = match (&options.logs, &bundle) {
         (None, _) => None,
         (Some(keys), Some(bundle)) => {
             let moment = log::moment(bundle, about, keys);
             Some(moment.map_err(|e| found(format!("error verifying bundle: {e}")))?)
         }
         (Some(_), None)
-            if matches!(demand.by, By::Roots(_)) && annotations.text_at(&[CERTIFICATE]).is_empty() =>
+            if matches!(options.by, RequiredSigner::Roots(_))
+                && annotations.text_at(&[CERTIFICATE]).is_empty() =>
         {
             return Err(found("empty key".into()));
         }
         (Some(_), None) => {
-            return Err(Refused { text: format!("searching log query: {NO_LOGS}"), network: true });
+            return Err(VerificationError { text: format!("searching log query: {NO_LOGS}"), network: true });
         }
     };
     let given = |key: &str| Certificate::all(annotations.text_at(&[key])).map_err(&found);
     let certificate = given(CERTIFICATE)?.into_iter().next();
-    let signer = match (&demand.by, &certificate) {
-        (By::Key(key), _) => key,
-        (By::Roots(_), None) => return Err(found("no certificate found on signature".into())),
-        (By::Roots(roots), Some(certificate)) => {
+    let signer = match (&options.by, &certificate) {
+        (RequiredSigner::Key(key), _) => key,
+        (RequiredSigner::Roots(_), None) => return Err(found("no certificate found on signature".into())),
+        (RequiredSigner::Roots(roots), Some(certificate)) => {
             let links = given(CHAIN)?;
             let path = certificate
                 .chains_to(roots, &links)
                 .map_err(|e| found(format!("cert verification failed: {e}. {NO_ROOT}")))?;
-            if let Some(logs) = &demand.ct_logs {
+            if let Some(logs) = &options.ct_logs {
                 // The issuer is the next of the path; a root that signs issued itself.
                 let issuer = path.get(1).or(path.first()).map(|issuer| &*issuer.key_info);
                 sct::verify(certificate.der(), issuer.unwrap_or_default(), logs).map_err(found)?;
@@ -252,12 +264,16 @@ fn one(
     if let Some(certificate) = &certificate {
         in_time(certificate, timestamp, logged).map_err(found)?;
     }
-    Ok(Signed { payload, certificate, annotations, logged: logged.is_some() })
+    Ok(SignedPayload { payload, certificate, annotations, logged: logged.is_some() })
 }
 
 /// The moment of the timestamp that came with a signature, where a timestamp authority is trusted.
-fn timestamp(annotations: &Value, demand: &Demand, about: &About<'_>) -> Result<Option<i64>, String> {
-    let (Some(tsa), text) = (&demand.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
+fn timestamp(
+    annotations: &Value,
+    options: &CheckOptions,
+    about: &SignedContent<'_>,
+) -> Result<Option<i64>, String> {
+    let (Some(tsa), text) = (&options.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
     if text.is_empty() {
         return Ok(None);
     }
@@ -306,7 +322,7 @@ fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64
 /// The statement in a DSSE envelope, when the signer signed it and it is about the digest.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str) -> Result<Value, String> {
     const IN_TOTO: &str = "application/vnd.in-toto+json";
     let kind = envelope.text_at(&["payloadType"]);
@@ -351,7 +367,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether nothing is demanded.
+    /// Whether nothing is required.
     pub fn is_empty(&self) -> bool {
         *self == Identity::default()
     }
@@ -359,7 +375,7 @@ impl Identity {
     /// Whether a certificate names the identity.
     ///
     /// # Errors
-    /// The reference's text of what it names instead.
+    /// Kyverno's text of what it names instead.
     pub fn fits(&self, certificate: &Certificate) -> Result<(), String> {
         let wild = |pattern: &str, text: &str| crate::value::wildcard::Wildcard::new(pattern).matches(text);
         let regex = |pattern: &str, what: &str| {
@@ -376,7 +392,7 @@ impl Identity {
                 (!self.subject.is_empty() && wild(&self.subject, name))
                     || pattern.as_ref().is_some_and(|p| p.is_match(name))
             };
-            // A certificate without names has the empty name; in the reference it fits whatever is wanted.
+            // A certificate without names has the empty name; in Kyverno it fits whatever is wanted.
             let is_one = if names.is_empty() { fits(&String::new()) } else { names.iter().any(fits) };
             if !is_one {
                 let expected = if self.subject.is_empty() { &self.subject_pattern } else { &self.subject };
@@ -409,12 +425,12 @@ const FACTS: [(&str, &str); 6] = [
     ("githubWorkflowRef", "1.3.6.1.4.1.57264.1.6"),
 ];
 
-/// Whether a certificate has the facts that are demanded, by name or object identifier.
+/// Whether a certificate has the required facts, by name or object identifier.
 ///
 /// # Errors
-/// The reference's text of the first that differs.
-pub fn facts_fit(demanded: &Value, certificate: &Certificate) -> Result<(), String> {
-    for (key, wanted) in demanded.as_map().into_iter().flat_map(crate::value::Map::iter) {
+/// Kyverno's text of the first that differs.
+pub fn facts_fit(required: &Value, certificate: &Certificate) -> Result<(), String> {
+    for (key, wanted) in required.as_map().into_iter().flat_map(crate::value::Map::iter) {
         let known = FACTS.iter().find(|(name, oid)| *name == &**key || *oid == &**key);
         let Some((_, oid)) = known else { return Err(format!("invalid certificate extension {key}")) };
         let (wanted, found) = (wanted.as_str().unwrap_or_default(), certificate.fact(oid));

@@ -20,7 +20,7 @@ pub fn now() -> Time {
     Time::from_unix(NOW)
 }
 
-/// Somebody with a key and a certificate.
+/// A party with a key and a certificate.
 pub struct Party {
     pub params: CertificateParams,
     pub key: KeyPair,
@@ -73,7 +73,7 @@ pub fn extension(oid: &[u64], content: &[u8], is_critical: bool) -> CustomExtens
     extension
 }
 
-/// An extension that nobody understands.
+/// An unknown extension.
 pub fn unknown(is_critical: bool) -> CustomExtension {
     extension(&[1, 2, 3, 4], &[5, 0], is_critical)
 }

@@ -8,7 +8,7 @@ use crate::value::bytes::decode_base64;
 
 use crate::certificates::Certificate;
 use crate::chain::{self, Leaf, Link};
-use crate::log::{self, About, LogKey};
+use crate::log::{self, LogKey, SignedContent};
 use crate::sct;
 use crate::timestamp::{TsaRoots, TsaTrust};
 
@@ -42,7 +42,7 @@ pub fn entry(text: &str, key: &str) {
     let bundle = decode_json(text).unwrap_or_default();
     let key = decode_base64(key.as_bytes()).unwrap_or_default();
     let logs: Vec<LogKey> = LogKey::of_der(&key).into_iter().collect();
-    let about = About { payload: b"{}", signature: "" };
+    let about = SignedContent { payload: b"{}", signature: "" };
     let _ = log::moment(&bundle, &about, &logs);
 }
 

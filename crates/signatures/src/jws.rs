@@ -1,7 +1,7 @@
 //! Signature envelopes of the Notary Project in JSON (JWS).
 //!
 //! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it, in the words and the
-//! order of the reference. Whether the signer is trusted is not decided here.
+//! order of Kyverno. Whether the signer is trusted is not decided here.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -35,7 +35,7 @@ pub const TIMESTAMP: &str = "io.cncf.notary.timestampSignature";
 /// Reads an envelope and checks its signature.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     let cannot = |e: String| format!("unable to parse the digital signature, error : {e}");
     let envelope = decode_json(&String::from_utf8_lossy(bytes)).map_err(cannot)?;
@@ -110,7 +110,7 @@ fn object(payload: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The algorithm of a signature, which must be one that the key can have made.
+/// The algorithm of a signature, which must fit the key.
 fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, crate::public_key::Hash), String> {
     let Some(name) = header.get("alg").and_then(Value::as_str) else {
         return Err("signing method (alg) is unspecified.".into());

@@ -35,7 +35,7 @@ impl LogKey {
 }
 
 /// What an entry must be about.
-pub struct About<'a> {
+pub struct SignedContent<'a> {
     /// What was signed.
     pub payload: &'a [u8],
     /// The signature in base64; empty where it is a part of the payload.
@@ -49,8 +49,8 @@ fn hex(bytes: &[u8]) -> String {
 /// The moment of the entry in Unix seconds.
 ///
 /// # Errors
-/// The reference's text.
-pub fn moment(bundle: &Value, about: &About<'_>, keys: &[LogKey]) -> Result<i64, String> {
+/// Kyverno's text.
+pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Result<i64, String> {
     let body = bundle.text_at(&["Payload", "body"]);
     let decoded = decode_base64(body.as_bytes()).map_err(|_| "decoding base64 body")?;
     let entry = decode_json(&String::from_utf8_lossy(&decoded))?;

@@ -1,9 +1,9 @@
-//! Signatures of the Notary Project (`notation`), kept in a registry as artifacts that refer to the image.
+//! Signatures of the Notary Project (`notation`), stored in a registry as artifacts that refer to the image.
 //!
 //! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
-//! the reference's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
+//! Kyverno's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
 //! signer (`super::chain`) must hold a certificate that is trusted. Lists of revoked certificates are not fetched:
-//! a chain that names some has an unknown status, as in the reference without network. Semantics: the Notary
+//! a chain that names some has an unknown status, as in Kyverno without network. Semantics: the Notary
 //! Project's specifications; `docs/images.md`, "Notary".
 
 use crate::document::decode_json;
@@ -16,7 +16,7 @@ use crate::x509::pem_all;
 
 use crate::chain::{self, Leaf, Link};
 use crate::cose;
-use crate::cosign::Refused;
+use crate::cosign::VerificationError;
 use crate::jws;
 use crate::print::mail_date;
 use crate::timestamp::TsaRoots;
@@ -81,11 +81,11 @@ pub struct Store {
     tsa: Option<TsaRoots>,
 }
 
-/// An image or something that refers to one, by what it is kept under.
+/// An image or something that refers to one, by its repository and manifest.
 pub struct Artifact<'a> {
     /// Who answers.
     pub registry: &'a dyn Registry,
-    /// Where it is kept.
+    /// Where it is stored.
     pub at: &'a Repository,
     /// Its manifest.
     pub manifest: &'a Manifest,
@@ -96,11 +96,11 @@ impl Artifact<'_> {
         format!("{}@{}", self.at, self.manifest.digest)
     }
 
-    fn referrers(&self) -> Result<Vec<Value>, Refused> {
+    fn referrers(&self) -> Result<Vec<Value>, VerificationError> {
         let all = self.registry.referrers(self.at, &self.manifest.digest);
         let all = all.map_err(|f| refused(f, "failed to fetch referrers: "))?;
         match all.len() > MOST_REFERRERS {
-            true => Err(Refused::found(format!(
+            true => Err(VerificationError::found(format!(
                 "failed to fetch referrers: too many referrers found, max limit is {MOST_REFERRERS}"
             ))),
             false => Ok(all),
@@ -108,21 +108,21 @@ impl Artifact<'_> {
     }
 
     /// The artifacts of a type that refer to it.
-    fn of_type(&self, kind: &str) -> Result<Vec<String>, Refused> {
+    fn of_type(&self, kind: &str) -> Result<Vec<String>, VerificationError> {
         let own =
             |r: &Value| (r.text_at(&["artifactType"]) == kind).then(|| r.text_at(&["digest"]).to_owned());
         Ok(self.referrers()?.iter().filter_map(own).collect())
     }
 }
 
-/// A failure in the words of the reference, which requests heads first.
-fn refused(failure: Failure, before: &str) -> Refused {
+/// A failure in the words of Kyverno, which requests heads first.
+fn refused(failure: Failure, before: &str) -> VerificationError {
     let network = failure.cause == Cause::Network;
-    Refused { text: format!("{before}{}", asked_for_head(failure)), network }
+    VerificationError { text: format!("{before}{}", head_error(failure)), network }
 }
 
-/// What the reference says where it requests the head of something that is not there.
-pub fn asked_for_head(failure: Failure) -> String {
+/// What Kyverno says where it requests the head of something that is not there.
+pub fn head_error(failure: Failure) -> String {
     match failure.text.strip_prefix("GET ").and_then(|t| t.split_once(": ")) {
         Some((url, _)) if failure.cause == Cause::Missing => format!(
             "HEAD {url}: unexpected status code 404 Not Found (HEAD responses have no body, use GET for details)"
@@ -158,11 +158,11 @@ impl Store {
     ///
     /// # Errors
     /// Why none has.
-    pub fn verify(&self, artifact: &Artifact<'_>) -> Result<(), Refused> {
+    pub fn verify(&self, artifact: &Artifact<'_>) -> Result<(), VerificationError> {
         let all = artifact.of_type(SIGNATURE)?;
         let name = artifact.name();
         if all.is_empty() {
-            return Err(Refused::found(format!(
+            return Err(VerificationError::found(format!(
                 "no signature is associated with {}, make sure the artifact was signed successfully",
                 quote(&name)
             )));
@@ -183,18 +183,18 @@ impl Store {
             }
         }
         if all.len() >= MOST {
-            return Err(Refused::found(format!(
+            return Err(VerificationError::found(format!(
                 "signature evaluation stopped. The configured limit of {MOST} signatures to verify per artifact exceeded"
             )));
         }
-        Err(Refused::found(text))
+        Err(VerificationError::found(text))
     }
 
     /// The contents of the artifacts of a type that refer to an artifact; a trusted signer must have signed each.
     ///
     /// # Errors
     /// Why there is none, or one is not signed.
-    pub fn statements(&self, artifact: &Artifact<'_>, kind: &str) -> Result<Vec<Value>, Refused> {
+    pub fn statements(&self, artifact: &Artifact<'_>, kind: &str) -> Result<Vec<Value>, VerificationError> {
         let mut found = Vec::new();
         for digest in artifact.of_type(kind)? {
             let Artifact { registry, at, .. } = *artifact;
@@ -202,14 +202,14 @@ impl Store {
             self.verify(&Artifact { registry, at, manifest: &manifest })?;
             let manifest = manifest.read()?;
             let layer = match manifest.get("layers").and_then(Value::as_list).unwrap_or_default() {
-                [] => return Err(Refused::found("no predicate found")),
+                [] => return Err(VerificationError::found("no predicate found")),
                 [layer] => layer,
-                _ => return Err(Refused::found("multiple layers in predicate not supported")),
+                _ => return Err(VerificationError::found("multiple layers in predicate not supported")),
             };
             let bytes = payload(artifact, layer)?;
-            let value = decode_json(&String::from_utf8_lossy(&bytes)).map_err(Refused::found)?;
+            let value = decode_json(&String::from_utf8_lossy(&bytes)).map_err(VerificationError::found)?;
             if value.as_map().is_none() {
-                return Err(Refused::found(format!(
+                return Err(VerificationError::found(format!(
                     "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
                     value.json_type()
                 )));
@@ -223,7 +223,7 @@ impl Store {
     ///
     /// # Errors
     /// A registry fails.
-    pub fn has_signed(&self, artifact: &Artifact<'_>, kind: &str) -> Result<bool, Refused> {
+    pub fn has_signed(&self, artifact: &Artifact<'_>, kind: &str) -> Result<bool, VerificationError> {
         let Artifact { registry, at, .. } = *artifact;
         for digest in artifact.of_type(kind)? {
             let manifest = registry.manifest(at, &digest)?;

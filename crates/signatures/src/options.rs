@@ -1,5 +1,5 @@
-//! What an attestor demands: keys, certificates, logs and repositories are read in the order in
-//! which the reference reads them; the first that cannot be read ends the asking.
+//! What an attestor requires: keys, certificates, logs and repositories are read in the order in
+//! which Kyverno reads them; the first that cannot be read is the error.
 
 use crate::external::registry::place;
 use crate::public_key::{Hash, PublicKey};
@@ -8,7 +8,7 @@ use crate::value::bytes::decode_base64;
 use crate::x509::{pem_block, pem_holds};
 
 use crate::certificates::Certificate;
-use crate::cosign::{By, Demand, Identity, NO_ROOT, Refused};
+use crate::cosign::{CheckOptions, Identity, NO_ROOT, RequiredSigner, VerificationError};
 use crate::external::registry::OFFLINE;
 use crate::log::LogKey;
 use crate::notary::Store;
@@ -17,7 +17,7 @@ use crate::timestamp::TsaTrust;
 
 /// Why an attestor does not verify an image.
 pub struct Refusal {
-    /// What is said.
+    /// The message.
     pub text: String,
     /// Whether the network that it needs is missing.
     pub network: bool,
@@ -35,8 +35,8 @@ impl Refusal {
     }
 }
 
-impl From<Refused> for Refusal {
-    fn from(refused: Refused) -> Refusal {
+impl From<VerificationError> for Refusal {
+    fn from(refused: VerificationError) -> Refusal {
         Refusal { text: refused.text, network: refused.network }
     }
 }
@@ -67,16 +67,16 @@ pub fn store(kind: Option<&str>, entry: &Value) -> Result<Store, String> {
     Store::read(&format!("{}{}", text("cert"), text("certChain")))
 }
 
-/// What an entry of attestors demands as `cosign` reads it; `None` where a service would have to be called.
+/// What an entry of attestors requires as `cosign` reads it; `None` where a service would have to be called.
 ///
 /// # Errors
 /// What cannot be read.
-pub fn demand(
+pub fn requirements(
     kind: Option<&str>,
     entry: &Value,
     repository: &str,
     image: &str,
-) -> Result<Option<Wanted>, String> {
+) -> Result<Option<Requirements>, String> {
     let by = kind.and_then(|k| entry.get(k)).cloned().unwrap_or_default();
     let text = |path: &[&str]| by.text_at(path).to_owned();
     let algorithm = text(&["signatureAlgorithm"]);
@@ -88,13 +88,13 @@ pub fn demand(
         None => Hash::default(),
     };
     let signer = match kind {
-        Some("keys") => key(&by)?.map(|key| By::Key(Box::new(key))),
+        Some("keys") => key(&by)?.map(|key| RequiredSigner::Key(Box::new(key))),
         Some("certificates") => Some(certificates(&text(&["cert"]), &text(&["certChain"]))?),
         _ => match &*text(&["roots"]) {
             "" => return Err(format!("failed to get roots from fulcio: {OFFLINE}")),
-            roots => {
-                Some(By::Roots(pool(roots).ok_or(format!("failed to load Root certificates: {NO_POOL}"))?))
-            }
+            roots => Some(RequiredSigner::Roots(
+                pool(roots).ok_or(format!("failed to load Root certificates: {NO_POOL}"))?,
+            )),
         },
     };
     let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
@@ -126,7 +126,7 @@ pub fn demand(
         name => Some(place(name)?.0),
     };
     let Some(signer) = signer else { return Ok(None) };
-    Ok(Some(Wanted {
+    Ok(Some(Requirements {
         identity: Identity {
             issuer: text(&["issuer"]),
             issuer_pattern: text(&["issuerRegExp"]),
@@ -134,14 +134,14 @@ pub fn demand(
             subject_pattern: text(&["subjectRegExp"]),
         },
         facts: by.get("additionalExtensions").cloned().unwrap_or_default(),
-        demand: Demand { by: signer, hash, logs, tsa, ct_logs, repository, tag_prefix: String::new() },
+        options: CheckOptions { by: signer, hash, logs, tsa, ct_logs, repository, tag_prefix: String::new() },
     }))
 }
 
-/// What is demanded of a signature and of its signer.
-pub struct Wanted {
+/// What a signature and its signer must have.
+pub struct Requirements {
     /// Of the signature.
-    pub demand: Demand,
+    pub options: CheckOptions,
     /// Whom the certificate must name.
     pub identity: Identity,
     /// The facts that the certificate must have.
@@ -179,7 +179,7 @@ fn key(by: &Value) -> Result<Option<PublicKey>, String> {
     })
 }
 
-/// What names a key: itself, or where it is kept.
+/// What names a key: itself, or where it is stored.
 fn key_name(by: &Value) -> String {
     let secret = |key: &str| by.text_at(&["secret", key]);
     match (by.text_at(&["publicKeys"]), by.get("secret")) {
@@ -210,7 +210,7 @@ fn load(key: &str) -> Result<Option<PublicKey>, String> {
     }
 }
 
-/// The key of a key service, none of which is called: its name is checked, as the reference does it without network.
+/// The key of a key service, none of which is called: its name is checked, as Kyverno does it without network.
 fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
     let form = |form: &str| Err(format!("kms specification should be in the format {scheme}://{form}"));
     let steps: Vec<&str> = rest.split('/').collect();
@@ -227,11 +227,11 @@ fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, String> {
     }
 }
 
-fn certificates(cert: &str, chain: &str) -> Result<By, String> {
+fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, String> {
     if cert.is_empty() {
         return match (chain, pool(chain)) {
-            (_, Some(roots)) => Ok(By::Roots(roots)),
-            ("", None) => Ok(By::Roots(Vec::new())),
+            (_, Some(roots)) => Ok(RequiredSigner::Roots(roots)),
+            ("", None) => Ok(RequiredSigner::Roots(Vec::new())),
             _ => Err(format!("failed to load certificates: {NO_POOL}")),
         };
     }
@@ -241,8 +241,8 @@ fn certificates(cert: &str, chain: &str) -> Result<By, String> {
         )
     })?;
     match chain {
-        "" => Ok(By::Key(Box::new(signer.key))),
-        // The keys of logs are read later, so that no chain is good enough, as in the reference.
+        "" => Ok(RequiredSigner::Key(Box::new(signer.key))),
+        // The keys of logs are read later, so that no chain is good enough, as in Kyverno.
         chain if holds_certificate(chain) => {
             let roots = Certificate::all(chain)?;
             let why = match signer.chains_to(&roots, &[]) {

@@ -1,4 +1,4 @@
-//! Names and dates of certificates as the reference prints them.
+//! Names and dates of certificates as Kyverno prints them.
 //!
 //! In: a certificate or a moment. Out: its subject by RFC 2253, or the moment by RFC 1123 with a numeric zone.
 

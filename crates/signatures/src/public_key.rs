@@ -71,7 +71,7 @@ const NO_POINT: &str = "x509: failed to unmarshal elliptic curve point";
 const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 
 impl PublicKey {
-    /// Reads a key in PEM. Text before it makes it the name of something else, as in the reference.
+    /// Reads a key in PEM. Text before it makes it the name of something else, as in Kyverno.
     pub fn parse(text: &str) -> Option<PublicKey> {
         let der = pem_block(text.starts_with(BEGIN).then_some(text)?, "PUBLIC KEY")?;
         PublicKey::of_der(&der).ok()
@@ -80,7 +80,7 @@ impl PublicKey {
     /// Reads a key.
     ///
     /// # Errors
-    /// What is wrong with it, nearly as the reference says it.
+    /// What is wrong with it, nearly as Kyverno says it.
     pub fn of_der(der: &[u8]) -> Result<PublicKey, &'static str> {
         const MALFORMED: &str = "asn1: structure error";
         const NO_CURVE: &str = "x509: unsupported elliptic curve";
@@ -129,7 +129,7 @@ impl PublicKey {
     /// Verifies a signature of the SHA-256 of a message.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
         self.verify_hash(Hash::Sha256, message, signature)
     }
@@ -137,7 +137,7 @@ impl PublicKey {
     /// Verifies a signature of a hash of a message.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn verify_hash(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
         let by_ring = |algorithm, key: &[u8], text| {
             UnparsedPublicKey::new(algorithm, key).verify(message, signature).map_err(|_| text)
@@ -163,7 +163,7 @@ impl PublicKey {
     /// Verifies a signature in the form of X.509 and CMS: one of an elliptic curve must be DER.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn verify_der(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
         let is_curve = matches!(self, PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_));
         if is_curve && !is_pair(signature) {
@@ -176,7 +176,7 @@ impl PublicKey {
     /// with PSS padding and a salt as long as the hash.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn verify_jose(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), &'static str> {
         const REFUSED: &str = "crypto/ecdsa: verification error";
         let (length, own) = match self {

@@ -1,7 +1,7 @@
 //! Signed certificate timestamps (SCT, RFC 6962) that are embedded in certificates.
 //!
 //! In: a certificate, the key of its issuer, and the keys of certificate transparency logs. Out: that every SCT in it is one of
-//! a known log about this certificate, or the reference's text of why not. The reading is strict: nothing is left over in
+//! a known log about this certificate, or Kyverno's text of why not. The reading is strict: nothing is left over in
 //! the list, in an SCT or in the certificate, and each was signed while the certificate was valid. Logs are not queried.
 
 use sha2::{Digest, Sha256};
@@ -25,7 +25,7 @@ pub const MISSING: &str = "certificate does not include required embedded SCT an
 /// Whether a certificate holds SCTs, and all are good.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn verify(certificate: &[u8], issuer_key: &[u8], logs: &[LogKey]) -> Result<(), String> {
     const MALFORMED: &str = "x509: malformed certificate";
     let (plain, list) = parts(certificate).ok_or(MALFORMED)?;
@@ -132,12 +132,12 @@ fn parts(certificate: &[u8]) -> Option<(Vec<u8>, Option<&[u8]>)> {
     const EXTENSIONS: u8 = 0xa3;
     let mut whole = Reader(certificate);
     let tbs = whole.tagged(SEQUENCE)?.inside().tagged(SEQUENCE)?;
-    let (mut kept, mut found) = (Vec::new(), None);
+    let (mut rest, mut found) = (Vec::new(), None);
     let mut fields = tbs.inside();
     while !fields.is_empty() {
         let field = fields.any()?;
         if field.tag != EXTENSIONS {
-            kept.extend(field.raw);
+            rest.extend(field.raw);
             continue;
         }
         let mut wrapped = field.inside();
@@ -158,9 +158,9 @@ fn parts(certificate: &[u8]) -> Option<(Vec<u8>, Option<&[u8]>)> {
             }
         }
         wrapped.is_empty().then_some(())?;
-        kept.extend(element(EXTENSIONS, &element(SEQUENCE, &others)));
+        rest.extend(element(EXTENSIONS, &element(SEQUENCE, &others)));
     }
-    whole.is_empty().then(|| (element(SEQUENCE, &kept), found))
+    whole.is_empty().then(|| (element(SEQUENCE, &rest), found))
 }
 
 /// An element of DER.

@@ -205,7 +205,7 @@ impl TsaTrust {
     /// Reads a chain.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn read(pem: &str) -> Result<TsaTrust, String> {
         let failed = |e: &str| format!("error splitting tsa certificates: {e}");
         let ders = pem_all(pem).ok_or_else(|| failed("error during PEM decoding"))?;
@@ -228,7 +228,7 @@ impl TsaTrust {
     /// The moment, in Unix seconds, of a response of an authority about a message.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn moment(&self, response: &[u8], message: &[u8]) -> Result<i64, String> {
         let unread = |e: String| format!("error parsing response into Timestamp: {e}");
         if response.is_empty() {
@@ -325,7 +325,7 @@ impl TsaRoots {
         }
     }
 
-    /// The moments between which a signature was made, as a token about it says.
+    /// The moments between which a signature was created, as a token about it says.
     ///
     /// # Errors
     /// What is wrong with it.

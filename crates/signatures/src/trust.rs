@@ -1,7 +1,7 @@
-//! Attestors of policies about images: who must have signed, as far as that is known without asking anybody.
+//! Attestors of policies about images: who must have signed, as far as that is known without the network.
 //!
-//! In: an attestor as written, with its expressions filled in. Out: what is demanded of signatures. What the
-//! reference would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
+//! In: an attestor as written, with its expressions filled in. Out: what signatures must have. What
+//! Kyverno would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
 //! verifies nothing.
 
 use crate::external::registry::place;
@@ -11,7 +11,9 @@ use crate::x509::pem_block;
 
 use crate::bundle::{self, Bundle};
 use crate::certificates::{self, Certificate};
-use crate::cosign::{self, By, Demand, Identity, Refused, Signed, Subject};
+use crate::cosign::{
+    self, CheckOptions, Identity, RequiredSigner, SignedPayload, Subject, VerificationError,
+};
 use crate::external::registry::OFFLINE;
 use crate::log::LogKey;
 use crate::options::certificate;
@@ -19,7 +21,7 @@ use crate::timestamp::TsaTrust;
 
 /// Who must have signed.
 pub struct Trust {
-    demand: Demand,
+    options: CheckOptions,
     /// The certificate must name one of these.
     identities: Vec<Identity>,
     /// The facts that the certificate must have.
@@ -72,7 +74,7 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
         identities.extend(all.iter().map(identity));
         let roots = text(cosign, &["keyless", "roots"]);
         match Certificate::all(roots)? {
-            roots if !roots.is_empty() => By::Roots(roots),
+            roots if !roots.is_empty() => RequiredSigner::Roots(roots),
             _ => return Err(OFFLINE.into()),
         }
     };
@@ -82,7 +84,7 @@ pub fn read(attestor: &Value) -> Result<Trust, String> {
     };
     let tag_prefix = text(cosign, &["source", "tagPrefix"]).to_owned();
     Ok(Trust {
-        demand: Demand { by, hash, logs, tsa, ct_logs, repository, tag_prefix },
+        options: CheckOptions { by, hash, logs, tsa, ct_logs, repository, tag_prefix },
         identities,
         facts: cosign.at(&["keyless", "additionalExtensions"]).cloned().unwrap_or_default(),
         annotations: cosign.get("annotations").cloned().unwrap_or_default(),
@@ -97,27 +99,27 @@ fn log_key(pem: &str) -> Result<LogKey, String> {
     LogKey::of_der(&der).ok_or_else(|| "x509: unknown public key algorithm".into())
 }
 
-fn key(cosign: &Value) -> Result<By, String> {
+fn key(cosign: &Value) -> Result<RequiredSigner, String> {
     match text(cosign, &["key", "data"]) {
         "" => Err(OFFLINE.into()),
         data => {
             let der = pem_block(data.trim_start(), "PUBLIC KEY").ok_or("PEM decoding failed")?;
-            Ok(By::Key(Box::new(PublicKey::of_der(&der)?)))
+            Ok(RequiredSigner::Key(Box::new(PublicKey::of_der(&der)?)))
         }
     }
 }
 
-fn by_certificate(cosign: &Value) -> Result<By, String> {
+fn by_certificate(cosign: &Value) -> Result<RequiredSigner, String> {
     let value = |key: &str| text(cosign, &["certificate", key, "value"]);
     let chain = certificates::chain(value("certChain"))?;
     match value("cert") {
-        "" if !chain.is_empty() => Ok(By::Roots(chain)),
+        "" if !chain.is_empty() => Ok(RequiredSigner::Roots(chain)),
         cert => {
             let signer = certificate(cert)?;
             if !chain.is_empty() {
                 signer.chains_to(&chain, &[])?;
             }
-            Ok(By::Key(Box::new(signer.key)))
+            Ok(RequiredSigner::Key(Box::new(signer.key)))
         }
     }
 }
@@ -133,66 +135,66 @@ fn identity(v: &Value) -> Identity {
 }
 
 /// The statements of a type.
-fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, Refused> {
+fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, VerificationError> {
     let own: Vec<Value> = all.into_iter().filter(|p| p.text_at(&["predicateType"]) == kind).collect();
     match own.is_empty() {
-        true => Err(Refused::found(format!("no attestation of type {kind} found"))),
+        true => Err(VerificationError::found(format!("no attestation of type {kind} found"))),
         false => Ok(own),
     }
 }
 
 impl Trust {
-    /// The statements in the bundles of an image, signed as demanded; `None` where it has no bundles. Where it has some,
+    /// The statements in the bundles of an image, with valid signatures; `None` where it has no bundles. Where it has some,
     /// signatures in other forms do not count.
-    fn bundled(&self, subject: &Subject<'_>) -> Result<Option<Vec<Value>>, Refused> {
+    fn bundled(&self, subject: &Subject<'_>) -> Result<Option<Vec<Value>>, VerificationError> {
         let bundles = bundle::fetch(subject)?;
         if bundles.is_empty() {
             return Ok(None);
         }
         // Whose certificates and entries of logs count would be fetched.
-        let (By::Key(key), None) = (&self.demand.by, &self.demand.logs) else {
-            return Err(Refused { text: OFFLINE.into(), network: true });
+        let (RequiredSigner::Key(key), None) = (&self.options.by, &self.options.logs) else {
+            return Err(VerificationError { text: OFFLINE.into(), network: true });
         };
-        let stated = |b: &Bundle| b.statement(key, self.demand.hash, subject.digest);
+        let stated = |b: &Bundle| b.statement(key, self.options.hash, subject.digest);
         let all: Vec<Value> = bundles.iter().filter_map(stated).collect();
         match all.is_empty() {
-            true => Err(Refused::found("no matching attestations")),
+            true => Err(VerificationError::found("no matching attestations")),
             false => Ok(Some(all)),
         }
     }
 
-    /// Whether the image is signed as demanded.
+    /// Whether the image has a valid signature.
     ///
     /// # Errors
     /// Why not.
-    pub fn signatures(&self, subject: &Subject<'_>) -> Result<(), Refused> {
+    pub fn signatures(&self, subject: &Subject<'_>) -> Result<(), VerificationError> {
         if self.bundled(subject)?.is_some() {
             return Ok(());
         }
-        let all = cosign::signatures(subject, &self.demand)?;
+        let all = cosign::signatures(subject, &self.options)?;
         let good = self.identified(all)?;
         self.annotated(&good)
     }
 
-    /// The statements about the image that are signed as demanded, and recorded in a log: without one the
-    /// reference takes none.
+    /// The statements about the image that have a valid signature, and are recorded in a log: without one Kyverno
+    /// accepts none.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn statements(&self, subject: &Subject<'_>, kind: &str) -> Result<Vec<Value>, Refused> {
+    pub fn statements(&self, subject: &Subject<'_>, kind: &str) -> Result<Vec<Value>, VerificationError> {
         if let Some(all) = self.bundled(subject)? {
             return of_kind(all, kind);
         }
-        let all = cosign::statements(subject, &self.demand)?;
+        let all = cosign::statements(subject, &self.options)?;
         let good = self.identified(all)?;
         if !good.iter().all(|s| s.logged) {
-            return Err(Refused::found("cosign bundle verification failed"));
+            return Err(VerificationError::found("cosign bundle verification failed"));
         }
         of_kind(good.into_iter().map(|s| s.payload).collect(), kind)
     }
 
-    /// Those whose certificates name an identity that is demanded.
-    fn identified(&self, all: Vec<Signed>) -> Result<Vec<Signed>, Refused> {
+    /// Those whose certificates name a required identity.
+    fn identified(&self, all: Vec<SignedPayload>) -> Result<Vec<SignedPayload>, VerificationError> {
         if self.identities.is_empty() {
             return Ok(all);
         }
@@ -212,18 +214,18 @@ impl Trust {
                 Err(text) => wrong = text,
             }
         }
-        if good.is_empty() { Err(Refused::found(wrong)) } else { Ok(good) }
+        if good.is_empty() { Err(VerificationError::found(wrong)) } else { Ok(good) }
     }
 
-    /// Whether a signature has the annotations: those of its layer, not of its payload, as in the reference.
-    fn annotated(&self, all: &[Signed]) -> Result<(), Refused> {
-        let Some(demanded) = self.annotations.as_map().filter(|m| !m.is_empty()) else { return Ok(()) };
-        let has = |signed: &Signed, demanded: &Map| {
-            demanded.iter().all(|(k, v)| v.as_str().is_some_and(|v| signed.annotations.text_at(&[k]) == v))
+    /// Whether a signature has the annotations: those of its layer, not of its payload, as in Kyverno.
+    fn annotated(&self, all: &[SignedPayload]) -> Result<(), VerificationError> {
+        let Some(required) = self.annotations.as_map().filter(|m| !m.is_empty()) else { return Ok(()) };
+        let has = |signed: &SignedPayload, required: &Map| {
+            required.iter().all(|(k, v)| v.as_str().is_some_and(|v| signed.annotations.text_at(&[k]) == v))
         };
-        match all.iter().any(|signed| has(signed, demanded)) {
+        match all.iter().any(|signed| has(signed, required)) {
             true => Ok(()),
-            false => Err(Refused::found("no signature matched the required annotations")),
+            false => Err(VerificationError::found("no signature matched the required annotations")),
         }
     }
 }

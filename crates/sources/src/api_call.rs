@@ -1,9 +1,9 @@
 //! Calls of services by context entries (`apiCall.service`).
 //!
-//! In: a call. Out: the JSON value that the service answers, or the reference's words for what went wrong. The URL, every address and
+//! In: a call. Out: the JSON value that the service answers, or Kyverno's words for what went wrong. The URL, every address and
 //! every redirect go through the guard; a bundle of certificates replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
 
-use super::http::{Client, Failed, Failure, Unread};
+use super::http::{Client, Failure, RequestError, Unread};
 use super::service;
 use crate::document::json;
 use crate::external::ServiceCall;
@@ -15,13 +15,13 @@ use crate::value::url::split;
 /// Calls a service; its answer must be JSON.
 ///
 /// # Errors
-/// The reference's text; also for every status but those of success.
+/// Kyverno's text; also for every status but those of success.
 pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
     let invalid = |e: String| format!("failed to validate URL for APICall {entry}: {e}");
     split(call.url).map_err(|e| invalid(format!("invalid URL: parse {}: {e}", quote(call.url))))?;
     client.settings().guard.check_url(call.url).map_err(|refusal| invalid(refusal.text(false)))?;
     let request = service::request(call);
-    let answer = client.send(request).map_err(|failed| told(entry, &failed))?;
+    let answer = client.send(request).map_err(|failed| error_text(entry, &failed))?;
     let status = answer.status;
     let most = client.settings().largest_answer;
     let bytes = answer.bytes(most).map_err(|unread| match unread {
@@ -37,10 +37,10 @@ pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Valu
     json::parse(&text)
 }
 
-fn told(entry: &str, failed: &Failed) -> String {
+fn error_text(entry: &str, failed: &RequestError) -> String {
     let why = match &failed.failure {
         Failure::Bundle => return format!("failed to parse PEM CA bundle for APICall {entry}"),
-        // Which address a name has is not told.
+        // The address of a name is not disclosed.
         Failure::Refused(refusal) => refusal.text(false),
         Failure::Other(text) => text.clone(),
     };
@@ -61,7 +61,7 @@ mod tests {
 
     /// Texts of Kyverno 1.19.1, recorded.
     #[test]
-    fn refused_calls_have_the_texts_of_the_reference() {
+    fn refused_calls_have_the_texts_of_kyverno() {
         let sent = |url: &str, why: &str| {
             format!("failed to execute HTTP request for APICall x: Get \"{url}\": {why}")
         };

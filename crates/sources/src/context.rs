@@ -21,7 +21,7 @@ pub struct Context {
 /// Reads a context file.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn read(path: &str) -> Result<Context, String> {
     let text =
         std::fs::read_to_string(path).map_err(|e| format!("open {path}: {}", super::files::reason(&e)))?;

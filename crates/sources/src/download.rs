@@ -2,7 +2,7 @@
 //!
 //! In: an `http(s)://` address. Out: its text. Redirects are followed; the status must be 200. Size
 //! and time are limited, so that an address cannot fill the memory or hold up a run. Without the feature `network` no
-//! address is asked, and each is one that cannot be read.
+//! request is sent, and every address is an error.
 
 #[cfg(feature = "network")]
 use super::http::{Request, client};
@@ -32,7 +32,7 @@ pub fn fetch(url: &str) -> Result<Vec<u8>, String> {
     answer.bytes(LARGEST).map_err(|unread| format!("Get \"{url}\": {unread}"))
 }
 
-/// The bytes at an address; this library is built to ask none.
+/// The bytes at an address; this library is built without a network client.
 ///
 /// # Errors
 /// Always, with the address.

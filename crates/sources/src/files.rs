@@ -2,7 +2,7 @@
 //!
 //! Policies: `-` is standard input; a directory is walked in name order, entries that begin with a
 //! dot left out; of files only `.yaml` and `.yml` are read; a pattern is expanded when no file has
-//! that very name; an address is downloaded. Unlike the reference, which loads nothing from `.`,
+//! that very name; an address is downloaded. Unlike Kyverno, which loads nothing from `.`,
 //! the directory one stands in is a directory like any other.
 //!
 //! Resources: the first entry decides. `-` reads standard input and a directory its direct `.yaml`
@@ -12,7 +12,7 @@
 //! A server reads regular files up to a size alone ([`served`]), JSON files of directories too.
 //!
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
-//! caller knows which of them the reference takes for fatal. Semantics: `docs/cli.md`, sources.
+//! caller knows which of them Kyverno takes for fatal. Semantics: `docs/cli.md`, sources.
 
 use std::fmt;
 use std::fs;
@@ -58,7 +58,7 @@ pub struct Notice {
     pub place: String,
     /// The kind of cause.
     pub cause: Cause,
-    /// One line, in the reference's words where it has some.
+    /// One line, in Kyverno's words where it has some.
     pub text: String,
 }
 
@@ -205,7 +205,7 @@ impl Loaded {
     }
 
     /// The YAML files of a directory; with `deep` those of its directories too, without dot files.
-    /// Links to directories are not followed, so that no loop is.
+    /// Symbolic links to directories are not followed, so that there are no cycles.
     fn directory(&mut self, root: &Path, deep: bool) {
         let (files, notices) = (self.sources.len(), self.notices.len());
         if let Some(served) = &mut self.served {
@@ -302,7 +302,7 @@ fn is_ir(path: &Path) -> bool {
     read.is_ok() && json::is_written(&String::from_utf8_lossy(&start))
 }
 
-/// An operating system's error in the reference's words.
+/// An operating system's error in Kyverno's words.
 pub fn reason(e: &io::Error) -> String {
     match e.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_string(),

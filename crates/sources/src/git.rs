@@ -20,14 +20,14 @@ use super::files::{Loaded, reason};
 pub struct Access {
     /// The branch; empty: the address says it.
     pub branch: String,
-    /// With the password: who asks.
+    /// The user, together with the password.
     pub username: String,
     /// With the user name.
     pub password: String,
 }
 
 impl Access {
-    /// Whether an argument means a repository. The reference takes every address for one; without a
+    /// Whether an argument means a repository. Kyverno takes every address for one; without a
     /// branch, one that ends as YAML files do is a file to download.
     pub fn means_repository(&self, argument: &str) -> bool {
         let is_file = argument.ends_with(".yaml") || argument.ends_with(".yml");
@@ -37,7 +37,7 @@ impl Access {
     /// The YAML files at an address.
     ///
     /// # Errors
-    /// The reference's text for an address of another form, a failed clone or a missing directory.
+    /// Kyverno's text for an address of another form, a failed clone or a missing directory.
     pub fn policies(&self, address: &str) -> Result<Loaded, String> {
         let place = Place::parse(address, &self.branch)?;
         let failed = |cause: String| format!("failed to clone repository ({cause})");
@@ -50,7 +50,7 @@ impl Access {
             return Err(listing("file does not exist"));
         }
         let mut loaded = Loaded::default();
-        // A single file is no directory to list: the reference reads nothing from it.
+        // A single file is no directory to list: Kyverno reads nothing from it.
         let folders = if top.is_dir() { vec![top] } else { Vec::new() };
         for path in yaml_files(folders).map_err(|e| listing(&reason(&e)))? {
             let name = path.strip_prefix(folder.path()).unwrap_or(&path).to_string_lossy();
@@ -62,7 +62,7 @@ impl Access {
     /// A checkout for tests; the folder is that of the address.
     ///
     /// # Errors
-    /// The reference's text for an address of another form or a failed clone.
+    /// Kyverno's text for an address of another form or a failed clone.
     pub fn tests(&self, address: &str) -> Result<Checkout, String> {
         let place = Place::parse(address, &self.branch).map_err(|_| {
             let path = address.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, p)| p);
@@ -159,7 +159,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Why a clone failed, in the reference's words where it has some.
+/// Why a clone failed, in Kyverno's words where it has some.
 fn cause(text: &str, branch: &str) -> String {
     if text.contains("Remote branch") && text.contains("not found") {
         return format!("couldn't find remote ref \"refs/heads/{branch}\"");
@@ -172,7 +172,7 @@ fn cause(text: &str, branch: &str) -> String {
     }
 }
 
-/// The YAML files below folders in name order; those of hidden folders too, as in the reference.
+/// The YAML files below folders in name order; those of hidden folders too, as in Kyverno.
 fn yaml_files(mut waiting: Vec<PathBuf>) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     while let Some(path) = waiting.pop() {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_causes_are_the_reference_ones_where_it_has_some() {
+    fn the_causes_are_those_of_kyverno_where_it_has_some() {
         let no_branch = "warning: Could not find remote branch x to clone.\nfatal: Remote branch x not found in upstream origin\n";
         assert_eq!(cause(no_branch, "x"), "couldn't find remote ref \"refs/heads/x\"");
         assert_eq!(cause("fatal: repository 'http://h/o/r/' not found\n", "x"), "repository not found: ");

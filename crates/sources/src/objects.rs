@@ -38,7 +38,7 @@ impl Default for Objects {
 
 /// What is known of a cluster besides objects.
 #[derive(Clone)]
-pub struct Known {
+pub struct ClusterFacts {
     /// The kinds.
     pub kinds: Arc<Kinds>,
     /// Their fields.
@@ -51,10 +51,10 @@ pub struct Known {
     pub all_namespaces: bool,
 }
 
-impl Known {
-    /// What definitions of kinds among objects tell.
-    pub fn of(objects: &[Value], registry: Option<Arc<dyn Registry>>) -> Known {
-        Known {
+impl ClusterFacts {
+    /// The kinds and types that CustomResourceDefinitions among objects define.
+    pub fn of(objects: &[Value], registry: Option<Arc<dyn Registry>>) -> ClusterFacts {
+        ClusterFacts {
             kinds: Kinds::with(objects),
             types: Types::with(objects),
             registry,
@@ -65,15 +65,15 @@ impl Known {
 }
 
 impl Objects {
-    /// Objects of which the definitions tell the kinds; no registry may be asked.
+    /// Objects, with the kinds that their CustomResourceDefinitions define; without a registry.
     pub fn new(objects: Vec<Value>) -> Objects {
-        let known = Known::of(&objects, None);
+        let known = ClusterFacts::of(&objects, None);
         Objects::with(objects, known)
     }
 
-    /// Sorts objects by what they are asked for.
-    pub fn with(objects: Vec<Value>, known: Known) -> Objects {
-        let Known { kinds, types, registry, all_bindings, all_namespaces } = known;
+    /// Sorts objects by how they are looked up.
+    pub fn with(objects: Vec<Value>, known: ClusterFacts) -> Objects {
+        let ClusterFacts { kinds, types, registry, all_bindings, all_namespaces } = known;
         let objects: Vec<Value> = objects.iter().map(|o| with_defaults(o, &types)).collect();
         let of_kind = |kind: &'static str| objects.iter().filter(move |o| o.text_at(&["kind"]) == kind);
         let key = |o: &Value| {

@@ -27,10 +27,10 @@ pub struct Offline {
     pub context: Option<Context>,
     /// The types of objects; `None` = those that every cluster has.
     pub types: Option<Arc<Types>>,
-    /// Who answers for registries of images; `None` = nobody may be asked.
+    /// The client for image registries; `None` = registry access is not enabled.
     pub registry: Option<Arc<dyn Registry>>,
     /// Whether a resource of which there is no object at all is an error, as in a server that was given the objects of
-    /// a cluster; else it is an empty list, as for the reference's offline client.
+    /// a cluster; else it is an empty list, as for Kyverno's offline client.
     pub strict: bool,
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Offline {
 
 /// What a path of the Kubernetes API names.
 #[derive(Clone, Copy)]
-struct Wanted<'p> {
+struct ApiPath<'p> {
     group: &'p str,
     version: &'p str,
     namespace: Option<&'p str>,
@@ -50,7 +50,7 @@ struct Wanted<'p> {
     name: Option<&'p str>,
 }
 
-fn parse_path(path: &str) -> Option<Wanted<'_>> {
+fn parse_path(path: &str) -> Option<ApiPath<'_>> {
     let path = path.split('?').next().unwrap_or_default();
     let steps: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, rest) = match &steps[..] {
@@ -63,8 +63,8 @@ fn parse_path(path: &str) -> Option<Wanted<'_>> {
         rest => (None, rest),
     };
     match rest {
-        [resource] => Some(Wanted { group, version, namespace, resource, name: None }),
-        [resource, name, ..] => Some(Wanted { group, version, namespace, resource, name: Some(name) }),
+        [resource] => Some(ApiPath { group, version, namespace, resource, name: None }),
+        [resource, name, ..] => Some(ApiPath { group, version, namespace, resource, name: Some(name) }),
         [] => None,
     }
 }
@@ -114,7 +114,7 @@ fn kind_of(resource: &str) -> String {
 }
 
 impl Offline {
-    fn matching<'o>(&'o self, w: &'o Wanted<'o>) -> impl Iterator<Item = &'o Value> {
+    fn matching<'o>(&'o self, w: &'o ApiPath<'o>) -> impl Iterator<Item = &'o Value> {
         let api_version =
             if w.group.is_empty() { w.version.to_string() } else { format!("{}/{}", w.group, w.version) };
         self.objects.iter().filter(move |o| {
@@ -126,8 +126,8 @@ impl Offline {
     }
 
     /// Whether nothing is known of a resource, where that is an error.
-    fn lacks(&self, w: &Wanted<'_>) -> bool {
-        let everywhere = Wanted { namespace: None, name: None, ..*w };
+    fn lacks(&self, w: &ApiPath<'_>) -> bool {
+        let everywhere = ApiPath { namespace: None, name: None, ..*w };
         self.strict && self.matching(&everywhere).next().is_none()
     }
 
@@ -213,7 +213,7 @@ impl ExternalData for Offline {
         let Some(found) = found else { return Some(Err(format!("failed to fetch entry key={entry}"))) };
         let resource = found.at(&["spec", "kubernetesResource"])?;
         let namespace = resource.text_at(&["namespace"]);
-        let wanted = Wanted {
+        let wanted = ApiPath {
             group: resource.text_at(&["group"]),
             version: resource.text_at(&["version"]),
             namespace: (!namespace.is_empty()).then_some(namespace),

@@ -1,8 +1,8 @@
 //! Payload files: data that is no Kubernetes object, for policies that look at any document or at
 //! check requests of a proxy.
 //!
-//! In: paths. Out: values, or the reference's text for a file that cannot be used. Where the
-//! reference crashes on a document that is no object, this is an error as well.
+//! In: paths. Out: values, or Kyverno's text for a file that cannot be used. Where
+//! Kyverno crashes on a document that is no object, this is an error as well.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ use crate::value::place::PathPart;
 use crate::value::quote::quote;
 use crate::value::{Str, Value};
 
-/// What is said of a payload that is no object.
+/// The error for a payload that is no object.
 pub const NO_OBJECT: &str = "the payload must be an object";
 
 /// Reads a payload of any form: the extension says whether it is JSON or YAML.
 ///
 /// # Errors
-/// The reference's text, or what is wrong with the document.
+/// Kyverno's text, or what is wrong with the document.
 pub fn any_form(path: &str) -> Result<Value, String> {
     let failed = |cause: String| format!("failed to load JSON payload ({cause})");
     let text = read(path).map_err(failed)?;
@@ -53,7 +53,7 @@ fn yaml(text: &str) -> Result<Value, String> {
 /// Reads a check request of a proxy.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn check_request(path: &str, proxy: Proxy) -> Result<Value, String> {
     let name = match proxy {
         Proxy::Http => "HTTP",

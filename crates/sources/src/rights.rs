@@ -1,7 +1,7 @@
 //! Who may do what, by the roles and bindings of a cluster.
 //!
 //! In: Role, ClusterRole, RoleBinding and ClusterRoleBinding objects. Out: the roles of a user, and whether they allow what
-//! expressions ask the authorizer. Grants know no field or label selectors, so a grant covers questions with them.
+//! expressions check with the authorizer. Grants know no field or label selectors, so a grant covers questions with them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Rbac {
 
     /// The rights of a user, as `userInfo` describes one.
     pub fn of(self: Arc<Rbac>, user: &Value) -> Arc<dyn Authorizer> {
-        Arc::new(Asked { rbac: self, user: user.text_at(&["username"]).into(), groups: groups_of(user) })
+        Arc::new(UserRights { rbac: self, user: user.text_at(&["username"]).into(), groups: groups_of(user) })
     }
 }
 
@@ -96,13 +96,13 @@ fn groups_of(user: &Value) -> Vec<Str> {
     groups.iter().filter_map(Value::as_str).map(Str::from).collect()
 }
 
-struct Asked {
+struct UserRights {
     rbac: Arc<Rbac>,
     user: Str,
     groups: Vec<Str>,
 }
 
-impl Authorizer for Asked {
+impl Authorizer for UserRights {
     fn decide(&self, check: &Check, verb: &str) -> Decision {
         let (user, groups) = match &check.service_account {
             None => (self.user.to_string(), self.groups.clone()),
@@ -131,7 +131,7 @@ impl Authorizer for Asked {
                 continue;
             };
             if in_scope && binding.rules.iter().any(|r| grants(r, check, verb)) {
-                let whom = told(subject);
+                let whom = subject_text(subject);
                 let (name, [kind, role]) = (&binding.name, &binding.role);
                 let reason = format!("RBAC: allowed by {name} of {kind} \"{role}\" to {whom}");
                 return Decision { allowed: true, reason: reason.into(), ..Decision::default() };
@@ -141,7 +141,7 @@ impl Authorizer for Asked {
     }
 }
 
-fn told(subject: &Value) -> String {
+fn subject_text(subject: &Value) -> String {
     let name = subject.text_at(&["name"]);
     match subject.text_at(&["kind"]) {
         "ServiceAccount" => format!("ServiceAccount \"{name}/{}\"", subject.text_at(&["namespace"])),

@@ -1,6 +1,6 @@
 //! Calls of services: by expressions (`http.*`, `jwks.Fetch`), and by context entries ([`super::api_call`]).
 //!
-//! In: a call. Out: the answer as a value, a set of keys as text, or the reference's words for what went wrong. Size and time are
+//! In: a call. Out: the answer as a value, a set of keys as text, or Kyverno's words for what went wrong. Size and time are
 //! limited: of an endless answer only the first JSON value is read, and no more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
 
 use std::io::Read;
@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Calls a service.
 ///
 /// # Errors
-/// The text of Kyverno 1.19.1 for who reads the answer.
+/// The text of Kyverno 1.19.1, depending on what reads the answer.
 pub fn answer(call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
     match call.answer {
         Answer::Json(Reader::Entry(entry)) => api_call::call(entry, call, client),
@@ -50,7 +50,7 @@ pub fn request<'c>(call: &'c ServiceCall<'c>) -> Request<'c> {
 /// `body`, or null there when it is no JSON. What follows the first JSON value is not read.
 ///
 /// # Errors
-/// The reference's text; no status is an error.
+/// Kyverno's text; no status is an error.
 fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> {
     split(call.url).map_err(|e| format!("invalid URL: parse {}: {e}", quote(call.url)))?;
     client.settings().guard.check_url(call.url).map_err(|refusal| refusal.to_string())?;
@@ -70,7 +70,7 @@ fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, String> 
 /// The text of a set of keys.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 fn key_set(url: &str, client: &Client) -> Result<String, String> {
     split(url).map_err(|e| format!("failed to create new request: parse {}: {e}", quote(url)))?;
     let request = Request {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn guarded_calls_fail_with_the_words_of_the_reference() {
+    fn guarded_calls_fail_with_the_texts_of_kyverno() {
         let get = |url| {
             let answer = Answer::Json(Reader::Expression);
             let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle: "" };
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_are_followed_to_the_tenth_request_and_told_as_they_were_written() {
+    fn redirects_are_followed_to_the_tenth_request_and_reported_as_written() {
         let at = listening(|path| match path.trim_start_matches("/to/").parse::<u32>() {
             Ok(n) => (format!("302 Found\r\nLocation: /to/{}", n + 1), Vec::new(), false),
             Err(_) => ("200 OK".into(), b"\"there\"".to_vec(), false),

@@ -22,7 +22,7 @@ const PERIOD: u32 = 1024;
 /// Bytes that the results of all functions and texts of one rule may have together.
 const RULE_BYTES: u64 = 256 << 20;
 
-/// Why an evaluation must not go on.
+/// Why an evaluation ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Excess {
     /// The deadline has passed.
@@ -32,7 +32,7 @@ pub enum Excess {
 }
 
 impl Excess {
-    /// What is said of an evaluation that must not go on.
+    /// The fault of an evaluation that exceeds a bound.
     pub fn text(self) -> Str {
         match self {
             Excess::Time => Fault::INTERRUPTED.into(),
@@ -60,7 +60,7 @@ thread_local! {
 /// One step of an evaluation: an item of a list, a call of a function.
 ///
 /// # Errors
-/// The evaluation must not go on.
+/// A bound is exceeded.
 #[inline]
 pub fn step() -> Result<(), Fault> {
     let left = STEPS.get();
@@ -86,9 +86,9 @@ pub fn steps(count: usize) -> Result<(), Fault> {
     look()
 }
 
-/// Whether a comparison may go on that cannot fail; its result counts for nothing when it may not.
+/// Spends a step of a comparison that cannot fail; `false` ends it, and its result then counts for nothing.
 #[inline]
-pub fn goes_on() -> bool {
+pub fn spend_step() -> bool {
     let left = STEPS.get();
     if left > 0 {
         STEPS.set(left - 1);
@@ -100,7 +100,7 @@ pub fn goes_on() -> bool {
 /// Whether some item passes a test, a step for each.
 pub fn any<T>(items: impl IntoIterator<Item = T>, mut test: impl FnMut(T) -> bool) -> bool {
     for item in items {
-        if !goes_on() {
+        if !spend_step() {
             return false;
         }
         if test(item) {
@@ -231,7 +231,7 @@ impl Drop for Ends {
     }
 }
 
-/// Runs a rule within its own budget, and tells what it exceeded. A rule inside of a rule shares its budget.
+/// Runs a rule within its own budget, and returns what it exceeded. A rule inside of a rule shares its budget.
 pub fn spend<T>(rule: impl FnOnce() -> T) -> (T, Option<Excess>) {
     if RUNS.replace(true) {
         return (rule(), excess());

@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Result<i64, String> {
     })
 }
 
-/// Reads a duration as nanoseconds without making a text for a failure.
+/// Reads a duration as nanoseconds without building a text for a failure.
 pub fn parse_ok(text: &str) -> Option<i64> {
     read(text).ok()
 }
@@ -117,7 +117,7 @@ fn unit(u: &str) -> Option<u64> {
 }
 
 /// The canonical text: `0s`, one unit below a second (`1.5ms`), else `1h2m3.5s` with leading zero
-/// units left out and later ones kept.
+/// units omitted and later ones present.
 pub fn format(ns: i64) -> String {
     let abs = ns.unsigned_abs();
     let mut out = String::new();

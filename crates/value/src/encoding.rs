@@ -133,14 +133,14 @@ impl<'de> Visitor<'de> for Reader {
             let value = read_tagged(tag, &mut entries)?;
             return match entries.next_key::<Str>()? {
                 None => Ok(value),
-                Some(other) => Err(A::Error::custom(format!("`{other}` beside `{tag}`"))),
+                Some(other) => Err(A::Error::custom(format!("`{other}` next to `{tag}`"))),
             };
         }
         let mut map = Map::new();
         while let Some(k) = key {
             if k.starts_with('$') {
                 return Err(A::Error::custom(format!(
-                    "`{k}` beside other keys; write {{\"$map\": [[key, value]]}}"
+                    "`{k}` next to other keys; write {{\"$map\": [[key, value]]}}"
                 )));
             }
             insert(&mut map, k, entries.next_value()?)?;
@@ -311,8 +311,8 @@ mod tests {
     #[test]
     fn what_is_no_value_is_refused() {
         for (text, part) in [
-            (r#"{"$uint":1,"a":2}"#, "`a` beside `$uint`"),
-            (r#"{"a":1,"$uint":2}"#, "`$uint` beside other keys"),
+            (r#"{"$uint":1,"a":2}"#, "`a` next to `$uint`"),
+            (r#"{"a":1,"$uint":2}"#, "`$uint` next to other keys"),
             (r#"{"a":1,"a":2}"#, "duplicate key `a`"),
             (r#"{"$nothing":1}"#, "unknown kind of value `$nothing`"),
             (r#"{"$double":"3ff0000000000000"}"#, "`3ff0000000000000` is not a `$double`"),

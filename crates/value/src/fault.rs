@@ -2,7 +2,7 @@
 //!
 //! A fault is a value of the evaluator: operators absorb, forward or translate it, and the rule
 //! decides in the end what it means. The most frequent one, a missing key, carries only the key;
-//! its text is made when somebody reads it.
+//! its text is built when it is read.
 
 use super::Str;
 

@@ -1,6 +1,6 @@
 //! Whether two values are one and the same: what `==` says of values.
 //!
-//! In: two values. Out: whether nothing can tell them apart: kinds of numbers, the bits of doubles, the order
+//! In: two values. Out: whether they are indistinguishable: kinds of numbers, the bits of doubles, the order
 //! of keys and what lists are declared to be count. No language has this equality; it is for those who compare or
 //! keep what was built from policies, such as nodes of the IR. Equality as languages know it is
 //! [`Value::strict_eq`], [`Value::json_eq`] and [`Value::cel_eq`].
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_something_can_tell_apart_are_not_identical() {
+    fn values_that_differ_in_any_way_are_not_identical() {
         let map = |keys: [&str; 2]| {
             Value::Map(keys.into_iter().map(|k| (k.into(), Value::Null)).collect::<crate::Map>())
         };

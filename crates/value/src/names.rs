@@ -104,7 +104,7 @@ pub fn old_label_problems(text: &str) -> Vec<String> {
 }
 
 /// The words that CEL keeps for later.
-pub const KEPT_WORDS: [&str; 17] = [
+pub const RESERVED_WORDS: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -126,5 +126,5 @@ pub const KEPT_WORDS: [&str; 17] = [
 
 /// Whether a name is a word of CEL, or one that it keeps for later, and so no identifier.
 pub fn is_word_of_expressions(name: &str) -> bool {
-    matches!(name, "true" | "false" | "null" | "in") || KEPT_WORDS.contains(&name)
+    matches!(name, "true" | "false" | "null" | "in") || RESERVED_WORDS.contains(&name)
 }

@@ -61,7 +61,7 @@ fn format(f: f64, style: Style) -> String {
     if let Some(s) = non_finite(f) {
         return s.to_string();
     }
-    // `{:e}` gives the shortest digits that round-trip: `-1.25e-7`.
+    // `{:e}` gives the shortest digits that read back as the same number: `-1.25e-7`.
     let sci = format!("{f:e}");
     let (mantissa, exp) = sci.split_once('e').unwrap_or((&sci, "0"));
     let exp: i32 = exp.parse().unwrap_or(0);

@@ -257,12 +257,12 @@ fn lists_equal(a: &List, b: &List) -> bool {
     if a.len() != b.len() || budget::steps(a.len()).is_err() {
         return false;
     }
-    let goes_on = || budget::steps(b.len()).is_ok();
+    let has_steps = || budget::steps(b.len()).is_ok();
     match a.order() {
         Order::Positions => a.iter().zip(b.iter()).all(|(x, y)| x.inner_eq(y)),
-        Order::Values => a.iter().all(|x| goes_on() && b.iter().any(|y| x.cel_eq(y))),
+        Order::Values => a.iter().all(|x| has_steps() && b.iter().any(|y| x.cel_eq(y))),
         Order::Members(keys) => {
-            a.iter().all(|x| goes_on() && same_item(b, keys, x).is_some_and(|y| x.inner_eq(y)))
+            a.iter().all(|x| has_steps() && same_item(b, keys, x).is_some_and(|y| x.inner_eq(y)))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Range texts of condition values: `1-10`, `128Mi-1Gi`, `10s!-1m`.
 //!
 //! In: the text of a condition value. Out: its two ends as text and whether it is negated; what the
-//! ends mean is decided by whoever compares (durations first, then quantities).
+//! ends mean is decided by the comparison (durations first, then quantities).
 //!
 //! Both ends match `[-+|]?digits(.digits)?letters?` (ASCII) and fill the whole text. A text that starts with a
 //! comparison operator or `!` is no range.

@@ -131,7 +131,7 @@ impl Version {
 
     /// Reads a version; `None` when `text` is none.
     pub fn parse_ok(text: &str) -> Option<Version> {
-        // Most texts that are asked about start with something else.
+        // Most texts that are compared start with something else.
         text.bytes().next().filter(u8::is_ascii_digit)?;
         Version::parse(text).ok()
     }

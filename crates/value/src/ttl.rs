@@ -5,7 +5,7 @@ use super::duration;
 /// What the label says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ttl {
-    /// Nanoseconds after the object was made.
+    /// Nanoseconds after the object was created.
     After(i64),
     /// A moment in Unix seconds.
     At(i64),
@@ -26,7 +26,7 @@ const UNITS: [(&[&str], i64); 8] = [
 impl Ttl {
     /// Reads a label: a duration, `YYYY-MM-DDThhmmssZ` or `YYYY-MM-DD`.
     pub fn parse(text: &str) -> Option<Ttl> {
-        if let Some(length) = duration::parse_ok(text).or_else(|| lenient(text)) {
+        if let Some(length) = duration::parse_ok(text).or_else(|| sum_of_numbers(text)) {
             return Some(Ttl::After(length));
         }
         let date = ["2006-01-02T150405Z", "2006-01-02"]
@@ -37,7 +37,7 @@ impl Ttl {
 }
 
 /// Adds up every number that is followed by a unit, whatever else there is.
-fn lenient(text: &str) -> Option<i64> {
+fn sum_of_numbers(text: &str) -> Option<i64> {
     let mut rest = text;
     let mut sum: Option<i64> = None;
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -65,7 +65,7 @@ mod tests {
     use super::Ttl;
 
     #[test]
-    fn durations_and_dates_are_told_apart() {
+    fn durations_and_dates_are_distinguished() {
         let hours = |n: i64| Some(Ttl::After(n * 3_600_000_000_000));
         assert_eq!(Ttl::parse("2h"), hours(2));
         assert_eq!(Ttl::parse("-2h"), hours(-2));

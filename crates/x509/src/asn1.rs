@@ -6,7 +6,7 @@
 
 use super::Parsed;
 
-/// A type of Go, as far as its fields are told apart.
+/// A type of Go, as far as its fields are distinguished.
 #[derive(Clone, Copy)]
 pub(super) struct Type {
     name: &'static str,

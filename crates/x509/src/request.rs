@@ -63,7 +63,7 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     out.insert("PublicKeyAlgorithm", number(1));
     out.insert("PublicKey", key?);
     out.insert("Subject", subject_name);
-    out.insert("Attributes", list_or_null(attributes.iter().filter_map(shown).collect()));
+    out.insert("Attributes", list_or_null(attributes.iter().filter_map(attribute_value).collect()));
     out.insert("Extensions", extensions::list(&found));
     out.insert("ExtraExtensions", Value::Null);
     for (key, value) in names.iter() {
@@ -142,7 +142,7 @@ fn attribute_parts<'a>(attribute: &Element<'a>) -> Option<(Vec<u64>, Vec<Element
 
 /// An attribute whose values are lists of typed values; others, such as a challenge password, are not
 /// shown.
-fn shown(attribute: &Element<'_>) -> Option<Value> {
+fn attribute_value(attribute: &Element<'_>) -> Option<Value> {
     let mut outer = Fields::of(attribute.raw);
     let mut r = Fields::of(outer.field(structure("")).ok()?.body);
     let kind = asn1::oid(r.field(asn1::OID).ok()?.body).ok()?;

@@ -39,14 +39,14 @@ pub struct Changes {
     pub text: String,
     /// For files: name of the file in a folder, and what is appended.
     pub files: Vec<(String, String)>,
-    /// What the reference is silent about, for standard error.
+    /// What Kyverno is silent about, for standard error.
     pub warnings: Vec<String>,
 }
 
-/// Makes the destination ready that `--output` names: creates it, or empties a file that is there.
+/// Prepares the destination that `--output` names: creates it, or truncates an existing file.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn destination(output: &str, named: bool) -> Result<Destination, String> {
     if output.is_empty() {
         return Ok(Destination::Output { named });
@@ -81,7 +81,7 @@ impl Destination {
             let file = match self {
                 Destination::Output { .. } => continue,
                 Destination::File(file) => file.clone(),
-                // A name of an object is not a path, whatever it says.
+                // The name of an object is never used as a path.
                 Destination::Folder(folder) => folder.join(name.replace(['/', '\\'], "_")),
             };
             let written = std::fs::OpenOptions::new()

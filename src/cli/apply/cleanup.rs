@@ -46,7 +46,7 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// What deleting policies say, policy by policy, first of objects, then of payloads.
+    /// Results of deleting policies, policy by policy, first for objects, then for payloads.
     ///
     /// # Errors
     /// The first fault, which ends the run.

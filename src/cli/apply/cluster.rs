@@ -1,8 +1,7 @@
 //! `--cluster`: objects of a cluster instead of files.
 //!
 //! In: flags, environment and home folder, and the policies. Out: the objects of the kinds that the policies are
-//! about, or, where there is no cluster, the diagnostics of the reference, which then goes on without
-//! resources.
+//! about, or, where there is no cluster, the diagnostics of Kyverno, which then continues without resources.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpStream};
@@ -21,13 +20,13 @@ use ephor_policies::load::Policies;
 use ephor_server::cluster::{self, Cluster};
 use ephor_value::Value;
 
-/// Where the reference looks when nothing names a cluster.
+/// The address that Kyverno calls when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
-/// The cluster, or the text that tells that there is none.
+/// The cluster, or the text for a missing cluster.
 ///
 /// # Errors
-/// The configuration that flags name is not there or cannot be used.
+/// The configuration that flags name is missing or cannot be used.
 pub(super) fn find_cluster(parsed: &Parsed) -> Result<Result<Arc<Cluster>, String>, String> {
     let connected = || {
         let cluster = cluster::connect(&crate::cli::cluster_choice(parsed)).map_err(|e| e.to_string())?;
@@ -69,10 +68,10 @@ pub(super) struct Found {
     pub namespaces: HashMap<String, Value>,
 }
 
-/// The objects that policies are about; of them those with the names that `-r` gives, if it gives any.
+/// The objects of the kinds that policies match; only those with the names in `-r`, if there are any.
 ///
 /// # Errors
-/// The cluster does not answer, or an object of a name is not there.
+/// The cluster does not answer, or no object has a name.
 pub(super) fn load(
     cluster: &Cluster,
     parsed: &Parsed,
@@ -172,7 +171,7 @@ fn concerns(policies: &Policies, resource: &Resource) -> bool {
         || policies.cleanups.iter().any(|c| matcher(&c.when) || c.unless.as_ref().is_some_and(matcher))
 }
 
-/// Tells that there is no object of a name, and gives the error.
+/// Prints that there is no object of a name; returns the error.
 fn not_found(name: &str) -> String {
     let line = "-".repeat(70);
     crate::cli::print(&format!("\n{line}\nresource {name} not found in cluster\n{line}\n"));
@@ -187,10 +186,10 @@ fn configurations() -> Vec<PathBuf> {
     }
 }
 
-/// The names that `-r` gives are searched in the cluster: none is there.
+/// Looks up the names in `-r` in the cluster: none exists.
 ///
 /// # Errors
-/// The reference's text for the first of them; it wants a file of that name first.
+/// Kyverno's text for the first of them; it opens a file of that name first.
 pub(super) fn find(names: &[String]) -> Result<(), String> {
     let Some(first) = names.first() else { return Ok(()) };
     if !Path::new(first).exists() {

@@ -12,7 +12,7 @@ use ephor_engine::{Request, Status};
 use ephor_external::ExternalData;
 use ephor_ir::expressions::Proxy;
 use ephor_ir::facts::Stage;
-use ephor_policies::load::{Asked, Policies};
+use ephor_policies::load::{Policies, Purpose};
 use ephor_policies::policy_set::{Engine, Outcome};
 use ephor_policies::scan::scan;
 use ephor_report::policy_report::PolicyFacts;
@@ -39,7 +39,7 @@ pub(super) struct Run<'r> {
     pub requests: Requests,
     pub output: Output,
     pub destination: Destination,
-    /// The cluster that rules may ask.
+    /// The cluster that rules may query.
     pub live: Option<Arc<Cluster>>,
 }
 
@@ -47,7 +47,7 @@ impl Run<'_> {
     /// Evaluates and prints.
     ///
     /// # Errors
-    /// A resource of which no request can be made.
+    /// A resource from which no request can be built.
     pub(super) fn evaluate(self, sources: Offline) -> Result<i32, String> {
         let lowered: Vec<_> = self.policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
         let facts: HashMap<String, PolicyFacts> =
@@ -72,7 +72,7 @@ impl Run<'_> {
             .with_external(external)
             .with_values(self.requests.values.clone());
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-        // What deleting policies say may yet end the run, and then nothing is told.
+        // An error of a deleting policy ends the run; no result is printed then.
         let deletes = engine.set().policies().iter().any(|p| p.stage == Stage::Schedule);
         let mut sink = Sink { holds: deletes || engine.set().has_phases(), ..Sink::default() };
         for _ in self.policies.policies.iter().filter(|p| p.refused.is_some()) {
@@ -92,7 +92,7 @@ impl Run<'_> {
                 .map_or(0, |d| d.as_secs()),
         };
         let progress = progress(self.resources.len());
-        let goes_on = self.parsed.on("continue-on-fail");
+        let continues = self.parsed.on("continue-on-fail");
         scan(
             &engine,
             self.resources.len(),
@@ -100,7 +100,7 @@ impl Run<'_> {
             |i, request, outcome| self.requests.with_own_values(self.resource(i), request, outcome, &engine),
             |i, outcome| {
                 let resource = self.resources.get(i).map(|d| &d.value).unwrap_or(&Value::Null);
-                // Results are told of the changed object; one that was lost is told of as it came.
+                // Results are reported for the mutated object; without one, for the original.
                 let shown = outcome.object.as_ref().filter(|o| !o.is_null()).unwrap_or(resource);
                 let changes = changes::render(engine.set(), resource, outcome, &self.destination);
                 (results::render(&style, i, shown, outcome), changes)
@@ -117,7 +117,7 @@ impl Run<'_> {
                         }
                     }
                     Ok(_) => {}
-                    Err(_) if goes_on => {}
+                    Err(_) if continues => {}
                     Err(text) => {
                         let name =
                             self.resources.get(i).map_or("", |d| d.value.text_at(&["metadata", "name"]));
@@ -135,7 +135,7 @@ impl Run<'_> {
             return Err(text);
         }
         let checks = self.checks(&engine, &style)?;
-        let deletions = match self.policies.uncompiled(Asked::Deletion) {
+        let deletions = match self.policies.uncompiled(Purpose::Deletion) {
             Some(text) if first.is_some() => return Err(text),
             _ => self.deletions(&engine, &style)?,
         };
@@ -162,7 +162,7 @@ impl Run<'_> {
         }
         let code = self.exit_code(&counts, &mut out);
         let _ = out.flush();
-        // The program ends now; giving memory back piece by piece would only take time.
+        // The program ends now; freeing memory piece by piece would only take time.
         std::mem::forget((engine, self));
         Ok(code)
     }
@@ -173,7 +173,7 @@ impl Run<'_> {
             "" => context::Context::default(),
             path => context::read(path)?,
         };
-        self.policies.uncompiled(Asked::Request).map_or(Ok(context), Err)
+        self.policies.uncompiled(Purpose::Request).map_or(Ok(context), Err)
     }
 
     /// What policies answer to check requests of proxies.
@@ -182,8 +182,8 @@ impl Run<'_> {
     /// A policy that does not compile.
     fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, String> {
         for proxy in [Proxy::Http, Proxy::Envoy] {
-            let asks = self.checks.iter().any(|(of, _)| *of == proxy);
-            if let Some(text) = self.policies.uncompiled(Asked::Check(proxy)).filter(|_| asks) {
+            let is_checked = self.checks.iter().any(|(of, _)| *of == proxy);
+            if let Some(text) = self.policies.uncompiled(Purpose::Check(proxy)).filter(|_| is_checked) {
                 return Err(text);
             }
         }
@@ -208,7 +208,7 @@ impl Run<'_> {
         self.requests.of(self.resource(i).clone(), None, engine)
     }
 
-    /// The policies that the check refused, in the reference's two groups.
+    /// The policies that the check refused, in Kyverno's two groups.
     fn refused(&self) -> String {
         let line = "-".repeat(70);
         let mut out = String::new();

@@ -35,7 +35,7 @@ pub fn for_failure(r: &Record, resource: &Value, ttl: Option<&str>, as_json: boo
     let resources = map([
         ("kinds", strings(kinds)),
         ("names", strings(names)),
-        // The reference also writes the empty namespace of objects that are in none.
+        // Kyverno also writes the empty namespace of objects that are in none.
         ("namespaces", strings(vec![namespace.to_string()])),
     ]);
     let covered = map([("policyName", Value::from(&*r.policy)), ("ruleNames", strings(rules))]);

@@ -1,4 +1,4 @@
-//! Printing: what each resource adds, and what stands behind all of them.
+//! Printing: the output of each resource, and the summary after all of them.
 //!
 //! In: rendered results in input order. Out: standard output and the exit code. Semantics:
 //! `docs/cli.md`, "apply".
@@ -27,7 +27,7 @@ pub(super) struct Sink {
     pub namespaced: Vec<(String, String, Summary)>,
     pub records: Vec<Record>,
     pub failed: Option<String>,
-    /// Results are held back until all resources are done, because objects are printed before them.
+    /// Results are buffered until all resources are done, because objects are printed before them.
     pub holds: bool,
     pub held: Vec<u8>,
 }
@@ -83,7 +83,7 @@ impl Run<'_> {
         }
     }
 
-    /// Prints what stands behind all results; returns the counts.
+    /// Prints what follows all results; returns the counts.
     pub(super) fn finish(&self, mut sink: Sink, out: &mut impl Write) -> Summary {
         let text = match self.output {
             Output::Plain => format!(

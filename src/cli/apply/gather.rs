@@ -2,7 +2,7 @@
 //! error.
 //!
 //! In: arguments and flags. Out: loaded policies, resource documents and exceptions. Which failures
-//! end the run is the reference's choice (`docs/cli.md`); the others are told and change nothing.
+//! end the run is Kyverno's choice (`docs/cli.md`); the others are printed as warnings and change nothing.
 
 use ephor_document::Document;
 use ephor_engine::Profile;
@@ -43,7 +43,7 @@ pub(super) fn load_policies(parsed: &Parsed) -> Result<Policies, String> {
         if sources.is_empty() && notices.is_empty() {
             warn(&format!("{argument}: no policy file"));
         }
-        // A file of a repository falls away alone, other arguments as a whole.
+        // A bad file of a repository is skipped alone, other arguments are skipped as a whole.
         for part in sources.chunks(if is_git { 1 } else { sources.len().max(1) }) {
             let loaded = load::argument(part);
             for p in &loaded.problems {
@@ -65,19 +65,19 @@ pub(super) fn load_policies(parsed: &Parsed) -> Result<Policies, String> {
     Ok(all)
 }
 
-/// Tells that kinds are deprecated.
+/// Prints deprecation warnings.
 ///
 /// # Errors
 /// Such warnings count as errors.
 pub(super) fn deprecations(lines: &[String], fatal: bool) -> Result<(), String> {
     let mut text = String::new();
-    let told = lines.iter().filter(|l| !l.is_empty());
-    for line in told.clone() {
+    let warnings = lines.iter().filter(|l| !l.is_empty());
+    for line in warnings.clone() {
         text.push_str(line);
         text.push('\n');
     }
     print(&text);
-    match told.count() {
+    match warnings.count() {
         n if n > 0 && fatal => {
             Err(format!("found {n} deprecation warning(s) and --warnings-as-errors is set"))
         }
@@ -110,13 +110,13 @@ pub(super) fn is_global(v: &Value) -> bool {
     v.text_at(&["kind"]) == "GlobalContextEntry" && v.text_at(&["apiVersion"]).starts_with("kyverno.io/")
 }
 
-/// The reference crashes on two objects of one identity; the first one counts.
+/// Kyverno crashes on two objects of one identity; the first one counts.
 pub(super) fn without_duplicates(documents: Vec<Document>) -> Vec<Document> {
-    let (kept, left) = resources::without_duplicates(documents);
-    for d in left {
+    let (unique, duplicates) = resources::without_duplicates(documents);
+    for d in duplicates {
         warn(&format!("{}:{}: duplicate of {}: left out", d.source, d.line, results::path(&d.value)));
     }
-    kept
+    unique
 }
 
 /// The exceptions from all the places that flags name.
@@ -140,7 +140,7 @@ pub(super) fn load_exceptions(
     }
     if parsed.on("exceptions-within-policies") {
         all.exceptions.extend(policies.exceptions.iter().cloned());
-        all.exemptions.extend(policies.exemptions.iter().cloned());
+        all.cel_exceptions.extend(policies.cel_exceptions.iter().cloned());
     }
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! `ephor apply`: policies against resource files.
 //!
-//! Flags, order of work, texts and exit codes are the reference's (`docs/cli.md`); what the reference
+//! Flags, order of work, texts and exit codes are Kyverno's (`docs/cli.md`); what Kyverno
 //! is silent about goes to standard error, one line each. Here is the order of work until everything
 //! is loaded: `options` checks flags, `gather` loads, `evaluate` and `cleanup` evaluate,
 //! `results` and `finish` print.
@@ -49,7 +49,7 @@ pub(super) const PAGE: Page =
 /// Runs the command; the result is the exit code.
 ///
 /// # Errors
-/// The reference's text for whatever ends the run before anything is evaluated.
+/// Kyverno's text for whatever ends the run before anything is evaluated.
 pub fn run(args: &[String]) -> Result<i32, String> {
     let parsed = flags::parse(FLAGS, args)?;
     if parsed.on("help") {
@@ -67,7 +67,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let user = read_user(&parsed)?;
     let mut values = match parsed.text("values-file") {
         "" => Values::default(),
-        path => Values::read(path, path).map_err(told)?,
+        path => Values::read(path, path).map_err(print_refusal)?,
     };
     for text in values.set(parsed.list("set")) {
         warn(&text);
@@ -141,8 +141,8 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     run.evaluate(sources)
 }
 
-/// Tells what goes with an error before it is returned.
-fn told(refused: Refused) -> String {
+/// Prints the notice and the hint of an error; returns its text.
+fn print_refusal(refused: Refused) -> String {
     refused.notice.iter().for_each(|notice| print(notice));
     refused.hint.iter().for_each(|hint| warn(hint));
     refused.text
@@ -163,7 +163,7 @@ fn read_user(parsed: &Parsed) -> Result<Option<UserParts>, String> {
     if path.is_empty() {
         return Ok(None);
     }
-    let (parts, deprecated) = user::read(path).map_err(told)?;
+    let (parts, deprecated) = user::read(path).map_err(print_refusal)?;
     if deprecated {
         print(&user::deprecated(path));
     }

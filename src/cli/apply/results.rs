@@ -1,7 +1,7 @@
 //! Results of `apply` as text, table rows and counts.
 //!
-//! In: the results of one resource. Out: a [`Rendered`] piece that can be made on any thread and is
-//! printed in input order. Semantics: `docs/cli.md`, "Plain result output" to "Reports".
+//! In: the results of one resource. Out: a [`Rendered`] piece that any thread can render and that is printed
+//! in input order. Semantics: `docs/cli.md`, "Plain result output" to "Reports".
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use ephor_ir::facts::Stage;
 use ephor_ir::rule::RuleKind;
 use ephor_matching::Target;
 use ephor_policies::policy_set::Outcome;
-use ephor_report::policy_report::{Entry, PolicyFacts, Summary, shown_message, shown_status};
+use ephor_report::policy_report::{Entry, PolicyFacts, Summary, report_message, report_status};
 use ephor_value::Value;
 
 /// How results are printed.
@@ -29,7 +29,7 @@ pub enum Output {
     ReportJson,
     /// Exceptions for failures.
     Exceptions,
-    /// Another report format: the results themselves are kept.
+    /// Another report format: the results themselves are retained.
     Other,
 }
 
@@ -67,7 +67,7 @@ pub struct Rendered {
     pub records: Vec<Record>,
 }
 
-/// A result on its own, for report formats that are made at the end.
+/// A result on its own, for report formats that are rendered at the end.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// `name` or `namespace/name`.
@@ -119,8 +119,8 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
                     Record {
                         policy: facts.key.clone(),
                         rule: r.rule.to_string(),
-                        status: shown_status(r.status, facts, audit_warns),
-                        message: shown_message(r).to_string(),
+                        status: report_status(r.status, facts, audit_warns),
+                        message: report_message(r).to_string(),
                         resource: path(resource),
                         index,
                         controls: (r.pod_security.as_ref())
@@ -148,7 +148,7 @@ fn count(counts: &mut Summary, p: &ephor_policies::PolicyOutcome, facts: &Policy
         counts.add(match (r.kind, r.status) {
             // A cleanup policy has no rules; whether it is scored does not count.
             (RuleKind::Validation | RuleKind::ImageVerification, status) if facts.has_named_rules => {
-                shown_status(status, facts, audit_warns)
+                report_status(status, facts, audit_warns)
             }
             (_, status) => status,
         });
@@ -221,7 +221,7 @@ fn rows(
         ns => format!("{}/{}/{}", name(ns), name(kind), name(object)),
     };
     for r in &p.rules {
-        let (word, code) = match shown_status(r.status, facts, audit_warns) {
+        let (word, code) = match report_status(r.status, facts, audit_warns) {
             Status::Pass => ("Pass", "32"),
             Status::Fail => ("Fail", "31"),
             Status::Warn => ("Warn", "33"),
@@ -257,7 +257,7 @@ fn report(
     let mut text = String::new();
     let mut counts = Summary::default();
     for r in &p.rules {
-        let status = shown_status(r.status, facts, audit_warns);
+        let status = report_status(r.status, facts, audit_warns);
         counts.add(status);
         let entry = Entry { facts, result: r, status, resource, seconds: style.seconds };
         let into = if p.policy.namespace.is_some() { &mut text } else { &mut out.text };

@@ -26,7 +26,7 @@ impl Run<'_> {
             let since = [&cleanup.last_run, &cleanup.created].into_iter().find_map(|text| seconds(text));
             let when = match Cron::parse(&cleanup.schedule) {
                 None => format!("never: `{}` is no schedule", cleanup.schedule),
-                Some(cron) => cron.next(since.unwrap_or(now)).map_or("never".into(), shown),
+                Some(cron) => cron.next(since.unwrap_or(now)).map_or("never".into(), format_time),
             };
             for document in &self.resources {
                 let object = &document.value;
@@ -61,12 +61,12 @@ fn end(object: &Value, label: &str) -> String {
     let created = seconds(object.text_at(&["metadata", "creationTimestamp"]));
     match (Ttl::parse(label), created) {
         (None, _) => "never: neither a duration nor a date".into(),
-        (Some(Ttl::At(moment)), _) => shown(moment),
+        (Some(Ttl::At(moment)), _) => format_time(moment),
         (Some(Ttl::After(length)), Some(created)) => {
-            created.checked_add(length.div_euclid(1_000_000_000)).map_or("never".into(), shown)
+            created.checked_add(length.div_euclid(1_000_000_000)).map_or("never".into(), format_time)
         }
         (Some(Ttl::After(length)), None) => {
-            format!("{} after it is made", ephor_value::duration::format(length))
+            format!("{} after its creation", ephor_value::duration::format(length))
         }
     }
 }
@@ -76,7 +76,7 @@ fn seconds(text: &str) -> Option<i64> {
     i64::try_from(time.unix_nanos().div_euclid(1_000_000_000)).ok()
 }
 
-fn shown(seconds: i64) -> String {
+fn format_time(seconds: i64) -> String {
     Time::from_unix(seconds).utc().rfc3339_nano()
 }
 

@@ -9,7 +9,7 @@ const FLAGS: &[Flag] = &[
     super::ENV,
     super::INPUT,
     super::SET,
-    flag("type", Takes::Text, "the type that the expression must have").short('t'),
+    flag("type", Takes::Text, "required type of the expression").short('t'),
 ];
 
 const ABOUT: &str = "Parses and checks CEL expressions: prints the type and the estimated cost of each, or what is wrong with\nit, with the line and a caret under the place.";
@@ -31,7 +31,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if parsed.arguments.is_empty() {
         return Err("an expression is required".into());
     }
-    let (environment, data) = super::given(&parsed)?;
+    let (environment, data) = super::read_input(&parsed)?;
     let mut code = 0;
     for source in &parsed.arguments {
         let wanted = parsed.text("type");

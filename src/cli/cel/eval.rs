@@ -9,8 +9,9 @@ const FLAGS: &[Flag] = &[
     super::ENV,
     super::INPUT,
     super::SET,
-    flag("trace", Takes::Switch, "show the value of every part, of loops round by round").short('t'),
-    flag("facts", Takes::Switch, "show type, cost and estimated cost after the value").short('f'),
+    flag("trace", Takes::Switch, "values of all subexpressions, of comprehensions for each iteration")
+        .short('t'),
+    flag("facts", Takes::Switch, "type, cost and estimated cost after the value").short('f'),
 ];
 
 const ABOUT: &str = "Evaluates a CEL expression on a JSON or YAML document.";
@@ -30,16 +31,16 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         return Ok(0);
     }
     let source = super::only(&parsed)?;
-    let (environment, data) = super::given(&parsed)?;
+    let (environment, data) = super::read_input(&parsed)?;
     let expression = Expression::compile(source, environment, &data)?;
     let outcome = expression.evaluate(&data);
     if parsed.on("trace") {
         super::super::print(&super::traced(&expression.trace(&data)));
-    } else if let Ok(value) = outcome.shown() {
+    } else if let Ok(value) = outcome.to_text() {
         super::super::print(&format!("{value}\n"));
     }
     if parsed.on("facts") {
         super::super::print(&super::facts(&expression, Some(outcome.cost)));
     }
-    outcome.shown().map(|_| 0)
+    outcome.to_text().map(|_| 0)
 }

@@ -1,6 +1,6 @@
 //! `ephor cel`: CEL on the command line.
 //!
-//! `eval` evaluates an expression on a document, `check` tells what is wrong with it, `repl` is a prompt.
+//! `eval` evaluates an expression on a document, `check` reports what is wrong with it, `repl` is a prompt.
 //! Values and types go to standard output, what is wrong to standard error with exit code 1.
 
 mod check;
@@ -24,12 +24,13 @@ const PAGES: [Page; 3] = [check::PAGE, eval::PAGE, repl::PAGE];
 const INPUT: Flag = flag(
     "input",
     Takes::Text,
-    "the document, a JSON or YAML file: an object, or a map of object, oldObject, params, request and namespaceObject; `-` is standard input",
+    "JSON or YAML file with the document: an object, or a map of object, oldObject, params, request and namespaceObject; `-` is standard input",
 )
 .short('i');
-const ENV: Flag = flag("env", Takes::Text, "what names and functions there are: kubernetes, kyverno or bare")
-    .default("kubernetes");
-const SET: Flag = flag("set", Takes::Array, "a variable as name=JSON; may be repeated").short('s');
+const ENV: Flag =
+    flag("env", Takes::Text, "environment of variables and functions: kubernetes, kyverno or bare")
+        .default("kubernetes");
+const SET: Flag = flag("set", Takes::Array, "value of a variable as name=JSON; may be repeated").short('s');
 
 /// Runs the command.
 ///
@@ -61,7 +62,7 @@ pub(super) fn pages() -> [Page; 3] {
 ///
 /// # Errors
 /// An unknown environment, a document that cannot be read, a variable that is none.
-fn given(parsed: &Parsed) -> Result<(Environment, Value), String> {
+fn read_input(parsed: &Parsed) -> Result<(Environment, Value), String> {
     let name = parsed.text("env");
     let environment = Environment::named(name).ok_or_else(|| {
         format!("unknown environment {name:?}\nhelp: kubernetes, kyverno and bare are known")
@@ -110,7 +111,7 @@ fn only(parsed: &Parsed) -> Result<&str, String> {
     }
 }
 
-/// What is told of an expression beside its value.
+/// What is printed about an expression in addition to its value.
 fn facts(expression: &Expression, cost: Option<u64>) -> String {
     let estimate = expression.estimate();
     let most = if estimate.max == u64::MAX { "unbounded".to_string() } else { estimate.max.to_string() };

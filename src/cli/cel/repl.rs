@@ -17,7 +17,7 @@ const FLAGS: &[Flag] = &[super::ENV, super::INPUT, super::SET];
 const ABOUT: &str =
     "Evaluates CEL expressions on a document as they are typed. `:help` shows what else there is.";
 
-const EXAMPLES: &str = "  # ask a manifest\n  ephor cel repl -i pod.yaml\n";
+const EXAMPLES: &str = "  # evaluate expressions on a manifest\n  ephor cel repl -i pod.yaml\n";
 
 pub(in crate::cli) const PAGE: Page =
     Page { name: "cel repl", arguments: "", about: ABOUT, flags: FLAGS, examples: EXAMPLES };
@@ -27,7 +27,7 @@ An expression is evaluated on the document. Lines that begin with a colon are fo
   :type EXPRESSION   show its type and what it costs
   :trace EXPRESSION  show the value of every part
   :set NAME=JSON     give a variable a value
-  :load FILE         go on with another document
+  :load FILE         load another document
   :help              show this text
   :quit              leave, as Ctrl+D does
 ";
@@ -41,7 +41,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     if super::helped(&parsed, &PAGE) {
         return Ok(0);
     }
-    let (environment, data) = super::given(&parsed)?;
+    let (environment, data) = super::read_input(&parsed)?;
     let mut session = Session { environment, data };
     let mut editor = DefaultEditor::new().map_err(|e| e.to_string())?;
     loop {
@@ -93,7 +93,7 @@ impl Session {
     }
 
     fn evaluate(&self, source: &str) -> Result<String, String> {
-        let value = self.compiled(source)?.evaluate(&self.data).shown()?;
+        let value = self.compiled(source)?.evaluate(&self.data).to_text()?;
         Ok(format!("{value}\n"))
     }
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_set_and_faults_are_told() {
+    fn variables_are_set_and_errors_are_returned() {
         let mut s = session();
         assert_eq!(s.answer(":set params={\"a\": 1}"), Some(Ok(String::new())));
         assert_eq!(s.answer("params.a"), Some(Ok("1\n".into())));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_told_with_its_cost() {
+    fn a_type_is_printed_with_its_cost() {
         let shown = session().answer(":type object.spec.ports.size() > 1").unwrap().unwrap();
         assert_eq!(shown, "type: bool\ncost: 5\nestimated cost: 3 to 3\n");
     }

@@ -1,6 +1,6 @@
-//! Completion of expressions: what could stand at the cursor.
+//! Completion of expressions at the cursor.
 //!
-//! After a dot these are the keys of what stands before it, evaluated on the document; of a list, the keys
+//! After a dot these are the keys of the expression before it, evaluated on the document; of a list, the keys
 //! of its items. Elsewhere they are functions and the keys of the document; where none of these begins as
 //! the word does, the keys of any object in it.
 

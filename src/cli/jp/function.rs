@@ -1,7 +1,7 @@
 //! `ephor jp function`: the functions that expressions can call.
 //!
-//! Without names the list holds Kyverno's own functions, as the reference's does. What one of them does
-//! not know is told on standard error; the exit code stays 0.
+//! Without names the list holds Kyverno's own functions, as in `kyverno jp function`. An unknown function is
+//! reported on standard error; the exit code stays 0.
 
 use ephor_functions as functions;
 use ephor_functions::{Function, page};
@@ -11,9 +11,9 @@ use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("all", Takes::Switch, "list JMESPath's standard functions as well").short('a'),
-    flag("search", Takes::Text, "show the functions whose name or note holds this text").short('s'),
-    flag("markdown", Takes::Switch, "print the page docs/functions.md"),
+    flag("all", Takes::Switch, "standard functions of JMESPath, too").short('a'),
+    flag("search", Takes::Text, "text that name or note of the functions contain").short('s'),
+    flag("markdown", Takes::Switch, "Markdown of the page docs/functions.md"),
 ];
 
 const ABOUT: &str = "Shows name, signature and note of functions; of those that are named also examples. Without a name\nlists Kyverno's functions.";

@@ -1,7 +1,7 @@
 //! `ephor jp`: JMESPath on the command line.
 //!
-//! `query`, `parse` and `function` have the flags, output and exit codes of the reference's commands;
-//! `repl` is a prompt on a document. What goes beyond the reference is on standard error, after its text:
+//! `query`, `parse` and `function` have the flags, output and exit codes of Kyverno's commands;
+//! `repl` is a prompt on a document. What goes beyond Kyverno is on standard error, after its text:
 //! the line of an expression with a caret under the place, and advice.
 
 mod complete;
@@ -27,7 +27,7 @@ use super::helped;
 
 const ABOUT: &str = "Evaluates and explains JMESPath expressions, with Kyverno's functions.";
 
-const EXAMPLES: &str = "  # evaluate an expression\n  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'\n\n  # ask one expression after the other\n  ephor jp repl object.yaml\n\n  # find a function\n  ephor jp function --search duration\n";
+const EXAMPLES: &str = "  # evaluate an expression\n  ephor jp query -i object.yaml 'metadata.name | truncate(@, `9`)'\n\n  # evaluate one expression after the other\n  ephor jp repl object.yaml\n\n  # find a function\n  ephor jp function --search duration\n";
 
 /// A command under `jp`.
 struct Sub {
@@ -90,7 +90,7 @@ pub(super) fn pages() -> [Page; 4] {
 ///
 /// # Errors
 /// It has no form in JSON.
-fn shown(value: &Value, compact: bool, unquoted: bool) -> Result<String, String> {
+fn render(value: &Value, compact: bool, unquoted: bool) -> Result<String, String> {
     match value {
         Value::Str(s) if unquoted => Ok(s.to_string()),
         other if compact => search::json(other),
@@ -101,7 +101,7 @@ fn shown(value: &Value, compact: bool, unquoted: bool) -> Result<String, String>
 /// The text of a file.
 ///
 /// # Errors
-/// The reference's text: `failed open file a: open a: no such file or directory`.
+/// Kyverno's text: `failed open file a: open a: no such file or directory`.
 fn file(path: &str) -> Result<String, String> {
     let failed = |e: &std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => "no such file or directory".to_string(),
@@ -118,10 +118,10 @@ fn file(path: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first document of a text. That there are more is told: the reference passes over them silently.
+/// The first document of a text. More documents are a warning: Kyverno skips them silently.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 fn document(text: &str) -> Result<Value, String> {
     let value = search::read(text).map_err(|e| format!("error parsing input json: {e}"))?;
     let count = split::split(text).map_or(1, |parts| parts.len());
@@ -131,7 +131,7 @@ fn document(text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// What is typed, or comes through a pipe.
+/// Reads standard input.
 ///
 /// # Errors
 /// Standard input cannot be read.

@@ -7,8 +7,8 @@ use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("file", Takes::List, "read an expression from this file").short('f'),
-    flag("ir", Takes::Switch, "show what the engine makes of it, before and after optimisation"),
+    flag("file", Takes::List, "files with an expression each").short('f'),
+    flag("ir", Takes::Switch, "IR of the expression, before and after optimisation"),
 ];
 
 const ABOUT: &str = "Shows the syntax tree of JMESPath expressions, read from standard input when none is given. With --ir\nshows the nodes that the engine runs; docs/ir.md describes them.";
@@ -43,7 +43,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     Ok(0)
 }
 
-/// What the engine makes of an expression.
+/// The IR of an expression.
 pub(super) fn ir(expression: &Expression) -> String {
     let lines = |e| {
         let text = print::expression(e).text(&|_| String::new());

@@ -11,11 +11,10 @@ use super::super::Page;
 use super::super::flags::{self, Flag, Takes, flag};
 
 const FLAGS: &[Flag] = &[
-    flag("compact", Takes::Switch, "print results on one line").short('c'),
-    flag("input", Takes::Text, "read the document from this JSON or YAML file instead of standard input")
-        .short('i'),
-    flag("query", Takes::List, "read an expression from this file").short('q'),
-    flag("unquoted", Takes::Switch, "print a result that is a text without quotes").short('u'),
+    flag("compact", Takes::Switch, "results on one line").short('c'),
+    flag("input", Takes::Text, "JSON or YAML file with the document instead of standard input").short('i'),
+    flag("query", Takes::List, "files with an expression each").short('q'),
+    flag("unquoted", Takes::Switch, "string results without quotes").short('u'),
 ];
 
 const ABOUT: &str = "Evaluates JMESPath expressions on a JSON or YAML document. What is not given is read from standard\ninput.";
@@ -42,7 +41,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         "" => Value::Null,
         path => super::document(&super::file(path)?)?,
     };
-    // A file that says nothing counts as none.
+    // An empty file counts as none.
     if queries.is_empty() && document.is_null() {
         return Err("at least one query or input object is required".into());
     }
@@ -61,14 +60,14 @@ pub fn run(args: &[String]) -> Result<i32, String> {
             with(format!("error evaluating JMESPath expression: {problem}"), &super::marked(query, &problem))
         })?;
         super::super::print(&format!("# {query}\n"));
-        let text = super::shown(&result, parsed.on("compact"), parsed.on("unquoted"));
+        let text = super::render(&result, parsed.on("compact"), parsed.on("unquoted"));
         let text = text.map_err(|e| format!("error marshalling result to JSON: {e}"))?;
         super::super::print(&format!("{text}\n"));
     }
     Ok(0)
 }
 
-/// The reference's text, then where it happened.
+/// Kyverno's text, then where it happened.
 fn with(text: String, marked: &str) -> String {
     format!("{text}\n{marked}").trim_end().to_string()
 }

@@ -22,21 +22,17 @@ use super::complete::candidates;
 use super::session::{Answer, Session};
 
 const FLAGS: &[Flag] = &[
-    flag("compact", Takes::Switch, "print results on one line").short('c'),
-    flag("input", Takes::Text, "the document, a JSON or YAML file").short('i'),
-    flag("unquoted", Takes::Switch, "print a result that is a text without quotes").short('u'),
-    flag(
-        "history",
-        Takes::Text,
-        "keep the typed lines in this file instead of $XDG_STATE_HOME/ephor/jp_history",
-    ),
+    flag("compact", Takes::Switch, "results on one line").short('c'),
+    flag("input", Takes::Text, "JSON or YAML file with the document").short('i'),
+    flag("unquoted", Takes::Switch, "string results without quotes").short('u'),
+    flag("history", Takes::Text, "history file instead of $XDG_STATE_HOME/ephor/jp_history"),
 ];
 
 const ABOUT: &str = "Evaluates JMESPath expressions on a document as they are typed. Tab completes names of functions and keys\nof the document, `:help` shows what else there is.";
 
-const EXAMPLES: &str = "  # ask a manifest\n  ephor jp repl pod.yaml\n";
+const EXAMPLES: &str = "  # evaluate expressions on a manifest\n  ephor jp repl pod.yaml\n";
 
-/// Lines of history that are kept.
+/// The number of lines of history that are retained.
 const HISTORY: usize = 1000;
 
 pub(super) const PAGE: Page =
@@ -64,7 +60,7 @@ pub fn run(args: &[String]) -> Result<i32, String> {
     let session = Session::new(document, parsed.on("compact"), parsed.on("unquoted"));
     let history = match parsed.text("history") {
         "" if std::io::stdin().is_terminal() => default_history(),
-        // Lines of a script are nobody's history.
+        // Lines of a script have no history.
         "" => None,
         path => Some(PathBuf::from(path)),
     };
@@ -111,7 +107,7 @@ fn prompt(session: Session, history: Option<PathBuf>) -> rustyline::Result<()> {
     Ok(())
 }
 
-/// What the editor asks while a line is typed.
+/// Completes and validates a line while it is typed.
 struct Assistant {
     session: Session,
 }

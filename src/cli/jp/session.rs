@@ -10,7 +10,7 @@ use ephor_value::Value;
 /// What the session shows for `:help`.
 pub const HELP: &str = "\
 An expression is evaluated on the document. Lines that begin with a colon are for the prompt:
-  :load FILE        go on with another document
+  :load FILE        load another document
   :compact          print results on one line, or no more
   :unquoted         print texts without quotes, or with them again
   :parse EXPRESSION show the syntax tree
@@ -28,7 +28,7 @@ pub struct Session {
     unquoted: bool,
 }
 
-/// What a line gave.
+/// The result of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A result.
@@ -88,7 +88,7 @@ impl Session {
             Ok(value) => value,
             Err(problem) => return Answer::Err(format!("{problem}\n{}", super::marked(text, &problem))),
         };
-        match super::shown(&value, self.compact, self.unquoted) {
+        match super::render(&value, self.compact, self.unquoted) {
             Ok(text) => Answer::Out(format!("{text}\n")),
             Err(text) => Answer::Err(format!("{text}\n")),
         }

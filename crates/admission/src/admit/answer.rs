@@ -1,7 +1,7 @@
 //! Answers to reviews.
 //!
 //! In: what was decided. Out: the AdmissionReview that goes back, as JSON text. A refusal has a message and no
-//! code, as the reference's; the API server makes HTTP status 400 of it.
+//! code, as Kyverno's; the API server makes HTTP status 400 of it.
 
 use base64::Engine;
 
@@ -18,11 +18,11 @@ use super::incoming::Incoming;
 pub struct Answer {
     /// Why the request does not pass.
     pub denial: Option<Refusal>,
-    /// Told to the client, in order.
+    /// Warnings for the client, in order.
     pub warnings: Vec<String>,
     /// What is to be changed.
     pub patch: Vec<Operation>,
-    /// Told to the audit log of the API server, by key.
+    /// Audit annotations by key.
     pub annotations: Map,
 }
 

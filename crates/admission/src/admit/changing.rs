@@ -1,7 +1,7 @@
-//! Changes of the object of a review.
+//! Mutation of the object of an AdmissionReview.
 //!
-//! Each policy sees what those before it left. A policy that fails refuses the request when it fails closed;
-//! else its changes are dropped. The patch is that of all policies, one after another.
+//! Each policy sees what those before it left. A policy that fails denies the request when it fails closed;
+//! else its mutations are dropped. The patch is that of all policies, one after another.
 
 use crate::engine::admission::Review;
 use crate::engine::{RuleOutcome, Status, action};
@@ -11,7 +11,7 @@ use crate::ir::{Policy, Rule};
 use crate::patch::Operation;
 use crate::patch::diff::diff;
 use crate::policy_set::PolicyOutcome;
-use crate::policy_set::verdicts::{Asked, Limits};
+use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use crate::value::Value;
 
 use super::answer::{Answer, Refusal};
@@ -21,7 +21,7 @@ use super::incoming::Incoming;
 use super::needs;
 use super::route::Route;
 
-/// What the changes of all policies that a path asks make of a request.
+/// The decision on a request after the mutations of all policies that a path selects.
 pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
     // A deleted object cannot be changed.
     if !matches!(incoming.text(&["operation"]), "CREATE" | "UPDATE" | "CONNECT") {
@@ -39,7 +39,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let limits = Limits {
         policies: &|p| gate.selects(p, route, &request.target),
         rules: &|_, _| true,
-        goes_on: &|| !deadline.is_over(),
+        has_time: &|| !deadline.is_over(),
         stops: &|p, rules| p.actions.is_per_rule() && refuses(p, rules, &request.target),
         name: None,
     };
@@ -47,11 +47,11 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let policies = &done.outcome.policies;
     let mut refusal = match policies.last().filter(|_| done.stopped) {
         Some(last) if last.incoming => {
-            let told = std::iter::once((&*last.policy, &last.rules[..]));
-            Some(denial::block(&Subject::of(incoming), told, |_, _| true))
+            let failed = std::iter::once((&*last.policy, &last.rules[..]));
+            Some(denial::block(&Subject::of(incoming), failed, |_, _| true))
         }
         Some(last) => Some(denial::unchanged(&last.policy, &last.rules)),
-        None => errors_of_reviews(policies, incoming),
+        None => errors_of_cel_policies(policies, incoming),
     }
     .map(|message| Refusal { message, ..Refusal::default() })
     .or_else(|| deadline.refusal(&done.left));
@@ -61,7 +61,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         patch.extend(diff(current, object));
         current = object;
     }
-    if refusal.is_none() && route.asks_kubernetes() && gate.engine().native().any(|p| p.mutates()) {
+    if refusal.is_none() && route.selects_native() && gate.engine().native().any(|p| p.mutates()) {
         let review = Review::new(Value::Map(incoming.request.clone())).with_object(current.clone());
         let changed = deadline.within(|| gate.engine().mutate_as_server(&review));
         refusal = changed.denial.map(Refusal::from);
@@ -78,7 +78,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     Decision {
         answer,
         outcomes: done.outcome.into(),
-        asked: Some(Asked::from(request)),
+        prepared: Some(PreparedRequest::from(request)),
         audits: false,
         unknown: None,
     }
@@ -90,8 +90,8 @@ fn refuses(policy: &Policy, rules: &[RuleOutcome], target: &crate::matching::Tar
     if verifies { action::blocks(policy, rules, target, true) } else { policy.failure_policy.is_fail() }
 }
 
-/// What changes by expressions that failed say, where they count.
-fn errors_of_reviews(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<String> {
+/// The errors of CEL policies that failed to mutate the object, where they count.
+fn errors_of_cel_policies(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<String> {
     let failed = policies
         .iter()
         .filter(|p| !p.policy.actions.is_per_rule() && p.policy.failure_policy.is_fail())
@@ -99,23 +99,23 @@ fn errors_of_reviews(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<
             let errors = p.rules.iter().filter(|r| r.status == Status::Error);
             errors.map(|r| format!("Policy {}: {}", p.policy.name, r.message))
         });
-    let told: Vec<String> = failed.collect();
+    let errors: Vec<String> = failed.collect();
     let Subject { kind, namespace, name } = Subject::of(incoming);
-    (!told.is_empty())
-        .then(|| format!("Resource: {namespace}/{name}, Kind: {kind}, Errors: [{}]", told.join(" ")))
+    (!errors.is_empty())
+        .then(|| format!("Resource: {namespace}/{name}, Kind: {kind}, Errors: [{}]", errors.join(" ")))
 }
 
 fn warnings(of: &PolicyOutcome) -> Vec<String> {
     let policy = &of.policy;
-    let told = |r: &&RuleOutcome| match r.status {
+    let warns = |r: &&RuleOutcome| match r.status {
         Status::Fail | Status::Error => policy.actions.is_per_rule(),
         Status::Warn => true,
         Status::Pass => policy.actions == ActionModel::FailureActions { warn: true } && !of.incoming,
         Status::Skip => false,
     };
-    let told = of.rules.iter().filter(told);
+    let warned = of.rules.iter().filter(warns);
     match policy.actions.is_per_rule() {
-        true => told.map(|r| denial::warning(policy, r)).collect(),
-        false => told.map(|r| r.message.to_string()).collect(),
+        true => warned.map(|r| denial::warning(policy, r)).collect(),
+        false => warned.map(|r| r.message.to_string()).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! Texts of refusals and warnings, as the reference words them.
+//! Texts of refusals and warnings, as Kyverno words them.
 
 use crate::document::write::{self as yaml, Style};
 use crate::engine::{RuleOutcome, Status};
@@ -7,7 +7,7 @@ use crate::value::{Map, Str, Value};
 
 use super::incoming::Incoming;
 
-/// What was refused: kind, namespace and name of the object as it is told.
+/// What was refused: kind, namespace and name of the object as messages name it.
 pub struct Subject<'s> {
     /// Its kind.
     pub kind: &'s str,
@@ -28,7 +28,7 @@ impl<'s> Subject<'s> {
     }
 }
 
-/// The block that tells of failed rules that count: by policy and rule, in the order of their names.
+/// The block that lists failed rules that count: by policy and rule, in the order of their names.
 pub fn block<'p>(
     subject: &Subject<'_>,
     results: impl Iterator<Item = (&'p Policy, &'p [RuleOutcome])>,
@@ -36,11 +36,11 @@ pub fn block<'p>(
 ) -> String {
     let mut policies = Map::new();
     for (policy, rules) in results {
-        let told =
+        let failed =
             rules.iter().filter(|r| !matches!(r.status, Status::Pass | Status::Skip) && counts(policy, r));
-        let rules: Map = told.map(|r| (r.rule.clone(), Value::Str(r.message.clone()))).collect();
+        let rules: Map = failed.map(|r| (r.rule.clone(), Value::Str(r.message.clone()))).collect();
         if !rules.is_empty() {
-            // A policy of the same name takes the place of the former one, as in the reference.
+            // A policy of the same name takes the place of the former one, as in Kyverno.
             policies.insert(Str::clone(&policy.name), Value::Map(rules));
         }
     }
@@ -58,18 +58,18 @@ pub fn warning(policy: &Policy, rule: &RuleOutcome) -> String {
     format!("policy {}.{}: {}", policy.name, rule.rule, rule.message)
 }
 
-/// What is said of a policy with expressions.
+/// The message about a CEL policy.
 pub fn verdict(policy: &Policy, rule: &RuleOutcome) -> String {
     let how = if rule.status == Status::Error { "error" } else { "failed" };
     format!("Policy {} {how}: {}", policy.name, rule.message)
 }
 
-/// Why a change that failed refuses the request.
+/// Why a mutation that failed denies the request.
 pub fn unchanged(policy: &Policy, rules: &[RuleOutcome]) -> String {
     let failed = rules.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error));
-    let told: Vec<String> = failed.map(|r| format!("{}: {}", r.rule, r.message)).collect();
+    let texts: Vec<String> = failed.map(|r| format!("{}: {}", r.rule, r.message)).collect();
     let name = &policy.name;
-    format!("mutation policy {name} error: failed to apply policy {name} rules [{}]", told.join(" "))
+    format!("mutation policy {name} error: failed to apply policy {name} rules [{}]", texts.join(" "))
 }
 
 #[cfg(test)]
@@ -83,9 +83,9 @@ mod tests {
         RuleOutcome::new(&rule.into(), RuleKind::Validation, Status::Fail, message)
     }
 
-    /// The keys and texts of the recorded answers of the reference.
+    /// The keys and texts of the recorded answers of Kyverno.
     #[test]
-    fn the_block_is_laid_out_as_the_reference_lays_it_out() {
+    fn the_block_has_the_layout_of_kyverno() {
         let set = ephor_policies::PolicySet::from_yaml(
             "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: deny-latest}, spec: {rules: [{name: a, match: {any: [{resources: {kinds: [ConfigMap]}}]}, validate: {message: m, pattern: {data: {a: b}}}}]}}",
         )

@@ -1,7 +1,7 @@
-//! The gate: policies that are ready to decide about reviews.
+//! The gate: policies that are ready to answer AdmissionReviews.
 //!
 //! In: loaded policies and a cluster. Out: for each review an [`Answer`] with what led to it. A gate never
-//! changes; new policies make a new one.
+//! changes; for new policies a new one is built.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::ir::facts::Stage;
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::Asked;
+use crate::policy_set::verdicts::PreparedRequest;
 use crate::policy_set::{Engine, PolicySet, RuleValues};
-use crate::settings::{Asking, Settings};
+use crate::settings::{Requester, Settings};
 
 use super::answer::{Answer, Refusal};
 use super::incoming::{Incoming, Undecodable, decode};
@@ -116,10 +116,10 @@ fn out_of_time<'p>(closed: impl Iterator<Item = &'p str>) -> Option<Refusal> {
 pub struct Decision {
     /// The answer.
     pub answer: Answer,
-    /// Results of the rules that were asked.
+    /// Results of the rules that were evaluated.
     pub outcomes: Outcomes,
-    /// What they were asked about; `None` = none was.
-    pub asked: Option<Asked>,
+    /// The request that they were evaluated on; `None` = none was.
+    pub prepared: Option<PreparedRequest>,
     /// Whether there may be rules that only audit, which the answer did not wait for.
     pub audits: bool,
     /// Which policies the path names that are not known; the request is refused because of them.
@@ -141,8 +141,8 @@ fn sorted(mut policies: Vec<Arc<Policy>>) -> Vec<Arc<Policy>> {
 }
 
 impl Gate {
-    /// Makes policies ready. Those that cannot be evaluated are told by [`Gate::broken`].
-    /// `lost` are places whose policies nobody could read; all requests are refused because of them.
+    /// Prepares policies. Those that cannot be evaluated are listed by [`Gate::broken`].
+    /// `lost` are sources whose policies cannot be read; all requests are denied because of them.
     pub fn new(mut loaded: Policies, cluster: Arc<dyn ExternalData>, lost: &[String]) -> Gate {
         loaded.bind_as_server();
         let broken: Vec<Finding> = loaded.policies.iter().filter_map(finding).collect();
@@ -160,7 +160,7 @@ impl Gate {
             known.entry(policy.short_name.clone()).or_default().insert(policy.name.clone());
         }
         let selecting = policies.iter().filter(|p| needs::selects_namespaces(p)).cloned().collect();
-        let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
+        let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
         let engine = Engine::new(set).with_profile(Profile::cluster()).with_external(cluster.clone());
         let lost = lost.first().cloned();
         let (usable, required) = (count, 0);
@@ -184,7 +184,7 @@ impl Gate {
         self.usable
     }
 
-    /// The same gate with another profile, for recordings that were made without a cluster.
+    /// The same gate with another profile, for requests that were recorded without a cluster.
     pub fn with_profile(mut self, profile: Profile) -> Gate {
         self.engine = self.engine.with_profile(profile);
         self
@@ -196,7 +196,7 @@ impl Gate {
         self
     }
 
-    /// The same gate, remembering verdicts of at most so many bytes, roughly; 0 = none.
+    /// The same gate with a result cache of at most so many bytes, roughly; 0 = none.
     pub fn with_result_cache(mut self, bytes: u64) -> Gate {
         self.engine = self.engine.with_result_cache(bytes);
         self
@@ -219,17 +219,17 @@ impl Gate {
         self.settings.as_deref()
     }
 
-    /// Whether policies are not asked about a request, by what operators set.
+    /// Whether the settings exclude a request from all policies.
     fn is_left_out(&self, settings: &Settings, incoming: &Incoming) -> bool {
         let user = incoming.object("userInfo");
         let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
         let namespace = incoming.text(&["namespace"]);
-        let (roles, cluster_roles) = match settings.asks_for_roles() {
-            // Nobody is excluded by roles that are not known.
+        let (roles, cluster_roles) = match settings.needs_roles() {
+            // Roles that are not known exclude no user.
             true => self.cluster.roles(&user, namespace).unwrap_or_default(),
             false => Default::default(),
         };
-        let who = Asking {
+        let who = Requester {
             user: user.text_at(&["username"]),
             groups: groups.iter().filter_map(Value::as_str).collect(),
             roles,
@@ -267,10 +267,10 @@ impl Gate {
 
     /// Whether a policy is evaluated for a request on a path.
     pub(super) fn selects(&self, policy: &Policy, route: &Route, target: &Target) -> bool {
-        self.serves(policy) && route.asks(policy) && needs::is_found_for(policy, target)
+        self.serves(policy) && route.selects(policy) && needs::is_found_for(policy, target)
     }
 
-    /// Whether a policy is asked at admission at all; those of Kubernetes have a way of their own.
+    /// Whether a policy is evaluated at admission at all; those of Kubernetes are evaluated separately.
     pub(super) fn serves(&self, policy: &Policy) -> bool {
         policy.admission && !matches!(policy.stage, Stage::ApiServer | Stage::Payloads)
     }
@@ -294,7 +294,7 @@ impl Gate {
         }
     }
 
-    /// What is answered to all requests of a path because policies that must be evaluated cannot be.
+    /// The decision on all requests of a path because policies that must be evaluated cannot be.
     fn unanswerable(&self, route: &Route) -> Option<Decision> {
         let unknown = self.unknown(route);
         let text = self.unusable().or_else(|| unknown.clone()).or_else(|| self.absent(route))?;
@@ -309,12 +309,12 @@ impl Gate {
         broken.or_else(lost).or_else(|| self.shortage())
     }
 
-    /// What the reference says when the one policy of a path is not there.
+    /// Kyverno's message when the one policy of a path is not there.
     fn absent(&self, route: &Route) -> Option<String> {
         let (namespace, name) = route.single()?;
         let kind = if namespace.is_some() { "Policy" } else { "ClusterPolicy" };
         let is_ignored = || self.ignored.iter().any(|(of, n)| of == kind && n == name);
-        if self.engine.set().policies().iter().any(|p| route.asks(p)) || is_ignored() {
+        if self.engine.set().policies().iter().any(|p| route.selects(p)) || is_ignored() {
             return None;
         }
         let key = format!("{}/{name}", namespace.unwrap_or_default());
@@ -360,7 +360,7 @@ impl Gate {
     /// ```
     ///
     /// # Errors
-    /// The text is no review, or there is no such path: the HTTP status and the text that the client is told.
+    /// The text is no review, or there is no such path: the HTTP status and the text of the response.
     pub fn review(&self, path: &str, review: &str) -> Result<String, Undecodable> {
         let route = Route::parse(path).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
         let incoming = decode("application/json", review.as_bytes())?;
@@ -382,24 +382,24 @@ impl Gate {
         }
     }
 
-    /// What is answered when time ran out before the policies of a path were ready.
+    /// The decision when time ran out before the policies of a path were ready.
     pub fn late(&self, route: &Route) -> Decision {
         if let Some(denied) = self.unanswerable(route) {
             return denied;
         }
-        let asked = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.asks(p));
-        let closed = asked.filter(|p| p.failure_policy.is_fail()).map(|p| &*p.name);
+        let selected = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.selects(p));
+        let closed = selected.filter(|p| p.failure_policy.is_fail()).map(|p| &*p.name);
         let mutates = route.phase == Phase::Mutate;
-        let native = self.engine.native().filter(|p| route.asks_kubernetes() && p.mutates() == mutates);
+        let native = self.engine.native().filter(|p| route.selects_native() && p.mutates() == mutates);
         let native = native.filter(|p| p.failure_policy().is_fail()).map(|p| &**p.name());
         let denial = out_of_time(closed.chain(native));
         Decision::of(Answer { denial, ..Answer::default() })
     }
 
     /// The results of rules that only audit, which an answer does not wait for.
-    pub fn audit(&self, route: &Route, asked: &Asked, deadline: &Deadline) -> Outcomes {
+    pub fn audit(&self, route: &Route, prepared: &PreparedRequest, deadline: &Deadline) -> Outcomes {
         match route.phase {
-            Phase::Validate => super::verdict::later(self, route, asked, deadline),
+            Phase::Validate => super::verdict::later(self, route, prepared, deadline),
             Phase::Mutate => Outcomes::default(),
         }
     }

@@ -7,7 +7,7 @@ use crate::document::json;
 use crate::value::{Map, Str, Value};
 
 /// How deeply a review may nest. An API server takes objects of 10,000 levels, and a review has them below others.
-/// Whoever decodes and evaluates reviews needs a stack that is large enough for that.
+/// A thread that decodes and evaluates reviews needs a stack that is large enough for that.
 pub const DEPTH: usize = 10_100;
 
 /// A review as it came.
@@ -54,7 +54,7 @@ const OBJECTS: [&str; 5] = ["kind", "resource", "requestKind", "requestResource"
 /// Reads a review.
 ///
 /// # Errors
-/// What the API server is told instead of an answer.
+/// The response to the API server instead of an answer.
 pub fn decode(content_type: &str, body: &[u8]) -> Result<Incoming, Undecodable> {
     if body.is_empty() {
         return Err(Undecodable::new(400, "empty body"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_review_gets_the_status_and_text_of_the_reference() {
+    fn a_body_that_is_no_review_gets_the_status_and_text_of_kyverno() {
         assert_eq!(refused("application/json", ""), (400, "empty body".into()));
         assert_eq!(refused("application/json; charset=utf-8", "{}"), (415, "invalid Content-Type".into()));
         assert_eq!(refused("application/json", "{}"), (400, "AdmissionReview request is nil".into()));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_another_type_are_told_by_name() {
+    fn members_of_another_type_are_named() {
         let (status, text) = refused("application/json", r#"{"request":{"uid":1}}"#);
         assert_eq!((status, text.as_str()), (417, "json: cannot unmarshal number into request.uid"));
         let (status, text) = refused("application/json", r#"{"request":{"uid":"a","object":[]}}"#);

@@ -1,4 +1,4 @@
-//! Answering AdmissionReviews: what a webhook says to an API server.
+//! Answering AdmissionReviews: what a webhook returns to an API server.
 //!
 //! In: loaded policies, data about the cluster, and a review as it came. Out: an [`Answer`] with what led to
 //! it. Nothing here listens, logs or counts; `serve` does. Semantics: `docs/serve.md`.

@@ -3,7 +3,7 @@
 //! In: lowered policies and what the server [`Offers`]. Out: for each need that it cannot meet a line for the
 //! operator ([`unmet`]), and for one request whether the labels of its namespace are needed. What is needed and
 //! not known is an error of the rule, judged by the failure policy, never "does not match" (`docs/serve.md`,
-//! "What the server must know").
+//! "External data").
 
 use std::borrow::Cow;
 
@@ -39,8 +39,8 @@ pub fn unmet<'p>(policies: impl Iterator<Item = &'p Policy>, offers: Offers) -> 
         (offers.roles, "rules match by roles", |p, _| by_roles(p), CLUSTER),
         (offers.params, "rules have parameters", |_, r| r.params, CLUSTER),
         (offers.config_maps, "rules read ConfigMaps", |_, r| r.config_maps, CLUSTER),
-        (offers.objects, "rules ask the Kubernetes API", |_, r| r.cluster, CLUSTER),
-        (offers.registry, "rules ask registries of images", |_, r| r.registry, "--registry"),
+        (offers.objects, "rules call the Kubernetes API", |_, r| r.cluster, CLUSTER),
+        (offers.registry, "rules query image registries", |_, r| r.registry, "--registry"),
     ];
     let line = |(offered, what, needed, give): Need| {
         if offered {
@@ -91,7 +91,7 @@ fn by_roles(policy: &Policy) -> bool {
     rules(policy).any(|rule| any_filter(rule, |f| !f.roles.is_empty() || !f.cluster_roles.is_empty()))
 }
 
-/// Whether a rule is for the kind of the target, whatever else it asks for. Selectors of namespaces never select
+/// Whether a rule is for the kind of the target, whatever else it requires. Selectors of namespaces never select
 /// namespaces themselves.
 fn is_for_kind(rule: &Rule, target: &Target) -> bool {
     let is_namespace = target.group.is_empty() && &*target.kind == "Namespace";
@@ -106,7 +106,7 @@ fn is_for_kind(rule: &Rule, target: &Target) -> bool {
 /// What requests on the ephemeral containers of a Pod are sent to.
 const EPHEMERAL: &str = "ephemeralcontainers";
 
-/// Whether the reference looks a policy up for the resource and subresource of the target. Once found, its rules match
+/// Whether Kyverno looks a policy up for the resource and subresource of the target. Once found, its rules match
 /// more: those on Pods the ephemeral containers of Pods whatever subresource they name, those on `Kind/*` the kind itself.
 pub(super) fn is_found_for(policy: &Policy, target: &Target) -> bool {
     let found: fn(&KindPattern) -> bool = match &*target.subresource {
@@ -131,8 +131,8 @@ fn is_for_resources(k: &KindPattern) -> bool {
     names_none || (any_kind && k.subresource.matches(""))
 }
 
-/// What tells, with the path, which policies and rules are evaluated at a moment, and how; results that are kept are
-/// told apart by it.
+/// Identifies, with the path, which policies and rules are evaluated at a moment, and how; a part of the cache key of
+/// results.
 pub(super) fn moment(target: &Target, when: &'static str) -> Cow<'static, str> {
     let differences = [
         (&*target.subresource == EPHEMERAL, ", ephemeral containers"),
@@ -156,7 +156,7 @@ pub(super) fn awaiting_namespace<'g>(
     }
     let awaits = |p: &&Policy| {
         gate.serves(p)
-            && route.asks(p)
+            && route.selects(p)
             && p.rules_for(&target.kind)
                 .iter()
                 .any(|r| !matches!(r.when, Matcher::Constraints(_)) && is_for_kind(r, target) && counts(p, r))
@@ -164,7 +164,7 @@ pub(super) fn awaiting_namespace<'g>(
     gate.selecting_namespaces().iter().map(AsRef::as_ref).find(awaits)
 }
 
-/// Why the labels of the target's namespace are not known, in the reference's words.
+/// Why the labels of the target's namespace are not known, in Kyverno's words.
 pub(super) fn no_namespace(target: &Target) -> String {
     format!("namespace \"{}\" not found", target.namespace)
 }

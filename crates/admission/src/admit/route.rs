@@ -1,6 +1,6 @@
-//! Which policies a path asks for.
+//! Which policies a path selects.
 //!
-//! `/validate` and `/mutate` ask all policies of all kinds. The other paths are those of the reference's
+//! `/validate` and `/mutate` select all policies of all kinds. The other paths are those of Kyverno's
 //! webhooks: by kind of policy, failure policy and name.
 
 use std::borrow::Cow;
@@ -8,16 +8,16 @@ use std::borrow::Cow;
 use crate::ir::Policy;
 use crate::ir::facts::Stage;
 
-/// What is asked.
+/// What policies are evaluated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// For verdicts.
+    /// Verdicts.
     Validate,
-    /// For changes.
+    /// Mutations.
     Mutate,
 }
 
-/// Which kinds of policies are asked.
+/// Which kinds of policies are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kinds {
     /// All.
@@ -31,7 +31,7 @@ enum Kinds {
 /// A path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// What is asked.
+    /// What policies are evaluated for.
     pub phase: Phase,
     kinds: Kinds,
     /// Whether errors refuse requests; `None` = of both failure policies.
@@ -72,7 +72,7 @@ static NAMED: [Named; 10] = [
 ];
 
 impl Route {
-    /// A name for what it asks for at a moment.
+    /// A name for the policies and rules that it selects at a moment.
     pub(super) fn limits(&self, when: Cow<'static, str>) -> Cow<'static, str> {
         match self {
             Route {
@@ -136,8 +136,8 @@ impl Route {
         }
     }
 
-    /// Whether Kubernetes' own admission policies are asked too.
-    pub fn asks_kubernetes(&self) -> bool {
+    /// Whether it selects Kubernetes' own admission policies too.
+    pub fn selects_native(&self) -> bool {
         self.kinds == Kinds::All
     }
 
@@ -157,8 +157,8 @@ impl Route {
         }
     }
 
-    /// Whether it asks a policy.
-    pub fn asks(&self, policy: &Policy) -> bool {
+    /// Whether it selects a policy.
+    pub fn selects(&self, policy: &Policy) -> bool {
         let kind = match &self.kinds {
             Kinds::All => true,
             Kinds::Own => policy.stage == Stage::Rules,
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_the_reference_are_read() {
+    fn paths_of_kyverno_are_read() {
         assert_eq!(Route::parse("/validate"), Some(Route::all(Phase::Validate)));
         let fine = Route::parse("/mutate/fail/finegrained/shop/need-team");
         assert_eq!(fine.as_ref().and_then(Route::single), Some((Some("shop"), "need-team")));

@@ -1,4 +1,4 @@
-//! From a review to the request that rules decide about.
+//! From an AdmissionReview to the request that rules are evaluated on.
 //!
 //! Objects are taken as they came, with the group, version and kind of the request and its namespace. Rules
 //! match the kind of the resource, also where what was sent to a subresource is of another kind.
@@ -30,7 +30,7 @@ pub fn filtered<'r>(incoming: &'r Incoming, kinds: &'r Kinds) -> Subject<'r> {
     }
 }
 
-/// Makes the request of a review.
+/// Builds the request of a review.
 ///
 /// # Errors
 /// The data of rules cannot be built.
@@ -81,7 +81,7 @@ pub fn request(
         target.name = incoming.text(&["name"]).into();
     }
     target.namespace = incoming.text(&["namespace"]).into();
-    // An object that is asked for by its path alone is there too.
+    // An object that is requested by its path alone is there too.
     target.exists = true;
     target.kinds = Some(kinds);
     if deleting || request.old_object.is_null() {

@@ -1,6 +1,6 @@
-//! Verdicts on a review.
+//! Validation of the object of an AdmissionReview.
 //!
-//! Rules that enforce, or that warn, are asked before the answer; all others after it ([`later`]). A failed rule
+//! Rules that enforce, or that warn, are evaluated before the answer; all others after it ([`later`]). A failed rule
 //! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
 
 use crate::engine::action;
@@ -9,7 +9,7 @@ use crate::engine::{RuleOutcome, Status};
 use crate::ir::{Policy, Rule};
 use crate::matching::Target;
 use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::{Asked, Limits};
+use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use crate::value::Value;
 
 use super::answer::{Answer, Refusal};
@@ -28,7 +28,7 @@ fn is_awaited(policy: &Policy, rule: &Rule, target: &Target) -> bool {
         }
 }
 
-/// What the verdicts of all policies that a path asks make of a request.
+/// The decision on a request after the verdicts of all policies that a path selects.
 pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
     let request = match gate.request(incoming) {
         Ok(request) => request,
@@ -39,16 +39,16 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         let text = needs::no_namespace(&request.target);
         return Decision::of(Answer::denied(format!("failed to create policy context: {text}")));
     }
-    let asked = gate.engine().asked(request);
-    let target = &asked.request.target;
+    let prepared = gate.engine().prepare(request);
+    let target = &prepared.request.target;
     let limits = Limits {
         policies: &|p| gate.selects(p, route, target),
         rules: &|p, r| is_awaited(p, r, target),
-        goes_on: &|| !deadline.is_over(),
+        has_time: &|| !deadline.is_over(),
         stops: &|_, _| false,
         name: Some(&route.limits(needs::moment(target, "before"))),
     };
-    let done = deadline.within(|| gate.engine().verdicts(&asked, &limits));
+    let done = deadline.within(|| gate.engine().verdicts(&prepared, &limits));
     let mut answer = Answer::default();
     let mut reasons: Vec<String> = Vec::new();
     let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
@@ -56,26 +56,26 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         policy.actions.is_per_rule() && rules.iter().any(|r| action::denies(policy, r, target))
     };
     if results().any(|r| blocked(&r)) {
-        // Policies that only warn are not told of.
-        let told = results().filter(|(p, _)| p.actions.is_per_rule());
+        // Policies that only warn are left out.
+        let reported = results().filter(|(p, _)| p.actions.is_per_rule());
         let enforced = |p: &Policy, r: &RuleOutcome| action::is_blocking(p, r, target);
-        reasons.push(denial::block(&Subject::of(incoming), told, enforced));
+        reasons.push(denial::block(&Subject::of(incoming), reported, enforced));
     }
     let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
-    let of_reviews: Vec<String> = results()
+    let of_cel_policies: Vec<String> = results()
         .filter(|(p, _)| p.actions.denies())
         .flat_map(|(p, rules)| rules.iter().filter(violated).map(move |r| denial::verdict(p, r)))
         .collect();
-    reasons.extend((!of_reviews.is_empty()).then(|| of_reviews.join("; ")));
+    reasons.extend((!of_cel_policies.is_empty()).then(|| of_cel_policies.join("; ")));
     let mut refusal =
         (!reasons.is_empty()).then(|| Refusal { message: reasons.join("\n"), ..Refusal::default() });
     refusal = refusal.or_else(|| deadline.refusal(&done.left));
-    if route.asks_kubernetes() && refusal.is_none() && gate.engine().native().any(|p| !p.mutates()) {
+    if route.selects_native() && refusal.is_none() && gate.engine().native().any(|p| !p.mutates()) {
         let review = Review::new(Value::Map(incoming.request.clone()));
-        let told = deadline.within(|| gate.engine().validate_as_server(&review));
-        refusal = told.denial.map(Refusal::from);
-        answer.warnings.extend(told.warnings);
-        answer.annotations = told.annotations;
+        let native = deadline.within(|| gate.engine().validate_as_server(&review));
+        refusal = native.denial.map(Refusal::from);
+        answer.warnings.extend(native.warnings);
+        answer.annotations = native.annotations;
     }
     // A client whose request is refused gets the warnings of CEL policies, and not those of rules.
     let warns = |p: &Policy| refusal.is_none() || !p.actions.is_per_rule();
@@ -84,27 +84,33 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     warnings.append(&mut answer.warnings);
     answer.warnings = warnings;
     answer.denial = refusal;
-    Decision { answer, outcomes: done.outcomes, asked: Some(asked), audits: done.passed_over, unknown: None }
+    Decision {
+        answer,
+        outcomes: done.outcomes,
+        prepared: Some(prepared),
+        audits: done.is_partial,
+        unknown: None,
+    }
 }
 
 fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
-    let told = rules.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error | Status::Warn));
+    let warned = rules.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error | Status::Warn));
     match policy.actions.is_per_rule() {
-        true => told.map(|r| denial::warning(policy, r)).collect(),
-        false if policy.actions.warns() => told.map(|r| denial::verdict(policy, r)).collect(),
+        true => warned.map(|r| denial::warning(policy, r)).collect(),
+        false if policy.actions.warns() => warned.map(|r| denial::verdict(policy, r)).collect(),
         false => Vec::new(),
     }
 }
 
 /// The results of the rules that the answer did not wait for.
-pub(super) fn later(gate: &Gate, route: &Route, asked: &Asked, deadline: &Deadline) -> Outcomes {
-    let target = &asked.request.target;
+pub(super) fn later(gate: &Gate, route: &Route, prepared: &PreparedRequest, deadline: &Deadline) -> Outcomes {
+    let target = &prepared.request.target;
     let limits = Limits {
         policies: &|p| gate.selects(p, route, target),
         rules: &|p, r| !is_awaited(p, r, target),
-        goes_on: &|| !deadline.is_over(),
+        has_time: &|| !deadline.is_over(),
         stops: &|_, _| false,
         name: Some(&route.limits(needs::moment(target, "after"))),
     };
-    deadline.within(|| gate.engine().verdicts(asked, &limits).outcomes)
+    deadline.within(|| gate.engine().verdicts(prepared, &limits).outcomes)
 }

@@ -37,12 +37,12 @@ pub struct Native {
 
 /// Whether a policy is of a kind that can be handed over.
 pub fn is_candidate(policy: &Value) -> bool {
-    maker(policy).is_some()
+    converter(policy).is_some()
 }
 
-type Maker = fn(&Value, &Known<'_>) -> Result<Native, String>;
+type Converter = fn(&Value, &Known<'_>) -> Result<Native, String>;
 
-fn maker(policy: &Value) -> Option<Maker> {
+fn converter(policy: &Value) -> Option<Converter> {
     let api_version = policy.text_at(&["apiVersion"]);
     match policy.text_at(&["kind"]) {
         "ClusterPolicy" => Some(cluster_policy::native),
@@ -55,12 +55,12 @@ fn maker(policy: &Value) -> Option<Maker> {
 /// What a policy becomes.
 ///
 /// # Errors
-/// Why nothing is made of it.
+/// The policy has no native form; the text says why.
 pub fn native(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
-    match maker(policy) {
-        Some(make) => make(policy, known),
+    match converter(policy) {
+        Some(convert) => convert(policy, known),
         None => Err(format!(
-            "nothing can be made of kind {}: only of ClusterPolicy, ValidatingPolicy and MutatingPolicy",
+            "kind {} cannot become a native policy: only ClusterPolicy, ValidatingPolicy and MutatingPolicy can",
             policy.text_at(&["kind"])
         )),
     }

@@ -14,7 +14,7 @@ enum Side {
 
 type Check = Result<(), &'static str>;
 
-/// Why nothing is made of a policy, given the exceptions from its rule.
+/// Why a policy has no native form, given the exceptions from its rule.
 pub fn check(policy: &Value, exceptions: &[&Value]) -> Result<(), String> {
     all(policy, exceptions).map_err(|why| format!("skip generating ValidatingAdmissionPolicy{why}"))
 }

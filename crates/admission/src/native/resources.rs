@@ -13,7 +13,7 @@ use super::{map, texts};
 /// What a rule without operations is about.
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "CONNECT", "DELETE"];
 
-/// A rule in the making.
+/// A rule under construction.
 struct ResourceRule {
     group: String,
     version: String,

@@ -1,7 +1,7 @@
 //! ValidatingPolicies and MutatingPolicies.
 
 use crate::api::read::listed;
-use crate::lower::cel_policy::{asks_in_time, has_variants};
+use crate::lower::cel_policy::{check_match_conditions, has_variants};
 use crate::value::time::Time;
 use crate::value::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::{Known, Native, copy, map, named, texts};
 /// A ValidatingAdmissionPolicy.
 pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
     let kind = "ValidatingAdmissionPolicy";
-    let spec = asked_for(policy, "validatingAdmissionPolicy", kind)?;
+    let spec = enabled_spec(policy, "validatingAdmissionPolicy", kind)?;
     let exceptions = exceptions(policy, known);
     let mut out = Map::new();
     copy(spec, &mut out, &[("auditAnnotations", "auditAnnotations")]);
@@ -46,8 +46,8 @@ pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
 /// A MutatingAdmissionPolicy.
 pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
     let kind = "MutatingAdmissionPolicy";
-    let spec = asked_for(policy, "mutatingAdmissionPolicy", kind)?;
-    asks_in_time(spec)?;
+    let spec = enabled_spec(policy, "mutatingAdmissionPolicy", kind)?;
+    check_match_conditions(spec)?;
     let exceptions = exceptions(policy, known);
     let mut out = Map::new();
     copy(spec, &mut out, &[("failurePolicy", "failurePolicy")]);
@@ -67,11 +67,11 @@ pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, String> {
     Ok(named(policy, "mpol", kind, out, Map::new()))
 }
 
-/// The spec of a policy that asks to be handed over and can be.
-fn asked_for<'p>(policy: &'p Value, key: &str, kind: &str) -> Result<&'p Value, String> {
+/// The spec of a policy that has native generation enabled and supports it.
+fn enabled_spec<'p>(policy: &'p Value, key: &str, kind: &str) -> Result<&'p Value, String> {
     let refused = |why: &str| Err(format!("skip generating {kind}: {why}."));
-    let asks = policy.at(&["spec", "autogen", key, "enabled"]).and_then(Value::as_bool);
-    let Some(spec) = policy.get("spec").filter(|_| asks == Some(true)) else {
+    let enabled = policy.at(&["spec", "autogen", key, "enabled"]).and_then(Value::as_bool);
+    let Some(spec) = policy.get("spec").filter(|_| enabled == Some(true)) else {
         return refused("not enabled");
     };
     if kind.starts_with("Mutating")

@@ -162,7 +162,7 @@ fn operations_of(rule: &Value, defaults: &[&str]) -> BTreeMap<String, BTreeSet<S
             }
         }
     }
-    for kind in made_kinds(rule) {
+    for kind in generated_kinds(rule) {
         found.entry(kind).or_default().extend(owned(&["CREATE", "UPDATE", "DELETE"]));
     }
     found.retain(|_, operations| !operations.is_empty());
@@ -185,8 +185,8 @@ fn excludes_by_kind_alone(filter: &Value) -> bool {
     written && users && narrow.iter().all(|k| empty(resources.get(k)))
 }
 
-/// The kinds that a rule makes: it is told when somebody changes them.
-fn made_kinds(rule: &Value) -> Vec<String> {
+/// The kinds that a rule generates: the webhook also receives changes of these objects.
+fn generated_kinds(rule: &Value) -> Vec<String> {
     let Some(generate) = rule.get("generate").filter(|_| has_body(rule, Body::Generate)) else {
         return Vec::new();
     };

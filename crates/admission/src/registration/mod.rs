@@ -18,7 +18,7 @@ pub use resources::{Entry, rules};
 /// Whose names configurations and webhooks have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Names {
-    /// Names of our own, beside which another Kyverno keeps its own.
+    /// Names of our own, next to which another Kyverno keeps its own.
     #[default]
     Ephor,
     /// Kyverno's names, for clusters without Kyverno.
@@ -87,7 +87,7 @@ pub enum Address {
     Url(String),
 }
 
-/// What the configurations say beside what policies do.
+/// Settings of the configurations that are not part of policies.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whose names configurations and webhooks have.
@@ -102,7 +102,7 @@ pub struct Options {
     pub excluded_namespaces: Vec<String>,
     /// Whether failures never block.
     pub ignore_failures: bool,
-    /// Whether nodes and signing requests are kept from webhooks that block, so that a cluster can start.
+    /// Whether blocking webhooks exclude nodes and signing requests, so that a cluster can start.
     pub exclude_bootstrap: bool,
     /// Selectors of namespaces and of objects for all webhooks.
     pub selectors: [Option<Value>; 2],
@@ -119,11 +119,11 @@ pub struct Options {
 pub struct Needs {
     /// The configurations, the mutating one first.
     pub configurations: Vec<Value>,
-    /// Kinds that nobody knows, as policies write them.
+    /// Unknown kinds, as policies write them.
     pub unknown: BTreeSet<String>,
 }
 
-/// A webhook in the making.
+/// A webhook under construction.
 #[derive(Clone, Debug, Default)]
 struct Draft {
     name: String,

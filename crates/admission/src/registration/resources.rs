@@ -1,6 +1,6 @@
 //! Kinds and operations → the rules of a webhook.
 //!
-//! Rules are made of a set of entries, one operation on one resource each. What a wider entry covers is
+//! Rules are built from a set of entries, one operation on one resource each. What a wider entry covers is
 //! dropped; entries of one group, version and scope become rules whose resources have the same operations.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ impl Entry {
     }
 }
 
-/// The entries of a kind selector; `None` when nobody knows such a kind.
+/// The entries of a kind selector; `None` when the kind is unknown.
 pub(super) fn entries(
     kind: &str,
     operations: &BTreeSet<String>,
@@ -89,8 +89,8 @@ pub(super) fn entries(
             add(&r.group, &r.version, &r.plural, &sub.name, scope);
         }
     }
-    let nobody = known(&wanted, kinds).next().is_none();
-    if nobody {
+    let is_unknown = known(&wanted, kinds).next().is_none();
+    if is_unknown {
         let is_plain = |part: &str| !part.is_empty() && !part.contains(['*', '?']);
         if is_plain(&wanted.group) && is_plain(&wanted.kind) && !wanted.subresource.contains('?') {
             let version = if is_plain(&wanted.version) { &wanted.version } else { "*" };
@@ -100,7 +100,7 @@ pub(super) fn entries(
     (!found.is_empty()).then_some(found)
 }
 
-/// Whether somebody knows a kind.
+/// Whether a kind is known.
 pub(super) fn is_known(kind: &str, kinds: &Kinds) -> bool {
     let wanted = parse(kind);
     wanted.kind == "*" || known(&wanted, kinds).next().is_some()
@@ -120,10 +120,10 @@ fn known<'k>(
 /// The rules of a webhook that is to be called for the entries.
 pub fn rules(entries: &BTreeSet<Entry>) -> Vec<Value> {
     let all: Vec<&Entry> = entries.iter().collect();
-    let kept = all.iter().filter(|e| !all.iter().any(|other| other != *e && other.covers(e)));
+    let widest = all.iter().filter(|e| !all.iter().any(|other| other != *e && other.covers(e)));
     // Group, version and scope; then resource; then operations.
     let mut grouped: BTreeMap<(&str, &str, &str), BTreeMap<String, BTreeSet<&str>>> = BTreeMap::new();
-    for e in kept {
+    for e in widest {
         let resources = grouped.entry((&e.group, &e.version, e.scope)).or_default();
         resources.entry(e.path()).or_default().insert(&e.operation);
         let core = matches!(&*e.group, "" | "*") && matches!(&*e.version, "v1" | "*");

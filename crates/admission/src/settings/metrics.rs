@@ -1,7 +1,7 @@
-//! What operators say of metrics: the ConfigMap `kyverno-metrics` of Kyverno.
+//! The settings of metrics: the ConfigMap `kyverno-metrics` of Kyverno.
 //!
-//! In: a ConfigMap. Out: which metrics are shown, with which labels and buckets, about which namespaces. A value
-//! that cannot be used leaves the default of its key. Semantics: `docs/serve.md`, "Metrics".
+//! In: a ConfigMap. Out: which metrics are exposed, with which labels and buckets, about which namespaces. An invalid
+//! value leaves the default of its key. Semantics: `docs/serve.md`, "Metrics".
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,17 +19,17 @@ pub struct Exposure {
     included: Vec<String>,
     excluded: Vec<String>,
     buckets: Vec<f64>,
-    /// How often all counters begin anew; `None` = never.
+    /// How often all counters are reset; `None` = never.
     pub refresh: Option<Duration>,
     /// By name, without `_total`.
-    metrics: HashMap<String, Shown>,
-    /// Values that cannot be used.
+    metrics: HashMap<String, OfMetric>,
+    /// Values that are invalid.
     pub problems: Vec<String>,
 }
 
-/// What is said of one metric.
+/// The settings of one metric.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Shown {
+struct OfMetric {
     off: bool,
     hidden: Vec<String>,
     buckets: Option<Vec<f64>>,
@@ -95,12 +95,12 @@ impl Exposure {
             if own == Some(None) {
                 bad("metricsExposure", &format!("bucketBoundaries of {name} must be numbers that rise"));
             }
-            let shown = Shown {
+            let settings = OfMetric {
                 off: of.get("enabled").and_then(Value::as_bool) == Some(false),
                 hidden: texts(of.get("disabledLabelDimensions")),
                 buckets: own.flatten(),
             };
-            exposure.metrics.insert(instrument(name).to_string(), shown);
+            exposure.metrics.insert(instrument(name).to_string(), settings);
         }
         match text("bucketBoundaries") {
             "" => {}
@@ -120,16 +120,16 @@ impl Exposure {
         exposure
     }
 
-    fn of_metric(&self, name: &str) -> Option<&Shown> {
+    fn of_metric(&self, name: &str) -> Option<&OfMetric> {
         self.metrics.get(instrument(name))
     }
 
-    /// Whether a metric is shown.
+    /// Whether a metric is exposed.
     pub fn shows(&self, name: &str) -> bool {
         self.of_metric(name).is_none_or(|m| !m.off)
     }
 
-    /// Whether a label of a metric is shown.
+    /// Whether a label of a metric is exposed.
     pub fn shows_label(&self, name: &str, label: &str) -> bool {
         self.of_metric(name).is_none_or(|m| !m.hidden.iter().any(|hidden| hidden == label))
     }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_used_are_told_and_leave_the_default() {
+    fn invalid_values_are_reported_and_leave_the_default() {
         let text = r#"{"d": {"bucketBoundaries": [2, 1]}}"#;
         let e = exposure(&format!(
             "{{metricsExposure: '{text}', namespaces: '[', bucketBoundaries: '1,x', metricsRefreshInterval: soon}}"

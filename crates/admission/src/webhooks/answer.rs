@@ -28,7 +28,7 @@ pub(super) enum Response {
 }
 
 /// Calls a webhook and reads its answer.
-pub(super) fn ask(
+pub(super) fn call(
     server: &Server<'_>,
     webhook: &Webhook,
     accepted: &Accepted,
@@ -36,9 +36,9 @@ pub(super) fn ask(
     round: usize,
     log: &mut Log,
 ) -> Result<Response, Failure> {
-    let rehearsed = review.request.get("dryRun").and_then(Value::as_bool) == Some(true);
-    if rehearsed && !webhook.can_rehearse() {
-        return Err(Failure::cannot_rehearse(webhook));
+    let is_dry_run = review.request.get("dryRun").and_then(Value::as_bool) == Some(true);
+    if is_dry_run && !webhook.supports_dry_run() {
+        return Err(Failure::no_dry_run(webhook));
     }
     let Some(version) = webhook.version() else {
         let text = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";

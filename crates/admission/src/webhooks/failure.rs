@@ -5,7 +5,7 @@ use crate::ir::webhook::Webhook;
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 
-/// What the details of an answer may have beside causes.
+/// What the details of an answer may have in addition to causes.
 const DETAILS: [&str; 5] = ["name", "group", "kind", "uid", "retryAfterSeconds"];
 
 /// Whether a member is not sent.
@@ -23,7 +23,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// Something failed that nobody can forgive.
+    /// Something failed that `failurePolicy: Ignore` does not cover.
     pub(super) fn internal(text: &str) -> Failure {
         Failure::Denied(Box::new(Denial::internal(text)))
     }
@@ -51,8 +51,8 @@ impl Failure {
         Failure::Denied(Box::new(Denial { code, reason, message, details, causes, internal: false }))
     }
 
-    /// The request is a rehearsal, and calls of the webhook leave something behind.
-    pub(super) fn cannot_rehearse(webhook: &Webhook) -> Failure {
+    /// The request is a dry run, and calls of the webhook have side effects.
+    pub(super) fn no_dry_run(webhook: &Webhook) -> Failure {
         if webhook.side_effects.is_none() {
             return Failure::Call("Webhook SideEffects is nil".into());
         }
@@ -61,7 +61,7 @@ impl Failure {
         Failure::Denied(Box::new(Denial { code: 400, reason, message, ..Denial::default() }))
     }
 
-    /// The answer to the request; `None` when the webhook forgives.
+    /// The answer to the request; `None` when `failurePolicy` is `Ignore`.
     pub(super) fn denial(self, webhook: &Webhook) -> Option<Box<Denial>> {
         match self {
             Failure::Denied(denial) => Some(denial),

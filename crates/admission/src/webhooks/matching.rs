@@ -17,7 +17,7 @@ pub enum Decision {
     Call(Accepted),
     /// It is not called.
     Skip(Why),
-    /// The request does not pass because that cannot be told.
+    /// The request is denied because that is unknown.
     Deny(Box<Denial>),
 }
 

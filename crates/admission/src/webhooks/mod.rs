@@ -1,9 +1,9 @@
 //! Dynamic admission control: what an API server does with a request because of webhooks.
 //!
 //! In: webhooks (`lower::admission::webhooks`), policies of the API server, the `request` of an
-//! AdmissionReview, the [`ClusterView`] around it, and somebody who [`Answers`] in the webhooks' place. Out: the
+//! AdmissionReview, the [`ClusterView`] around it, and [`Answers`] in the webhooks' place. Out: the
 //! object as it was changed, whether the request passes, and a [`Log`]: which webhooks were called in which
-//! order with what, why others were not, and what the client and the audit log are told. Semantics:
+//! order with what, why others were not, and what the client and the audit log receive. Semantics:
 //! `docs/webhooks.md`.
 
 pub mod answer;
@@ -73,7 +73,7 @@ pub enum Reply {
     Nothing(String),
 }
 
-/// Somebody who answers in the place of webhooks.
+/// Answers in the place of webhooks.
 pub trait Answers {
     /// The answer to a call.
     fn answer(&self, call: &Call) -> Reply;
@@ -120,12 +120,12 @@ pub struct Step {
     pub event: Event,
 }
 
-/// What happened, and what the client and the audit log are told.
+/// What happened, and what the client and the audit log receive.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     /// The webhooks in the order in which they were looked at.
     pub steps: Vec<Step>,
-    /// Told to the audit log, by key.
+    /// Entries of the audit log, by key.
     pub annotations: Map,
     warnings: Warnings,
 }
@@ -139,7 +139,7 @@ impl Log {
         })
     }
 
-    /// What the client is told.
+    /// Warnings to the client.
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.clone().into_texts()
     }

@@ -128,7 +128,7 @@ impl<'s> Hooks<'s> {
         (place, round): (&str, usize),
         log: &mut Log,
     ) -> Result<Option<(Value, bool)>, Failure> {
-        let response = answer::ask(self.server, webhook, accepted, review, round, log)?;
+        let response = answer::call(self.server, webhook, accepted, review, round, log)?;
         let Response::Allowed { patch: Some((patch, patch_type)) } = response else { return Ok(None) };
         let operations = answer::operations(&patch)
             .map_err(|why| Failure::Call(format!("received undecodable patch in webhook response: {why}")))?;
@@ -149,7 +149,7 @@ impl<'s> Hooks<'s> {
         let patched = apply_in_order(&before, &operations).map_err(|why| Failure::internal(&why))?;
         let after = self.decoded(&patched, &accepted.kind)?;
         let mutated = std::mem::take(&mut self.fresh) || !after.json_eq(&before);
-        log.annotate(&format!("{PATCH}{place}"), shown_patch(webhook, &operations));
+        log.annotate(&format!("{PATCH}{place}"), render_patch(webhook, &operations));
         Ok(Some((converted(&self.defaulted(&after, &accepted.kind), &review.attributes.kind), mutated)))
     }
 
@@ -187,7 +187,7 @@ fn mutation(webhook: &Webhook, mutated: bool) -> String {
 }
 
 /// A patch as the audit log shows it: operations with sorted members, values as they came.
-fn shown_patch(webhook: &Webhook, operations: &[Value]) -> String {
+fn render_patch(webhook: &Webhook, operations: &[Value]) -> String {
     let mut all = Vec::with_capacity(operations.len());
     for operation in operations {
         let mut members = Vec::new();

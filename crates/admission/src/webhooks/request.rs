@@ -81,7 +81,8 @@ fn checked(request: &Value) -> Result<Review, String> {
     }
     if request.text_at(&["resource", "resource"]).is_empty() {
         return Err(
-            "`resource.resource` is missing: the plural name of what is asked for, such as `pods`".into()
+            "`resource.resource` is missing: the plural name of the requested resource, such as `pods`"
+                .into(),
         );
     }
     Ok(Review::new(request.clone()))

@@ -4,7 +4,7 @@ use crate::engine::admission::{Denial, Review};
 
 use crate::value::Value;
 
-use super::answer::ask;
+use super::answer::call;
 use super::matching::{Decision, decide};
 use super::{Event, Log, Server};
 
@@ -23,7 +23,7 @@ pub(super) fn run(server: &Server<'_>, review: &Review, log: &mut Log) -> Result
     }
     let mut first = None;
     for (i, (webhook, accepted)) in calls.iter().enumerate() {
-        let Err(failure) = ask(server, webhook, accepted, review, 0, log) else { continue };
+        let Err(failure) = call(server, webhook, accepted, review, 0, log) else { continue };
         match failure.denial(webhook) {
             Some(denial) => first = first.or(Some(denial)),
             None => log.annotate(&format!("{FAILED_OPEN}{i}"), Value::Str(webhook.name.clone())),

@@ -62,12 +62,12 @@ impl<'e> Form<'e> {
                 let op = expr.get("op").and_then(Tree::as_node).map_or("compare", |op| op.variant);
                 (op.into(), false)
             }
-            "charged" => {
+            "folded" => {
                 let inner = expr.get("").and_then(Tree::as_node);
-                let charges = items(inner.and_then(|c| c.get("charges")));
-                let charges = charges.iter().map(constant).collect::<Vec<_>>().join(", ");
+                let costs = items(inner.and_then(|c| c.get("costs")));
+                let costs = costs.iter().map(constant).collect::<Vec<_>>().join(", ");
                 let value = inner.and_then(|c| c.get("value")).map(constant).unwrap_or_default();
-                (format!("charged[{charges}: {value}]"), false)
+                (format!("folded[{costs}: {value}]"), false)
             }
             "decide" => {
                 self.parts(expr, &["all"]);
@@ -159,8 +159,8 @@ impl<'e> Form<'e> {
             }
         }
         text.push_str(last);
-        let charged = if walk.get("charged").is_some() { "+" } else { "" };
-        self.parameters.push(format!("{charged}{text}"));
+        let cost = if walk.get("hasCost").is_some() { "+" } else { "" };
+        self.parameters.push(format!("{cost}{text}"));
     }
 }
 

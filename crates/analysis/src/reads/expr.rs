@@ -9,35 +9,35 @@ use crate::ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as 
 use crate::value::Value;
 
 use super::Untracked;
-use super::seen::{One, Reader, Seen, composed, either};
+use super::seen::{AbstractValue, Reader, ValueSet, composed, either};
 
-type Found = Result<Seen, Untracked>;
+type Found = Result<ValueSet, Untracked>;
 
 /// What an expression is run with.
 #[derive(Clone, Default)]
-pub struct Around<'a> {
+pub struct AbstractEnv<'a> {
     /// The data.
-    pub root: Seen,
+    pub root: ValueSet,
     /// Values of binders, the innermost last.
-    pub locals: Vec<Seen>,
-    /// Values under names.
+    pub locals: Vec<ValueSet>,
+    /// Composed variables.
     pub variables: &'a [Variable],
 }
 
-impl<'a> Around<'a> {
-    /// The data of a request, with values under names.
-    pub fn request(variables: &'a [Variable]) -> Around<'a> {
-        Around { root: vec![One::Root], locals: Vec::new(), variables }
+impl<'a> AbstractEnv<'a> {
+    /// The data of a request, with composed variables.
+    pub fn request(variables: &'a [Variable]) -> AbstractEnv<'a> {
+        AbstractEnv { root: vec![AbstractValue::Root], locals: Vec::new(), variables }
     }
 
-    fn with(&self, values: impl IntoIterator<Item = Seen>) -> Around<'a> {
+    fn with(&self, values: impl IntoIterator<Item = ValueSet>) -> AbstractEnv<'a> {
         let mut inner = self.clone();
         inner.locals.extend(values);
         inner
     }
 }
 
-const NOTHING: Seen = Seen::new();
+const NOTHING: ValueSet = ValueSet::new();
 
 /// Longer chains of variables that read each other are given up.
 const MOST_VARIABLES: usize = 64;
@@ -45,11 +45,11 @@ const MOST_VARIABLES: usize = 64;
 /// Policies with more nodes in their expressions are given up.
 const MOST_NODES: u32 = 1 << 20;
 
-/// Whether a value is a scalar: what it is compared with is then looked at in outline.
+/// Whether a value is a scalar: what it is compared with is then read by its shape.
 fn is_scalar(e: &Expr) -> bool {
     let v = match e {
         Expr::Const(v) => v,
-        Expr::Charged(charged) => &charged.value,
+        Expr::Folded(folded) => &folded.value,
         _ => return false,
     };
     !matches!(v, Value::List(_) | Value::Map(_))
@@ -57,43 +57,43 @@ fn is_scalar(e: &Expr) -> bool {
 
 impl Reader {
     /// What a program gives; one that does not compile gives the same text every time.
-    pub fn program(&mut self, program: &Program, around: &Around<'_>) -> Found {
-        program.as_ref().map_or(Ok(NOTHING), |expr| self.expr(expr, around))
+    pub fn program(&mut self, program: &Program, env: &AbstractEnv<'_>) -> Found {
+        program.as_ref().map_or(Ok(NOTHING), |expr| self.expr(expr, env))
     }
 
     /// A program whose result is a verdict.
-    pub fn verdict(&mut self, program: &Program, around: &Around<'_>) -> Result<(), Untracked> {
-        let seen = self.program(program, around)?;
-        self.outline(&seen)
+    pub fn verdict(&mut self, program: &Program, env: &AbstractEnv<'_>) -> Result<(), Untracked> {
+        let values = self.program(program, env)?;
+        self.read_shape(&values)
     }
 
-    /// A program whose result is shown.
-    pub fn told(&mut self, program: &Program, around: &Around<'_>) -> Result<(), Untracked> {
-        let seen = self.program(program, around)?;
-        self.consume(&seen)
+    /// A program whose result is printed.
+    pub fn read_result(&mut self, program: &Program, env: &AbstractEnv<'_>) -> Result<(), Untracked> {
+        let values = self.program(program, env)?;
+        self.consume(&values)
     }
 
     /// What an expression gives.
-    pub fn expr(&mut self, expr: &Expr, a: &Around<'_>) -> Found {
+    pub fn expr(&mut self, expr: &Expr, a: &AbstractEnv<'_>) -> Found {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
             return Err(Untracked);
         }
         match expr {
-            Expr::Const(_) | Expr::Charged(_) => Ok(NOTHING),
+            Expr::Const(_) | Expr::Folded(_) => Ok(NOTHING),
             Expr::Root => Ok(a.root.clone()),
             Expr::Local(n) => {
                 let at = a.locals.len().checked_sub(1 + *n as usize);
                 at.and_then(|at| a.locals.get(at)).cloned().ok_or(Untracked)
             }
             Expr::Path { base, keys, .. } => {
-                let mut seen = self.expr(base, a)?;
+                let mut values = self.expr(base, a)?;
                 for key in keys {
-                    seen = self.key(&seen, key)?;
+                    values = self.key(&values, key)?;
                 }
                 // Whether something is there decides about faults.
-                self.outline(&seen)?;
-                Ok(seen)
+                self.read_shape(&values)?;
+                Ok(values)
             }
             Expr::Index { base, .. } => {
                 let base = self.expr(base, a)?;
@@ -101,7 +101,7 @@ impl Reader {
             }
             Expr::Slice { base, .. } => {
                 let base = self.expr(base, a)?;
-                composed(One::List(self.items(&base)?))
+                composed(AbstractValue::List(self.items(&base)?))
             }
             Expr::Let { value, body } => {
                 let value = self.expr(value, a)?;
@@ -112,13 +112,13 @@ impl Reader {
             }
             // What has a truth is a boolean, or empty or not.
             Expr::Not(operand) => {
-                let seen = self.expr(operand, a)?;
-                self.outline(&seen)?;
+                let values = self.expr(operand, a)?;
+                self.read_shape(&values)?;
                 Ok(NOTHING)
             }
             Expr::Or(sides) | Expr::And(sides) => {
                 let left = self.expr(&sides[0], a)?;
-                self.outline(&left)?;
+                self.read_shape(&left)?;
                 either(left, self.expr(&sides[1], a)?)
             }
             Expr::Compare { sides, .. } => self.compared(sides, a),
@@ -127,37 +127,37 @@ impl Reader {
             }
             Expr::Flatten(e) => {
                 let list = self.expr(e, a)?;
-                composed(One::List(self.flat(&list)?))
+                composed(AbstractValue::List(self.flat(&list)?))
             }
             Expr::List(items) => {
                 let mut all = NOTHING;
                 for e in items {
                     all = either(all, self.expr(e, a)?)?;
                 }
-                composed(One::List(all))
+                composed(AbstractValue::List(all))
             }
             Expr::Object(pairs) => {
                 let mut entries = Vec::with_capacity(pairs.len());
                 for (k, e) in pairs {
                     entries.push((k.clone(), self.expr(e, a)?));
                 }
-                composed(One::Map(entries))
+                composed(AbstractValue::Map(entries))
             }
             Expr::UnlessNull(pair) => {
                 let subject = self.expr(&pair[0], a)?;
-                self.outline(&subject)?;
+                self.read_shape(&subject)?;
                 self.expr(&pair[1], a)
             }
             Expr::Call { function, args } => {
                 if !function.is_pure() {
-                    self.reads.asks = true;
+                    self.reads.external = true;
                 }
                 match function.operation() {
                     Some(Operation::Size) => self.counted(args, a),
                     Some(Operation::Keys) => {
                         for arg in args {
-                            let seen = self.expr(arg, a)?;
-                            self.names(&seen)?;
+                            let values = self.expr(arg, a)?;
+                            self.names(&values)?;
                         }
                         Ok(NOTHING)
                     }
@@ -166,7 +166,7 @@ impl Reader {
             }
             Expr::Higher { kind, function, args } => {
                 if !function.is_pure() {
-                    self.reads.asks = true;
+                    self.reads.external = true;
                 }
                 self.higher(*kind, args, a)
             }
@@ -176,30 +176,30 @@ impl Reader {
             Expr::Test(test) => {
                 let base = self.walk(&test.walk, a)?;
                 let found = self.key(&base, &test.key)?;
-                self.outline(&found)?;
+                self.read_shape(&found)?;
                 Ok(NOTHING)
             }
             Expr::Cond(parts) => {
                 let [condition, then, other] = &**parts;
                 let condition = self.expr(condition, a)?;
-                self.outline(&condition)?;
+                self.read_shape(&condition)?;
                 either(self.expr(then, a)?, self.expr(other, a)?)
             }
             Expr::Decide { sides, .. } => {
                 for side in &**sides {
-                    let seen = self.expr(side, a)?;
-                    self.outline(&seen)?;
+                    let values = self.expr(side, a)?;
+                    self.read_shape(&values)?;
                 }
                 Ok(NOTHING)
             }
             Expr::Variable(n) => self.variable(*n as usize, a),
             Expr::Invoke(invoke) => self.invoked(invoke, a),
             Expr::OneOf { value, .. } => {
-                let seen = self.expr(value, a)?;
-                self.outline(&seen)?;
+                let values = self.expr(value, a)?;
+                self.read_shape(&values)?;
                 Ok(NOTHING)
             }
-            Expr::Make(make) => self.made(make, a),
+            Expr::Make(make) => self.literal(make, a),
             Expr::Comprehension(l) => self.looped(l, a),
             Expr::Bind(parts) => {
                 let value = self.expr(&parts[0], a)?;
@@ -207,14 +207,14 @@ impl Reader {
             }
             Expr::OrElse { sides, .. } => {
                 let left = self.expr(&sides[0], a)?;
-                self.outline(&left)?;
+                self.read_shape(&left)?;
                 either(left, self.expr(&sides[1], a)?)
             }
         }
     }
 
     /// A value under a name, which sees the earlier ones only.
-    fn variable(&mut self, at: usize, a: &Around<'_>) -> Found {
+    fn variable(&mut self, at: usize, a: &AbstractEnv<'_>) -> Found {
         let variable = a.variables.get(at).ok_or(Untracked)?;
         let address = std::ptr::from_ref(variable).addr();
         if let Some(known) = self.variables.get(&address) {
@@ -224,14 +224,14 @@ impl Reader {
             return Err(Untracked);
         }
         let earlier = a.variables.get(..at).unwrap_or_default();
-        let around = Around { root: a.root.clone(), locals: Vec::new(), variables: earlier };
+        let env = AbstractEnv { root: a.root.clone(), locals: Vec::new(), variables: earlier };
         self.depth += 1;
-        let seen = self.program(&variable.program, &around);
+        let values = self.program(&variable.program, &env);
         self.depth -= 1;
-        let seen = seen?;
-        self.outline(&seen)?;
-        self.variables.insert(address, seen.clone());
-        Ok(seen)
+        let values = values?;
+        self.read_shape(&values)?;
+        self.variables.insert(address, values.clone());
+        Ok(values)
     }
 
     fn project(
@@ -240,41 +240,41 @@ impl Reader {
         source: &Expr,
         keep: Option<&Expr>,
         body: Option<&Expr>,
-        a: &Around<'_>,
+        a: &AbstractEnv<'_>,
     ) -> Found {
         let source = self.expr(source, a)?;
         let items = self.items(&source)?;
         if over == Over::Values {
             // The body runs on null as well.
-            self.outline(&items)?;
+            self.read_shape(&items)?;
         }
         let inner = a.with([items.clone()]);
         if let Some(keep) = keep {
-            let kept = self.expr(keep, &inner)?;
-            self.outline(&kept)?;
+            let condition = self.expr(keep, &inner)?;
+            self.read_shape(&condition)?;
         }
         let made = match body {
             Some(body) => self.expr(body, &inner)?,
             None => items,
         };
-        self.outline(&made)?;
-        composed(One::List(made))
+        self.read_shape(&made)?;
+        composed(AbstractValue::List(made))
     }
 
-    fn looped(&mut self, l: &Comprehension, a: &Around<'_>) -> Found {
+    fn looped(&mut self, l: &Comprehension, a: &AbstractEnv<'_>) -> Found {
         let range = self.expr(&l.range, a)?;
         let items = self.items(&range)?;
         let bound = if l.two { vec![NOTHING, items] } else { vec![items] };
         let inner = a.with(bound);
         if let Some(keep) = &l.keep {
-            let kept = self.expr(keep, &inner)?;
-            self.outline(&kept)?;
+            let condition = self.expr(keep, &inner)?;
+            self.read_shape(&condition)?;
         }
         let body = self.expr(&l.body, &inner)?;
-        self.outline(&body)?;
+        self.read_shape(&body)?;
         match l.kind {
             ComprehensionKind::All | ComprehensionKind::Exists | ComprehensionKind::One => Ok(NOTHING),
-            ComprehensionKind::List => composed(One::List(body)),
+            ComprehensionKind::List => composed(AbstractValue::List(body)),
             ComprehensionKind::Map | ComprehensionKind::Entries => {
                 self.consume(&body)?;
                 Ok(NOTHING)
@@ -282,13 +282,13 @@ impl Reader {
         }
     }
 
-    fn compared(&mut self, sides: &[Expr; 2], a: &Around<'_>) -> Found {
+    fn compared(&mut self, sides: &[Expr; 2], a: &AbstractEnv<'_>) -> Found {
         let (left, right) = (self.expr(&sides[0], a)?, self.expr(&sides[1], a)?);
         // Lists and objects are never equal to scalars, nor ordered with them.
         if is_scalar(&sides[0]) {
-            self.outline(&right)?;
+            self.read_shape(&right)?;
         } else if is_scalar(&sides[1]) {
-            self.outline(&left)?;
+            self.read_shape(&left)?;
         } else {
             self.consume(&left)?;
             self.consume(&right)?;
@@ -297,24 +297,24 @@ impl Reader {
     }
 
     /// What follows from all of some values.
-    fn consumed(&mut self, args: &[Expr], a: &Around<'_>) -> Found {
+    fn consumed(&mut self, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
         for arg in args {
-            let seen = self.expr(arg, a)?;
-            self.consume(&seen)?;
+            let values = self.expr(arg, a)?;
+            self.consume(&values)?;
         }
         Ok(NOTHING)
     }
 
     /// What follows from how many items there are.
-    fn counted(&mut self, args: &[Expr], a: &Around<'_>) -> Found {
+    fn counted(&mut self, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
         for arg in args {
-            let seen = self.expr(arg, a)?;
-            self.items(&seen)?;
+            let values = self.expr(arg, a)?;
+            self.items(&values)?;
         }
         Ok(NOTHING)
     }
 
-    fn higher(&mut self, kind: Higher, args: &[Expr], a: &Around<'_>) -> Found {
+    fn higher(&mut self, kind: Higher, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
         let mut items = NOTHING;
         for arg in args.iter().filter(|e| !matches!(e, Expr::Lambda { .. })) {
             let list = self.expr(arg, a)?;
@@ -330,12 +330,12 @@ impl Reader {
         }
         match kind {
             Higher::Map => {
-                self.outline(&bodies)?;
-                composed(One::List(bodies))
+                self.read_shape(&bodies)?;
+                composed(AbstractValue::List(bodies))
             }
             Higher::SortBy => {
                 self.consume(&bodies)?;
-                composed(One::List(items))
+                composed(AbstractValue::List(items))
             }
             Higher::MaxBy | Higher::MinBy => {
                 self.consume(&bodies)?;
@@ -344,67 +344,67 @@ impl Reader {
         }
     }
 
-    fn walk(&mut self, walk: &Walk, a: &Around<'_>) -> Found {
-        let mut seen = self.expr(&walk.base, a)?;
+    fn walk(&mut self, walk: &Walk, a: &AbstractEnv<'_>) -> Found {
+        let mut values = self.expr(&walk.base, a)?;
         for step in &walk.steps {
-            seen = match step {
-                Walked::Key { key: Value::Str(key), .. } => self.key(&seen, key)?,
-                Walked::Key { .. } => self.items(&seen)?,
+            values = match step {
+                Walked::Key { key: Value::Str(key), .. } => self.key(&values, key)?,
+                Walked::Key { .. } => self.items(&values)?,
                 Walked::Field(_) => return Err(Untracked),
                 Walked::At { index, .. } => {
                     let index = self.expr(index, a)?;
                     self.consume(&index)?;
-                    self.items(&seen)?
+                    self.items(&values)?
                 }
             };
         }
         // Whether something is there decides about faults.
-        self.outline(&seen)?;
-        Ok(seen)
+        self.read_shape(&values)?;
+        Ok(values)
     }
 
-    fn invoked(&mut self, invoke: &Invoke, a: &Around<'_>) -> Found {
+    fn invoked(&mut self, invoke: &Invoke, a: &AbstractEnv<'_>) -> Found {
         if !invoke.function.is_pure() {
-            self.reads.asks = true;
+            self.reads.external = true;
         }
         match (invoke.function.operation(), &*invoke.args) {
             (Some(Operation::Size), args) => self.counted(args, a),
             // What is added is a scalar, or a list of the items of both.
             (Some(Operation::Add), [one, other]) => {
                 let (one, other) = (self.expr(one, a)?, self.expr(other, a)?);
-                self.outline(&one)?;
-                self.outline(&other)?;
+                self.read_shape(&one)?;
+                self.read_shape(&other)?;
                 either(one, other)
             }
             (Some(Operation::Equal | Operation::Unequal), [one, other])
                 if is_scalar(one) || is_scalar(other) =>
             {
                 for side in [one, other] {
-                    let seen = self.expr(side, a)?;
-                    self.outline(&seen)?;
+                    let values = self.expr(side, a)?;
+                    self.read_shape(&values)?;
                 }
                 Ok(NOTHING)
             }
             (Some(Operation::Member), [one, list]) if is_scalar(one) => {
-                let seen = self.expr(list, a)?;
-                self.items(&seen)?;
+                let values = self.expr(list, a)?;
+                self.items(&values)?;
                 Ok(NOTHING)
             }
             (_, args) => self.consumed(args, a),
         }
     }
 
-    fn made(&mut self, make: &Make, a: &Around<'_>) -> Found {
+    fn literal(&mut self, make: &Make, a: &AbstractEnv<'_>) -> Found {
         match make {
             Make::List(items, _) => {
                 let mut all = NOTHING;
                 for e in items {
                     let item = self.expr(e, a)?;
                     // Items that may be missing are there or not.
-                    self.outline(&item)?;
+                    self.read_shape(&item)?;
                     all = either(all, item)?;
                 }
-                composed(One::List(all))
+                composed(AbstractValue::List(all))
             }
             Make::Map(entries) => {
                 for (k, v, _) in entries {

@@ -1,12 +1,12 @@
 //! What rules read of a request, known before there is one.
 //!
 //! In: a lowered policy. Out: [`Reads`], the parts of a request that results can depend on, and whether they may
-//! depend on more: on the clock, on chance, on answers of others, which notes itself at run time
-//! (`functions::untracked`); or [`Untracked`] where nobody would notice. Two requests that agree in these parts get the same
-//! results, so that a result may be remembered (`policy_set::recall`).
+//! depend on more: on the clock, on chance, on external data, which is noted at run time (`functions::untracked`);
+//! or [`Untracked`] for a dependency that static analysis cannot see. Two requests that agree in these parts get the same
+//! results, so results can be cached (`policy_set::result_cache`).
 //!
-//! The analysis runs a rule on *places* instead of values (`seen`): a value is where it comes from. A part
-//! counts as read when something depends on it: on all of it, or on its outline, which is its kind, how
+//! The analysis evaluates a rule on abstract values (`seen`): the places that a value comes from. A part
+//! counts as read when something depends on it: on all of it, or on its shape, which is its kind, how
 //! many items a list has, whether an object is empty, and the scalar itself.
 
 mod expr;
@@ -20,7 +20,7 @@ pub use rule::{of_policy, reads_namespace};
 
 use crate::value::Str;
 
-/// Results of these rules depend on what cannot be told beforehand.
+/// Results of these rules have dependencies that static analysis cannot see: they are not cacheable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untracked;
 
@@ -35,7 +35,7 @@ pub enum Step {
     Nested,
 }
 
-/// What is read of a value: always its outline.
+/// What is read of a value: always its shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     /// All of it is read.
@@ -110,7 +110,7 @@ impl Tree {
     }
 }
 
-/// What is read of a request. Not told, since always counted as read: the operation, the kind and resource
+/// What is read of a request. These always count as read and are not listed: the operation, the kind and resource
 /// with what the request says of them, the namespace with its labels, the options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
@@ -126,8 +126,8 @@ pub struct Reads {
     pub name: bool,
     /// Who makes the request.
     pub user: bool,
-    /// Others, the clock or chance may be asked, which is noted when it happens (`functions::untracked`).
-    pub asks: bool,
+    /// External data, the clock or chance may be read, which is noted when it happens (`functions::untracked`).
+    pub external: bool,
 }
 
 impl Reads {
@@ -139,12 +139,12 @@ impl Reads {
         self.namespace.merge(&other.namespace);
         self.name |= other.name;
         self.user |= other.user;
-        self.asks |= other.asks;
+        self.external |= other.external;
     }
 
     /// Whether something is read that differs from object to object: its name, what a server writes into its
     /// metadata, or all of it.
-    pub fn tells_objects_apart(&self) -> bool {
+    pub fn distinguishes_objects(&self) -> bool {
         const OWN: [&str; 7] = [
             "name",
             "generateName",
@@ -176,8 +176,8 @@ pub fn of_expression(
     late: &'static dyn crate::ir::late::Late,
 ) -> Result<Tree, Untracked> {
     let mut reader = seen::Reader::new(late);
-    let root = vec![seen::One::At(seen::Part::Object, Vec::new())];
-    let value = reader.expr(expr, &expr::Around { root, ..expr::Around::default() })?;
+    let root = vec![seen::AbstractValue::At(seen::Part::Object, Vec::new())];
+    let value = reader.expr(expr, &expr::AbstractEnv { root, ..expr::AbstractEnv::default() })?;
     reader.consume(&value)?;
     Ok(reader.reads.object)
 }

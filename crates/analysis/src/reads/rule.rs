@@ -1,15 +1,15 @@
 //! What policies read.
 
+use crate::ir::cel_exception::CelException;
 use crate::ir::check::{Check, ForEach};
-use crate::ir::exemption::Exemption;
 use crate::ir::expressions::{Expressions, Source, Validation, Variable, View};
 use crate::ir::late::Late;
 use crate::ir::rule::{Body, Message};
 use crate::ir::{Exception, Policy, Rule};
 use crate::value::Str;
 
-use super::expr::Around;
-use super::seen::{One, Part, Reader, Seen};
+use super::expr::AbstractEnv;
+use super::seen::{AbstractValue, Part, Reader, ValueSet};
 use super::{Reads, Step, Tree, Untracked};
 
 type Done = Result<(), Untracked>;
@@ -17,12 +17,12 @@ type Done = Result<(), Untracked>;
 /// What the results of a policy's rules that give verdicts on objects of a kind can depend on.
 ///
 /// # Errors
-/// They can depend on more, and nobody would notice.
+/// They can have a dependency that static analysis cannot see.
 pub fn of_policy(
     policy: &Policy,
     kind: &str,
     exceptions: &[Exception],
-    exemptions: &[Exemption],
+    cel_exceptions: &[CelException],
     late: &'static dyn Late,
 ) -> Result<Reads, Untracked> {
     let mut reader = Reader::new(late);
@@ -40,14 +40,14 @@ pub fn of_policy(
         }
         let exceptions = exceptions.iter().filter(|e| e.covers(&key, &rule.name));
         own.rule(rule, exceptions)?;
-        for exemption in exemptions.iter().filter(|e| e.names(policy)) {
-            own.sources(&exemption.admit, &[])?;
+        for exception in cel_exceptions.iter().filter(|e| e.names(policy)) {
+            own.sources(&exception.admit, &[])?;
         }
         if rule.expressions.as_ref().is_some_and(|e| e.view == View::PodTemplates) {
             own.reads = of_templates(&own.reads);
         }
         if rule.action.allow_existing {
-            // The former object may be asked the same.
+            // The former object may be evaluated in the same way.
             let mut former = own.reads.object.clone();
             former.merge(&own.reads.shown);
             own.reads.old.merge(&former);
@@ -64,7 +64,7 @@ pub fn of_policy(
     Ok(reader.reads)
 }
 
-/// Whether the verdicts of expressions can depend on the namespace of the object. What cannot be told is counted in.
+/// Whether the verdicts of expressions can depend on the namespace of the object. What is unknown counts as read.
 pub fn reads_namespace(
     expressions: &Expressions,
     validations: &[Validation],
@@ -80,7 +80,7 @@ pub fn reads_namespace(
 /// What is read of an object whose pod templates are seen as pods with its name.
 fn of_templates(reads: &Reads) -> Reads {
     let mut all = reads.clone();
-    // Which templates there are is told in any case.
+    // Which templates there are is read in any case.
     for tree in [&mut all.object, &mut all.old] {
         for key in ["apiVersion", "kind", "spec"] {
             tree.add(&[Step::Key(key.into())], true);
@@ -99,7 +99,7 @@ impl Reader {
         self.matcher(&rule.unless);
         if let Some(bound) = &rule.bound {
             // Parameters are looked up.
-            self.reads.asks |= bound.param_kind.is_some();
+            self.reads.external |= bound.param_kind.is_some();
             bound.bindings.iter().filter_map(|b| b.when.as_ref()).for_each(|when| self.constraints(when));
         }
         if rule.broken.is_some() {
@@ -131,7 +131,7 @@ impl Reader {
                 Ok(())
             }
             Body::Validate { check, message } => {
-                let shown = vec![One::At(Part::Shown, Vec::new())];
+                let shown = vec![AbstractValue::At(Part::Shown, Vec::new())];
                 self.check(check, message, &shown, 0)
             }
             // These have phases of their own.
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    fn check(&mut self, check: &Check, message: &Message, subject: &Seen, depth: usize) -> Done {
+    fn check(&mut self, check: &Check, message: &Message, subject: &ValueSet, depth: usize) -> Done {
         match check {
             Check::Deny(conditions) => self.conditions(conditions)?,
             Check::Pattern(overlay, _) => self.overlay(overlay, subject)?,
@@ -160,53 +160,55 @@ impl Reader {
         }
     }
 
-    fn each(&mut self, l: &ForEach, message: &Message, subject: &Seen, depth: usize) -> Done {
+    fn each(&mut self, l: &ForEach, message: &Message, subject: &ValueSet, depth: usize) -> Done {
         // Bindings are loaded when something mentions them, be it in an inner loop with an element of its own.
         let shadowed = l.bindings.iter().any(|b| self.bound.contains(&b.name));
         if shadowed || (depth > 0 && self.bound.len() > self.of_rule) {
             return Err(Untracked);
         }
         let list = self.query(&l.list)?;
-        self.outline(&list)?;
+        self.read_shape(&list)?;
         // What is no list is a list of one.
         let mut item = self.items(&list)?;
-        item.extend(list.iter().filter(|one| matches!(one, One::At(..) | One::Map(_))).cloned());
-        self.outline(&item)?;
+        item.extend(
+            list.iter().filter(|one| matches!(one, AbstractValue::At(..) | AbstractValue::Map(_))).cloned(),
+        );
+        self.read_shape(&item)?;
         let (names, bound) = (self.names.len(), self.bound.len());
         for name in ["element".into(), format!("element{depth}")] {
             self.names.push((Str::from(name), item.clone()));
         }
         for name in ["elementIndex".into(), format!("elementIndex{depth}")] {
-            self.names.push((Str::from(name), Seen::new()));
+            self.names.push((Str::from(name), ValueSet::new()));
         }
         self.bindings(l.bindings.iter().map(AsRef::as_ref));
         if let Some(admit) = &l.admit {
             self.conditions(admit)?;
         }
-        let mut seen = Seen::new();
+        let mut values = ValueSet::new();
         if l.element_scope != Some(false) {
-            seen.extend(item.iter().cloned());
+            values.extend(item.iter().cloned());
         }
         if l.element_scope != Some(true) {
-            seen.extend(subject.iter().cloned());
+            values.extend(subject.iter().cloned());
         }
-        self.check(&l.check, message, &seen, depth + 1)?;
+        self.check(&l.check, message, &values, depth + 1)?;
         self.names.truncate(names);
         self.bound.truncate(bound);
         Ok(())
     }
 
     fn sources(&mut self, sources: &[Source], variables: &[Variable]) -> Done {
-        let around = Around::request(variables);
-        sources.iter().try_for_each(|source| self.verdict(&source.program, &around))
+        let env = AbstractEnv::request(variables);
+        sources.iter().try_for_each(|source| self.verdict(&source.program, &env))
     }
 
     fn validations(&mut self, validations: &[Validation], variables: &[Variable]) -> Done {
-        let around = Around::request(variables);
+        let env = AbstractEnv::request(variables);
         for validation in validations {
-            self.verdict(&validation.check.program, &around)?;
+            self.verdict(&validation.check.program, &env)?;
             if let Some(program) = &validation.message_program {
-                self.told(program, &around)?;
+                self.read_result(program, &env)?;
             }
         }
         Ok(())
@@ -218,7 +220,7 @@ impl Reader {
             return Err(Untracked);
         }
         self.sources(&e.conditions, &e.variables)?;
-        let around = Around::request(&e.variables);
-        e.annotations.iter().try_for_each(|a| self.told(&a.value.program, &around))
+        let env = AbstractEnv::request(&e.variables);
+        e.annotations.iter().try_for_each(|a| self.read_result(&a.value.program, &env))
     }
 }

@@ -1,4 +1,4 @@
-//! Values as the analysis sees them: places that they come from.
+//! Abstract values: the places that a value comes from.
 //!
 //! What is computed of parts that already count as read is nothing new: its value follows from them.
 
@@ -24,7 +24,7 @@ pub enum Part {
 
 /// One of the things that a value may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum One {
+pub enum AbstractValue {
     /// The data of the request.
     Root,
     /// `request` in it.
@@ -32,15 +32,15 @@ pub enum One {
     /// What is at a place.
     At(Part, Vec<Step>),
     /// A list of such items.
-    List(Seen),
+    List(ValueSet),
     /// An object with these entries.
-    Map(Vec<(Str, Seen)>),
+    Map(Vec<(Str, ValueSet)>),
     /// Something that depends on more than the request.
     Untracked,
 }
 
 /// All the things that a value may be; none = it follows from what is read already.
-pub type Seen = Vec<One>;
+pub type ValueSet = Vec<AbstractValue>;
 
 /// More alternatives, or longer ways, are given up.
 const MOST: usize = 48;
@@ -83,13 +83,13 @@ pub struct Reader {
     /// What was read.
     pub reads: Reads,
     /// Names on top of the root; the last of equal ones counts.
-    pub names: Vec<(Str, Seen)>,
+    pub names: Vec<(Str, ValueSet)>,
     /// The names of bindings in scope.
     pub bound: Vec<Str>,
     /// How many of them are the rule's own.
     pub of_rule: usize,
     /// What variables of expressions give, by the address of the variable.
-    pub variables: HashMap<usize, Seen>,
+    pub variables: HashMap<usize, ValueSet>,
     /// How deep the variable that is being read is among those that read it.
     pub depth: usize,
     /// Nodes of expressions that were looked at.
@@ -97,25 +97,25 @@ pub struct Reader {
 }
 
 /// How many parts a value has, as far as they are counted.
-fn parts(seen: &Seen, left: usize) -> Option<usize> {
-    seen.iter().try_fold(left, |left, one| {
+fn parts(values: &ValueSet, left: usize) -> Option<usize> {
+    values.iter().try_fold(left, |left, one| {
         let left = left.checked_sub(1)?;
         match one {
-            One::List(items) => parts(items, left),
-            One::Map(entries) => entries.iter().try_fold(left, |left, (_, v)| parts(v, left)),
+            AbstractValue::List(items) => parts(items, left),
+            AbstractValue::Map(entries) => entries.iter().try_fold(left, |left, (_, v)| parts(v, left)),
             _ => Some(left),
         }
     })
 }
 
-/// A value made of others, unless it has too many parts.
-pub fn composed(one: One) -> Result<Seen, Untracked> {
-    let seen = vec![one];
-    parts(&seen, MOST_PARTS).map(|_| seen).ok_or(Untracked)
+/// A value composed of others, unless it has too many parts.
+pub fn composed(one: AbstractValue) -> Result<ValueSet, Untracked> {
+    let values = vec![one];
+    parts(&values, MOST_PARTS).map(|_| values).ok_or(Untracked)
 }
 
 /// Either of two.
-pub fn either(mut a: Seen, b: Seen) -> Result<Seen, Untracked> {
+pub fn either(mut a: ValueSet, b: ValueSet) -> Result<ValueSet, Untracked> {
     for one in b {
         if !a.contains(&one) {
             a.push(one);
@@ -124,13 +124,13 @@ pub fn either(mut a: Seen, b: Seen) -> Result<Seen, Untracked> {
     if a.len() > MOST { Err(Untracked) } else { Ok(a) }
 }
 
-fn further(part: Part, steps: &[Step], step: Step) -> Result<One, Untracked> {
+fn further(part: Part, steps: &[Step], step: Step) -> Result<AbstractValue, Untracked> {
     if steps.len() >= MOST {
         return Err(Untracked);
     }
     let mut steps = steps.to_vec();
     steps.push(step);
-    Ok(One::At(part, steps))
+    Ok(AbstractValue::At(part, steps))
 }
 
 impl Reader {
@@ -162,63 +162,68 @@ impl Reader {
     }
 
     /// Something depends on all of a value.
-    pub fn consume(&mut self, seen: &Seen) -> Result<(), Untracked> {
-        for one in seen {
+    pub fn consume(&mut self, values: &ValueSet) -> Result<(), Untracked> {
+        for one in values {
             match one {
-                One::Root | One::Request | One::Untracked => return Err(Untracked),
-                One::At(part, steps) => self.read(*part, steps, true),
-                One::List(items) => self.consume(items)?,
-                One::Map(entries) => entries.iter().try_for_each(|(_, v)| self.consume(v))?,
+                AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
+                    return Err(Untracked);
+                }
+                AbstractValue::At(part, steps) => self.read(*part, steps, true),
+                AbstractValue::List(items) => self.consume(items)?,
+                AbstractValue::Map(entries) => entries.iter().try_for_each(|(_, v)| self.consume(v))?,
             }
         }
         Ok(())
     }
 
     /// Something depends on the keys of an object.
-    pub fn names(&mut self, seen: &Seen) -> Result<(), Untracked> {
-        for one in seen {
+    pub fn names(&mut self, values: &ValueSet) -> Result<(), Untracked> {
+        for one in values {
             match one {
-                One::At(part, steps) => {
+                AbstractValue::At(part, steps) => {
                     if let Some(tree) = self.tree(*part).at(steps) {
                         tree.names = true;
                     }
                 }
-                One::Map(_) => {}
+                AbstractValue::Map(_) => {}
                 other => self.consume(&vec![other.clone()])?,
             }
         }
         Ok(())
     }
 
-    /// Something depends on the outline of a value.
-    pub fn outline(&mut self, seen: &Seen) -> Result<(), Untracked> {
-        for one in seen {
+    /// Something depends on the shape of a value.
+    pub fn read_shape(&mut self, values: &ValueSet) -> Result<(), Untracked> {
+        for one in values {
             match one {
-                One::Untracked => return Err(Untracked),
-                One::At(part, steps) => self.read(*part, steps, false),
-                One::Root | One::Request | One::List(_) | One::Map(_) => {}
+                AbstractValue::Untracked => return Err(Untracked),
+                AbstractValue::At(part, steps) => self.read(*part, steps, false),
+                AbstractValue::Root
+                | AbstractValue::Request
+                | AbstractValue::List(_)
+                | AbstractValue::Map(_) => {}
             }
         }
         Ok(())
     }
 
     /// The value under a key.
-    pub fn key(&mut self, seen: &Seen, key: &Str) -> Result<Seen, Untracked> {
-        let mut out = Seen::new();
-        for one in seen {
+    pub fn key(&mut self, values: &ValueSet, key: &Str) -> Result<ValueSet, Untracked> {
+        let mut out = ValueSet::new();
+        for one in values {
             let found = match one {
-                One::Root => self.of_root(key)?,
-                One::Request => self.of_request(key)?,
-                One::At(part, steps) => vec![further(*part, steps, Step::Key(key.clone()))?],
-                One::Map(entries) => {
+                AbstractValue::Root => self.of_root(key)?,
+                AbstractValue::Request => self.of_request(key)?,
+                AbstractValue::At(part, steps) => vec![further(*part, steps, Step::Key(key.clone()))?],
+                AbstractValue::Map(entries) => {
                     let found = entries.iter().rev().find(|(k, _)| k == key);
                     found.map(|(_, v)| v.clone()).unwrap_or_default()
                 }
-                One::List(items) => {
+                AbstractValue::List(items) => {
                     self.consume(items)?;
-                    Seen::new()
+                    ValueSet::new()
                 }
-                One::Untracked => return Err(Untracked),
+                AbstractValue::Untracked => return Err(Untracked),
             };
             out = either(out, found)?;
         }
@@ -226,26 +231,28 @@ impl Reader {
     }
 
     /// Any of the values inside; how many there are, and the keys of an object, count as read.
-    pub fn items(&mut self, seen: &Seen) -> Result<Seen, Untracked> {
-        self.outline(seen)?;
-        let mut out = Seen::new();
-        for one in seen {
+    pub fn items(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
+        self.read_shape(values)?;
+        let mut out = ValueSet::new();
+        for one in values {
             let found = match one {
-                One::At(part, steps) => {
+                AbstractValue::At(part, steps) => {
                     let one = further(*part, steps, Step::Items)?;
                     let found = vec![one];
-                    self.outline(&found)?;
+                    self.read_shape(&found)?;
                     found
                 }
-                One::List(items) => items.clone(),
-                One::Map(entries) => {
-                    let mut all = Seen::new();
+                AbstractValue::List(items) => items.clone(),
+                AbstractValue::Map(entries) => {
+                    let mut all = ValueSet::new();
                     for (_, v) in entries {
                         all = either(all, v.clone())?;
                     }
                     all
                 }
-                One::Root | One::Request | One::Untracked => return Err(Untracked),
+                AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
+                    return Err(Untracked);
+                }
             };
             out = either(out, found)?;
         }
@@ -253,58 +260,60 @@ impl Reader {
     }
 
     /// Any of the items of a list, lists among them taken apart.
-    pub fn flat(&mut self, seen: &Seen) -> Result<Seen, Untracked> {
-        let items = self.items(seen)?;
+    pub fn flat(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
+        let items = self.items(values)?;
         let mut out = items.clone();
         for one in &items {
             let found = match one {
-                One::At(part, steps) => {
+                AbstractValue::At(part, steps) => {
                     let found = vec![further(*part, steps, Step::Nested)?];
-                    self.outline(&found)?;
+                    self.read_shape(&found)?;
                     found
                 }
-                One::List(items) => items.clone(),
-                One::Map(_) => Seen::new(),
-                One::Root | One::Request | One::Untracked => return Err(Untracked),
+                AbstractValue::List(items) => items.clone(),
+                AbstractValue::Map(_) => ValueSet::new(),
+                AbstractValue::Root | AbstractValue::Request | AbstractValue::Untracked => {
+                    return Err(Untracked);
+                }
             };
             out = either(out, found)?;
         }
         Ok(out)
     }
 
-    fn of_root(&mut self, key: &Str) -> Result<Seen, Untracked> {
-        if let Some((_, seen)) = self.names.iter().rev().find(|(name, _)| name == key) {
-            return Ok(seen.clone());
+    fn of_root(&mut self, key: &Str) -> Result<ValueSet, Untracked> {
+        if let Some((_, values)) = self.names.iter().rev().find(|(name, _)| name == key) {
+            return Ok(values.clone());
         }
-        let whole = |part| Ok(vec![One::At(part, Vec::new())]);
+        let whole = |part| Ok(vec![AbstractValue::At(part, Vec::new())]);
         match &**key {
-            "request" => Ok(vec![One::Request]),
+            "request" => Ok(vec![AbstractValue::Request]),
             "object" => whole(Part::Object),
             "oldObject" => whole(Part::Old),
             "namespaceObject" => whole(Part::Namespace),
             "images" => {
                 self.reads.object.add(&[Step::Key("spec".into())], true);
-                Ok(Seen::new())
+                Ok(ValueSet::new())
             }
             "serviceAccountName" | "serviceAccountNamespace" => {
                 self.reads.user = true;
-                Ok(Seen::new())
+                Ok(ValueSet::new())
             }
-            constant if CONSTANT.contains(&constant) => Ok(Seen::new()),
+            constant if CONSTANT.contains(&constant) => Ok(ValueSet::new()),
             _ => Err(Untracked),
         }
     }
 
-    fn of_request(&mut self, key: &Str) -> Result<Seen, Untracked> {
+    fn of_request(&mut self, key: &Str) -> Result<ValueSet, Untracked> {
         match &**key {
-            "object" => return Ok(vec![One::At(Part::Object, Vec::new())]),
-            "oldObject" => return Ok(vec![One::At(Part::Old, Vec::new())]),
+            "object" => return Ok(vec![AbstractValue::At(Part::Object, Vec::new())]),
+            "oldObject" => return Ok(vec![AbstractValue::At(Part::Old, Vec::new())]),
             "userInfo" | "roles" | "clusterRoles" => self.reads.user = true,
             "name" => self.reads.name = true,
             "uid" => return Err(Untracked),
             // All else counts as read in any case.
             _ => {}
         }
-        Ok(Seen::new())
+        Ok(ValueSet::new())
     }
 }

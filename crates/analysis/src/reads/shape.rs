@@ -7,13 +7,13 @@ use crate::value::wildcard::has_wildcard;
 use crate::value::{Str, Value};
 
 use super::Untracked;
-use super::seen::{Reader, Seen};
+use super::seen::{Reader, ValueSet};
 
 type Done = Result<(), Untracked>;
 
 impl Reader {
     /// What a pattern reads of a subject.
-    pub fn overlay(&mut self, overlay: &Overlay, subject: &Seen) -> Done {
+    pub fn overlay(&mut self, overlay: &Overlay, subject: &ValueSet) -> Done {
         match overlay {
             Overlay::Ready(pattern) => self.shape(&pattern.root, subject),
             Overlay::Dynamic(template) => self.draft(template, subject),
@@ -22,7 +22,7 @@ impl Reader {
     }
 
     /// What patterns read of a subject.
-    pub fn overlays(&mut self, overlays: &Overlays, subject: &Seen) -> Done {
+    pub fn overlays(&mut self, overlays: &Overlays, subject: &ValueSet) -> Done {
         match overlays {
             Overlays::Ready(patterns) => patterns.iter().try_for_each(|p| self.shape(&p.root, subject)),
             Overlays::Dynamic(Template::List(items)) => {
@@ -36,7 +36,7 @@ impl Reader {
         }
     }
 
-    fn shape(&mut self, shape: &Shape, subject: &Seen) -> Done {
+    fn shape(&mut self, shape: &Shape, subject: &ValueSet) -> Done {
         match shape {
             Shape::Leaf(_) => self.consume(subject),
             Shape::Map(map) => self.map(map, subject),
@@ -44,15 +44,15 @@ impl Reader {
         }
     }
 
-    fn map(&mut self, map: &MapShape, subject: &Seen) -> Done {
+    fn map(&mut self, map: &MapShape, subject: &ValueSet) -> Done {
         if map.expand {
             return self.consume(subject);
         }
-        self.outline(subject)?;
+        self.read_shape(subject)?;
         map.entries.iter().try_for_each(|entry| self.entry(entry, subject))
     }
 
-    fn entry(&mut self, entry: &Entry, subject: &Seen) -> Done {
+    fn entry(&mut self, entry: &Entry, subject: &ValueSet) -> Done {
         if entry.anchor == Anchor::AddIfAbsent {
             self.raw_key(subject, &entry.raw)?;
         }
@@ -60,14 +60,14 @@ impl Reader {
             self.consume(subject)?;
         }
         let value = self.key(subject, &entry.key)?;
-        self.outline(&value)?;
+        self.read_shape(&value)?;
         let is_there = matches!(&entry.shape, Shape::Leaf(leaf) if leaf.source.as_str() == Some("*"))
             && entry.anchor == Anchor::None;
         if is_there { Ok(()) } else { self.shape(&entry.shape, &value) }
     }
 
     /// A key that is read with its anchor: all of its value counts, so that each pattern is looked at once.
-    fn raw_key(&mut self, subject: &Seen, raw: &Str) -> Done {
+    fn raw_key(&mut self, subject: &ValueSet, raw: &Str) -> Done {
         if has_wildcard(raw) {
             self.consume(subject)?;
         }
@@ -75,8 +75,8 @@ impl Reader {
         self.consume(&value)
     }
 
-    fn list(&mut self, list: &ListShape, subject: &Seen) -> Done {
-        self.outline(subject)?;
+    fn list(&mut self, list: &ListShape, subject: &ValueSet) -> Done {
+        self.read_shape(subject)?;
         if matches!(list, ListShape::Empty(_)) {
             return Ok(());
         }
@@ -92,27 +92,27 @@ impl Reader {
     }
 
     /// A pattern that is still to be filled in: where variables stand, all of the subject counts.
-    fn draft(&mut self, template: &Template, subject: &Seen) -> Done {
+    fn draft(&mut self, template: &Template, subject: &ValueSet) -> Done {
         match template {
             Template::Const(v) => match self.late.pattern(v) {
                 Some(pattern) => self.shape(&pattern.root, subject),
                 None => Ok(()),
             },
             Template::Object(pairs) => {
-                self.outline(subject)?;
+                self.read_shape(subject)?;
                 for (key, value) in pairs {
                     let Template::Const(Value::Str(raw)) = key else {
                         self.filled(template)?;
                         return self.consume(subject);
                     };
                     let (anchor, inner) = Anchor::parse(raw);
-                    // Their keys may hold wildcards, which only the whole pattern tells.
+                    // Their keys may hold wildcards, which only the whole pattern determines.
                     let is_expanded = has_wildcard(raw) || matches!(inner, "labels" | "annotations");
                     if anchor != Anchor::None {
                         self.raw_key(subject, raw)?;
                     }
                     let below = self.key(subject, &inner.into())?;
-                    self.outline(&below)?;
+                    self.read_shape(&below)?;
                     if is_expanded {
                         self.filled(value)?;
                         self.consume(if has_wildcard(raw) { subject } else { &below })?;

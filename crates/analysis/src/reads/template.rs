@@ -7,10 +7,10 @@ use crate::value::variables::{expression, find_variables};
 use crate::value::{Str, Value};
 
 use super::Untracked;
-use super::expr::Around;
-use super::seen::{GIVEN, One, Reader, Seen, composed, either};
+use super::expr::AbstractEnv;
+use super::seen::{AbstractValue, GIVEN, Reader, ValueSet, composed, either};
 
-/// Texts that go on longer are given up.
+/// Longer texts are given up.
 const MAX_ROUNDS: usize = 8;
 
 /// Whether what comes behind is no part of an expression, or of a text in quotes in it.
@@ -26,44 +26,44 @@ fn is_in_text(before: &str) -> bool {
 
 impl Reader {
     /// What a query gives.
-    pub fn query(&mut self, query: &Query) -> Result<Seen, Untracked> {
-        self.query_on(query, vec![One::Root])
+    pub fn query(&mut self, query: &Query) -> Result<ValueSet, Untracked> {
+        self.query_on(query, vec![AbstractValue::Root])
     }
 
     /// What a query gives on other data.
-    fn query_on(&mut self, query: &Query, root: Seen) -> Result<Seen, Untracked> {
-        let around = Around { root, ..Around::default() };
-        let seen = query.expr.as_ref().map_or(Ok(Seen::new()), |expr| self.expr(expr, &around))?;
+    fn query_on(&mut self, query: &Query, root: ValueSet) -> Result<ValueSet, Untracked> {
+        let env = AbstractEnv { root, ..AbstractEnv::default() };
+        let values = query.expr.as_ref().map_or(Ok(ValueSet::new()), |expr| self.expr(expr, &env))?;
         match &query.on_delete {
-            Some(other) => either(seen, self.query_on(other, around.root)?),
-            None => Ok(seen),
+            Some(other) => either(values, self.query_on(other, env.root)?),
+            None => Ok(values),
         }
     }
 
     /// What a template becomes. Results that bring in variables are noticed when they do.
-    pub fn template(&mut self, template: &Template) -> Result<Seen, Untracked> {
+    pub fn template(&mut self, template: &Template) -> Result<ValueSet, Untracked> {
         match template {
-            Template::Const(_) | Template::Fail(_) => Ok(Seen::new()),
+            Template::Const(_) | Template::Fail(_) => Ok(ValueSet::new()),
             Template::Whole(hole) => self.query(&hole.query),
             Template::Text(text) => {
                 for part in &text.parts {
                     if let Part::Hole(query) = part {
-                        let seen = self.query(query)?;
-                        self.consume(&seen)?;
+                        let values = self.query(query)?;
+                        self.consume(&values)?;
                     }
                 }
-                Ok(Seen::new())
+                Ok(ValueSet::new())
             }
             Template::Rounds(rounds) => self.rounds(rounds),
             Template::List(items) => {
-                let mut all = Seen::new();
+                let mut all = ValueSet::new();
                 for item in items {
                     all = either(all, self.template(item)?)?;
                 }
-                composed(One::List(all))
+                composed(AbstractValue::List(all))
             }
             Template::Object(pairs) => {
-                let mut entries: Vec<(Str, Seen)> = Vec::with_capacity(pairs.len());
+                let mut entries: Vec<(Str, ValueSet)> = Vec::with_capacity(pairs.len());
                 for (key, value) in pairs {
                     let value = self.template(value)?;
                     match key {
@@ -75,14 +75,14 @@ impl Reader {
                         }
                     }
                 }
-                composed(One::Map(entries))
+                composed(AbstractValue::Map(entries))
             }
         }
     }
 
     /// A text that is resolved in rounds, as long as results only become parts of texts in it. What breaks out of
     /// these is noticed when it does.
-    fn rounds(&mut self, rounds: &Rounds) -> Result<Seen, Untracked> {
+    fn rounds(&mut self, rounds: &Rounds) -> Result<ValueSet, Untracked> {
         let mut text = rounds.source.to_string();
         for _ in 0..MAX_ROUNDS {
             let found = find_variables(&text);
@@ -97,11 +97,11 @@ impl Reader {
                 if expr == "@" || expr.starts_with('-') {
                     return Err(Untracked);
                 }
-                let seen = self.query(&self.late.query(&expr, &rounds.names))?;
+                let values = self.query(&self.late.query(&expr, &rounds.names))?;
                 if variable == text {
-                    return Ok(seen);
+                    return Ok(values);
                 }
-                self.consume(&seen)?;
+                self.consume(&values)?;
                 next.push_str(text.get(from..at.start).ok_or(Untracked)?);
                 if !is_in_text(&next) {
                     return Err(Untracked);
@@ -114,14 +114,14 @@ impl Reader {
         }
         match text.contains("{{") {
             true => Err(Untracked),
-            false => Ok(Seen::new()),
+            false => Ok(ValueSet::new()),
         }
     }
 
     /// A template whose text is shown or compared.
     pub fn filled(&mut self, template: &Template) -> Result<(), Untracked> {
-        let seen = self.template(template)?;
-        self.consume(&seen)
+        let values = self.template(template)?;
+        self.consume(&values)
     }
 
     /// What conditions read.
@@ -143,17 +143,17 @@ impl Reader {
                 true => Err(Untracked),
                 false => self.binding(binding),
             };
-            let seen = found.unwrap_or_else(|Untracked| vec![One::Untracked]);
-            self.names.push((binding.name.clone(), seen));
+            let values = found.unwrap_or_else(|Untracked| vec![AbstractValue::Untracked]);
+            self.names.push((binding.name.clone(), values));
             self.bound.push(binding.name.clone());
         }
     }
 
-    fn binding(&mut self, binding: &Binding) -> Result<Seen, Untracked> {
+    fn binding(&mut self, binding: &Binding) -> Result<ValueSet, Untracked> {
         let BindingSource::Variable { value, query, default, .. } = &binding.source else {
-            // Asking for it is noted.
-            self.reads.asks = true;
-            return Ok(Seen::new());
+            // A lookup is noted.
+            self.reads.external = true;
+            return Ok(ValueSet::new());
         };
         let mut part = |template: &Option<Template>| match template {
             None => Ok(None),
@@ -163,15 +163,15 @@ impl Reader {
         let found = match (query, value) {
             (None, value) => value.unwrap_or_default(),
             (Some(QuerySource::Dynamic { .. }), _) => {
-                self.reads.asks = true;
-                return Ok(Seen::new());
+                self.reads.external = true;
+                return Ok(ValueSet::new());
             }
             (Some(QuerySource::Ready(query)), value) => {
-                self.query_on(query, value.unwrap_or_else(|| vec![One::Root]))?
+                self.query_on(query, value.unwrap_or_else(|| vec![AbstractValue::Root]))?
             }
         };
         // One that is null fails or gives way to the default.
-        self.outline(&found)?;
+        self.read_shape(&found)?;
         either(found, default.unwrap_or_default())
     }
 }

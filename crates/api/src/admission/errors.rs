@@ -55,7 +55,7 @@ impl Field {
 #[derive(Clone, Debug, Default)]
 pub struct Errors(pub Vec<FieldError>);
 
-fn told(value: &Value) -> String {
+fn describe(value: &Value) -> String {
     match value {
         Value::Str(text) => quote(text),
         other => json(other),
@@ -75,7 +75,7 @@ impl Errors {
 
     /// A value cannot be used.
     pub fn invalid(&mut self, at: &Field, value: &Value, detail: &str) {
-        self.add(at, "FieldValueInvalid", format!("Invalid value: {}: {detail}", told(value)));
+        self.add(at, "FieldValueInvalid", format!("Invalid value: {}: {detail}", describe(value)));
     }
 
     /// A value is none of those that there are.
@@ -95,7 +95,7 @@ impl Errors {
         self.add(at, "FieldValueForbidden", format!("Forbidden: {detail}"));
     }
 
-    /// Something failed that is nobody's fault.
+    /// Something failed for which the object is not the reason.
     pub fn internal(&mut self, at: &Field, detail: &str) {
         self.add(at, "InternalError", format!("Internal error: {detail}"));
     }

@@ -2,8 +2,8 @@
 //! validation.
 //!
 //! In: objects of the group `admissionregistration.k8s.io` as written. Out: the objects with
-//! their defaults, or why the API refuses them, in its words. What is wrong with an expression is asked of
-//! somebody who knows the language. Semantics: `docs/admission.md`, "What the API refuses".
+//! their defaults, or why the API refuses them, in its words. [`Expressions`] finds what is wrong with an expression.
+//! Semantics: `docs/admission.md`, "What the API refuses".
 
 mod binding;
 mod defaults;
@@ -39,7 +39,7 @@ pub enum Wanted {
     JsonPatch,
 }
 
-/// Somebody who can judge the expressions of a policy.
+/// Checks the expressions of a policy.
 pub trait Expressions {
     /// What is wrong with an expression.
     fn problem(&self, source: &str, wanted: Wanted) -> Option<String>;
@@ -48,7 +48,7 @@ pub trait Expressions {
 }
 
 /// Checks whether a policy or binding has the form of its kind: known fields, values of their types, a
-/// name, no name of an entry twice. The reference's command line asks for no more.
+/// name, no name of an entry twice. The reference's command line checks no more.
 ///
 /// # Errors
 /// What is wrong, and with what.
@@ -91,7 +91,7 @@ pub fn check(document: &Value, expressions: &mut dyn Expressions) -> Result<Vec<
 }
 
 /// As [`check`] for an object that takes the place of a stored one: match conditions that stay as they are,
-/// with the kind of the parameters, are not asked about again.
+/// with the kind of the parameters, are not checked again.
 ///
 /// # Errors
 /// The API refuses the change.

@@ -123,11 +123,11 @@ fn expression(
     expressions: &mut dyn Expressions,
     errors: &mut Errors,
 ) {
-    told(expressions.problem(source, wanted), source, at, errors);
+    add_problem(expressions.problem(source, wanted), source, at, errors);
 }
 
 /// An expression that cannot be planned is not the policy's mistake, says the API.
-fn told(problem: Option<String>, source: &str, at: &Field, errors: &mut Errors) {
+fn add_problem(problem: Option<String>, source: &str, at: &Field, errors: &mut Errors) {
     match problem {
         Some(text) if text.starts_with("program instantiation failed: ") => errors.internal(at, &text),
         Some(text) => errors.invalid(at, &source.into(), &text),
@@ -182,7 +182,7 @@ fn variables(items: &[Value], at: &Field, expressions: &mut dyn Expressions, err
         if source.trim().is_empty() {
             errors.required(&at.key("expression"), "expression is not specified");
         } else {
-            told(expressions.variable(name, source), source, &at.key("expression"), errors);
+            add_problem(expressions.variable(name, source), source, &at.key("expression"), errors);
         }
     }
 }

@@ -121,9 +121,9 @@ fn address_problems(address: &str, at: &Field, errors: &mut Errors) {
 
 fn service_problems(service: &Value, at: &Field, errors: &mut Errors) {
     // What is missing is reported at the other field (the reference's behaviour).
-    for (missing, told) in [("namespace", "name"), ("name", "namespace")] {
+    for (missing, reported) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, missing).is_empty() {
-            errors.required(&at.key(told), "");
+            errors.required(&at.key(reported), "");
         }
     }
     if let Some(port @ Value::Int(n)) = part(service, "port")

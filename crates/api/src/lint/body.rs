@@ -79,7 +79,7 @@ fn mutate(rule: &Value, body: &Value) -> Result<(), Problem> {
 
 fn mutate_loops(loops: &[Value], above: &str) -> Result<(), Problem> {
     let has = |value: &Value, name: &str| member(value, name).is_some_and(|v| v.as_str() != Some(""));
-    // The places of the entries before are kept in front; the reference does the same.
+    // The places of the entries before stay in front; the reference does the same.
     let mut place = above.to_owned();
     for (i, entry) in loops.iter().enumerate() {
         place.push_str(&format!("foreach[{i}]"));

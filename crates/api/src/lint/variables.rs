@@ -52,7 +52,7 @@ fn failure(rule: &Rule<'_>, prefix: &str, text: String, below: place::Path) -> F
     Finding { text: format!("{prefix}{text}"), path }
 }
 
-/// Background scans have no users, so no rule may ask for them.
+/// Background scans have no users, so no rule may name them.
 fn users(subject: &Subject<'_>) -> Outcome {
     for rule in subject.rules() {
         for block in ["match", "exclude"] {
@@ -89,7 +89,7 @@ const USER_WORDS: [&str; 5] = [
     "request.clusterRoles",
 ];
 
-/// The first variable of the printed policy that asks for the user. Policies that change existing
+/// The first variable of the printed policy that reads the user. Policies that change existing
 /// objects are let through.
 fn user_variables(subject: &Subject<'_>) -> Result<(), String> {
     let has_targets = |rule: &Value| rule.at(&["mutate", "targets"]).is_some_and(|t| !t.is_null());

@@ -252,7 +252,7 @@ fn finalizers(walk: &mut Walk, meta: &Value) {
     }
 }
 
-/// The longest name of somebody who manages fields.
+/// The longest name of a field manager.
 const LONGEST_MANAGER: usize = 128;
 /// The longest name of a subresource.
 const LONGEST_SUBRESOURCE: usize = 256;

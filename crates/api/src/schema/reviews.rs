@@ -163,7 +163,7 @@ static DELETING: Object = object(&[
 static IMAGE_REFERENCE: Object =
     ruled(&[text("glob"), text("expression")], Rule::OneOf(&["glob", "expression"]));
 
-/// A text that is written or made by an expression.
+/// A text that is written or computed by an expression.
 static GIVEN: Object = ruled(&[text("value"), text("expression")], Rule::OneOf(&["value", "expression"]));
 
 static COSIGN_KEY: Object = object(&[text("data"), text("kms"), text("hashAlgorithm"), text("expression")]);

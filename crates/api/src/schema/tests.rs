@@ -106,7 +106,7 @@ fn conditions_keep_only_the_fields_that_they_have() {
 fn names_of_variables_and_conditions_come_once_in_most_kinds() {
     let named =
         r#"[{"name":"a","expression":"true"},{"name":"b","expression":"1"},{"name":"a","expression":"2"}]"#;
-    let told = |kind: &str, field: &str, more: &str| {
+    let error = |kind: &str, field: &str, more: &str| {
         let text = format!(
             r#"{{"apiVersion":"policies.kyverno.io/v1","kind":"{kind}","metadata":{{"name":"p"}},"spec":{{"{field}":{named}{more}}}}}"#
         );
@@ -122,10 +122,10 @@ fn names_of_variables_and_conditions_come_once_in_most_kinds() {
         let text = format!(
             "failed to validate resource ({kind}.policies.kyverno.io \"p\" is invalid: spec.{field}[2]: Duplicate value: {{\"name\":\"a\"}})"
         );
-        assert_eq!(told(kind, field, more), Some(text));
+        assert_eq!(error(kind, field, more), Some(text));
     }
     let rest = r#","attestors":[],"validations":[]"#;
-    assert_eq!(told("ImageValidatingPolicy", "variables", rest), None);
+    assert_eq!(error("ImageValidatingPolicy", "variables", rest), None);
 }
 
 #[test]

@@ -230,13 +230,13 @@ impl Estimator<'_> {
                 let cost = pairs.multiply(Range::fixed(2)).plus(walked).plus(Range::fixed(11));
                 Charge::sized(cost, pairs)
             }
-            "reverse" => made(size(0)),
+            "reverse" => list_literal(size(0)),
             "lists.range" => {
                 let n = match args.first().map(|a| &a.kind) {
                     Some(TypedKind::Const(Value::Int(n))) => Range::fixed(u64::try_from(*n).unwrap_or(0)),
                     _ => Range::fixed(u64::MAX),
                 };
-                made(n)
+                list_literal(n)
             }
             _ => Charge::of(ONE),
         }
@@ -253,7 +253,7 @@ impl Estimator<'_> {
     }
 }
 
-fn made(size: Range) -> Charge {
+fn list_literal(size: Range) -> Charge {
     Charge::sized(size.plus(Range::fixed(11)), size)
 }
 
@@ -268,7 +268,7 @@ fn sliced(args: &[Typed], list: Range) -> Charge {
         Some(TypedKind::Const(Value::Int(n))) => u64::try_from(*n).unwrap_or(0),
         _ => other,
     };
-    made(Range::fixed(literal(2, list.max).wrapping_sub(literal(1, 0))))
+    list_literal(Range::fixed(literal(2, list.max).wrapping_sub(literal(1, 0))))
 }
 
 /// Comparing two values that have sizes.
@@ -285,21 +285,21 @@ fn compared_at_once(t: &Type) -> bool {
 /// The size of a text with parts replaced.
 fn replaced(text: Range, old: Range, new: Range) -> Range {
     let parts = |n: u64, by: u64| times_over(n, by);
-    let (most, kept_most) = if old.min == 0 {
+    let (most, most_retained) = if old.min == 0 {
         (text.max.saturating_add(1), text.max)
     } else if new.max <= old.min {
         (0, text.max)
     } else {
         (parts(text.max, old.min), 0)
     };
-    let (least, kept_least) = if old.max == 0 {
+    let (least, least_retained) = if old.max == 0 {
         (text.min.saturating_add(1), text.min)
     } else if old.max <= new.min {
         (0, text.min)
     } else {
         (parts(text.min, old.max), 0)
     };
-    Range { min: least, max: most }.multiply(new).plus(Range { min: kept_least, max: kept_most })
+    Range { min: least, max: most }.multiply(new).plus(Range { min: least_retained, max: most_retained })
 }
 
 fn times_over(n: u64, by: u64) -> u64 {

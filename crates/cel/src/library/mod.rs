@@ -93,7 +93,7 @@ pub fn admission(choice: Admission) -> Env {
             two_variables: true,
             sort_by: true,
             bind: false,
-            lenient_or_value: false,
+            untyped_or_value: false,
             block: false,
             math: false,
             proto: false,
@@ -155,7 +155,7 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     if !images {
         all.remove("orValue");
     }
-    // These are not made from the environment of Kubernetes.
+    // Kyverno does not derive these from the environment of Kubernetes.
     let is_plain = matches!(kind, KyvernoKind::Generating | KyvernoKind::Deleting);
     if is_plain {
         without_rights(&mut all);
@@ -172,14 +172,14 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
         (kind == KyvernoKind::Generating && namespaced, &overload::GENERATOR_NAMESPACED),
         (kind == KyvernoKind::Generating && !namespaced, &overload::GENERATOR),
         (images, &overload::IMAGES),
-        (!images, &overload::LENIENT_OR_VALUE),
+        (!images, &overload::UNTYPED_OR_VALUE),
     ];
     libraries.iter().filter(|(used, _)| *used).for_each(|(_, library)| library.declare(&mut all));
     if images {
         all.remove("x509.decode");
     }
     env.functions = Arc::new(all);
-    env.syntax.lenient_or_value = !images;
+    env.syntax.untyped_or_value = !images;
     env.syntax.bind = true;
     env.syntax.math = true;
     env.syntax.proto = true;
@@ -207,7 +207,7 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
         }
     }
     if kind == KyvernoKind::Deleting {
-        // Declared with a type that nobody knows: it cannot be read.
+        // Declared with an unknown type: it cannot be read.
         env.variables.insert("exceptions".into(), Type::Struct("compiler.Exception".into()));
     }
     if is_plain {
@@ -227,7 +227,7 @@ pub fn kyverno(kind: KyvernoKind, namespaced: bool) -> Env {
     env
 }
 
-/// Nobody is asked for rights.
+/// Removes the functions of the authorizer.
 fn without_rights(all: &mut Functions) {
     let is_right = |ty: &Type| ty.to_string().starts_with("kubernetes.authorization.");
     all.values_mut().for_each(|forms| forms.retain(|form| !form.params.first().is_some_and(is_right)));

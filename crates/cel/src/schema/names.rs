@@ -39,12 +39,12 @@ mod tests {
 
     #[test]
     fn properties_are_escaped_from_left_to_right() {
-        let shown = |p: &str| escape(p).map(|s| s.to_string());
-        assert_eq!(shown("a___b").as_deref(), Some("a__underscores___b"));
-        assert_eq!(shown("a-b.c/d").as_deref(), Some("a__dash__b__dot__c__slash__d"));
-        assert_eq!(shown("if").as_deref(), Some("__if__"));
-        assert_eq!(shown("1st"), None);
-        assert_eq!(shown("sp ace"), None);
-        assert_eq!(shown(""), None);
+        let escaped = |p: &str| escape(p).map(|s| s.to_string());
+        assert_eq!(escaped("a___b").as_deref(), Some("a__underscores___b"));
+        assert_eq!(escaped("a-b.c/d").as_deref(), Some("a__dash__b__dot__c__slash__d"));
+        assert_eq!(escaped("if").as_deref(), Some("__if__"));
+        assert_eq!(escaped("1st"), None);
+        assert_eq!(escaped("sp ace"), None);
+        assert_eq!(escaped(""), None);
     }
 }

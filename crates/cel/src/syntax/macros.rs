@@ -43,7 +43,7 @@ pub fn method(
 ) -> Node {
     let options = parser.options;
     let two = options.two_variables;
-    if name == "orValue" && args.len() == 1 && options.lenient_or_value {
+    if name == "orValue" && args.len() == 1 && options.untyped_or_value {
         return Node::call(open, name, std::iter::once(target).chain(args).collect());
     }
     let is_on = |namespace: &str| target.as_ident().is_some_and(|n| &**n == namespace);
@@ -343,7 +343,7 @@ fn named(at: Place, var: Str, value: Node, body: Node) -> Node {
 }
 
 impl Node {
-    /// Sets what a [`Shape::Bind`] gives, and the name of its value (kept as the second variable).
+    /// Sets the result of a [`Shape::Bind`], and the name of its value (stored as the second variable).
     fn with_result(mut self, var: Str, body: Node) -> Node {
         if let Kind::Fold(fold) = &mut self.kind {
             fold.var2 = Some(var);
@@ -353,7 +353,7 @@ impl Node {
     }
 }
 
-/// A name that is made of numbers: `cel.index(0)`, `cel.iterVar(0, 1)`.
+/// A name that is composed of numbers: `cel.index(0)`, `cel.iterVar(0, 1)`.
 fn numbered(at: Place, name: &str, args: &[Node]) -> Node {
     let mut out = format!("@{name}");
     for arg in args {
@@ -411,7 +411,7 @@ fn opt_flat_map(at: Place, target: Node, args: Args) -> Expanded {
     optional(at, target, args, "optFlatMap", false)
 }
 
-/// The keys are computed beside the items: `@sortByAssociatedKeys` orders one by the other.
+/// The keys are computed next to the items: `@sortByAssociatedKeys` orders one by the other.
 fn sort_by(at: Place, target: Node, mut args: Args) -> Expanded {
     const INPUT: &str = "@__sortBy_input__";
     let var = args.take();

@@ -6,7 +6,7 @@
 
 use crate::ast::{Entry, Kind, Node, Place};
 use crate::issue::{Issue, NOWHERE};
-use crate::value::names::KEPT_WORDS;
+use crate::value::names::RESERVED_WORDS;
 use crate::value::{Str, Value};
 
 use super::lexer::{Tok, Token, tokenize};
@@ -32,7 +32,7 @@ pub struct Options {
     /// `cel.bind`
     pub bind: bool,
     /// `orValue` takes values of every kind and faults.
-    pub lenient_or_value: bool,
+    pub untyped_or_value: bool,
     /// `cel.block`, of tests.
     pub block: bool,
     /// `math.greatest` and `math.least`.
@@ -93,7 +93,7 @@ pub(super) struct Parser<'s> {
     pub(super) options: Options,
 }
 
-/// Binary operators by strength, weakest first: relations, sums, products.
+/// Binary operators by strength, weakest first: relations, additions, products.
 fn relation(kind: Tok) -> Option<&'static str> {
     Some(match kind {
         Tok::Less => "_<_",
@@ -213,12 +213,12 @@ impl<'s> Parser<'s> {
 
     fn relations(&mut self) -> Parsed {
         self.relations += 1;
-        let all = self.binary(relation, Parser::sums);
+        let all = self.binary(relation, Parser::additions);
         self.relations -= 1;
         all
     }
 
-    fn sums(&mut self) -> Parsed {
+    fn additions(&mut self) -> Parsed {
         self.calculations += 1;
         let all = self.binary(sum, |p| p.binary(product, Parser::unary));
         self.calculations -= 1;
@@ -409,7 +409,7 @@ impl<'s> Parser<'s> {
         let lead = if dot { "." } else { "" };
         if self.peek().kind == Tok::LParen {
             let open = self.advance();
-            if KEPT_WORDS.contains(&first.text) {
+            if RESERVED_WORDS.contains(&first.text) {
                 self.issue(first.at, format!("reserved identifier: {}", first.text));
             }
             let args = self.arguments()?;
@@ -419,7 +419,7 @@ impl<'s> Parser<'s> {
             let name: String = format!("{lead}{}{names}", first.text);
             return self.message(name.into());
         }
-        if KEPT_WORDS.contains(&first.text) {
+        if RESERVED_WORDS.contains(&first.text) {
             self.issue(first.at, format!("reserved identifier: {}", first.text));
             return Ok(Node::new(first.at, Kind::Const(Value::Null)));
         }

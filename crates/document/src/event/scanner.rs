@@ -1,6 +1,6 @@
 //! Characters to tokens.
 //!
-//! Block structure is made explicit: a deeper column opens a block collection, a shallower one ends
+//! Block structure becomes explicit: a deeper column opens a block collection, a shallower one ends
 //! it. A scalar, alias, quoted text or flow collection at a place where a key may stand is a
 //! *possible simple key*: when `:` follows on the same line within 1024 characters, the key token
 //! (and the start of a mapping) is inserted before it. Tokens therefore wait in a queue until the

@@ -1,7 +1,7 @@
 //! Message literals of mutations: `Object{…}` and `JSONPatch{…}`.
 //!
 //! In: values of expressions. Out: what they change. The type's name of a literal must be the path at
-//! which it stands; what the reference cannot convert is kept as it shows it.
+//! which it stands; what the API server cannot convert stays in the form in which it prints it.
 
 use crate::patch::structured::Part;
 use crate::value::print::display;
@@ -69,7 +69,7 @@ fn item(v: &Value) -> Part {
 fn plain(v: &Value) -> Part {
     match v {
         Value::Null => Part::Opaque("NULL_VALUE".into()),
-        Value::List(_) | Value::Map(_) => Part::Opaque(display(&shown(v))),
+        Value::List(_) | Value::Map(_) => Part::Opaque(display(&without_type_names(v))),
         Value::Object(_) => match literal(v) {
             Some(_) => part(v),
             None => Part::Opaque(v.cel_type().to_string()),
@@ -80,13 +80,12 @@ fn plain(v: &Value) -> Part {
     }
 }
 
-fn shown(v: &Value) -> Value {
+fn without_type_names(v: &Value) -> Value {
     match v {
-        Value::List(items) => Value::list(items.iter().map(shown).collect()),
-        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), shown(v))).collect()),
-        other => {
-            literal(other).map_or_else(|| other.clone(), |(_, fields)| shown(&Value::Map(fields.clone())))
-        }
+        Value::List(items) => Value::list(items.iter().map(without_type_names).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), without_type_names(v))).collect()),
+        other => literal(other)
+            .map_or_else(|| other.clone(), |(_, fields)| without_type_names(&Value::Map(fields.clone()))),
     }
 }
 
@@ -175,17 +174,17 @@ mod tests {
 
     use super::*;
 
-    fn made(name: &str, fields: &[(&str, Value)]) -> Value {
+    fn literal_of(name: &str, fields: &[(&str, Value)]) -> Value {
         let fields = fields.iter().map(|(k, v)| (Str::from(*k), v.clone())).collect();
         Value::object(Object::Struct(name.into(), fields))
     }
 
     #[test]
     fn names_of_literals_are_the_paths_from_the_root_of_the_literal() {
-        let inner = made("Object.spec.wrong", &[]);
-        let right = made("Object.spec", &[("template", made("Object.spec.template", &[]))]);
-        assert_eq!(check_names(&made("Object", &[("spec", right)])), Ok(()));
-        let wrong = check_names(&made("Object.spec", &[("template", inner)])).unwrap_err();
+        let inner = literal_of("Object.spec.wrong", &[]);
+        let right = literal_of("Object.spec", &[("template", literal_of("Object.spec.template", &[]))]);
+        assert_eq!(check_names(&literal_of("Object", &[("spec", right)])), Ok(()));
+        let wrong = check_names(&literal_of("Object.spec", &[("template", inner)])).unwrap_err();
         assert!(wrong.starts_with(
             "type mismatch: unexpected type name \"Object.spec.wrong\", expected \"Object.spec.template\""
         ));
@@ -213,7 +212,7 @@ mod tests {
     #[test]
     fn below_a_plain_map_only_scalars_are_converted() {
         let map = |v: Value| Value::Map([(Str::from("a"), v)].into_iter().collect());
-        let nested = made("Object", &[("labels", map(map("b".into())))]);
+        let nested = literal_of("Object", &[("labels", map(map("b".into())))]);
         let Part::Fields(fields) = part(&nested) else { panic!("no fields") };
         let Part::Fields(labels) = &fields[0].1 else { panic!("no labels") };
         assert!(matches!(&labels[0].1, Part::Opaque(text) if text == "map[a:b]"));

@@ -1,8 +1,8 @@
 //! Admission: what an API server does with a request because of its policies.
 //!
 //! In: policies with their bindings, the `request` of an AdmissionReview, and the [`ClusterView`] around it. Out:
-//! the object as it was changed, and an [`Answer`]: whether the request passes, what the client and the
-//! audit log are told. Policies run in the order of their names, bindings of a policy in the order of
+//! the mutated object, and an [`Answer`]: whether the request is allowed, warnings for the client and audit
+//! annotations. Policies run in the order of their names, bindings of a policy in the order of
 //! theirs. Semantics: `docs/admission.md`.
 
 pub mod bound;
@@ -110,9 +110,9 @@ pub fn converted(object: &Value, to: &[Str; 3]) -> Value {
 pub struct Answer {
     /// Why it does not pass.
     pub denial: Option<Denial>,
-    /// Told to the client, within the limits of [`warnings`].
+    /// Warnings for the client, within the limits of [`warnings`].
     pub warnings: Vec<String>,
-    /// Told to the audit log, by key.
+    /// Audit annotations by key.
     pub annotations: Map,
 }
 
@@ -125,7 +125,7 @@ pub struct Denial {
     pub reason: Str,
     /// The message.
     pub message: String,
-    /// Group, kind and name of what was asked for; null when they are not told.
+    /// Group, kind and name of the requested object; null when they are not reported.
     pub details: Value,
     /// The causes.
     pub causes: Vec<Cause>,

@@ -1,7 +1,7 @@
 //! Policies that change the object.
 //!
-//! Which policies run is settled on the object as it came; then each sees what those before it have made.
-//! Policies that ask for it run a second time when others have changed the object after them.
+//! Which policies run is settled on the incoming object; then each sees what those before it have changed.
+//! Policies with `reinvocationPolicy: IfNeeded` run a second time when others have changed the object after them.
 
 use crate::functions::Context;
 use crate::ir::expressions::{ExpressionPatch, PatchType};
@@ -21,7 +21,7 @@ use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_reque
 use super::{ClusterView, Denial, Review};
 use crate::expressions::Scope;
 use crate::expressions::scope::{Failure, OUT_OF_BUDGET};
-use crate::view::admission::{self, Seen};
+use crate::view::admission::{self, Variables};
 
 /// What a change may cost.
 const BUDGET: u64 = 10_000_000;
@@ -63,16 +63,16 @@ pub struct Passes<'w> {
     marked: Vec<RunKey>,
 }
 
-/// Failures of policies: the text, the reason, and what the answer says about whom.
-struct Failed {
+/// Failures of policies: their texts, and the reason of the answer.
+struct Failures {
     texts: Vec<String>,
     reason: Str,
 }
 
-enum Trouble {
-    /// Counts as the policy says.
+enum MutationError {
+    /// Handled by the policy's `failurePolicy`.
     Policy(String),
-    /// Ends the request.
+    /// Denies the request.
     Request(Box<Denial>),
 }
 
@@ -89,7 +89,7 @@ impl<'w> Passes<'w> {
         }
     }
 
-    /// Goes on with an object that others may have changed: then all that may run again do.
+    /// Continues with an object that others may have changed: then all policies that may be reinvoked are.
     pub fn take_over(&mut self, object: Value) {
         if !object.json_eq(&self.object) {
             self.mark();
@@ -97,7 +97,7 @@ impl<'w> Passes<'w> {
         }
     }
 
-    /// One pass. In a second one only policies run that ask for it, and that others have come after.
+    /// One pass. A second one runs only policies that may be reinvoked and that other changes came after.
     ///
     /// # Errors
     /// The request does not pass.
@@ -119,14 +119,14 @@ impl<'w> Passes<'w> {
             false => Value::Null,
         };
         let marked = std::mem::take(&mut self.marked);
-        let mut failed: Option<Failed> = None;
+        let mut failed: Option<Failures> = None;
         let mut dirty = false;
         for (policy, steps) in &all {
             let policy = *policy;
             for step in steps {
                 let run = match step {
                     Step::Broken { binding, text } => {
-                        let text = told(policy, *binding, text);
+                        let text = message(policy, *binding, text);
                         note(&mut failed, text, "Forbidden");
                         continue;
                     }
@@ -137,14 +137,14 @@ impl<'w> Passes<'w> {
                     continue;
                 }
                 let before = self.object.clone();
-                let (changed, troubles) = self.bounded(policy, run, &review, &namespace);
+                let (changed, errors) = self.bounded(policy, run, &review, &namespace);
                 dirty |= changed;
-                for trouble in troubles {
-                    match trouble {
-                        Trouble::Request(denial) => return Err(denial),
-                        Trouble::Policy(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
-                        Trouble::Policy(text) => {
-                            note(&mut failed, told(policy, Some(run.binding), &text), "Invalid");
+                for error in errors {
+                    match error {
+                        MutationError::Request(denial) => return Err(denial),
+                        MutationError::Policy(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
+                        MutationError::Policy(text) => {
+                            note(&mut failed, message(policy, Some(run.binding), &text), "Invalid");
                         }
                     }
                 }
@@ -182,7 +182,7 @@ impl<'w> Passes<'w> {
         run: &Run,
         review: &Review,
         namespace: &Value,
-    ) -> (bool, Vec<Trouble>) {
+    ) -> (bool, Vec<MutationError>) {
         let before = self.object.clone();
         let (done, excess) = budget::spend(|| self.evaluate(policy, run, review, namespace));
         let text = match excess {
@@ -190,18 +190,18 @@ impl<'w> Passes<'w> {
             Some(excess) => excess.text().to_string(),
         };
         self.object = before;
-        (false, vec![Trouble::Policy(text)])
+        (false, vec![MutationError::Policy(text)])
     }
 
-    /// Runs the changes of a policy. Whether one succeeded, and what went wrong.
+    /// Runs the mutations of a policy. Whether one succeeded, and the errors.
     fn evaluate(
         &mut self,
         policy: BoundPolicy<'_>,
         run: &Run,
         review: &Review,
         namespace: &Value,
-    ) -> (bool, Vec<Trouble>) {
-        let seen = |object: &Value, namespace: Value| Seen {
+    ) -> (bool, Vec<MutationError>) {
+        let seen = |object: &Value, namespace: Value| Variables {
             object: converted(object, &run.accepted.kind),
             old_object: converted(&review.part("oldObject"), &run.accepted.kind),
             params: run.param.clone(),
@@ -215,7 +215,7 @@ impl<'w> Passes<'w> {
             match scope.admits(&policy.expressions.conditions) {
                 Ok(true) => {}
                 Ok(false) => return (false, Vec::new()),
-                Err(text) => return (false, vec![Trouble::Policy(text)]),
+                Err(text) => return (false, vec![MutationError::Policy(text)]),
             }
         }
         if self.object.is_null() {
@@ -224,7 +224,7 @@ impl<'w> Passes<'w> {
         let own = &review.attributes.kind;
         let built_in = |kind: &[Str; 3]| self.cluster.types().of_kind(kind).is_some_and(|d| !d.custom);
         let foreign = run.accepted.kind != *own && built_in(own);
-        let (mut changed, mut troubles) = (false, Vec::new());
+        let (mut changed, mut errors) = (false, Vec::new());
         for patch in policy.patches() {
             let request = admission::request(&seen_request(&run.accepted, review));
             let root = admission::root(&request, seen(&self.object, namespace.clone()), &review.request);
@@ -233,18 +233,20 @@ impl<'w> Passes<'w> {
                 Ok(_) if foreign => {
                     let shown = |k: &[Str; 3]| format!("({}.{})", k[1], k[2]);
                     let (from, to) = (shown(&run.accepted.kind), shown(own));
-                    troubles.push(Trouble::Policy(format!("converting {from} to {to}: unknown conversion")));
+                    errors.push(MutationError::Policy(format!(
+                        "converting {from} to {to}: unknown conversion"
+                    )));
                 }
                 Ok(None) => {}
                 Ok(Some(object)) => {
                     self.object = converted(&object, own);
                     changed = true;
                 }
-                Err(trouble @ Trouble::Request(_)) => return (changed, vec![trouble]),
-                Err(trouble) => troubles.push(trouble),
+                Err(error @ MutationError::Request(_)) => return (changed, vec![error]),
+                Err(error) => errors.push(error),
             }
         }
-        (changed, troubles)
+        (changed, errors)
     }
 
     /// The object after one change; `None` when it is left alone.
@@ -255,10 +257,10 @@ impl<'w> Passes<'w> {
         root: &Value,
         object: &Value,
         kind: &[Str; 3],
-    ) -> Result<Option<Value>, Trouble> {
+    ) -> Result<Option<Value>, MutationError> {
         let scope = Scope::of_rule(root, policy.expressions, &self.cx).with_budget(BUDGET);
         let value = scope.value(&patch.source.program).map_err(|failure| {
-            Trouble::Policy(match failure {
+            MutationError::Policy(match failure {
                 Failure::OutOfBudget => OUT_OF_BUDGET.into(),
                 // What does not compile is shown without the step.
                 Failure::Compile(text) => text.to_string(),
@@ -268,40 +270,45 @@ impl<'w> Passes<'w> {
         match patch.patch_type {
             PatchType::ApplyConfiguration => self.applied(object, &value, kind).map(Some),
             PatchType::JsonPatch => self.patched(object, &value, kind),
-            PatchType::Unknown => Err(Trouble::Policy("unsupported patch type".into())),
+            PatchType::Unknown => Err(MutationError::Policy("unsupported patch type".into())),
         }
     }
 
-    fn applied(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
-        check_names(value).map_err(Trouble::Policy)?;
+    fn applied(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Value, MutationError> {
+        check_names(value).map_err(MutationError::Policy)?;
         let [group, version, name] = kind;
         let types = self.cluster.types();
         let served = self.cluster.kinds().kind(group, version, name).is_some();
         let Some(def) = types.of_kind(kind).filter(|_| served) else {
             let api_version =
                 if group.is_empty() { format!("/{version}") } else { format!("{group}/{version}") };
-            return Err(Trouble::Policy(format!(
+            return Err(MutationError::Policy(format!(
                 "error applying patch: failed to convert patch object to typed object: no corresponding type \
                  for {api_version}, Kind={name}"
             )));
         };
         let merged = merge_literal(object, value, def, types, Atomic::Refused)
-            .map_err(|text| Trouble::Policy(format!("error applying patch: {text}")))?;
+            .map_err(|text| MutationError::Policy(format!("error applying patch: {text}")))?;
         Ok(with_kind(&completed(&merged, def, types), kind))
     }
 
-    fn patched(&self, object: &Value, value: &Value, kind: &[Str; 3]) -> Result<Option<Value>, Trouble> {
-        match apply_literals(object, value).map_err(Trouble::Policy)? {
+    fn patched(
+        &self,
+        object: &Value,
+        value: &Value,
+        kind: &[Str; 3],
+    ) -> Result<Option<Value>, MutationError> {
+        match apply_literals(object, value).map_err(MutationError::Policy)? {
             Some(now) => self.decoded(&now, kind).map(Some),
             None => Ok(None),
         }
     }
 
     /// A patched object, if it still is one of its kind.
-    fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, Trouble> {
+    fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, MutationError> {
         let types = self.cluster.types();
         let kind = changed_kind(object, kind, types)
-            .map_err(|text| Trouble::Request(Box::new(Denial::internal(&text))))?;
+            .map_err(|text| MutationError::Request(Box::new(Denial::internal(&text))))?;
         let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
         if !def.custom {
             let found = problems(object, def, types);
@@ -311,7 +318,7 @@ impl<'w> Passes<'w> {
                 None => Some(format!("strict decoding error: {}", unknown_text(&found.unknown))),
             };
             if let Some(text) = text {
-                return Err(Trouble::Request(Box::new(Denial::internal(&text))));
+                return Err(MutationError::Request(Box::new(Denial::internal(&text))));
             }
         }
         Ok(with_kind(&completed(object, def, types), &kind))
@@ -324,21 +331,21 @@ fn run_key(policy: BoundPolicy<'_>, run: &Run) -> RunKey {
     [policy.name().clone(), binding.unwrap_or_default(), param("name"), param("namespace")]
 }
 
-fn told(policy: BoundPolicy<'_>, binding: Option<usize>, text: &str) -> String {
+fn message(policy: BoundPolicy<'_>, binding: Option<usize>, text: &str) -> String {
     match binding.and_then(|at| policy.bindings().get(at)) {
         Some(b) => format!("policy '{}' with binding '{}' denied request: {text}", policy.name(), b.name),
         None => format!("policy \"{}\" denied request: {text}", policy.name()),
     }
 }
 
-fn note(failed: &mut Option<Failed>, text: String, reason: &str) {
+fn note(failed: &mut Option<Failures>, text: String, reason: &str) {
     match failed {
         Some(failed) => failed.texts.push(text),
-        None => *failed = Some(Failed { texts: vec![text], reason: reason.into() }),
+        None => *failed = Some(Failures { texts: vec![text], reason: reason.into() }),
     }
 }
 
-fn denial(failed: Failed, review: &Review) -> Denial {
+fn denial(failed: Failures, review: &Review) -> Denial {
     Denial {
         code: 403,
         reason: failed.reason,

@@ -1,7 +1,7 @@
 //! Admission policies outside of a cluster, as Kyverno runs them.
 //!
 //! The request always creates the object, which has no schema: lists are replaced, numbers are doubles.
-//! Parameters are told by name or labels alone. Semantics: `docs/admission.md`, "Outside of a cluster".
+//! Parameters are selected by name or labels alone. Semantics: `docs/admission.md`, "Outside of a cluster".
 
 use crate::expressions::Scope;
 use crate::ir::Rule;
@@ -69,48 +69,48 @@ fn outcome(
     result
 }
 
-/// The result of a policy that asks; the last binding that accepts the request decides.
+/// The result of a policy that validates; the last binding that accepts the request decides.
 pub fn verdict(bound: &Bound, rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     let binding = accepting(bound, request).pop()?;
     let expressions = rule.expressions.as_ref()?;
-    let told = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
+    let report = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     let seen = |namespace: Value| root(request, &request.object, params.clone(), namespace);
     let conditions = seen(Value::Null);
     match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
         Ok(true) => {}
-        Ok(false) => return told(Status::Skip, API_SERVER.unmet),
+        Ok(false) => return report(Status::Skip, API_SERVER.unmet),
         Err(_) if expressions.failure_policy == FailurePolicy::Ignore => {
-            return told(Status::Skip, API_SERVER.unmet);
+            return report(Status::Skip, API_SERVER.unmet);
         }
-        Err(text) => return told(Status::Error, &text),
+        Err(text) => return report(Status::Error, &text),
     }
     let root = seen(namespace(request));
     let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
-        return told(Status::Error, OUT_OF_BUDGET);
+        return report(Status::Error, OUT_OF_BUDGET);
     };
     match decisions.into_iter().next() {
-        Some((_, Decision::Fail(text))) => told(Status::Error, &text),
-        Some((_, Decision::Deny(text, _))) => told(Status::Fail, &text),
-        None => told(Status::Pass, API_SERVER.passed),
+        Some((_, Decision::Fail(text))) => report(Status::Error, &text),
+        Some((_, Decision::Deny(text, _))) => report(Status::Fail, &text),
+        None => report(Status::Pass, API_SERVER.passed),
     }
 }
 
-/// The result of a policy that changes the object, and the object; each binding sees what the one before
-/// it has made. A change that fails gives no result.
+/// The result of a policy that mutates the object, and the object; each binding sees the object that the one before
+/// it left. A mutation that fails gives no result.
 pub fn change(bound: &Bound, rule: &Rule, request: &Request) -> (Option<RuleOutcome>, Option<Value>) {
     let Some(expressions) = &rule.expressions else { return (None, None) };
     let (mut last, mut object) = (None, request.object.clone());
     for binding in accepting(bound, request) {
-        let told = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
+        let report = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
         match changed(bound, expressions, patches(rule), binding, request, &object) {
             Ok(Some(new)) => {
                 object = new;
-                last = told(Status::Pass, "mutation is successfully applied");
+                last = report(Status::Pass, "mutation is successfully applied");
             }
-            Ok(None) => last = told(Status::Skip, API_SERVER.unmet),
-            Err(Failed::Condition(text)) => last = told(Status::Error, &text),
-            Err(Failed::Change) => {}
+            Ok(None) => last = report(Status::Skip, API_SERVER.unmet),
+            Err(MutationFailure::Condition(text)) => last = report(Status::Error, &text),
+            Err(MutationFailure::Change) => {}
         }
     }
     let new = (!object.strict_eq(&request.object)).then_some(object);
@@ -121,7 +121,7 @@ fn scope<'s>(expressions: &'s Expressions, root: &'s Value, request: &'s Request
     Scope::of_rule(root, expressions, &request.functions).with_budget(budget)
 }
 
-enum Failed {
+enum MutationFailure {
     Condition(String),
     Change,
 }
@@ -133,14 +133,14 @@ fn changed(
     binding: Option<&PolicyBinding>,
     request: &Request,
     object: &Value,
-) -> Result<Option<Value>, Failed> {
+) -> Result<Option<Value>, MutationFailure> {
     let params = bound.param_kind.as_ref().map(|_| Value::Null);
     let conditions = root(request, object, params, Value::Null);
     match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
         Ok(true) => {}
         Ok(false) => return Ok(None),
         Err(_) if expressions.failure_policy == FailurePolicy::Ignore => return Ok(None),
-        Err(text) => return Err(Failed::Condition(text)),
+        Err(text) => return Err(MutationFailure::Condition(text)),
     }
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     let namespace = if request.target.namespace.is_empty() { Value::Null } else { namespace(request) };
@@ -149,7 +149,7 @@ fn changed(
     for patch in patches.iter().filter(|p| p.patch_type != PatchType::Unknown) {
         let root = root(request, &object, params.clone(), namespace.clone());
         let scope = scope(expressions, &root, request, BUDGET);
-        let value = scope.value(&patch.source.program).map_err(|_| Failed::Change)?;
+        let value = scope.value(&patch.source.program).map_err(|_| MutationFailure::Change)?;
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {
                 check_names(&value).and_then(|()| merge_freely(&object, &part(&value))).map(Some)
@@ -157,7 +157,7 @@ fn changed(
             PatchType::JsonPatch => apply_literals(&object, &value),
             PatchType::Unknown => Ok(None),
         };
-        object = new.map_err(|_| Failed::Change)?.unwrap_or(object);
+        object = new.map_err(|_| MutationFailure::Change)?.unwrap_or(object);
     }
     Ok(Some(object))
 }

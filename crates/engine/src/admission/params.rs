@@ -19,7 +19,7 @@ pub fn params(
 ) -> Result<Vec<Option<Value>>, String> {
     let Some(kind) = policy.param_kind() else { return Ok(vec![None]) };
     let Some(wanted) = &binding.params else { return Ok(vec![Some(Value::Null)]) };
-    // Parameters change without a request that tells.
+    // Parameters can change without an admission request.
     crate::functions::untracked::note();
     let [group, version, name] = kind;
     let known = cluster.kinds().kind(group, version, name);

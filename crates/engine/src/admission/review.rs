@@ -3,7 +3,7 @@
 use crate::matching::constraints::Attributes;
 use crate::value::{Map, Str, Value};
 
-/// The `request` of an AdmissionReview with what is asked of it often.
+/// The `request` of an AdmissionReview with the fields that are read often.
 #[derive(Clone, Debug)]
 pub struct Review {
     /// The request, in the version of the client.

@@ -1,8 +1,8 @@
 //! Policies that validate.
 //!
 //! In: a policy with its bindings and a request. Out: a result that says what came of each binding ([`verdict`]), and what follows
-//! from the results of all policies ([`answer`]). Results name nothing of the request but what expressions made of it, so that they
-//! may be kept in the result cache. Semantics: `docs/admission.md`.
+//! from the results of all policies ([`answer`]). Results hold nothing of the request but the values of
+//! expressions, so that they may be stored in the result cache. Semantics: `docs/admission.md`.
 
 use crate::functions::Context;
 use crate::ir::admission::PolicyBinding;
@@ -20,11 +20,11 @@ use crate::expressions::scope::{Failure, OUT_OF_BUDGET, fallen_back};
 use crate::ir::Policy;
 use crate::ir::rule::RuleKind;
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::view::admission::{self, Seen};
+use crate::view::admission::{self, Variables};
 
-/// What the demands of an evaluation with their messages may cost, and its annotations.
+/// The cost limit of the validations of a policy with their messages, and of its audit annotations.
 pub const BUDGET: u64 = 10_000_000;
-/// What its conditions may cost.
+/// The cost limit of its match conditions.
 pub const CONDITIONS: u64 = 2_500_000;
 /// A value for the audit log is cut there.
 const MAX_ANNOTATION: usize = 10 << 10;
@@ -309,7 +309,7 @@ pub fn conditions_request(accepted: &Accepted, review: &Review) -> Value {
     Value::Map(request)
 }
 
-/// Asks conditions that belong to no policy, on a request under the resource that accepted it.
+/// Evaluates conditions that belong to no policy, on a request under the resource that accepted it.
 ///
 /// # Errors
 /// None is false and some fail.
@@ -322,7 +322,7 @@ pub fn conditions(
     if all.is_empty() {
         return Ok(true);
     }
-    let seen = Seen {
+    let seen = Variables {
         object: converted(review.object(), &accepted.kind),
         old_object: converted(&review.part("oldObject"), &accepted.kind),
         params: None,
@@ -373,7 +373,7 @@ fn evaluate(
     cx: &Context,
 ) -> Result<Evaluated, Denial> {
     let namespace = seen_namespace(review, cluster)?;
-    let seen = Seen {
+    let seen = Variables {
         object: converted(review.object(), &run.accepted.kind),
         old_object: converted(&review.part("oldObject"), &run.accepted.kind),
         params: run.param.clone(),
@@ -391,9 +391,9 @@ fn evaluate(
         }
     }
     let request = admission::request(&seen_request(&run.accepted, review));
-    let seen = Seen { namespace, ..seen };
+    let seen = Variables { namespace, ..seen };
     let root = admission::root(&request, seen.clone(), &review.request);
-    let silent = admission::root(&request, Seen { authorizer: false, ..seen }, &review.request);
+    let silent = admission::root(&request, Variables { authorizer: false, ..seen }, &review.request);
     let evaluated = match decided(policy.expressions, policy.validations(), &root, &silent, cx) {
         Some(decisions) => Evaluated { decisions, ..Evaluated::default() },
         None => Evaluated::failed(OUT_OF_BUDGET),

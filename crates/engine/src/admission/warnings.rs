@@ -1,4 +1,4 @@
-//! Warnings: what a client is told in headers.
+//! Warnings: the `Warning` headers for a client.
 //!
 //! A text is sent once; empty ones and those with control characters are lost. When they get too long
 //! together, all are cut.

@@ -9,7 +9,7 @@ use crate::ir::rule::Body;
 use crate::outcome::{RuleOutcome, Status};
 use crate::run::applies;
 
-use super::{Exemptions, Scope, excepted};
+use super::{CelExceptions, Scope, excepted};
 use crate::view::request::{Part, limited_to, namespace, rooted};
 
 /// What is looked at.
@@ -25,7 +25,7 @@ pub enum Subject {
 pub fn run(
     policy: &Policy,
     request: &Request,
-    exemptions: Exemptions<'_>,
+    cel_exceptions: CelExceptions<'_>,
     subject: Subject,
 ) -> Option<RuleOutcome> {
     let rule = policy.rules.first()?;
@@ -46,7 +46,7 @@ pub fn run(
     let what = if subject == Subject::Payload { "json" } else { "resource" };
     let result = |status, text: String| Some(RuleOutcome::new(&policy.name, rule.kind, status, text));
     let spared = || result(Status::Fail, format!("{what} {}", expressions.wording.unmet));
-    match excepted(policy, &root, &request.functions, exemptions) {
+    match excepted(policy, &root, &request.functions, cel_exceptions) {
         Ok(found) if found.is_empty() => {}
         Ok(_) => return spared(),
         Err(text) => return result(Status::Error, text),

@@ -16,16 +16,16 @@ use crate::value::{Map, Value};
 
 use super::{Scope, annotations, broken, enter};
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::Matched;
+use crate::run::MatchedRule;
 use crate::view::{self, request::Absent};
 
-/// Runs what makes objects.
+/// Runs the expressions and templates that generate objects.
 pub(crate) fn run(
-    met: Matched<'_, '_>,
+    met: MatchedRule<'_, '_>,
     expressions: &Expressions,
     generators: &[Generator],
 ) -> Option<RuleOutcome> {
-    let Matched { policy, rule, request, .. } = met;
+    let MatchedRule { policy, rule, request, .. } = met;
     let collector = Arc::new(Collector { inner: request.functions.external.clone(), made: Mutex::default() });
     let functions = Context { external: Some(collector.clone()), ..request.functions.clone() };
     let root = view::request::root(request, Absent::Null);

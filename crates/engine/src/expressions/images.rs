@@ -1,7 +1,7 @@
-//! Reviews of images: ImageValidatingPolicies.
+//! ImageValidatingPolicies.
 //!
-//! In: a review and a request. Out: a result with what was looked at, from which [`settle`] tells whether every image
-//! that somebody had to look at was: that may have been another policy. Order: conditions, exceptions, the images,
+//! In: a policy and a request. Out: a result with the images that it verified, from which [`settle`] finds out whether
+//! every image that must be verified was: by this policy or by another one. Order: conditions, exceptions, the images,
 //! their digests, what registries know of them, verdicts, texts for reports. Semantics: `docs/cel-policies.md`,
 //! "Images".
 
@@ -10,46 +10,46 @@ use std::sync::Arc;
 
 use crate::external::reference;
 use crate::external::registry::for_policy;
-use crate::functions::cel::evidence;
+use crate::functions::cel::image_verification;
 use crate::functions::{CelLevel, Context};
 use crate::images::pod_spec_path;
 use crate::ir::expressions::Expressions;
 use crate::ir::image_validation::ImageValidation;
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::Matched;
+use crate::run::MatchedRule;
 use crate::value::{Str, Value};
 
-use super::inquiry::{Inquiry, Known, matches};
+use super::inquiry::{AttestorValue, Inquiry, matches};
 use super::{Scope, annotations, broken, excepted, exempt};
 use crate::view::request::limited_to;
 
-/// What a policy looked at.
+/// The images that a policy requires and checked.
 #[derive(Clone, Debug, Default)]
-pub struct Looked {
-    /// Images that somebody must have looked at.
+pub struct VerifiedImages {
+    /// Images that some policy must verify.
     pub required: Vec<String>,
-    /// Images that it looked at, and whether somebody vouched.
+    /// Images that it checked, and whether an attestor verified them.
     pub images: BTreeMap<String, bool>,
 }
 
-/// What is looked at.
+/// What is evaluated.
 pub struct Subject<'a> {
     /// What expressions see.
     pub root: &'a Value,
-    /// The kind of the object, which tells where its images are; empty = it has none of its own.
+    /// The kind of the object, which decides where its images are; empty = it has none of its own.
     pub kind: &'a str,
     /// It is data of any form.
     pub payload: bool,
 }
 
-/// Reviews the images of what expressions see.
+/// Validates the images that expressions see.
 pub(super) fn run(
-    met: Matched<'_, '_>,
+    met: MatchedRule<'_, '_>,
     expressions: &Expressions,
     checks: &Arc<Result<ImageValidation, Str>>,
     subject: &Subject<'_>,
 ) -> Option<RuleOutcome> {
-    let Matched { policy, rule, request, around, .. } = met;
+    let MatchedRule { policy, rule, request, around, .. } = met;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
     let failed = |text: &str| Some(broken(rule, expressions, text));
     let parts = match &**checks {
@@ -74,7 +74,7 @@ pub(super) fn run(
         Err(text) => return failed(&text),
     }
     if !subject.payload {
-        match excepted(policy, &plain, &functions, around.exemptions) {
+        match excepted(policy, &plain, &functions, around.cel_exceptions) {
             Ok(found) if found.iter().any(|e| e.is_full()) => {
                 let mut result = exempt(rule, &found);
                 if result.status == Status::Pass {
@@ -110,7 +110,7 @@ pub(super) fn run(
             }
         }
     }
-    let attestors: BTreeMap<String, Known> = parts
+    let attestors: BTreeMap<String, AttestorValue> = parts
         .attestors
         .iter()
         .map(|a| (a.name.to_string(), filled(&a.name, &a.written, &a.computed, &scope)))
@@ -126,7 +126,7 @@ pub(super) fn run(
     let list = |images: &[String]| Value::list(images.iter().map(|i| Value::from(&**i)).collect());
     let object = |entries: Vec<(Str, Value)>| Value::Map(entries.into_iter().collect());
     root.insert("images", object(images.iter().map(|(k, v)| (Str::from(&**k), list(v))).collect()));
-    let named = |name: &Str| (name.clone(), evidence::attestor(name));
+    let named = |name: &Str| (name.clone(), image_verification::attestor(name));
     root.insert("attestors", object(parts.attestors.iter().map(|a| named(&a.name)).collect()));
     let stated = |name: &Str| (name.clone(), Value::Str(name.clone()));
     root.insert("attestations", object(parts.attestations.iter().map(|a| stated(&a.name)).collect()));
@@ -149,7 +149,8 @@ pub(super) fn run(
         Err(text) => return failed(&text),
     }
     let required = if parts.required && !subject.payload { all } else { Vec::new() };
-    outcome.effect = Some(Box::new(Effect::Looked(Looked { required, images: inquiry.looked() })));
+    outcome.effect =
+        Some(Box::new(Effect::VerifiedImages(VerifiedImages { required, images: inquiry.verified() })));
     Some(outcome)
 }
 
@@ -189,13 +190,13 @@ fn extracted(
         found.insert(name.to_string(), all);
     }
     for images in found.values_mut() {
-        let mut kept = Vec::new();
-        for image in images.drain(..) {
+        let mut matched = Vec::new();
+        for image in std::mem::take(images) {
             if matches(checks, &image)? {
-                kept.push(image);
+                matched.push(image);
             }
         }
-        *images = kept;
+        *images = matched;
     }
     Ok(found)
 }
@@ -214,7 +215,7 @@ fn filled(
     written: &Value,
     computed: &[(Box<[Str]>, crate::ir::expressions::Program)],
     scope: &Scope<'_>,
-) -> Known {
+) -> AttestorValue {
     let mut attestor = written.clone();
     for (path, program) in computed {
         let what = path.get(1).map_or("key", |s| &**s);
@@ -263,25 +264,25 @@ fn put(value: &Value, path: &[Str], field: &str, text: &Str) -> Value {
     }
 }
 
-/// Whether every image that somebody had to look at was looked at by one of the policies: a result that would pass
-/// fails else.
+/// Whether every image that must be verified was verified by one of the policies: else a result that would pass
+/// fails.
 pub fn settle<'o>(all: impl Iterator<Item = &'o mut RuleOutcome>) {
     let mut outcomes: Vec<&mut RuleOutcome> =
-        all.filter(|o| matches!(o.effect.as_deref(), Some(Effect::Looked(_)))).collect();
-    let mut looked: BTreeMap<String, bool> = BTreeMap::new();
+        all.filter(|o| matches!(o.effect.as_deref(), Some(Effect::VerifiedImages(_)))).collect();
+    let mut checked: BTreeMap<String, bool> = BTreeMap::new();
     for outcome in &outcomes {
-        if let Some(Effect::Looked(own)) = outcome.effect.as_deref() {
+        if let Some(Effect::VerifiedImages(own)) = outcome.effect.as_deref() {
             own.images
                 .iter()
-                .for_each(|(image, vouched)| *looked.entry(image.clone()).or_default() |= vouched);
+                .for_each(|(image, verified)| *checked.entry(image.clone()).or_default() |= verified);
         }
     }
     for outcome in &mut outcomes {
-        let Some(Effect::Looked(own)) = outcome.effect.as_deref() else { continue };
+        let Some(Effect::VerifiedImages(own)) = outcome.effect.as_deref() else { continue };
         if outcome.status != Status::Pass {
             continue;
         }
-        let why = own.required.iter().find_map(|image| match looked.get(image) {
+        let why = own.required.iter().find_map(|image| match checked.get(image) {
             Some(true) => None,
             Some(false) => Some(format!("image {image} failed signature or attestation verification")),
             None => Some(format!(

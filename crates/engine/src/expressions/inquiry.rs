@@ -1,7 +1,7 @@
-//! What the expressions of a policy about images may ask: who signed, what is stated, what registries tell.
+//! What expressions of an ImageValidatingPolicy may look up: signatures, attestations, registry data.
 //!
-//! In: the names of images and attestors. Out: counts and data, and a record of which images were looked at. An attestor
-//! that does not vouch, for whatever reason, is not counted; a registry that does not answer is a fault. Semantics:
+//! In: the names of images and attestors. Out: counts and data, and a record of which images were checked. An attestor
+//! that does not verify an image, for whatever reason, is not counted; a registry that does not answer is a fault. Semantics:
 //! `docs/cel-policies.md`, "Images".
 
 use std::collections::BTreeMap;
@@ -11,15 +11,15 @@ use crate::document::decode_json;
 use crate::external::facts;
 use crate::external::registry::OFFLINE;
 use crate::external::registry::{Registry, Repository, place};
-use crate::external::{Evidence, ExternalData};
+use crate::external::{ExternalData, ImageVerifier};
 use crate::functions::CelLevel;
 use crate::functions::Context;
 #[cfg(feature = "signatures")]
-use crate::functions::cel::evidence::name_of;
+use crate::functions::cel::image_verification::name_of;
 use crate::ir::expressions::POLICIES;
 use crate::ir::image_validation::{Attestation, ImageValidation, Reference};
 #[cfg(feature = "signatures")]
-use crate::signatures::cosign::{Refused, Subject};
+use crate::signatures::cosign::{Subject, VerificationError};
 #[cfg(feature = "signatures")]
 use crate::signatures::notary::{Artifact, Store};
 #[cfg(feature = "signatures")]
@@ -34,7 +34,7 @@ const LARGEST_ARTIFACT: u64 = 10 * 1024 * 1024;
 const MOST_REFERRERS: usize = 50;
 
 /// An attestor, or why it cannot be used: a fault of its expressions ends evaluation.
-pub type Known = Result<Value, String>;
+pub type AttestorValue = Result<Value, String>;
 
 /// See the module page.
 pub struct Inquiry {
@@ -42,27 +42,27 @@ pub struct Inquiry {
     registry: Option<Arc<dyn Registry>>,
     checks: Arc<Result<ImageValidation, Str>>,
     #[cfg_attr(not(feature = "signatures"), expect(dead_code))]
-    attestors: BTreeMap<String, Known>,
-    /// Which images were looked at, and whether somebody vouched.
-    looked: Mutex<BTreeMap<String, bool>>,
+    attestors: BTreeMap<String, AttestorValue>,
+    /// The images that were checked, and whether an attestor verified them.
+    verified: Mutex<BTreeMap<String, bool>>,
     /// Statements that were verified, by image and name.
     stated: Mutex<BTreeMap<(String, String), Value>>,
 }
 
 impl Inquiry {
-    /// Nothing is asked yet.
+    /// Calls nothing yet.
     pub fn new(
         inner: Option<Arc<dyn ExternalData>>,
         registry: Option<Arc<dyn Registry>>,
         checks: Arc<Result<ImageValidation, Str>>,
-        attestors: BTreeMap<String, Known>,
+        attestors: BTreeMap<String, AttestorValue>,
     ) -> Inquiry {
-        Inquiry { inner, registry, checks, attestors, looked: Mutex::default(), stated: Mutex::default() }
+        Inquiry { inner, registry, checks, attestors, verified: Mutex::default(), stated: Mutex::default() }
     }
 
-    /// Which images were looked at, and whether somebody vouched.
-    pub fn looked(&self) -> BTreeMap<String, bool> {
-        self.looked.lock().map(|m| m.clone()).unwrap_or_default()
+    /// The images that were checked, and whether an attestor verified them.
+    pub fn verified(&self) -> BTreeMap<String, bool> {
+        self.verified.lock().map(|m| m.clone()).unwrap_or_default()
     }
 
     fn registry(&self) -> Result<&dyn Registry, String> {
@@ -111,26 +111,27 @@ impl Inquiry {
             }
         }
         if !attestors.is_empty()
-            && let Ok(mut looked) = self.looked.lock()
+            && let Ok(mut verified) = self.verified.lock()
         {
-            *looked.entry(image.to_owned()).or_default() |= count > 0;
+            *verified.entry(image.to_owned()).or_default() |= count > 0;
         }
         Ok(count)
     }
 
     #[cfg(feature = "signatures")]
-    /// What an image is kept under, and whom an attestor of Notary trusts; `None` where either cannot be read.
+    /// Runs a check with the manifest of an image and the trust store of a Notary attestor; `None` where either cannot
+    /// be read, or the check fails.
     fn notarized<T>(
         &self,
         subject: &Subject<'_>,
         attestor: &Value,
-        ask: impl Fn(&Store, &Artifact<'_>) -> Result<T, Refused>,
+        check: impl Fn(&Store, &Artifact<'_>) -> Result<T, VerificationError>,
     ) -> Option<T> {
         let store = Store::read(attestor.text_at(&["notary", "certs", "value"])).ok()?;
         let store = store.with_tsa(attestor.text_at(&["notary", "tsaCerts", "value"])).ok()?;
         let manifest = subject.registry.manifest(subject.at, subject.digest).ok()?;
         let artifact = Artifact { registry: subject.registry, at: subject.at, manifest: &manifest };
-        ask(&store, &artifact).ok()
+        check(&store, &artifact).ok()
     }
 
     fn subject(&self, image: &str) -> Result<(Repository, String), String> {
@@ -196,7 +197,7 @@ fn is_notary(attestor: &Value) -> bool {
     attestor.get("notary").is_some_and(|v| !v.is_null())
 }
 
-impl Evidence for Inquiry {
+impl ImageVerifier for Inquiry {
     #[cfg(feature = "signatures")]
     fn signatures(&self, image: &str, attestors: &[Value]) -> Result<i64, String> {
         self.counted(image, attestors, |subject, attestor| {
@@ -262,7 +263,7 @@ impl ExternalData for Inquiry {
         self.inner.as_deref()
     }
 
-    fn evidence(&self) -> Option<&dyn Evidence> {
+    fn image_verifier(&self) -> Option<&dyn ImageVerifier> {
         Some(self)
     }
 }

@@ -8,20 +8,20 @@ use std::borrow::Cow;
 
 use crate::functions::Context;
 use crate::ir::Rule;
+use crate::ir::cel_exception::{CelException, exceptions_value};
 use crate::ir::check::Check;
-use crate::ir::exemption::{Exemption, exceptions_value};
 use crate::ir::expressions::{Expressions, Validation, View};
 use crate::ir::rule::Body;
 use crate::value::{Str, Value};
 
 use super::Request;
 use super::outcome::{RuleOutcome, Status, stock};
-use super::run::Matched;
+use super::run::MatchedRule;
 use super::view;
 
 pub mod answer;
+mod cel_exceptions;
 pub mod deletion;
-mod exemptions;
 pub mod generate;
 pub mod images;
 mod inquiry;
@@ -30,16 +30,16 @@ pub mod patch;
 pub mod rule;
 pub mod scope;
 
-pub use exemptions::Exemptions;
+pub use cel_exceptions::CelExceptions;
 pub use matching::admits;
 pub use scope::Scope;
 
-use exemptions::{excepted, exempt};
+use cel_exceptions::{excepted, exempt};
 use view::request::{Absent, limited_to, with};
 
 /// Runs a rule over requests or payloads that validates.
-pub(super) fn run(met: Matched<'_, '_>, expressions: &Expressions) -> Option<RuleOutcome> {
-    let Matched { rule, request, .. } = met;
+pub(super) fn run(met: MatchedRule<'_, '_>, expressions: &Expressions) -> Option<RuleOutcome> {
+    let MatchedRule { rule, request, .. } = met;
     let kind = match expressions.view {
         View::PodTemplates => "Pod",
         View::Payload => "",
@@ -64,12 +64,12 @@ pub(super) fn run(met: Matched<'_, '_>, expressions: &Expressions) -> Option<Rul
 
 /// What comes before the body of a rule; a result where that ends the rule.
 fn enter<'s>(
-    met: Matched<'s, '_>,
+    met: MatchedRule<'s, '_>,
     expressions: &'s Expressions,
     root: &'s Value,
     functions: &'s Context,
 ) -> Result<Scope<'s>, Box<RuleOutcome>> {
-    let Matched { policy, rule, around, .. } = met;
+    let MatchedRule { policy, rule, around, .. } = met;
     let failed = |text: &str| Box::new(broken(rule, expressions, text));
     let unmet = expressions.wording.unmet;
     let skipped = || Box::new(RuleOutcome::new(&stock(""), rule.kind, Status::Skip, stock(unmet)));
@@ -78,7 +78,7 @@ fn enter<'s>(
         Some(namespace) => Cow::Owned(limited_to(root, namespace)),
         None => Cow::Borrowed(root),
     };
-    let found = match excepted(policy, &root, functions, around.exemptions) {
+    let found = match excepted(policy, &root, functions, around.cel_exceptions) {
         Ok(found) => found,
         Err(_) if !counts => Vec::new(),
         Err(text) => return Err(failed(&text)),
@@ -87,7 +87,7 @@ fn enter<'s>(
         return Err(Box::new(exempt(rule, &found)));
     }
     if !found.is_empty() {
-        let all = |part: fn(&Exemption) -> &[Value]| found.iter().flat_map(|e| part(e).to_vec()).collect();
+        let all = |part: fn(&CelException) -> &[Value]| found.iter().flat_map(|e| part(e).to_vec()).collect();
         let allowed = exceptions_value(all(|e| &e.images), all(|e| &e.values));
         root = Cow::Owned(with(&root, "exceptions", allowed));
     }
@@ -106,7 +106,7 @@ fn broken(rule: &Rule, expressions: &Expressions, text: &str) -> RuleOutcome {
     RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text)
 }
 
-fn one(met: Matched<'_, '_>, expressions: &Expressions, root: &Value) -> Option<RuleOutcome> {
+fn one(met: MatchedRule<'_, '_>, expressions: &Expressions, root: &Value) -> Option<RuleOutcome> {
     let rule = met.rule;
     let scope = match enter(met, expressions, root, &met.request.functions) {
         Ok(scope) => scope,
@@ -199,7 +199,7 @@ fn of_templates(
 ) -> Option<RuleOutcome> {
     let found = view::pod_templates::roots(request);
     if found.is_empty() {
-        let object = request.shown();
+        let object = request.object_or_old();
         let what = format!("{}/{}", object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
         let text = format!("failed to load context: extraction mode: no pod template found in {what}");
         return Some(RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text));

@@ -1,7 +1,7 @@
 //! Rules whose expressions change the object of the request.
 //!
-//! In: a rule and a request. Out: a result and, when all changes could be made, the object that they leave.
-//! Each change sees what the former one left; values under names keep what they were first. Semantics:
+//! In: a rule and a request. Out: a result and, when all mutations succeed, the mutated object.
+//! Each mutation sees what the former one left; variables keep their first value. Semantics:
 //! `docs/cel-policies.md`, "Changes".
 
 use crate::admission::change::{apply_literals, merge_literal};
@@ -14,7 +14,7 @@ use crate::value::{Str, Value};
 
 use super::{annotations, broken, enter};
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::Matched;
+use crate::run::MatchedRule;
 use crate::view::{
     self,
     request::{Absent, with},
@@ -22,11 +22,11 @@ use crate::view::{
 
 /// Runs the patches of a rule; the object is `None` when it stays as it is.
 pub(crate) fn run(
-    met: Matched<'_, '_>,
+    met: MatchedRule<'_, '_>,
     expressions: &Expressions,
     mutation: &Mutation,
 ) -> (RuleOutcome, Option<Value>) {
-    let Matched { rule, request, around, .. } = met;
+    let MatchedRule { rule, request, around, .. } = met;
     let root = view::request::root(request, Absent::Empty);
     let scope = match enter(met, expressions, &root, &request.functions) {
         Ok(scope) => scope,

@@ -40,7 +40,7 @@ pub fn run(
             Err(text) => (Status::Error, text.into()),
         };
     }
-    // Parameters change without a request that says so.
+    // Parameters can change without an admission request.
     crate::functions::untracked::note();
     let found = match rule_params::find(params, request, around.sources) {
         Ok(found) => found,

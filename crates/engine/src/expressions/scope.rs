@@ -17,7 +17,7 @@ use crate::meter::{Meter, Variables};
 use crate::shared::SharedResults;
 use crate::sorted::Sorted;
 use crate::strict::truth;
-use crate::trace::{self, Seen, What};
+use crate::trace::{self, EventKind, TracedValue};
 use crate::value::{Fault, Str, Value};
 
 /// What one expression may cost.
@@ -170,7 +170,7 @@ impl<'s> Scope<'s> {
         found.ok_or_else(|| Failure::Run(Fault::new("no such overload")))
     }
 
-    /// Whether an expression is true; tells whoever watches why.
+    /// Whether an expression is true; emits a trace event that says why.
     pub(super) fn decides(&self, source: &Source) -> Result<bool, Failure> {
         let found = match self.shared_truth(source) {
             Some(found) => found,
@@ -179,10 +179,10 @@ impl<'s> Scope<'s> {
         if let (true, Ok(expr)) = (trace::is_on(), &source.program) {
             let seen = match &found {
                 Err(Failure::Run(fault)) => Err(fault.clone()),
-                other => Ok(Seen::made(Value::Bool(matches!(other, Ok(true))))),
+                other => Ok(TracedValue::computed(Value::Bool(matches!(other, Ok(true))))),
             };
             let steps = trace::steps(expr);
-            trace::tell(&source.origin, || What::Expression(source.text.clone(), seen, steps));
+            trace::emit(&source.origin, || EventKind::Expression(source.text.clone(), seen, steps));
         }
         found
     }

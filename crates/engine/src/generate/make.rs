@@ -1,4 +1,4 @@
-//! Making the objects that a generate rule describes.
+//! Builds the objects that a generate rule describes.
 //!
 //! In: a description, the data of a rule, what exists. Out: the objects that were not there before,
 //! with the labels by which they are found again. Semantics: `docs/generate.md`.
@@ -17,12 +17,12 @@ use crate::value::{Str, Value};
 
 const LABEL: &str = "generate.kyverno.io/";
 
-/// What exists, and for whom objects are made.
+/// What exists, and the policy and trigger that objects are generated for.
 pub struct Store<'s> {
     policy: &'s Policy,
     trigger: &'s Value,
     sources: &'s [Value],
-    /// With the kind under which each is kept, which its content need not agree with.
+    /// With the kind under which each is stored, which its content need not agree with.
     made: Vec<(String, Value)>,
 }
 
@@ -50,7 +50,7 @@ impl<'s> Store<'s> {
         Store { policy, trigger: &request.object, sources: sources.clone_sources(), made: Vec::new() }
     }
 
-    /// Makes what a rule describes.
+    /// Builds what a rule describes.
     ///
     /// # Errors
     /// A variable has no value, or an object that is to be copied does not exist.
@@ -152,7 +152,7 @@ impl<'s> Store<'s> {
         }
         let Some(source) = self.all().find(|(k, _)| *k == from).map(|(_, o)| o) else {
             let Key { api_version, kind, namespace, name } = place;
-            // The text names the object that would have been made.
+            // The text names the object that would have been generated.
             return Err(format!(
                 "source resource {api_version}/{kind}/{namespace}/{name} not found: {} \"{}\" not found",
                 resource_name(api_version, kind),

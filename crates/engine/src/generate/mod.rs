@@ -1,8 +1,8 @@
-//! Generate rules: objects that are made because of a request.
+//! Generate rules: objects that are created because of a request.
 //!
 //! In: a rule and a request (`run`), then all rules that want to generate something, and the objects that can be copied
-//! (`finish`). Out: a result, with the objects that the rule made. Nothing outlives the request: whether an
-//! object exists is asked of the source of data, the request's object and what was made before.
+//! (`finish`). Out: a result, with the objects that the rule generated. Nothing outlives the request: whether an
+//! object exists is looked up in the source of data, the request's object and what was generated before.
 //! Texts and order are those of `docs/generate.md`.
 
 mod make;
@@ -12,13 +12,13 @@ use crate::ir::rule::Body;
 use crate::value::{Value, budget};
 
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Left, Matched, Ran, Results, applies, excepted};
+use super::run::{MatchedRule, Results, RuleEffect, RuleRun, applies, excepted};
 use super::{condition, expressions};
 use make::Store;
 
 /// Whether a rule wants to generate something; one with expressions does at once.
-pub(super) fn run(met: Matched<'_, '_>) -> Ran {
-    let Matched { rule, request, .. } = met;
+pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
+    let MatchedRule { rule, request, .. } = met;
     if let (Some(shared), Body::Generate(generation)) = (&rule.expressions, &rule.body) {
         let result = match &**generation {
             Generation::Expressions(generators) if applies(rule, request) => {
@@ -29,13 +29,13 @@ pub(super) fn run(met: Matched<'_, '_>) -> Ran {
         return result.into();
     }
     match verdict(met) {
-        None => Ran::default(),
-        result => Ran { left: Left::Described, ..result.into() },
+        None => RuleRun::default(),
+        result => RuleRun { left: RuleEffect::Described, ..result.into() },
     }
 }
 
 /// Generates what rules describe, each with the position of its result.
-pub(super) fn finish(described: &[(usize, Matched<'_, '_>)], out: &mut Results) {
+pub(super) fn finish(described: &[(usize, MatchedRule<'_, '_>)], out: &mut Results) {
     let (made, excess) = budget::spend(|| make_all(described));
     let made = match excess {
         None => made,
@@ -54,8 +54,8 @@ pub(super) fn finish(described: &[(usize, Matched<'_, '_>)], out: &mut Results) 
 }
 
 /// A failure says that what the rule once generated has to go.
-fn verdict(met: Matched<'_, '_>) -> Option<RuleOutcome> {
-    let Matched { rule, request, .. } = met;
+fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
+    let MatchedRule { rule, request, .. } = met;
     let outcome = |status, text: String| Some(met.result(status, text));
     let is_now = applies(rule, request);
     let former = (!request.old_object.is_null()).then(|| request.of_former());
@@ -88,12 +88,12 @@ fn verdict(met: Matched<'_, '_>) -> Option<RuleOutcome> {
     }
 }
 
-/// Makes the objects of all rules; one failure ends the policy.
-fn make_all(described: &[(usize, Matched<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, String> {
+/// Builds the objects of all rules; one failure ends the policy.
+fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, String> {
     let mut made = Vec::with_capacity(described.len());
     let mut store: Option<Store> = None;
     for (at, met) in described {
-        let Matched { policy, rule, request, around, .. } = *met;
+        let MatchedRule { policy, rule, request, around, .. } = *met;
         let store = store.get_or_insert_with(|| Store::new(policy, request, around.sources));
         let (_, mut data) = met.on(request);
         let Body::Generate(generation) = &rule.body else { continue };

@@ -107,7 +107,7 @@ impl Fields {
         Fields { ignored: patterns.filter_map(|p| go_regex(&p.replace('*', ".*")).ok()).collect() }
     }
 
-    /// The differences as the reference prints them; `None` = there are none.
+    /// The differences as Kyverno prints them; `None` = there are none.
     pub fn differences(&self, manifest: &Value, object: &Value) -> Option<String> {
         let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
         leaves(manifest, String::new(), &mut before);
@@ -125,7 +125,7 @@ impl Fields {
             }
             items.push_str(if items.is_empty() { "{\"key\":" } else { ",{\"key\":" });
             write_json_string(&mut items, path);
-            let (is, was) = shown(is.copied(), was.copied());
+            let (is, was) = json_texts(is.copied(), was.copied());
             let _ = write!(items, ",\"values\":{{\"after\":{is},\"before\":{was}}}}}");
         }
         (!items.is_empty()).then(|| format!("{{\"items\":[{items}]}}"))
@@ -149,7 +149,7 @@ fn leaves<'v>(value: &'v Value, path: String, out: &mut BTreeMap<String, &'v Val
 }
 
 /// Two values as JSON; where their types differ, texts that name these.
-fn shown(a: Option<&Value>, b: Option<&Value>) -> (String, String) {
+fn json_texts(a: Option<&Value>, b: Option<&Value>) -> (String, String) {
     let typed = |v: &Value| match v {
         Value::Str(s) => ("string", format!("(type: string) {s}")),
         Value::Bool(on) => ("bool", format!("(type: bool) %!s(bool={on})")),

@@ -1,9 +1,9 @@
-//! Rules about who signed the manifest that an object was made of.
+//! Rules that verify the signatures of the manifest from which an object was created.
 //!
 //! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`]) and
 //! signatures of it ([`super::public_key`]); the object may differ from the manifest only in some fields
-//! ([`difference`]). Out: a verdict with the reference's text. Nothing is fetched over the network:
-//! what needs one ends as the reference ends without. `docs/images.md` says which keys are accepted.
+//! ([`difference`]). Out: a verdict with Kyverno's text. Nothing is fetched over the network:
+//! what needs one ends as Kyverno ends without. `docs/images.md` says which keys are accepted.
 
 mod difference;
 
@@ -52,7 +52,7 @@ pub fn check(wanted: &Manifests, request: &Request) -> (Status, String) {
     (Status::Pass, format!("verified manifest signatures; {}", verified.join(",")))
 }
 
-/// The annotations of an object; none where one of them is not a text, as in the reference.
+/// The annotations of an object; none where one of them is not a text, as in Kyverno.
 fn annotations(object: &Value) -> Map {
     let all = object.at(&["metadata", "annotations"]).and_then(Value::as_map);
     all.filter(|m| m.values().all(|v| v.as_str().is_some())).cloned().unwrap_or_default()

@@ -4,7 +4,7 @@
 //! Conditions are tested by the engine of validate patterns; an add-if-absent member stays where the
 //! object has no such key. An item of a list with anchors is decided for each item of the object's
 //! list, and what comes out is added under that item's name. One copy serves for all of them, so
-//! what the first item decides counts for the others (the reference's behaviour). Semantics:
+//! what the first item decides counts for the others (Kyverno's behaviour). Semantics:
 //! `docs/mutate.md`, "Anchors".
 
 use crate::ir::mutate::{Member, Node};

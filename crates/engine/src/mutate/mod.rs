@@ -16,19 +16,19 @@ use crate::value::{Str, Value};
 use super::data::Data;
 use super::expressions;
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{Left, Matched, Ran, reported};
+use super::run::{MatchedRule, RuleEffect, RuleRun, reported};
 
 /// Changes the object of the request, or others.
-pub(super) fn run(met: Matched<'_, '_>) -> Ran {
-    let Matched { rule, request, .. } = met;
+pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
+    let MatchedRule { rule, request, .. } = met;
     if let Some(bound) = &rule.bound {
         let (result, object) = super::admission::offline::change(bound, rule, request);
-        return Ran { left: object.map_or(Left::Same, Left::Changed), ..result.into() };
+        return RuleRun { left: object.map_or(RuleEffect::Same, RuleEffect::Changed), ..result.into() };
     }
-    let Body::Mutate(mutation) = &rule.body else { return Ran::default() };
+    let Body::Mutate(mutation) = &rule.body else { return RuleRun::default() };
     if let Some(expressions) = &rule.expressions {
         let (result, object) = expressions::patch::run(met, expressions, mutation);
-        return Ran { left: object.map_or(Left::Same, Left::Changed), ..Some(result).into() };
+        return RuleRun { left: object.map_or(RuleEffect::Same, RuleEffect::Changed), ..Some(result).into() };
     }
     let mut data = met.data(met.root());
     let properties = match met.enter_unexcepted(&mut data) {
@@ -41,12 +41,12 @@ pub(super) fn run(met: Matched<'_, '_>) -> Ran {
     }
     let changed = change(mutation, &request.object, &mut data);
     let left = match &changed {
-        Ok(Changed::Yes(object)) => Left::Changed(object.clone()),
-        Ok(Changed::No(_)) => Left::Same,
-        Err(_) => Left::Lost,
+        Ok(Changed::Yes(object)) => RuleEffect::Changed(object.clone()),
+        Ok(Changed::No(_)) => RuleEffect::Same,
+        Err(_) => RuleEffect::Lost,
     };
     let result = outcome(rule, changed, Effect::Patched);
-    Ran { left, ..Some(reported(result, properties)).into() }
+    RuleRun { left, ..Some(reported(result, properties)).into() }
 }
 
 /// Whether an object was changed; the message if not.
@@ -59,8 +59,8 @@ enum Changed {
 fn change(mutation: &Mutation, object: &Value, data: &mut Data<'_>) -> Result<Changed, String> {
     match &mutation.change {
         Change::Patch(patch, _) => {
-            // The reference fills in the parts of a rule in no particular order.
-            for template in &mutation.beside {
+            // Kyverno fills in the parts of a rule in no particular order.
+            for template in &mutation.other_templates {
                 data.fill(template).map_err(|e| format!("variable substitution failed: {e}"))?;
             }
             let filled = patch::fill(patch, data)?;
@@ -83,7 +83,7 @@ fn outcome(
 ) -> RuleOutcome {
     match changed {
         Ok(Changed::Yes(object)) => {
-            let mut result = RuleOutcome::new(&rule.name, rule.kind, Status::Pass, told(&object));
+            let mut result = RuleOutcome::new(&rule.name, rule.kind, Status::Pass, message(&object));
             result.effect = Some(Box::new(effect(object)));
             result
         }
@@ -92,8 +92,8 @@ fn outcome(
     }
 }
 
-/// What is told of a changed object.
-fn told(object: &Value) -> Str {
+/// The message about a mutated object.
+fn message(object: &Value) -> Str {
     let (kind, name) = (object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
     match object.text_at(&["metadata", "namespace"]) {
         "" => format!("mutated {kind}/{name}").into(),

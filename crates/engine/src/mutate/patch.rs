@@ -1,7 +1,7 @@
 //! Running one patch on one object.
 //!
 //! In: a patch, the data of a rule, an object. Out: the changed object with numbers as an API server
-//! keeps them, or nothing where the patch changes nothing, or the text of a failure.
+//! stores them, or nothing where the patch changes nothing, or the text of a failure.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, String> {
         }
         Filled::Operations(patch) if patch.written.is_some() => {
             let operations = patch.written.as_deref().unwrap_or_default();
-            // Numbers are compared, and kept, as they are written.
+            // Numbers are compared, and preserved, as they are written.
             let before = spelling::spelled(&before);
             let after = apply::apply(&before, operations).map_err(|e| failed_patch(&e))?;
             if after.strict_eq(&before) {

@@ -22,9 +22,9 @@ pub fn run(placed: &Placed, pod: &Pod<'_>) -> Option<Finding> {
     }
     let (mut sentences, mut errors, mut many) = (Vec::new(), Vec::new(), false);
     for requirement in form.requirements {
-        let Some(mut refused) = Refused::of(requirement, pod) else { continue };
+        let Some(mut refused) = Violation::of(requirement, pod) else { continue };
         many |= refused.sorted(None).len() != 1;
-        sentences.push(refused.told(requirement.sentence, None));
+        sentences.push(refused.render(requirement.sentence, None));
         errors.append(&mut refused.errors);
         if form.joined.is_none() {
             break;
@@ -47,7 +47,7 @@ pub fn of_control(name: &str, pod: &Pod<'_>, check: &PodSecurity) -> Vec<Finding
 }
 
 /// What does not meet a requirement.
-struct Refused<'a> {
+struct Violation<'a> {
     requirement: &'static Requirement,
     /// Whether fields of the pod itself do not.
     pod: bool,
@@ -59,10 +59,10 @@ struct Refused<'a> {
     errors: Vec<FieldError>,
 }
 
-impl<'a> Refused<'a> {
-    fn of(requirement: &'static Requirement, pod: &Pod<'a>) -> Option<Refused<'a>> {
+impl<'a> Violation<'a> {
+    fn of(requirement: &'static Requirement, pod: &Pod<'a>) -> Option<Violation<'a>> {
         let (names, values, errors) = (Vec::new(), Vec::new(), Vec::new());
-        let mut all = Refused { requirement, pod: false, names, values, annotations: Vec::new(), errors };
+        let mut all = Violation { requirement, pod: false, names, values, annotations: Vec::new(), errors };
         if requirement.of != Of::Containers {
             for (n, field) in requirement.fields.iter().enumerate() {
                 field.each(pod.spec, &mut |item, found| {
@@ -180,7 +180,7 @@ impl<'a> Refused<'a> {
     }
 
     /// A sentence with its parts filled in; those of a field's tail are about the field.
-    fn told(&mut self, sentence: &str, of: Option<usize>) -> String {
+    fn render(&mut self, sentence: &str, of: Option<usize>) -> String {
         let (mut out, mut rest) = (String::new(), sentence);
         while let Some((before, after)) = rest.split_once('{') {
             out.push_str(before);
@@ -225,7 +225,7 @@ impl<'a> Refused<'a> {
                 let between = tails.strip_prefix("tails").unwrap_or_default();
                 let fields = self.requirement.fields.iter().enumerate();
                 let bad: Vec<_> = fields.filter(|(n, _)| self.values.iter().any(|(of, _)| of == n)).collect();
-                bad.iter().map(|(n, f)| self.told(f.tail, Some(*n))).collect::<Vec<_>>().join(between)
+                bad.iter().map(|(n, f)| self.render(f.tail, Some(*n))).collect::<Vec<_>>().join(between)
             }
         }
     }

@@ -3,10 +3,10 @@
 //! In: an object and its [`Struct`]. Out: the object as the checks may read it, or the text of the
 //! first value that does not fit its type. An object that fits is handed on as it is.
 //!
-//! Semantics, those of the reference's JSON decoder:
+//! Semantics, those of Kyverno's JSON decoder:
 //! - Names of fields are taken exactly or, failing that, without regard to case; what comes twice is
 //!   merged in the order of the sorted keys. Unknown fields are ignored. Null fits everywhere.
-//! - A value of a wrong type is noted and decoding goes on; the first one noted is the error. But a
+//! - A value of a wrong type is noted and decoding continues; the first one noted is the error. But a
 //!   value with a syntax of its own (quantity, time, port) that cannot be read ends the decoding at
 //!   once, so its error wins even if it comes later.
 //! - The text names the Go struct, the path with the embedded structs, and the Go type.

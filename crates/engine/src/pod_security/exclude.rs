@@ -15,17 +15,18 @@ use crate::value::wildcard;
 use super::checks;
 use super::finding::{FieldError, Finding};
 use super::pod::Pod;
-use super::seen::Shown;
+use super::seen::WordedFinding;
 
 /// The findings that are left after `entries`.
 pub fn apply<'f>(
-    findings: Vec<Cow<'f, Shown>>,
+    findings: Vec<Cow<'f, WordedFinding>>,
     entries: &Value,
     pod: &Pod<'_>,
     check: &PodSecurity,
-) -> Vec<Cow<'f, Shown>> {
+) -> Vec<Cow<'f, WordedFinding>> {
     let entries = entries.as_list().unwrap_or_default();
-    let mut left: Vec<Left<'_>> = findings.iter().map(|f| Left { of: &f.finding, errors: None }).collect();
+    let mut left: Vec<RemainingErrors<'_>> =
+        findings.iter().map(|f| RemainingErrors { of: &f.finding, errors: None }).collect();
     for entry in entries {
         let Entry { control, images, field, values } = Entry::new(entry);
         if left.iter().all(|l| l.is_gone() || l.of.control != control) {
@@ -33,7 +34,7 @@ pub fn apply<'f>(
         }
         let by_image = !images.is_empty();
         for found in part(pod, images, control, check) {
-            let is_it = |l: &&mut Left<'_>| !l.is_gone() && l.of.id == found.id;
+            let is_it = |l: &&mut RemainingErrors<'_>| !l.is_gone() && l.of.id == found.id;
             let Some(original) = left.iter_mut().find(is_it) else { continue };
             for error in &found.errors {
                 let fits = (field.is_empty() || general(field.bytes(), error.field.bytes()))
@@ -48,34 +49,34 @@ pub fn apply<'f>(
             }
         }
     }
-    let kept: Vec<Option<Vec<usize>>> = left.into_iter().map(|l| l.errors).collect();
-    let rest = |(shown, kept): (Cow<'f, Shown>, Option<Vec<usize>>)| match kept {
+    let remaining: Vec<Option<Vec<usize>>> = left.into_iter().map(|l| l.errors).collect();
+    let rest = |(shown, remaining): (Cow<'f, WordedFinding>, Option<Vec<usize>>)| match remaining {
         None => Some(shown),
-        Some(kept) if kept.is_empty() => None,
-        Some(kept) => {
+        Some(remaining) if remaining.is_empty() => None,
+        Some(remaining) => {
             let f = &shown.finding;
-            let errors = kept.iter().filter_map(|at| f.errors.get(*at).cloned()).collect();
+            let errors = remaining.iter().filter_map(|at| f.errors.get(*at).cloned()).collect();
             let finding = Finding { detail: f.detail.clone(), errors, ..*f };
-            Some(Cow::Owned(Shown { finding, text: None }))
+            Some(Cow::Owned(WordedFinding { finding, text: None }))
         }
     };
-    findings.into_iter().zip(kept).filter_map(rest).collect()
+    findings.into_iter().zip(remaining).filter_map(rest).collect()
 }
 
 /// A finding and the errors that it still has.
-struct Left<'f> {
+struct RemainingErrors<'f> {
     of: &'f Finding,
     /// Positions of its errors in their order by now; `None` = as they were.
     errors: Option<Vec<usize>>,
 }
 
-impl Left<'_> {
+impl RemainingErrors<'_> {
     fn is_gone(&self) -> bool {
         self.errors.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// Removes the first error of the same field; of the same container when images are named. The last
-    /// error takes its place, which decides about the next removal (the reference's behaviour).
+    /// error takes its place, which decides about the next removal (Kyverno's behaviour).
     fn remove_one(&mut self, error: &FieldError, by_image: bool) {
         let all = &self.of.errors;
         let errors = self.errors.get_or_insert_with(|| (0..all.len()).collect());

@@ -75,7 +75,7 @@ pub enum Origin {
 
 impl Origin {
     /// The path as shown for an object of this kind. Every occurrence of `spec` is replaced, and
-    /// `metadata` is rewritten for pods too (the reference's behaviour).
+    /// `metadata` is rewritten for pods too (Kyverno's behaviour).
     fn rewritten(self, field: &str) -> Cow<'_, str> {
         let field: Cow<'_, str> = match self {
             Origin::Pod => field.into(),
@@ -112,7 +112,7 @@ pub fn write(out: &mut String, finding: &Finding, origin: Origin) {
 }
 
 /// The containers that a detail names: what stands between `container` or `containers` and `must`,
-/// without blanks and quotation marks, parted at commas. The reference reads its own sentence, so
+/// without blanks and quotation marks, parted at commas. Kyverno reads its own sentence, so
 /// details that say "uses" name none, and `"b" and annotations` becomes `bandannotations`.
 pub fn named_containers(detail: &str) -> Vec<String> {
     let words = ["containers ", "container "];

@@ -1,6 +1,6 @@
 //! What reports say about failing Pod Security checks.
 //!
-//! In: findings. Out: the value that a result carries, and the report properties made of it. The
+//! In: findings. Out: the value that a result carries, and the report properties built from it. The
 //! semantics' source is `docs/validate.md`, "podSecurity" (report properties).
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use crate::value::print::json;
 use crate::value::{Str, Value};
 
 use super::finding::named_containers;
-use super::seen::Shown;
+use super::seen::WordedFinding;
 
 fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
@@ -20,7 +20,7 @@ fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
 
 /// The findings as a value: `level`, `version`, and `checks` with `id`, `name`, `allowed`, `reason`,
 /// `detail` and, where the detail names containers, `images`.
-pub fn value(check: &PodSecurity, findings: &[Cow<'_, Shown>], request: &Request) -> Value {
+pub fn value(check: &PodSecurity, findings: &[Cow<'_, WordedFinding>], request: &Request) -> Value {
     let checks = findings.iter().map(|f| &f.finding).map(|f| {
         let Value::Map(mut m) = object([
             ("id", Value::from(f.id)),

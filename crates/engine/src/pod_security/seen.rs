@@ -1,7 +1,7 @@
 //! What the Pod Security checks know of one object, found once for all rules.
 //!
 //! In: the object of a request. Out: the object decoded as a pod or a controller, and the finding of each
-//! form of each check, made when a rule first asks for it.
+//! form of each check, computed when a rule first needs it.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ use super::types;
 
 /// A finding and its part of the message.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct WordedFinding {
     /// The finding.
     pub finding: Finding,
     /// `(Forbidden reason: …, field error list: […])`; `None` once an exclusion took an error away.
@@ -26,25 +26,25 @@ pub struct Shown {
 
 /// An object that decodes.
 #[derive(Debug)]
-pub struct Seen {
+pub struct DecodedObject {
     object: Value,
     spec: &'static [&'static str],
     annotations: &'static [&'static str],
     /// How paths of fields are shown.
     pub origin: Origin,
-    found: [OnceLock<Option<Box<Shown>>>; FORMS],
+    found: [OnceLock<Option<Box<WordedFinding>>>; FORMS],
 }
 
-/// The object of a request; filled in when the first rule asks.
+/// The object of a request; decoded when the first rule needs it.
 #[derive(Debug, Default)]
-pub struct Cache(OnceLock<Result<Box<Seen>, String>>);
+pub struct Cache(OnceLock<Result<Box<DecodedObject>, String>>);
 
 impl Cache {
     /// The object, decoded.
     ///
     /// # Errors
     /// The text of the rule's error result.
-    pub fn get(&self, object: &Value) -> Result<&Seen, &str> {
+    pub fn get(&self, object: &Value) -> Result<&DecodedObject, &str> {
         match self.0.get_or_init(|| see(object).map(Box::new)) {
             Ok(seen) => Ok(seen),
             Err(text) => Err(text),
@@ -52,8 +52,8 @@ impl Cache {
     }
 }
 
-/// Where the annotations of the pod are for each kind. For a CronJob it is not the pod template (the
-/// reference's behaviour).
+/// Where the annotations of the pod are for each kind. For a CronJob it is not the pod template (Kyverno's
+/// behaviour).
 fn placed(kind: &str) -> (Origin, &'static [&'static str]) {
     match kind {
         "Pod" => (Origin::Pod, &["metadata", "annotations"]),
@@ -62,7 +62,7 @@ fn placed(kind: &str) -> (Origin, &'static [&'static str]) {
     }
 }
 
-fn see(object: &Value) -> Result<Seen, String> {
+fn see(object: &Value) -> Result<DecodedObject, String> {
     let kind = object.text_at(&["kind"]);
     let (Some(spec), Some(shape)) = (pod_spec_path(kind), types::of_kind(kind)) else {
         return Err("Error while getting new resource: could not find correct resource type".into());
@@ -71,10 +71,10 @@ fn see(object: &Value) -> Result<Seen, String> {
     let object = decode::decode(object, shape)
         .map_err(|cause| format!("Error while getting new resource: {cause}"))?
         .into_owned();
-    Ok(Seen { object, spec, annotations, origin, found: [const { OnceLock::new() }; FORMS] })
+    Ok(DecodedObject { object, spec, annotations, origin, found: [const { OnceLock::new() }; FORMS] })
 }
 
-impl Seen {
+impl DecodedObject {
     /// The pod.
     pub fn pod(&self) -> Pod<'_> {
         let spec = self.object.at(self.spec).unwrap_or(&Value::Null);
@@ -83,12 +83,12 @@ impl Seen {
     }
 
     /// What controls find, in their order.
-    pub fn found(&self, controls: impl Iterator<Item = Placed>) -> Vec<&Shown> {
+    pub fn found(&self, controls: impl Iterator<Item = Placed>) -> Vec<&WordedFinding> {
         let pod = self.pod();
         let shown = |finding: Finding| {
             let mut text = String::new();
             finding::write(&mut text, &finding, self.origin);
-            Box::new(Shown { finding, text: Some(text) })
+            Box::new(WordedFinding { finding, text: Some(text) })
         };
         controls
             .filter_map(|placed| {

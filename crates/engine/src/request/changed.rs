@@ -20,7 +20,7 @@ impl Request {
         }
     }
 
-    /// For the next policy: as if the request had been made with the changed object.
+    /// For the next policy: as if the client had sent the changed object.
     pub fn of_changed(&self, object: Value) -> Request {
         let namespace = Value::from(object.text_at(&["metadata", "namespace"]));
         let mut entries = vec![("object", object.clone())];

@@ -13,7 +13,7 @@ enum Doubles {
     OldObject,
 }
 
-/// A root, in which numbers become doubles when somebody first asks, where variables see doubles.
+/// A root, in which numbers become doubles on first use, where variables see doubles.
 #[derive(Clone, Debug)]
 pub struct Root {
     given: Value,

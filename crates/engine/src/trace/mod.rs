@@ -1,9 +1,9 @@
-//! Watching an evaluation: which pieces of rules it reaches, and what decides it.
+//! Tracing an evaluation: which pieces of rules it reaches, and what decides it.
 //!
-//! In: what the evaluator tells while it runs. Out: [`Hits`], how often each piece was reached (a piece is known by its
-//! address, which stays the same while its policy lives), and [`Event`]s, the decisions in their order with the values
-//! that they were made on. Nothing is noted unless somebody watches, and then only on the thread that does: for everybody
-//! else watching costs a look at a flag for each piece, and nothing for each node of an expression.
+//! In: what the evaluator emits while it runs. Out: [`Hits`], how often each piece was reached (a piece is known by its
+//! address, which stays the same while its policy lives), and [`Event`]s, the decisions in their order with their
+//! operands. Nothing is recorded unless a trace is running, and then only on its thread: on all other threads tracing
+//! costs a look at a flag for each piece, and nothing for each node of an expression.
 
 mod steps;
 
@@ -21,7 +21,7 @@ pub(super) use steps::{node, steps};
 /// How many recordings are under way.
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
-/// How many events are kept of a run; later ones are counted only.
+/// How many events of a run are stored; later ones are only counted.
 const MAX_EVENTS: usize = 10_000;
 
 thread_local! {
@@ -61,25 +61,25 @@ pub struct Trace {
 /// A decision.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// How many loops are around it.
+    /// The number of `foreach` loops around it.
     pub depth: usize,
     /// What decides, in the policy document.
     pub origin: Origin,
     /// What was decided.
-    pub what: What,
+    pub what: EventKind,
 }
 
-/// What was decided, with the values that it was decided on.
+/// A decision with its operands.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum EventKind {
     /// A rule begins.
     Rule(Str),
     /// Data of a rule was loaded: its name, and its value or why there is none.
     Data(Str, Result<Value, String>),
-    /// A condition was asked.
+    /// A condition was evaluated.
     Condition {
         /// The left side.
-        key: Seen,
+        key: TracedValue,
         /// The operator as policies write it.
         operator: &'static str,
         /// The right side.
@@ -87,60 +87,60 @@ pub enum What {
         /// Whether it holds.
         holds: bool,
     },
-    /// A loop came to an element.
-    Element(usize, Seen),
+    /// An element of a `foreach` loop.
+    Element(usize, TracedValue),
     /// The object was compared with a pattern.
     Pattern {
         /// Which of several.
         at: Option<usize>,
         /// Whether the pattern passed, failed or does not apply.
-        verdict: Looks,
+        verdict: PatternVerdict,
         /// The path in the object at which it was decided, `/spec/replicas/`; empty where there is none.
         path: String,
         /// What differs.
         text: String,
     },
     /// An expression was evaluated: its text, its value or fault, and the steps that decided.
-    Expression(Str, Result<Seen, Fault>, Vec<Step>),
+    Expression(Str, Result<TracedValue, Fault>, Vec<Step>),
 }
 
 /// How an object compares with a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looks {
-    /// It looks like it.
-    Alike,
+pub enum PatternVerdict {
+    /// It matches.
+    Match,
     /// It differs.
-    Different,
+    Mismatch,
     /// An anchor says that the pattern is not for it.
-    NotMeant,
+    NotApplicable,
 }
 
-/// A value, and where it stands.
+/// A value, and its address in a document.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct TracedValue {
     /// The value.
     pub value: Value,
-    /// Its address, if it is a part of the request or the policy and was not made. Good for [`path_of`] as long as the
-    /// request lives.
+    /// Its address, if it is a part of the request or the policy and not computed. Valid for [`path_of`] as long
+    /// as the request lives.
     pub address: Option<usize>,
 }
 
-impl Seen {
-    /// A value that stands somewhere.
-    pub fn at(value: &Value) -> Seen {
-        Seen { value: value.clone(), address: Some(address(value)) }
+impl TracedValue {
+    /// A value in a document.
+    pub fn at(value: &Value) -> TracedValue {
+        TracedValue { value: value.clone(), address: Some(address(value)) }
     }
 
-    /// A value that was made.
-    pub fn made(value: Value) -> Seen {
-        Seen { value, address: None }
+    /// A computed value.
+    pub fn computed(value: Value) -> TracedValue {
+        TracedValue { value, address: None }
     }
 
     /// A value that may be borrowed from a request.
-    pub fn of(value: Cow<'_, Value>) -> Seen {
+    pub fn of(value: Cow<'_, Value>) -> TracedValue {
         match value {
-            Cow::Borrowed(v) => Seen::at(v),
-            Cow::Owned(v) => Seen::made(v),
+            Cow::Borrowed(v) => TracedValue::at(v),
+            Cow::Owned(v) => TracedValue::computed(v),
         }
     }
 }
@@ -187,9 +187,9 @@ pub fn is_on() -> bool {
     WATCHING.load(Ordering::Relaxed) != 0 && EVENTS.with_borrow(Option::is_some)
 }
 
-/// Tells a decision, if somebody watches.
+/// Records a decision, if a trace is running.
 #[inline]
-pub fn tell(origin: &Origin, what: impl FnOnce() -> What) {
+pub fn emit(origin: &Origin, what: impl FnOnce() -> EventKind) {
     if is_on() {
         let event = Event { depth: DEPTH.get(), origin: origin.clone(), what: what() };
         EVENTS.with_borrow_mut(|trace| match trace {
@@ -200,7 +200,7 @@ pub fn tell(origin: &Origin, what: impl FnOnce() -> What) {
     }
 }
 
-/// Runs what is inside of a loop.
+/// Runs the body of a loop.
 pub fn inside<R>(run: impl FnOnce() -> R) -> R {
     let depth = DEPTH.get();
     DEPTH.set(depth.saturating_add(1));

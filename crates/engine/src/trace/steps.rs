@@ -1,8 +1,8 @@
 //! The steps of an expression that decide its value.
 //!
 //! In: the values of its nodes, in the order in which they were found, and the expression. Out: the comparisons, calls and
-//! reads on which the value rests, with the values of their operands. A side of `&&` that is false decides, of a loop
-//! `all` the item for which it is false, of a choice the branch that is taken.
+//! reads on which the value rests, with the values of their operands. A side of `&&` that is false decides, of `all`
+//! the item for which it is false, of a conditional the branch that is taken.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,16 +12,16 @@ use crate::ir::expr::ComprehensionKind;
 use crate::ir::{Expr, walk};
 use crate::value::{Fault, Value};
 
-use super::{Seen, address};
+use super::{TracedValue, address};
 
-/// How many values of nodes are kept.
+/// How many values of nodes are stored.
 const MAX_NODES: usize = 100_000;
 
 /// How many steps are shown of an expression.
 const MAX_STEPS: usize = 12;
 
 thread_local! {
-    static NODES: RefCell<Vec<(usize, Result<Seen, Fault>)>> = const { RefCell::new(Vec::new()) };
+    static NODES: RefCell<Vec<(usize, Result<TracedValue, Fault>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A node that decides, and what it was decided on.
@@ -30,14 +30,14 @@ pub struct Step {
     /// The node.
     pub expr: Expr,
     /// Its value or fault.
-    pub value: Result<Seen, Fault>,
+    pub value: Result<TracedValue, Fault>,
     /// What was evaluated for it.
-    pub operands: Vec<(Expr, Result<Seen, Fault>)>,
+    pub operands: Vec<(Expr, Result<TracedValue, Fault>)>,
 }
 
 /// Notes the value of a node.
 pub fn node(expr: &Expr, found: &Result<Cow<'_, Value>, Fault>) {
-    let found = found.as_ref().map(|v| Seen::of(v.clone())).map_err(Clone::clone);
+    let found = found.as_ref().map(|v| TracedValue::of(v.clone())).map_err(Clone::clone);
     NODES.with_borrow_mut(|nodes| {
         if nodes.len() < MAX_NODES {
             nodes.push((address(expr), found));
@@ -48,11 +48,11 @@ pub fn node(expr: &Expr, found: &Result<Cow<'_, Value>, Fault>) {
 /// A node that was evaluated, with what was evaluated for it.
 struct Evaluated<'e> {
     expr: &'e Expr,
-    value: Result<Seen, Fault>,
+    value: Result<TracedValue, Fault>,
     parts: Vec<Evaluated<'e>>,
 }
 
-/// The steps that decided an expression, of the values noted since this was last asked.
+/// The steps that decided an expression, of the values noted since the last call.
 pub fn steps(expr: &Expr) -> Vec<Step> {
     let noted = NODES.take();
     let mut places = HashMap::new();
@@ -114,7 +114,7 @@ fn decisive(e: &Evaluated<'_>, out: &mut Vec<Step>) {
             let mut rounds: Vec<_> = e.parts.iter().filter(of_body).collect();
             // One item decides, or all of them do.
             if boolean(e) == Some(l.kind == ComprehensionKind::Exists) {
-                rounds.drain(..rounds.len().saturating_sub(1));
+                rounds = rounds.split_off(rounds.len().saturating_sub(1));
             }
             rounds
         }

@@ -15,23 +15,23 @@ use crate::value::{Map, Str, Value};
 use super::Answer;
 use crate::external::registry::OFFLINE;
 use crate::outcome::Status;
-use crate::signatures::cosign::{self, Refused, Signed, Subject};
-use crate::signatures::options::{self, Refusal, Wanted};
+use crate::signatures::cosign::{self, SignedPayload, Subject, VerificationError};
+use crate::signatures::options::{self, Refusal, Requirements};
 
 /// Verifies the signatures of an image.
 pub fn verify(
     entry: &ImageCheck,
-    evidence: &Value,
+    filled: &Value,
     image: &str,
     registry: Option<&dyn Registry>,
     rule: &str,
     data: &mut Data<'_>,
 ) -> Answer {
-    let list = |key: &str| evidence.get(key).and_then(Value::as_list).unwrap_or_default();
-    let mut how = How {
-        kind: evidence.text_at(&["type"]),
-        repository: evidence.text_at(&["repository"]),
-        annotations: evidence.get("annotations").cloned().unwrap_or_default(),
+    let list = |key: &str| filled.get(key).and_then(Value::as_list).unwrap_or_default();
+    let mut how = Verifier {
+        kind: filled.text_at(&["type"]),
+        repository: filled.text_at(&["repository"]),
+        annotations: filled.get("annotations").cloned().unwrap_or_default(),
         image: image.to_owned(),
         registry,
     };
@@ -93,7 +93,7 @@ pub fn verify(
         Some(deny) => match condition::evaluate(deny, data) {
             Err(e) => answer_of(Status::Error, format!("failed to check deny conditions: {e}"), &found),
             Ok(verdict) if verdict.holds => {
-                let parts = [evidence.text_at(&["message"]), &verdict.message];
+                let parts = [filled.text_at(&["message"]), &verdict.message];
                 let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
                 let text = match &*parts {
                     [] => "validation error: imageVerify  failed".to_owned(),
@@ -114,7 +114,7 @@ pub fn verify(
 const NO_BUNDLE: &str = "sigstore bundle verification failed: no matching signatures found";
 
 /// How an image is verified.
-struct How<'h> {
+struct Verifier<'h> {
     kind: &'h str,
     repository: &'h str,
     annotations: Value,
@@ -125,7 +125,7 @@ struct How<'h> {
 /// The digest that was verified; or why not as many entries verify it as are needed.
 type Verified = Result<Option<String>, Vec<Refusal>>;
 
-impl How<'_> {
+impl Verifier<'_> {
     /// Whether as many entries of a set verify the image as must.
     fn verify(&self, set: &Value, path: &str) -> Verified {
         let entries = set.get("entries").and_then(Value::as_list).unwrap_or_default();
@@ -177,7 +177,7 @@ impl How<'_> {
                 false => Err(Refusal::read(NO_BUNDLE)),
             };
         }
-        let (wanted, registry) = self.asked(kind, entry, false)?;
+        let (wanted, registry) = self.requirements(kind, entry, false)?;
         let annotations = match entry.get("annotations").filter(|v| !v.is_null()) {
             Some(own) => own,
             None => &self.annotations,
@@ -188,10 +188,10 @@ impl How<'_> {
             Err(f) if f.cause == Cause::Missing => {
                 return Err(Refusal::read(format!("image tag not found: {f}")));
             }
-            Err(f) => return Err(Refused::from(f).into()),
+            Err(f) => return Err(VerificationError::from(f).into()),
         };
         let subject = Subject { registry, at: &at, digest: &digest };
-        let all = cosign::signatures(&subject, &wanted.demand)?;
+        let all = cosign::signatures(&subject, &wanted.options)?;
         identified(&all, &wanted).map_err(Refusal::read)?;
         if !annotations_fit(&all, annotations) {
             return Err(Refusal::read("no signature matched the required annotations"));
@@ -201,21 +201,21 @@ impl How<'_> {
         Ok(claimed.map(str::to_owned))
     }
 
-    /// What an entry demands and the registry that has it, where there is one.
-    fn asked(
+    /// What an entry requires and the registry that has it, where there is one.
+    fn requirements(
         &self,
         kind: Option<&str>,
         entry: &Value,
         stated: bool,
-    ) -> Result<(Wanted, &dyn Registry), Refusal> {
+    ) -> Result<(Requirements, &dyn Registry), Refusal> {
         match self.kind {
             "Notary" => Err(options::notary(kind, entry, &self.image, stated)),
             "SigstoreBundle" => {
                 Err(Refusal::network(format!("failed to fetch bundles: {}: {OFFLINE}", self.image)))
             }
             _ => {
-                let wanted =
-                    options::demand(kind, entry, self.repository, &self.image).map_err(Refusal::read)?;
+                let wanted = options::requirements(kind, entry, self.repository, &self.image)
+                    .map_err(Refusal::read)?;
                 match (wanted, self.registry) {
                     (Some(wanted), Some(registry)) => Ok((wanted, registry)),
                     _ => Err(Refusal::network(OFFLINE)),
@@ -242,7 +242,7 @@ impl How<'_> {
             let required = required(set, entries.len());
             let (mut count, mut errors) = (0, Vec::new());
             for entry in entries {
-                // Nested attestors are not looked into here, as in the reference.
+                // Nested attestors are not looked into here, as in Kyverno.
                 let by = kind_of(entry);
                 let (digest, all) = match self.statements(by, entry, kind) {
                     Ok(found) => found,
@@ -298,10 +298,10 @@ impl How<'_> {
                 false => Ok((manifest.digest, all)),
             };
         }
-        let (wanted, registry) = self.asked(by, entry, true)?;
+        let (wanted, registry) = self.requirements(by, entry, true)?;
         let (at, by) = place(&self.image).map_err(Refusal::read)?;
-        let digest = registry.manifest(&at, &by).map_err(Refused::from)?.digest;
-        let all = cosign::statements(&Subject { registry, at: &at, digest: &digest }, &wanted.demand)?;
+        let digest = registry.manifest(&at, &by).map_err(VerificationError::from)?.digest;
+        let all = cosign::statements(&Subject { registry, at: &at, digest: &digest }, &wanted.options)?;
         identified(&all, &wanted).map_err(Refusal::read)?;
         Ok((digest, all.into_iter().map(|s| read_data(s.payload)).collect()))
     }
@@ -362,8 +362,8 @@ fn holds(claim: &Claim, data: &mut Data<'_>) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-/// Whether one of the certificates names the identity that is demanded, where one is.
-fn identified(all: &[Signed], wanted: &Wanted) -> Result<(), String> {
+/// Whether one of the certificates names the required identity, where there is one.
+fn identified(all: &[SignedPayload], wanted: &Requirements) -> Result<(), String> {
     let no_facts = wanted.facts.as_map().is_none_or(Map::is_empty);
     if wanted.identity.is_empty() && no_facts {
         return Ok(());
@@ -380,12 +380,12 @@ fn identified(all: &[Signed], wanted: &Wanted) -> Result<(), String> {
     Err(wrong.join("; "))
 }
 
-/// Whether one payload has all annotations that are demanded.
-fn annotations_fit(all: &[Signed], demanded: &Value) -> bool {
-    let Some(demanded) = demanded.as_map().filter(|m| !m.is_empty()) else { return true };
+/// Whether one payload has all required annotations.
+fn annotations_fit(all: &[SignedPayload], required: &Value) -> bool {
+    let Some(required) = required.as_map().filter(|m| !m.is_empty()) else { return true };
     all.iter().any(|signed| {
         let found = signed.payload.get("optional");
-        demanded.iter().all(|(key, wanted)| found.and_then(|f| f.get(key)).is_some_and(|t| t.cel_eq(wanted)))
+        required.iter().all(|(key, wanted)| found.and_then(|f| f.get(key)).is_some_and(|t| t.cel_eq(wanted)))
     })
 }
 

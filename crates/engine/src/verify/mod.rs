@@ -1,9 +1,9 @@
-//! Rules about images: who signed them, and whether that was looked at.
+//! `verifyImages` rules: signatures and attestations of images, and whether they were checked.
 //!
 //! In: a rule and a request. First, when an object comes in, signatures are verified and
 //! what came out is written into annotations (`run`); then, with all other verdicts, the object
 //! is checked for digests and these annotations ([`check`]). Without a registry what needs one ends
-//! as the reference ends without network. Texts and order are those of `docs/images.md`.
+//! as Kyverno ends without network. Texts and order are those of `docs/images.md`.
 
 #[cfg(feature = "signatures")]
 mod attestors;
@@ -20,7 +20,7 @@ use crate::value::image::ImageRef;
 use super::Request;
 use super::data::Data;
 use super::outcome::Status;
-use super::run::{Left, Matched, Ran, reported};
+use super::run::{MatchedRule, RuleEffect, RuleRun, reported};
 #[cfg(not(feature = "signatures"))]
 use super::unverified as attestors;
 use crate::external::facts;
@@ -59,23 +59,23 @@ struct State {
     digest: Option<String>,
 }
 
-/// Verifies the signatures that a rule demands: a result an entry and image that there is something to say about.
-pub(super) fn run(met: Matched<'_, '_>) -> Ran {
-    let Matched { policy, rule, request, around, .. } = met;
-    let Body::VerifyImages(checks) = &rule.body else { return Ran::default() };
+/// Verifies the signatures that a rule requires: a result for each entry and image that has one.
+pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
+    let MatchedRule { policy, rule, request, around, .. } = met;
+    let Body::VerifyImages(checks) = &rule.body else { return RuleRun::default() };
     let mut data = met.data(request.root.get());
     let properties = match met.enter_unexcepted(&mut data) {
         Ok(properties) => properties,
         Err(result) => return Some(*result).into(),
     };
     let result = |status, text: String| reported(met.result(status, text), properties.clone());
-    let evidence = match data.fill(&checks.evidence) {
-        Ok(evidence) => evidence,
+    let filled = match data.fill(&checks.verification) {
+        Ok(filled) => filled,
         Err(e) => {
             return Some(result(Status::Error, format!("failed to substitute variables: {e}"))).into();
         }
     };
-    let evidence = evidence.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
+    let filled = filled.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
     let images = images(checks, request);
     // An image comes as often as entries name it, and each time to all of them.
     let named = |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
@@ -90,18 +90,18 @@ pub(super) fn run(met: Matched<'_, '_>) -> Ran {
     }
     let (mut results, mut records) = (Vec::new(), Records::default());
     let mut states: HashMap<&str, State> = HashMap::new();
-    for (entry, evidence) in checks.entries.iter().zip(evidence) {
-        let credentials = evidence.get("credentials").unwrap_or(&Value::Null);
+    for (entry, filled) in checks.entries.iter().zip(filled) {
+        let credentials = filled.get("credentials").unwrap_or(&Value::Null);
         let registry = around.sources.registry().map(|r| for_policy(r, credentials));
         let registry = registry.as_deref();
         for image in &matched {
             let state = states.entry(&*image.pointer).or_default();
-            let verification = Verification { policy, rule, entry, evidence, request, registry };
+            let verification = Verification { policy, rule, entry, filled, request, registry };
             let found = verification.one(image, state, &mut data, &mut records);
             results.extend(found.into_iter().map(|(status, text)| result(status, text)));
         }
     }
-    Ran { results, left: Left::Verified(records) }
+    RuleRun { results, left: RuleEffect::Verified(records) }
 }
 
 /// A check that verifies the signatures of images.
@@ -109,7 +109,8 @@ struct Verification<'a> {
     policy: &'a Policy,
     rule: &'a Rule,
     entry: &'a ImageCheck,
-    evidence: &'a Value,
+    /// The entry with its variables substituted.
+    filled: &'a Value,
     request: &'a Request,
     registry: Option<&'a dyn Registry>,
 }
@@ -143,7 +144,7 @@ impl Verification<'_> {
                     ),
                     digest: None,
                 },
-                false => attestors::verify(entry, self.evidence, reference, self.registry, &rule.name, data),
+                false => attestors::verify(entry, self.filled, reference, self.registry, &rule.name, data),
             });
         }
         let mut found = answer.as_ref().and_then(|a| a.digest.clone());

@@ -6,9 +6,9 @@
 use crate::value::object::{About, Check};
 use crate::value::{Map, Object, Str, Value};
 
-/// What is seen beside the request.
+/// What expressions see in addition to the request.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Variables {
     /// The new object.
     pub object: Value,
     /// The former object.
@@ -17,12 +17,12 @@ pub struct Seen {
     pub params: Option<Value>,
     /// The namespace, as [`namespace`] shows it.
     pub namespace: Value,
-    /// Whether the authorizer may be asked.
+    /// Whether the authorizer is available.
     pub authorizer: bool,
 }
 
-/// All names. `request` is what [`request`] made, `review` what it was made of.
-pub fn root(request: &Value, seen: Seen, review: &Value) -> Value {
+/// All variables. `request` is the value that [`request`] built, `review` the one that it was built from.
+pub fn root(request: &Value, seen: Variables, review: &Value) -> Value {
     let mut m = Map::new();
     m.insert("object", seen.object);
     m.insert("oldObject", seen.old_object);

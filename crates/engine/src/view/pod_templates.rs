@@ -10,7 +10,7 @@ use super::request::{Absent, root};
 
 /// The roots, each with the path of its template; none where the object has no template.
 pub fn roots(request: &Request) -> Vec<(String, Value)> {
-    let object = request.shown();
+    let object = request.object_or_old();
     let mut found = Vec::new();
     collect(object.get("spec").unwrap_or(&Value::Null), &mut "spec".to_string(), &mut found, 0);
     found

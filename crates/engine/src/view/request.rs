@@ -5,7 +5,7 @@
 
 use crate::Request;
 use crate::functions::cel::outside;
-use crate::ir::exemption::exceptions_value;
+use crate::ir::cel_exception::exceptions_value;
 use crate::value::{Map, Str, Value};
 
 use super::rule::admission_request;
@@ -17,7 +17,7 @@ pub fn with(root: &Value, key: &str, value: Value) -> Value {
     Value::Map(m)
 }
 
-/// The root for a policy of a namespace: it may ask only for objects of its own.
+/// The root for a namespaced policy: it may look up objects of its own namespace only.
 pub fn limited_to(root: &Value, namespace: &str) -> Value {
     let mut m = root.as_map().cloned().unwrap_or_default();
     for (name, type_name) in RECEIVERS {
@@ -26,7 +26,7 @@ pub fn limited_to(root: &Value, namespace: &str) -> Value {
     Value::Map(m)
 }
 
-/// The receivers of functions that ask the world.
+/// The receivers of functions that look up external data.
 const RECEIVERS: [(&str, &str); 4] = [
     ("resource", outside::RESOURCE),
     ("http", outside::HTTP),
@@ -132,7 +132,7 @@ pub fn root(request: &Request, absent: Absent) -> Value {
 
 /// What expressions see of data of any form.
 pub fn payload(request: &Request) -> Value {
-    let object = request.shown();
+    let object = request.object_or_old();
     rooted([
         (Part::Object, object.clone()),
         (Part::OldObject, Value::Null),

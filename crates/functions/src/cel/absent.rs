@@ -2,34 +2,34 @@
 
 #[cfg(not(feature = "gzip"))]
 pub mod gzip {
-    use super::super::{Call, Given, fault};
+    use super::super::{Call, CallResult, fault};
 
     const ABSENT: &str = "ephor was built without the feature `gzip`";
 
     /// `gzip.compress`
-    pub fn compress(_: &Call<'_>) -> Given {
+    pub fn compress(_: &Call<'_>) -> CallResult {
         fault(ABSENT)
     }
 
     /// `gzip.decompress`
-    pub fn decompress(_: &Call<'_>) -> Given {
+    pub fn decompress(_: &Call<'_>) -> CallResult {
         fault(ABSENT)
     }
 }
 
 #[cfg(not(feature = "tokens"))]
 pub mod tokens {
-    use super::super::{Call, Given, fault};
+    use super::super::{Call, CallResult, fault};
 
     const ABSENT: &str = "ephor was built without the feature `tokens`";
 
     /// `jwks.Fetch`
-    pub fn fetch(_: &Call<'_>) -> Given {
+    pub fn fetch(_: &Call<'_>) -> CallResult {
         fault(ABSENT)
     }
 
     /// `jwt.Decode`
-    pub fn decode_token(_: &Call<'_>) -> Given {
+    pub fn decode_token(_: &Call<'_>) -> CallResult {
         fault(ABSENT)
     }
 }

@@ -1,6 +1,6 @@
 //! The authorizer: questions put together step by step, and answers.
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::object::{About, Check, Decision};
 use crate::value::{Object, Str, Value};
 
@@ -14,21 +14,21 @@ fn check<'a>(call: &Call<'a>, about: About) -> Option<&'a Check> {
     }
 }
 
-fn asked(check: Check) -> Given {
+fn checked(check: Check) -> CallResult {
     Some(Ok(Value::object(Object::Check(check))))
 }
 
-pub fn path(call: &Call<'_>) -> Given {
+pub fn path(call: &Call<'_>) -> CallResult {
     let (from, path) = (check(call, About::Anything)?, call.text(1)?);
     if path.trim().is_empty() {
         return fault("path must not be empty");
     }
-    asked(Check { about: About::Path, path: path.into(), ..from.clone() })
+    checked(Check { about: About::Path, path: path.into(), ..from.clone() })
 }
 
-pub fn group(call: &Call<'_>) -> Given {
+pub fn group(call: &Call<'_>) -> CallResult {
     let (from, group) = (check(call, About::Anything)?, call.text(1)?);
-    asked(Check { about: About::Group, group: group.into(), ..from.clone() })
+    checked(Check { about: About::Group, group: group.into(), ..from.clone() })
 }
 
 fn is_label(text: &str) -> bool {
@@ -40,7 +40,7 @@ fn is_label(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-pub fn service_account(call: &Call<'_>) -> Given {
+pub fn service_account(call: &Call<'_>) -> CallResult {
     let (from, namespace, name) = (check(call, About::Anything)?, call.text(1)?, call.text(2)?);
     if !(name.len() <= 253 && name.split('.').all(is_label)) {
         return fault("Invalid service account name");
@@ -48,44 +48,44 @@ pub fn service_account(call: &Call<'_>) -> Given {
     if !is_label(namespace) {
         return fault("Invalid service account namespace");
     }
-    asked(Check { service_account: Some((namespace.into(), name.into())), ..from.clone() })
+    checked(Check { service_account: Some((namespace.into(), name.into())), ..from.clone() })
 }
 
-pub fn resource(call: &Call<'_>) -> Given {
+pub fn resource(call: &Call<'_>) -> CallResult {
     let (from, resource) = (check(call, About::Group)?, call.text(1)?);
     if resource.trim().is_empty() {
         return fault("resource must not be empty");
     }
-    asked(Check { about: About::Resource, resource: resource.into(), ..from.clone() })
+    checked(Check { about: About::Resource, resource: resource.into(), ..from.clone() })
 }
 
-fn with(call: &Call<'_>, set: fn(&mut Check, Str)) -> Given {
+fn with(call: &Call<'_>, set: fn(&mut Check, Str)) -> CallResult {
     let mut changed = check(call, About::Resource)?.clone();
     set(&mut changed, call.text(1)?.into());
-    asked(changed)
+    checked(changed)
 }
 
-pub fn subresource(call: &Call<'_>) -> Given {
+pub fn subresource(call: &Call<'_>) -> CallResult {
     with(call, |c, v| c.subresource = v)
 }
 
-pub fn namespace(call: &Call<'_>) -> Given {
+pub fn namespace(call: &Call<'_>) -> CallResult {
     with(call, |c, v| c.namespace = v)
 }
 
-pub fn name(call: &Call<'_>) -> Given {
+pub fn name(call: &Call<'_>) -> CallResult {
     with(call, |c, v| c.name = v)
 }
 
-pub fn field_selector(call: &Call<'_>) -> Given {
+pub fn field_selector(call: &Call<'_>) -> CallResult {
     with(call, |c, v| c.fields = v)
 }
 
-pub fn label_selector(call: &Call<'_>) -> Given {
+pub fn label_selector(call: &Call<'_>) -> CallResult {
     with(call, |c, v| c.labels = v)
 }
 
-pub fn ask(call: &Call<'_>) -> Given {
+pub fn decide(call: &Call<'_>) -> CallResult {
     let about = check(call, About::Resource).or_else(|| check(call, About::Path))?;
     let verb = call.text(1)?;
     crate::untracked::note();
@@ -106,18 +106,18 @@ fn decision<'a>(call: &Call<'a>) -> Option<&'a Decision> {
     }
 }
 
-pub fn allowed(call: &Call<'_>) -> Given {
-    given(decision(call)?.allowed)
+pub fn allowed(call: &Call<'_>) -> CallResult {
+    success(decision(call)?.allowed)
 }
 
-pub fn reason(call: &Call<'_>) -> Given {
-    given(&*decision(call)?.reason)
+pub fn reason(call: &Call<'_>) -> CallResult {
+    success(&*decision(call)?.reason)
 }
 
-pub fn errored(call: &Call<'_>) -> Given {
-    given(!decision(call)?.error.is_empty())
+pub fn errored(call: &Call<'_>) -> CallResult {
+    success(!decision(call)?.error.is_empty())
 }
 
-pub fn error(call: &Call<'_>) -> Given {
-    given(&*decision(call)?.error)
+pub fn error(call: &Call<'_>) -> CallResult {
+    success(&*decision(call)?.error)
 }

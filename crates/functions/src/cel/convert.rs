@@ -1,36 +1,36 @@
 //! Conversions between kinds.
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::CelLevel;
 use crate::value::number::parse_float;
 use crate::value::time::{Time, is_in_calendar};
 use crate::value::{Object, Value, duration};
 
-fn from_text(to: &str) -> Given {
+fn from_text(to: &str) -> CallResult {
     fault(format!("type conversion error from 'string' to '{to}'"))
 }
 
-pub(crate) fn dynamic(call: &Call<'_>) -> Given {
+pub(crate) fn dynamic(call: &Call<'_>) -> CallResult {
     Some(Ok(call.arg(0).clone()))
 }
 
-pub(crate) fn type_of(call: &Call<'_>) -> Given {
+pub(crate) fn type_of(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::object(Object::Type(call.arg(0).cel_type().into()))))
 }
 
-pub(crate) fn boolean(call: &Call<'_>) -> Given {
+pub(crate) fn boolean(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
         v @ Value::Bool(_) => Some(Ok(v.clone())),
         Value::Str(s) => match &**s {
-            "1" | "t" | "T" | "true" | "TRUE" | "True" => given(true),
-            "0" | "f" | "F" | "false" | "FALSE" | "False" => given(false),
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => success(true),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => success(false),
             _ => from_text("bool"),
         },
         _ => None,
     }
 }
 
-pub(crate) fn bytes(call: &Call<'_>) -> Given {
+pub(crate) fn bytes(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
         v @ Value::Bytes(_) => Some(Ok(v.clone())),
         Value::Str(s) => Some(Ok(Value::Bytes(s.as_bytes().into()))),
@@ -38,13 +38,13 @@ pub(crate) fn bytes(call: &Call<'_>) -> Given {
     }
 }
 
-pub(crate) fn double(call: &Call<'_>) -> Given {
+pub(crate) fn double(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
         v @ Value::Float(_) => Some(Ok(v.clone())),
-        Value::Int(i) => given(*i as f64),
-        Value::UInt(u) => given(*u as f64),
+        Value::Int(i) => success(*i as f64),
+        Value::UInt(u) => success(*u as f64),
         Value::Str(s) => match go_float(s) {
-            Some(f) => given(f),
+            Some(f) => success(f),
             None => from_text("double"),
         },
         _ => None,
@@ -63,30 +63,30 @@ fn go_float(text: &str) -> Option<f64> {
 
 const OVERFLOW: &str = "integer overflow";
 
-pub(crate) fn int(call: &Call<'_>) -> Given {
+pub(crate) fn int(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
         v @ Value::Int(_) => Some(Ok(v.clone())),
         Value::UInt(u) => match i64::try_from(*u) {
-            Ok(i) => given(i),
+            Ok(i) => success(i),
             Err(_) => fault(OVERFLOW),
         },
         Value::Float(f) => {
             if f.is_nan() || *f <= i64::MIN as f64 || *f >= i64::MAX as f64 {
                 return fault(OVERFLOW);
             }
-            given(*f as i64)
+            success(*f as i64)
         }
         Value::Str(s) => match crate::value::number::parse_int(s) {
-            Some(i) => given(i),
+            Some(i) => success(i),
             None => from_text("int"),
         },
-        Value::Timestamp(t) => given(i64::try_from(t.unix_nanos().div_euclid(1_000_000_000)).ok()?),
-        Value::Duration(d) => given(*d),
+        Value::Timestamp(t) => success(i64::try_from(t.unix_nanos().div_euclid(1_000_000_000)).ok()?),
+        Value::Duration(d) => success(*d),
         _ => None,
     }
 }
 
-pub(crate) fn uint(call: &Call<'_>) -> Given {
+pub(crate) fn uint(call: &Call<'_>) -> CallResult {
     const BAD: &str = "unsigned integer overflow";
     match call.arg(0) {
         v @ Value::UInt(_) => Some(Ok(v.clone())),
@@ -108,22 +108,22 @@ pub(crate) fn uint(call: &Call<'_>) -> Given {
     }
 }
 
-pub(crate) fn string(call: &Call<'_>) -> Given {
+pub(crate) fn string(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
         v @ Value::Str(_) => Some(Ok(v.clone())),
-        Value::Bool(b) => given(if *b { "true" } else { "false" }),
-        Value::Int(i) => given(i.to_string()),
-        Value::UInt(u) => given(u.to_string()),
-        Value::Float(f) => given(double_text(*f)),
+        Value::Bool(b) => success(if *b { "true" } else { "false" }),
+        Value::Int(i) => success(i.to_string()),
+        Value::UInt(u) => success(u.to_string()),
+        Value::Float(f) => success(double_text(*f)),
         Value::Bytes(b) => match std::str::from_utf8(b) {
-            Ok(s) => given(s),
+            Ok(s) => success(s),
             Err(_) => fault("invalid UTF-8 in bytes, cannot convert to string"),
         },
-        Value::Timestamp(t) => given(t.rfc3339_nano()),
-        Value::Duration(d) => given(duration_text(*d)),
+        Value::Timestamp(t) => success(t.rfc3339_nano()),
+        Value::Duration(d) => success(duration_text(*d)),
         Value::Object(o) => match &**o {
-            Object::Ip(ip) => given(ip.to_string()),
-            Object::Cidr(ip, bits) => given(format!("{ip}/{bits}")),
+            Object::Ip(ip) => success(ip.to_string()),
+            Object::Cidr(ip, bits) => success(format!("{ip}/{bits}")),
             _ => None,
         },
         _ => None,
@@ -153,7 +153,7 @@ pub fn duration_text(nanos: i64) -> String {
     format!("{}s", crate::value::number::float_plain(seconds))
 }
 
-pub(crate) fn duration_of(call: &Call<'_>) -> Given {
+pub(crate) fn duration_of(call: &Call<'_>) -> CallResult {
     const TO: &str = "google.protobuf.Duration";
     match call.arg(0) {
         v @ Value::Duration(_) => Some(Ok(v.clone())),
@@ -181,7 +181,7 @@ pub fn is_timestamp(text: &str, level: CelLevel) -> bool {
         && Time::parse_rfc3339(text).is_ok_and(|t| is_in_calendar(second(t)))
 }
 
-pub(crate) fn timestamp(call: &Call<'_>) -> Given {
+pub(crate) fn timestamp(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
         v @ Value::Timestamp(_) => Some(Ok(v.clone())),
         Value::Int(n) => super::operators::timestamp(i128::from(*n) * 1_000_000_000),

@@ -21,11 +21,11 @@ pub struct Charge<'a> {
 impl Charge<'_> {
     /// The size of an argument: characters, bytes, items, bytes of an address or of a network's prefix; 1 for everything else.
     fn size(&self, at: usize) -> u64 {
-        size_of(self.given(at))
+        size_of(self.argument(at))
     }
 
     /// The argument at a position, unless it is a fault.
-    fn given(&self, at: usize) -> Option<&Value> {
+    fn argument(&self, at: usize) -> Option<&Value> {
         self.args.get(at).copied().flatten()
     }
 
@@ -136,13 +136,13 @@ pub fn contains(c: &Charge<'_>) -> u64 {
 
 /// Compares values; only the sizes of addresses and networks do not count.
 pub fn equality(c: &Charge<'_>) -> u64 {
-    match c.given(0) {
+    match c.argument(0) {
         Some(Value::Object(o)) if matches!(**o, Object::Ip(_) | Object::Cidr(..)) => 1,
         _ => inequality(c),
     }
 }
 
-/// Tells values apart.
+/// Compares values with `!=`.
 pub fn inequality(c: &Charge<'_>) -> u64 {
     tenths(c.size(0).min(c.size(1)))
 }
@@ -185,7 +185,7 @@ pub fn traversal(c: &Charge<'_>) -> u64 {
             _ => 1,
         }
     }
-    of(c.given(0))
+    of(c.argument(0))
 }
 
 const LIST: u64 = 10;
@@ -198,19 +198,19 @@ fn aborted(found: Option<&Value>, wanted: &str) -> Option<Fault> {
 
 /// A list is needed that is known to be one.
 pub fn aborts_sort(c: &Charge<'_>) -> Option<Fault> {
-    let fails = c.known.one_form && c.given(0).is_none();
+    let fails = c.known.one_form && c.argument(0).is_none();
     if fails { aborted(None, "traits.Lister: missing method Add") } else { None }
 }
 
 /// The keys are needed.
 pub fn aborts_sort_by(c: &Charge<'_>) -> Option<Fault> {
-    let fails = c.known.one_form && c.given(1).is_none();
-    if fails { aborted(c.given(0), "traits.Lister: missing method Add") } else { None }
+    let fails = c.known.one_form && c.argument(1).is_none();
+    if fails { aborted(c.argument(0), "traits.Lister: missing method Add") } else { None }
 }
 
 /// A list is needed.
 pub fn aborts_distinct(c: &Charge<'_>) -> Option<Fault> {
-    match c.given(0) {
+    match c.argument(0) {
         Some(Value::List(_)) => None,
         other => aborted(other, "traits.Lister: missing method Contains"),
     }
@@ -218,7 +218,7 @@ pub fn aborts_distinct(c: &Charge<'_>) -> Option<Fault> {
 
 /// A depth is needed where one is given.
 pub fn aborts_flatten(c: &Charge<'_>) -> Option<Fault> {
-    match c.given(1) {
+    match c.argument(1) {
         _ if c.args.len() < 2 => None,
         Some(Value::Int(_)) => None,
         other => aborted(other, "types.Int"),
@@ -226,7 +226,7 @@ pub fn aborts_flatten(c: &Charge<'_>) -> Option<Fault> {
 }
 
 /// Makes a list.
-pub fn made_list(c: &Charge<'_>) -> u64 {
+pub fn list_literal(c: &Charge<'_>) -> u64 {
     LIST + 1 + size_of(c.result)
 }
 
@@ -284,7 +284,7 @@ pub fn sets_twice(c: &Charge<'_>) -> u64 {
     1 + c.size(0).saturating_mul(c.size(1)).saturating_mul(2)
 }
 
-/// Asks the authorizer.
+/// Calls the authorizer.
 pub fn check(_: &Charge<'_>) -> u64 {
     350_000
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::time::Time;
 use crate::value::{Fault, Map, Object, Str, Value, print, stack};
 use crate::{Arg, Context, encode, json, limits, random, x509};
@@ -12,26 +12,26 @@ use crate::{Arg, Context, encode, json, limits, random, x509};
 type Body = fn(&Context, &[Arg<'_>]) -> Result<Value, Fault>;
 
 /// Runs the body of a JMESPath function on the text at a position.
-fn shared(body: Body, call: &Call<'_>, at: usize) -> Given {
+fn shared(body: Body, call: &Call<'_>, at: usize) -> CallResult {
     call.text(at)?;
     Some(body(call.cx, &[Arg::Value(Cow::Borrowed(call.arg(at)))]))
 }
 
-pub(crate) fn sha1(call: &Call<'_>) -> Given {
+pub(crate) fn sha1(call: &Call<'_>) -> CallResult {
     shared(encode::sha1, call, 0)
 }
 
-pub(crate) fn sha256(call: &Call<'_>) -> Given {
+pub(crate) fn sha256(call: &Call<'_>) -> CallResult {
     shared(encode::sha256, call, 0)
 }
 
-pub(crate) fn md5(call: &Call<'_>) -> Given {
+pub(crate) fn md5(call: &Call<'_>) -> CallResult {
     shared(encode::md5, call, 0)
 }
 
 ///
 /// What expressions see of a certificate is less than what JMESPath sees, and of its serial number the low 64 bits.
-pub fn certificate(call: &Call<'_>) -> Given {
+pub fn certificate(call: &Call<'_>) -> CallResult {
     const UNSEEN: [&str; 15] = [
         "InhibitAnyPolicy",
         "InhibitAnyPolicyZero",
@@ -67,9 +67,9 @@ pub fn certificate(call: &Call<'_>) -> Given {
 }
 
 /// `random`: eight letters and digits, or a text that matches a pattern.
-pub fn random_text(call: &Call<'_>) -> Given {
+pub fn random_text(call: &Call<'_>) -> CallResult {
     if call.text(0) == Some("") {
-        return given("");
+        return success("");
     }
     if call.args.is_empty() {
         let pattern = Value::from("[0-9a-z]{8}");
@@ -79,10 +79,10 @@ pub fn random_text(call: &Call<'_>) -> Given {
 }
 
 /// `math.round` with a precision.
-pub fn round(call: &Call<'_>) -> Given {
+pub fn round(call: &Call<'_>) -> CallResult {
     let (Value::Float(v), Value::Int(places)) = (call.arg(0), call.arg(1)) else { return None };
     let scale = 10f64.powf(*places as f64);
-    given((v * scale).round() / scale)
+    success((v * scale).round() / scale)
 }
 
 /// Nanoseconds since 1970.
@@ -93,7 +93,7 @@ pub fn clock(call: &Call<'_>) -> i128 {
     }
 }
 
-pub(crate) fn now(call: &Call<'_>) -> Given {
+pub(crate) fn now(call: &Call<'_>) -> CallResult {
     crate::untracked::note();
     let clock = || {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -102,14 +102,14 @@ pub(crate) fn now(call: &Call<'_>) -> Given {
     Some(Ok(Value::Timestamp(Time::from_unix_nanos(call.cx.now.unwrap_or_else(clock)))))
 }
 
-pub(crate) fn to_cron(call: &Call<'_>) -> Given {
+pub(crate) fn to_cron(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
-        Value::Timestamp(t) => given(t.utc().cron()),
+        Value::Timestamp(t) => success(t.utc().cron()),
         _ => None,
     }
 }
 
-pub(crate) fn truncate(call: &Call<'_>) -> Given {
+pub(crate) fn truncate(call: &Call<'_>) -> CallResult {
     match (call.arg(0), call.arg(1)) {
         (Value::Timestamp(t), Value::Duration(d)) => Some(Ok(Value::Timestamp(t.truncate(*d)))),
         _ => None,
@@ -117,7 +117,7 @@ pub(crate) fn truncate(call: &Call<'_>) -> Given {
 }
 
 /// `listObjToMap`: names from one list, values from the other.
-pub fn list_to_map(call: &Call<'_>) -> Given {
+pub fn list_to_map(call: &Call<'_>) -> CallResult {
     let (first, second) = (call.arg(0).as_list()?, call.arg(1).as_list()?);
     let (key, value) = (call.text(2)?, call.text(3)?);
     if first.len() != second.len() {
@@ -152,26 +152,26 @@ pub fn list_to_map(call: &Call<'_>) -> Given {
         };
         out.insert(name, values.get(value).cloned().unwrap_or_default());
     }
-    given(Value::Map(out))
+    success(Value::Map(out))
 }
 
 /// Namespace and name of a service account's user name.
-pub fn service_account(call: &Call<'_>) -> Given {
+pub fn service_account(call: &Call<'_>) -> CallResult {
     let rest = call.text(0)?.strip_prefix("system:serviceaccount:");
     let (namespace, name) = rest.and_then(|r| r.split_once(':')).unwrap_or_default();
     let fields = [("Name", name), ("Namespace", namespace)];
     let fields = fields.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect();
-    given(Value::object(Object::Struct("user.ServiceAccount".into(), fields)))
+    success(Value::object(Object::Struct("user.ServiceAccount".into(), fields)))
 }
 
-pub(crate) fn unmarshal(call: &Call<'_>) -> Given {
+pub(crate) fn unmarshal(call: &Call<'_>) -> CallResult {
     super::outside::fields(call.arg(0), "json.Json")?;
     let Some(text) = call.text(1) else { return fault(no_text(call.arg(1))) };
     if let Err(fault) = limits::decoded(text) {
         return Some(Err(fault));
     }
     match crate::document::decode_json(text) {
-        Ok(v) => given(v.with_float_numbers()),
+        Ok(v) => success(v.with_float_numbers()),
         Err(e) => fault(e),
     }
 }
@@ -192,7 +192,7 @@ pub fn no_text(v: &Value) -> String {
     }
 }
 
-pub(crate) fn marshal(call: &Call<'_>) -> Given {
+pub(crate) fn marshal(call: &Call<'_>) -> CallResult {
     super::outside::fields(call.arg(0), "json.Json")?;
     if let Err(fault) = limits::printable(call.arg(1)) {
         return Some(Err(fault));
@@ -209,16 +209,16 @@ pub(crate) fn marshal(call: &Call<'_>) -> Given {
                 };
                 fault(format!("json: unsupported value: {name}"))
             }
-            None => given(print::json(&v)),
+            None => success(print::json(&v)),
         },
         Err(e) => fault(format!("json: {e}")),
     }
 }
 
-pub(crate) fn parse_yaml(call: &Call<'_>) -> Given {
+pub(crate) fn parse_yaml(call: &Call<'_>) -> CallResult {
     super::outside::fields(call.arg(0), "yaml.Yaml")?;
     match shared(json::parse_yaml, call, 1)? {
-        Ok(v) => given(v.with_float_numbers()),
+        Ok(v) => success(v.with_float_numbers()),
         Err(e) => fault(format!("error converting YAML to JSON: {e}")),
     }
 }

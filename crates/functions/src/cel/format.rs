@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::convert::{double_text, duration_text, timestamp_text};
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::limits;
 use crate::value::number::{float_plain, strconv};
 use crate::value::{Object, Value, stack};
@@ -23,10 +23,10 @@ pub fn plain(v: &Value) -> String {
 
 pub(crate) type Text = Result<String, String>;
 
-pub(crate) fn format(call: &Call<'_>) -> Given {
+pub(crate) fn format(call: &Call<'_>) -> CallResult {
     let (pattern, args) = (call.text(0)?, call.arg(1).as_list()?);
     match filled(pattern, args, written) {
-        Ok(text) => given(text),
+        Ok(text) => success(text),
         Err(e) => fault(e),
     }
 }
@@ -72,7 +72,7 @@ impl Clause {
         self.verb
     }
 
-    /// How many places it asks for.
+    /// The number of decimal places that it sets.
     pub fn places(&self) -> Option<usize> {
         self.precision
     }
@@ -288,7 +288,7 @@ const MOST: usize = 10_000_009;
 const TOO_LARGE: &str = "%!(NOVERB)";
 
 /// Fixed point with thousands parted. There are at least as many places as the last eight bits of the precision say, and at
-/// most as many as its last sixteen do; where these are negative, as many as tell the number from its neighbours.
+/// most as many as its last sixteen do; where these are negative, as many as distinguish the number from its neighbours.
 fn grouped(f: f64, precision: usize) -> String {
     if precision > MOST {
         return TOO_LARGE.into();

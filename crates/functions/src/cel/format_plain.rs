@@ -2,16 +2,16 @@
 
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::format::{Clause, Text, filled, written};
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::{Object, Value, stack};
 
 /// How many places numbers have unless the clause says.
 const PLACES: usize = 6;
 
-pub fn format(call: &Call<'_>) -> Given {
+pub fn format(call: &Call<'_>) -> CallResult {
     let (pattern, args) = (call.text(0)?, call.arg(1).as_list()?);
     match filled(pattern, args, plainly) {
-        Ok(text) => given(text),
+        Ok(text) => success(text),
         Err(e) => fault(e),
     }
 }

@@ -5,14 +5,14 @@
 use std::io::{Read, Write};
 
 use super::data::no_text;
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::Value;
 use crate::value::bytes::lossy;
 
 /// The largest text that is unpacked.
 const LARGEST: u64 = 64 << 20;
 
-pub(crate) fn compress(call: &Call<'_>) -> Given {
+pub(crate) fn compress(call: &Call<'_>) -> CallResult {
     let mut packed = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::default());
     let Some(text) = call.text(0) else { return fault(no_text(call.arg(0))) };
     match packed.write_all(text.as_bytes()).and_then(|()| packed.finish()) {
@@ -21,13 +21,13 @@ pub(crate) fn compress(call: &Call<'_>) -> Given {
     }
 }
 
-pub(crate) fn decompress(call: &Call<'_>) -> Given {
+pub(crate) fn decompress(call: &Call<'_>) -> CallResult {
     let Value::Bytes(packed) = call.arg(0) else { return None };
     let mut out = Vec::new();
     let read = flate2::read::GzDecoder::new(&packed[..]).take(LARGEST + 1).read_to_end(&mut out);
     match read {
         Ok(_) if out.len() as u64 > LARGEST => fault("the text is too long"),
-        Ok(_) => given(lossy(&out)),
+        Ok(_) => success(lossy(&out)),
         Err(_) if packed.is_empty() => fault("EOF"),
         Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => fault("unexpected EOF"),
         Err(e) if e.to_string().contains("header") => fault("gzip: invalid header"),

@@ -5,13 +5,13 @@
 //! references are equal only when they are written the same way. Semantics: `docs/cel.md`.
 
 use super::outside::fields;
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::external::reference::parse;
 use crate::value::{Map, Object, Str, Value};
 
 const TYPE: &str = crate::value::object::IMAGE;
 
-pub(crate) fn image(call: &Call<'_>) -> Given {
+pub(crate) fn image(call: &Call<'_>) -> CallResult {
     let text = call.text(0)?;
     let Some(r) = parse(text) else { return fault(format!("could not parse reference: {text}")) };
     let entries = [
@@ -22,47 +22,47 @@ pub(crate) fn image(call: &Call<'_>) -> Given {
         ("digest", r.digest),
     ];
     let fields: Map = entries.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect();
-    given(Value::object(Object::Struct(TYPE.into(), fields)))
+    success(Value::object(Object::Struct(TYPE.into(), fields)))
 }
 
-pub(crate) fn is_image(call: &Call<'_>) -> Given {
-    given(parse(call.text(0)?).is_some())
+pub(crate) fn is_image(call: &Call<'_>) -> CallResult {
+    success(parse(call.text(0)?).is_some())
 }
 
 fn part<'v>(call: &Call<'v>, key: &str) -> Option<&'v str> {
     fields(call.arg(0), TYPE)?.get(key)?.as_str()
 }
 
-pub(crate) fn contains_digest(call: &Call<'_>) -> Given {
-    given(!part(call, "digest")?.is_empty())
+pub(crate) fn contains_digest(call: &Call<'_>) -> CallResult {
+    success(!part(call, "digest")?.is_empty())
 }
 
-pub(crate) fn registry(call: &Call<'_>) -> Given {
-    given(part(call, "registry")?)
+pub(crate) fn registry(call: &Call<'_>) -> CallResult {
+    success(part(call, "registry")?)
 }
 
-pub(crate) fn repository(call: &Call<'_>) -> Given {
-    given(part(call, "repository")?)
+pub(crate) fn repository(call: &Call<'_>) -> CallResult {
+    success(part(call, "repository")?)
 }
 
-pub(crate) fn tag(call: &Call<'_>) -> Given {
-    given(part(call, "tag")?)
+pub(crate) fn tag(call: &Call<'_>) -> CallResult {
+    success(part(call, "tag")?)
 }
 
-pub(crate) fn digest(call: &Call<'_>) -> Given {
-    given(part(call, "digest")?)
+pub(crate) fn digest(call: &Call<'_>) -> CallResult {
+    success(part(call, "digest")?)
 }
 
-pub(crate) fn identifier(call: &Call<'_>) -> Given {
-    given(match (part(call, "tag")?, part(call, "digest")?) {
+pub(crate) fn identifier(call: &Call<'_>) -> CallResult {
+    success(match (part(call, "tag")?, part(call, "digest")?) {
         (tag, "") => tag.to_string(),
         ("", digest) => digest.to_string(),
         (tag, digest) => format!("{tag}@{digest}"),
     })
 }
 
-pub(crate) fn identifier_with_separator(call: &Call<'_>) -> Given {
-    given(match (part(call, "tag")?, part(call, "digest")?) {
+pub(crate) fn identifier_with_separator(call: &Call<'_>) -> CallResult {
+    success(match (part(call, "tag")?, part(call, "digest")?) {
         (tag, "") => format!(":{tag}"),
         (_, digest) => format!("@{digest}"),
     })

@@ -15,7 +15,7 @@ use ring::signature::{
 };
 use sha2::{Sha256, Sha384, Sha512};
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::document::decode_first_json;
 use crate::external::{Answer, ServiceCall};
 use crate::value::quote::quote;
@@ -40,7 +40,7 @@ const OTHER: &[&str] = &[
 ];
 
 /// `jwks.Fetch`
-pub fn fetch(call: &Call<'_>) -> Given {
+pub fn fetch(call: &Call<'_>) -> CallResult {
     let url = call.text(0)?;
     let (answer, headers) = (Answer::KeySet, Vec::new());
     let wanted = ServiceCall { answer, url, body: None, headers, ca_bundle: "" };
@@ -52,7 +52,7 @@ pub fn fetch(call: &Call<'_>) -> Given {
     match read(text.as_str().unwrap_or_default()) {
         Ok(keys) => {
             let fields = [(Str::from("keys"), Value::list(keys))].into_iter().collect();
-            given(Value::object(Object::Struct(KEY_SET.into(), fields)))
+            success(Value::object(Object::Struct(KEY_SET.into(), fields)))
         }
         Err(e) => fault(format!("jwk.Parse: {e}")),
     }
@@ -474,8 +474,8 @@ mod tests {
         for token in TOKENS {
             let (text, signature) = token.rsplit_once('.').unwrap_or_default();
             let changed = format!("{text}.{}AAAA{}", &signature[..8], &signature[12..]);
-            let told = claims(&changed, SET).map(drop).unwrap_err();
-            assert!(told.contains("failed to verify signature #1 with key *jwk."), "{told}");
+            let error = claims(&changed, SET).map(drop).unwrap_err();
+            assert!(error.contains("failed to verify signature #1 with key *jwk."), "{error}");
         }
     }
 
@@ -484,31 +484,33 @@ mod tests {
         let sole = r#"{"kty":"RSA","n":"t_bWRkGhSIbghDDQnEMpSYK1kEn-XSGu-6ajW_kFthbxFvSGyeipiMO7Z40jsFG8UUwULzGCidEjMW9O-iRW1Z2Jg2H-emJHiDJWh2iMaM4_6_s83jPM7MGyeJzBuxuXQGl7WZ9MDAKr_tjB8JMHYvNdMfUYEQYOr1ieOyrH33VvGAqG7V2azou1jeu8fyHKzxAnp1QZz6gITzMBEMR0KE9BydqCQjJ7Sa6gtZ60E4knzKbUz--EuuwvmwPSRF6S4R2EKNwx17JwbB86MJPqzHsJCBoC8MjM7FnPx5kqN74m2ML-1vlHVEGXvfU7nNykPKUjUGWc7fRNglTxt0C3vQ","e":"AQAB"}"#;
         let by_pss = "eyJhbGciOiAiUFM1MTIiLCAidHlwIjogIkpXVCJ9.eyJuIjogMX0.GqdWt_xSEufBNempxqIJ_7QkZR7fF78IdyHQR2kxT6keV4k6nS8GRk1mYJVuT7qMSnW4LhEaVkHgWKVZKmvq3oQE-xCPlHhn-74Nf8NaKExNWJ5_MAtcETLmE2X2_pQzf6Zr7u7bmlDPjcEeWHKcBblgJEeRCL6T09DJwjW7oMcsC93ds_Ucsve65ZPCyw7Svwen51HC9s10PCtQqdM-6c6f6kGr_D_65a5SXMZWOsXCtkhcvxR_SLBUrEvE-tLCVaT2lZseaCeHYSV4Sxa9bt8X0O4oi618YCtELvicA3gVZi-HFBjduK-Z4pHVLoMBEoJcEIZY5vT7Jl19v3woqA";
         assert!(claims(by_pss, sole).is_ok());
-        let told = claims(TOKENS[1], sole).map(drop).unwrap_err();
-        assert!(told.contains("failed to find key with key ID \"e\" in key set"), "{told}");
-        let told = claims(by_pss, SET).map(drop).unwrap_err();
+        let error = claims(TOKENS[1], sole).map(drop).unwrap_err();
+        assert!(error.contains("failed to find key with key ID \"e\" in key set"), "{error}");
+        let error = claims(by_pss, SET).map(drop).unwrap_err();
         assert!(
-            told.contains("no key ID (\"kid\") specified in token but multiple keys available"),
-            "{told}"
+            error.contains("no key ID (\"kid\") specified in token but multiple keys available"),
+            "{error}"
         );
     }
 
     #[test]
-    fn sets_that_are_none_are_told_in_the_words_of_the_reference() {
-        let told = |text: &str| read(text).map(drop).unwrap_err();
+    fn errors_of_invalid_sets_are_those_of_the_reference() {
+        let error = |text: &str| read(text).map(drop).unwrap_err();
         let sole = "failed to parse sole key: jwk.ParseKey: ";
-        assert_eq!(told("{}"), format!("{sole}invalid key type from JSON ()"));
+        assert_eq!(error("{}"), format!("{sole}invalid key type from JSON ()"));
         let probe = format!("{sole}jwk.Parse: failed to probe data: probe: failed to unmarshal data: ");
-        assert_eq!(told(""), format!("{probe}EOF"));
-        assert_eq!(told("{\"keys\":["), format!("{probe}unexpected EOF"));
+        assert_eq!(error(""), format!("{probe}EOF"));
+        assert_eq!(error("{\"keys\":["), format!("{probe}unexpected EOF"));
         let set = "failed to unmarshal JWK set: failed to decode ";
-        assert_eq!(told(r#"{"keys":null}"#), format!("{set}\"keys\": expected '[' but got <nil>"));
+        assert_eq!(error(r#"{"keys":null}"#), format!("{set}\"keys\": expected '[' but got <nil>"));
         assert_eq!(
-            told(r#"{"keys":[{"kty":"oct"}]}"#),
+            error(r#"{"keys":[{"kty":"oct"}]}"#),
             format!(
                 "{set}key #0 in \"keys\": jwk.ParseKey: failed to unmarshal JSON into key (*jwk.symmetricKey): failed to unmarshal JSON into key (*jwk.symmetricKey): required field k is missing"
             )
         );
-        assert!(told(r#"{"kty":"EC","crv":"P-256","x":"AQ","y":"AQ"}"#).ends_with("P256 point not on curve"));
+        assert!(
+            error(r#"{"kty":"EC","crv":"P-256","x":"AQ","y":"AQ"}"#).ends_with("P256 point not on curve")
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Kubernetes' own types: URLs, quantities, versions.
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::quantity::Quantity;
 use crate::value::quote::quote;
 use crate::value::semver::Version;
@@ -12,7 +12,7 @@ pub fn url_problem(text: &str) -> Option<String> {
     split_request(text).err().map(|why| format!("parse {}: {why}", quote(text)))
 }
 
-pub(crate) fn url(call: &Call<'_>) -> Given {
+pub(crate) fn url(call: &Call<'_>) -> CallResult {
     let text = call.text(0)?;
     // It is read a second time, with a fragment.
     match split_request(text).and_then(|_| split(text)) {
@@ -23,11 +23,11 @@ pub(crate) fn url(call: &Call<'_>) -> Given {
     }
 }
 
-pub(crate) fn is_url(call: &Call<'_>) -> Given {
-    given(url_problem(call.text(0)?).is_none())
+pub(crate) fn is_url(call: &Call<'_>) -> CallResult {
+    success(url_problem(call.text(0)?).is_none())
 }
 
-fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> Given {
+fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> CallResult {
     match call.arg(0) {
         Value::Object(o) => match &**o {
             Object::Url(text) => Some(Ok(split(text).map(|p| of(&p)).unwrap_or_default())),
@@ -37,19 +37,19 @@ fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> Given {
     }
 }
 
-pub(crate) fn scheme(call: &Call<'_>) -> Given {
+pub(crate) fn scheme(call: &Call<'_>) -> CallResult {
     url_part(call, |p| Value::from(p.scheme.to_ascii_lowercase()))
 }
 
-pub(crate) fn host(call: &Call<'_>) -> Given {
+pub(crate) fn host(call: &Call<'_>) -> CallResult {
     url_part(call, |p| Value::from(&*p.host))
 }
 
-pub(crate) fn hostname(call: &Call<'_>) -> Given {
+pub(crate) fn hostname(call: &Call<'_>) -> CallResult {
     url_part(call, |p| Value::from(&*p.host_name))
 }
 
-pub(crate) fn port(call: &Call<'_>) -> Given {
+pub(crate) fn port(call: &Call<'_>) -> CallResult {
     url_part(call, |p| {
         let tail = match p.host.rfind(']') {
             Some(at) => p.host.get(at + 1..).unwrap_or_default(),
@@ -59,11 +59,11 @@ pub(crate) fn port(call: &Call<'_>) -> Given {
     })
 }
 
-pub(crate) fn path(call: &Call<'_>) -> Given {
+pub(crate) fn path(call: &Call<'_>) -> CallResult {
     url_part(call, |p| Value::from(&*p.escaped_path))
 }
 
-pub(crate) fn query(call: &Call<'_>) -> Given {
+pub(crate) fn query(call: &Call<'_>) -> CallResult {
     url_part(call, |p| {
         let mut all = Map::new();
         for pair in p.query.unwrap_or_default().split('&') {
@@ -113,7 +113,7 @@ fn quantity_problem(text: &str) -> &'static str {
     "unable to parse numeric part of quantity"
 }
 
-pub(crate) fn quantity(call: &Call<'_>) -> Given {
+pub(crate) fn quantity(call: &Call<'_>) -> CallResult {
     let Value::Str(text) = call.arg(0) else { return None };
     match Quantity::written(text) {
         Some(q) => Some(Ok(Value::object(Object::Quantity(q)))),
@@ -121,8 +121,8 @@ pub(crate) fn quantity(call: &Call<'_>) -> Given {
     }
 }
 
-pub(crate) fn is_quantity(call: &Call<'_>) -> Given {
-    given(Quantity::parse(call.text(0)?).is_some())
+pub(crate) fn is_quantity(call: &Call<'_>) -> CallResult {
+    success(Quantity::parse(call.text(0)?).is_some())
 }
 
 fn ordered(call: &Call<'_>) -> Option<std::cmp::Ordering> {
@@ -132,38 +132,38 @@ fn ordered(call: &Call<'_>) -> Option<std::cmp::Ordering> {
     }
 }
 
-pub(crate) fn is_less_than(call: &Call<'_>) -> Given {
-    given(ordered(call)?.is_lt())
+pub(crate) fn is_less_than(call: &Call<'_>) -> CallResult {
+    success(ordered(call)?.is_lt())
 }
 
-pub(crate) fn is_greater_than(call: &Call<'_>) -> Given {
-    given(ordered(call)?.is_gt())
+pub(crate) fn is_greater_than(call: &Call<'_>) -> CallResult {
+    success(ordered(call)?.is_gt())
 }
 
-pub(crate) fn compare_to(call: &Call<'_>) -> Given {
-    given(ordered(call)? as i64)
+pub(crate) fn compare_to(call: &Call<'_>) -> CallResult {
+    success(ordered(call)? as i64)
 }
 
-pub(crate) fn sign(call: &Call<'_>) -> Given {
-    given(quantity_arg(call, 0)?.sign() as i64)
+pub(crate) fn sign(call: &Call<'_>) -> CallResult {
+    success(quantity_arg(call, 0)?.sign() as i64)
 }
 
-pub(crate) fn approximate_float(call: &Call<'_>) -> Given {
-    given(quantity_arg(call, 0)?.approx())
+pub(crate) fn approximate_float(call: &Call<'_>) -> CallResult {
+    success(quantity_arg(call, 0)?.approx())
 }
 
-pub(crate) fn as_integer(call: &Call<'_>) -> Given {
+pub(crate) fn as_integer(call: &Call<'_>) -> CallResult {
     match quantity_arg(call, 0)?.as_integer() {
-        Some(n) => given(n),
+        Some(n) => success(n),
         None => fault("cannot convert value to integer"),
     }
 }
 
-pub(crate) fn is_integer(call: &Call<'_>) -> Given {
-    given(quantity_arg(call, 0)?.as_integer().is_some())
+pub(crate) fn is_integer(call: &Call<'_>) -> CallResult {
+    success(quantity_arg(call, 0)?.as_integer().is_some())
 }
 
-fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>) -> Given {
+fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>) -> CallResult {
     let left = quantity_arg(call, 0)?;
     let right = match call.arg(1) {
         Value::Int(n) => left.with_value(*n),
@@ -175,11 +175,11 @@ fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>)
     }
 }
 
-pub(crate) fn add(call: &Call<'_>) -> Given {
+pub(crate) fn add(call: &Call<'_>) -> CallResult {
     combined(call, Quantity::add)
 }
 
-pub(crate) fn sub(call: &Call<'_>) -> Given {
+pub(crate) fn sub(call: &Call<'_>) -> CallResult {
     // The least integer is its own negative.
     let least = matches!(call.arg(1), Value::Int(i64::MIN));
     combined(call, if least { Quantity::add } else { Quantity::sub })
@@ -232,29 +232,29 @@ fn read_version(call: &Call<'_>) -> Option<Result<Version, String>> {
     Some(if normalise { normalised(text).and_then(|t| Version::parse(&t)) } else { Version::parse(text) })
 }
 
-pub(crate) fn semver(call: &Call<'_>) -> Given {
+pub(crate) fn semver(call: &Call<'_>) -> CallResult {
     match read_version(call)? {
         Ok(v) => Some(Ok(Value::object(Object::Semver(v)))),
         Err(e) => fault(e),
     }
 }
 
-pub(crate) fn is_semver(call: &Call<'_>) -> Given {
-    given(read_version(call)?.is_ok())
+pub(crate) fn is_semver(call: &Call<'_>) -> CallResult {
+    success(read_version(call)?.is_ok())
 }
 
-fn number(n: u64) -> Given {
-    given(i64::try_from(n).unwrap_or(i64::MAX))
+fn number(n: u64) -> CallResult {
+    success(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-pub(crate) fn major(call: &Call<'_>) -> Given {
+pub(crate) fn major(call: &Call<'_>) -> CallResult {
     number(version_arg(call, 0)?.numbers()[0])
 }
 
-pub(crate) fn minor(call: &Call<'_>) -> Given {
+pub(crate) fn minor(call: &Call<'_>) -> CallResult {
     number(version_arg(call, 0)?.numbers()[1])
 }
 
-pub(crate) fn patch(call: &Call<'_>) -> Given {
+pub(crate) fn patch(call: &Call<'_>) -> CallResult {
     number(version_arg(call, 0)?.numbers()[2])
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::operators::order;
 use super::pattern_sort::sorted_positions;
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::{Fault, List, Value, budget, stack};
 use crate::{CelLevel, limits};
 
@@ -16,7 +16,7 @@ fn comparable(v: &Value) -> bool {
     order(v, v).is_ok() || matches!(v, Value::Float(_))
 }
 
-pub fn is_sorted(call: &Call<'_>) -> Given {
+pub fn is_sorted(call: &Call<'_>) -> CallResult {
     let items = items(call, 0)?;
     if !items.first().is_none_or(comparable) {
         return None;
@@ -24,15 +24,15 @@ pub fn is_sorted(call: &Call<'_>) -> Given {
     if !items.iter().all(comparable) {
         return fault("no such overload");
     }
-    given(items.windows(2).all(|w| !matches!(order(&w[0], &w[1]), Ok(Ordering::Greater))))
+    success(items.windows(2).all(|w| !matches!(order(&w[0], &w[1]), Ok(Ordering::Greater))))
 }
 
-pub fn sum(call: &Call<'_>) -> Given {
+pub fn sum(call: &Call<'_>) -> CallResult {
     sum_from(call, Value::Int(0))
 }
 
 /// The sum of the items, of nothing `zero`.
-pub fn sum_from(call: &Call<'_>, zero: Value) -> Given {
+pub fn sum_from(call: &Call<'_>, zero: Value) -> CallResult {
     let items = items(call, 0)?;
     let mut total = match items.first() {
         None => zero,
@@ -62,7 +62,7 @@ pub fn sum_from(call: &Call<'_>, zero: Value) -> Given {
     Some(Ok(total))
 }
 
-fn extreme(call: &Call<'_>, name: &str, wanted: Ordering) -> Given {
+fn extreme(call: &Call<'_>, name: &str, wanted: Ordering) -> CallResult {
     let items = items(call, 0)?;
     let Some(mut best) = items.first() else { return fault(format!("{name} called on empty list")) };
     if !comparable(best) {
@@ -79,33 +79,33 @@ fn extreme(call: &Call<'_>, name: &str, wanted: Ordering) -> Given {
     Some(Ok(best.clone()))
 }
 
-pub fn min(call: &Call<'_>) -> Given {
+pub fn min(call: &Call<'_>) -> CallResult {
     extreme(call, "min", Ordering::Less)
 }
 
-pub fn max(call: &Call<'_>) -> Given {
+pub fn max(call: &Call<'_>) -> CallResult {
     extreme(call, "max", Ordering::Greater)
 }
 
-fn position(at: Option<usize>) -> Given {
-    given(at.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
+fn position(at: Option<usize>) -> CallResult {
+    success(at.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
 }
 
-pub fn index_of(call: &Call<'_>) -> Given {
+pub fn index_of(call: &Call<'_>) -> CallResult {
     match items(call, 0) {
         Some(items) => position(items.iter().position(|v| v.cel_eq(call.arg(1)))),
         None => super::strings::index_of(call),
     }
 }
 
-pub fn last_index_of(call: &Call<'_>) -> Given {
+pub fn last_index_of(call: &Call<'_>) -> CallResult {
     match items(call, 0) {
         Some(items) => position(items.iter().rposition(|v| v.cel_eq(call.arg(1)))),
         None => super::strings::last_index_of(call),
     }
 }
 
-pub fn slice(call: &Call<'_>) -> Given {
+pub fn slice(call: &Call<'_>) -> CallResult {
     let items = items(call, 0)?;
     let (start, end) = (call.int(1)?, call.int(2)?);
     if start < 0 || end < 0 {
@@ -123,7 +123,7 @@ pub fn slice(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn flatten(call: &Call<'_>) -> Given {
+pub fn flatten(call: &Call<'_>) -> CallResult {
     let Some(items) = items(call, 0) else {
         let shown = match call.arg(0).cel_type() {
             "map" => "map(dyn, dyn)",
@@ -192,7 +192,7 @@ pub fn go_type(v: &Value) -> &'static str {
     }
 }
 
-fn sorted_by(keys: &[Value], items: &[Value]) -> Given {
+fn sorted_by(keys: &[Value], items: &[Value]) -> CallResult {
     if let Some(first) = keys.first() {
         if !comparable(first) {
             return fault("list elements must be comparable");
@@ -209,7 +209,7 @@ fn sorted_by(keys: &[Value], items: &[Value]) -> Given {
     Some(Ok(Value::List(at.into_iter().filter_map(|i| items.get(i).cloned()).collect::<List>())))
 }
 
-pub fn sort(call: &Call<'_>) -> Given {
+pub fn sort(call: &Call<'_>) -> CallResult {
     match items(call, 0) {
         Some(items) => sorted_by(items, items),
         None if super::operators::has_methods(call.arg(0)) => fault("no such overload"),
@@ -217,7 +217,7 @@ pub fn sort(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn sort_by_keys(call: &Call<'_>) -> Given {
+pub fn sort_by_keys(call: &Call<'_>) -> CallResult {
     let (Some(input), Some(keys)) = (items(call, 0), items(call, 1)) else {
         return fault("no such overload: @sortByAssociatedKeys");
     };
@@ -231,7 +231,7 @@ pub fn sort_by_keys(call: &Call<'_>) -> Given {
     sorted_by(keys, input)
 }
 
-pub fn distinct(call: &Call<'_>) -> Given {
+pub fn distinct(call: &Call<'_>) -> CallResult {
     let Some(items) = items(call, 0) else {
         return fault(format!(
             "internal error: interface conversion: {} is not traits.Lister: missing method Contains",
@@ -250,7 +250,7 @@ pub fn distinct(call: &Call<'_>) -> Given {
     Some(Ok(Value::list(out)))
 }
 
-pub fn reverse(call: &Call<'_>) -> Given {
+pub fn reverse(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::List(items(call, 0)?.iter().rev().cloned().collect::<List>())))
 }
 
@@ -259,7 +259,7 @@ const KYVERNO_RANGE: i64 = 1_000_000;
 /// How long a list may be that a range makes.
 const MAX_RANGE: i64 = 10_000_000;
 
-pub fn range(call: &Call<'_>) -> Given {
+pub fn range(call: &Call<'_>) -> CallResult {
     let n = call.int(0)?;
     if n < 0 && call.cx.cel_level.is_new() {
         return fault(format!("lists.range: size must be non-negative, got {n}"));
@@ -273,11 +273,11 @@ pub fn range(call: &Call<'_>) -> Given {
     Some(Ok(Value::List((0..n).map(Value::Int).collect::<List>())))
 }
 
-pub fn first(call: &Call<'_>) -> Given {
+pub fn first(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(items(call, 0)?.first().cloned())))
 }
 
-pub fn last(call: &Call<'_>) -> Given {
+pub fn last(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(items(call, 0)?.last().cloned())))
 }
 
@@ -285,17 +285,17 @@ fn in_list(item: &Value, list: &[Value]) -> bool {
     budget::steps(1 + list.len()).is_ok() && list.iter().any(|v| v.cel_eq(item))
 }
 
-pub fn sets_contains(call: &Call<'_>) -> Given {
+pub fn sets_contains(call: &Call<'_>) -> CallResult {
     let (a, b) = (items(call, 0)?, items(call, 1)?);
-    given(b.iter().all(|v| in_list(v, a)))
+    success(b.iter().all(|v| in_list(v, a)))
 }
 
-pub fn sets_equivalent(call: &Call<'_>) -> Given {
+pub fn sets_equivalent(call: &Call<'_>) -> CallResult {
     let (a, b) = (items(call, 0)?, items(call, 1)?);
-    given(a.iter().all(|v| in_list(v, b)) && b.iter().all(|v| in_list(v, a)))
+    success(a.iter().all(|v| in_list(v, b)) && b.iter().all(|v| in_list(v, a)))
 }
 
-pub fn sets_intersects(call: &Call<'_>) -> Given {
+pub fn sets_intersects(call: &Call<'_>) -> CallResult {
     let (a, b) = (items(call, 0)?, items(call, 1)?);
-    given(a.iter().any(|v| in_list(v, b)))
+    success(a.iter().any(|v| in_list(v, b)))
 }

@@ -4,7 +4,7 @@
 //! read with a value for those that are absent or of another kind. Semantics: `docs/cel-policies.md`, "Check requests".
 
 use super::proxy_types::message;
-use super::{Call, Given, fault, given, native_type};
+use super::{Call, CallResult, fault, native_type, success};
 use crate::document::decode_json;
 use crate::value::{Map, Str, Value};
 
@@ -21,11 +21,11 @@ const METHODS: [(&str, &str, &str, &str, &str); 4] = [
 ];
 
 /// `mcp.Parse`
-pub fn parse(call: &Call<'_>) -> Given {
+pub fn parse(call: &Call<'_>) -> CallResult {
     super::outside::fields(call.arg(0), "mcp.MCP")?;
     let Some(text) = call.text(1) else { return fault(super::data::no_text(call.arg(1))) };
     match parsed(text) {
-        Ok(v) => given(v),
+        Ok(v) => success(v),
         Err(e) => fault(e),
     }
 }
@@ -89,18 +89,18 @@ fn argument<'v>(call: &Call<'v>) -> Option<(Option<&'v Value>, &'v Value)> {
     Some((named, call.arg(2)))
 }
 
-fn or_else(found: Option<Value>, other: &Value) -> Given {
-    given(found.unwrap_or_else(|| other.clone()))
+fn or_else(found: Option<Value>, other: &Value) -> CallResult {
+    success(found.unwrap_or_else(|| other.clone()))
 }
 
 /// `GetStringArgument`
-pub fn text(call: &Call<'_>) -> Given {
+pub fn text(call: &Call<'_>) -> CallResult {
     let (found, other) = argument(call)?;
     or_else(found.filter(|v| v.as_str().is_some()).cloned(), other)
 }
 
 /// `GetIntArgument`
-pub fn int(call: &Call<'_>) -> Given {
+pub fn int(call: &Call<'_>) -> CallResult {
     let (found, other) = argument(call)?;
     let whole = |f: f64| (f.abs() < 9e18).then_some(Value::Int(f as i64));
     let found = found.and_then(|v| match v {
@@ -111,7 +111,7 @@ pub fn int(call: &Call<'_>) -> Given {
 }
 
 /// `GetFloatArgument`
-pub fn float(call: &Call<'_>) -> Given {
+pub fn float(call: &Call<'_>) -> CallResult {
     let (found, other) = argument(call)?;
     let found = found.and_then(|v| match v {
         Value::Str(text) => text.parse().ok(),
@@ -121,7 +121,7 @@ pub fn float(call: &Call<'_>) -> Given {
 }
 
 /// `GetBoolArgument`
-pub fn bool(call: &Call<'_>) -> Given {
+pub fn bool(call: &Call<'_>) -> CallResult {
     let (found, other) = argument(call)?;
     let found = found.and_then(|v| match v {
         Value::Bool(b) => Some(*b),
@@ -136,7 +136,7 @@ pub fn bool(call: &Call<'_>) -> Given {
 }
 
 /// `GetStringSliceArgument`
-pub fn texts(call: &Call<'_>) -> Given {
+pub fn texts(call: &Call<'_>) -> CallResult {
     let (found, other) = argument(call)?;
     let found = found.and_then(Value::as_list);
     let texts = found.map(|all| all.iter().filter(|v| native_type(v) == "string").cloned().collect());

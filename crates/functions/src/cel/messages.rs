@@ -12,7 +12,7 @@ use super::{go_type, native_type};
 /// Makes a message.
 ///
 /// # Errors
-/// The type cannot be made, or a field has a value of another type.
+/// The type cannot be built, or a field has a value of another type.
 pub fn build(name: &Str, fields: Vec<(Str, Value)>) -> Result<Value, Fault> {
     if &**name == "JSONPatch" {
         for (field, v) in &fields {

@@ -10,12 +10,12 @@ mod authorizer;
 pub mod convert;
 mod cost;
 pub mod data;
-pub mod evidence;
 pub mod format;
 mod format_plain;
 #[cfg(feature = "gzip")]
 mod gzip;
 pub mod image_reference;
+pub mod image_verification;
 #[cfg(feature = "tokens")]
 pub mod key_set;
 pub mod kubernetes;
@@ -56,7 +56,7 @@ pub use operators::{order, unhashable};
 pub use table::sum_of;
 
 /// What a function gives; `None` when no form of it takes such arguments.
-pub type Given = Option<Result<Value, Fault>>;
+pub type CallResult = Option<Result<Value, Fault>>;
 
 /// A call.
 pub struct Call<'a> {
@@ -143,6 +143,6 @@ fn fault<T>(text: impl Into<Box<str>>) -> Option<Result<T, Fault>> {
     Some(Err(Fault::new(text)))
 }
 
-fn given(v: impl Into<Value>) -> Given {
+fn success(v: impl Into<Value>) -> CallResult {
     Some(Ok(v.into()))
 }

@@ -1,6 +1,6 @@
-//! Named formats: what Kubernetes asks of names and other texts.
+//! Named formats: what Kubernetes requires of names and other texts.
 
-use super::{Call, Charge, Given};
+use super::{Call, CallResult, Charge};
 use crate::regex;
 use crate::value::names::{
     is_lower_label, key_problems_of_server, old_label_problems, subdomain_problems, value_problems,
@@ -37,13 +37,13 @@ static FORMATS: [Format; 13] = [
     format("dns1035LabelPrefix", "DNS1035LabelPrefix", 8, |t| old_label_problems(&without_dash(t))),
     format("labelValue", "LabelValue", 10, value_problems),
     format("uri", "URI", 276, uri),
-    format("uuid", "uuid", 18, |t| told(is_uuid(t), "does not match the UUID format")),
-    format("byte", "byte", 21, |t| told(is_base64(t), "invalid base64")),
-    format("date", "date", 18, |t| told(is_date(t), "invalid date")),
-    format("datetime", "datetime", 18, |t| told(is_datetime(t), "invalid datetime")),
+    format("uuid", "uuid", 18, |t| problem_unless(is_uuid(t), "does not match the UUID format")),
+    format("byte", "byte", 21, |t| problem_unless(is_base64(t), "invalid base64")),
+    format("date", "date", 18, |t| problem_unless(is_date(t), "invalid date")),
+    format("datetime", "datetime", 18, |t| problem_unless(is_datetime(t), "invalid datetime")),
 ];
 
-fn told(fits: bool, text: &str) -> Vec<String> {
+fn problem_unless(fits: bool, text: &str) -> Vec<String> {
     if fits { Vec::new() } else { vec![text.into()] }
 }
 
@@ -65,7 +65,7 @@ fn label(text: &str) -> Vec<String> {
     problems
 }
 
-/// A name that is made to be continued may end in a dash.
+/// A `generateName` prefix may end in a dash.
 fn without_dash(text: &str) -> String {
     match text.strip_suffix('-') {
         Some(head) if head.len() + 1 > 1 => format!("{head}a"),
@@ -115,18 +115,18 @@ fn object(f: &'static Format) -> Value {
 }
 
 /// `format.named('…')`
-pub fn named(call: &Call<'_>) -> Given {
+pub fn named(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(by_name(call.text(0)?).map(object))))
 }
 
 /// The function `format.<name>()`.
-fn fixed(name: &str) -> Given {
+fn fixed(name: &str) -> CallResult {
     Some(Ok(by_name(name).map(object).unwrap_or_default()))
 }
 
 macro_rules! formats {
     ($($function:ident $name:literal)*) => {
-        $(pub fn $function(_: &Call<'_>) -> Given {
+        $(pub fn $function(_: &Call<'_>) -> CallResult {
             fixed($name)
         })*
     };
@@ -159,7 +159,7 @@ fn of(v: &Value) -> Option<&'static Format> {
 }
 
 /// None when the text is well-formed, else what is wrong.
-pub fn validate(call: &Call<'_>) -> Given {
+pub fn validate(call: &Call<'_>) -> CallResult {
     let (format, text) = (of(call.arg(0))?, call.text(1)?);
     let problems = (format.problems)(text);
     if problems.is_empty() {

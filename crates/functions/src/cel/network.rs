@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::quote::quote;
 use crate::value::{Object, Value};
 
@@ -218,7 +218,7 @@ fn read_prefix(text: &str) -> Result<(IpAddr, u8), (String, Option<String>)> {
     Ok((ip, u8::try_from(bits).unwrap_or(0)))
 }
 
-fn object(o: Object) -> Given {
+fn object(o: Object) -> CallResult {
     Some(Ok(Value::object(o)))
 }
 
@@ -243,7 +243,7 @@ fn cidr_arg(call: &Call<'_>, at: usize) -> Option<(IpAddr, u8)> {
 }
 
 /// `ip('…')`, and the address of a network.
-pub fn ip(call: &Call<'_>) -> Given {
+pub fn ip(call: &Call<'_>) -> CallResult {
     if let Some((ip, _)) = cidr_arg(call, 0) {
         return object(Object::Ip(ip));
     }
@@ -253,32 +253,32 @@ pub fn ip(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn is_ip(call: &Call<'_>) -> Given {
-    given(read_ip(call.text(0)?).is_ok())
+pub fn is_ip(call: &Call<'_>) -> CallResult {
+    success(read_ip(call.text(0)?).is_ok())
 }
 
-pub fn is_canonical(call: &Call<'_>) -> Given {
+pub fn is_canonical(call: &Call<'_>) -> CallResult {
     let text = call.text(0)?;
     match read_ip(text) {
-        Ok(ip) => given(ip.to_string() == text),
+        Ok(ip) => success(ip.to_string() == text),
         Err(e) => fault(e),
     }
 }
 
-pub fn family(call: &Call<'_>) -> Given {
-    given(if ip_arg(call, 0)?.is_ipv4() { 4i64 } else { 6 })
+pub fn family(call: &Call<'_>) -> CallResult {
+    success(if ip_arg(call, 0)?.is_ipv4() { 4i64 } else { 6 })
 }
 
-pub fn is_unspecified(call: &Call<'_>) -> Given {
-    given(ip_arg(call, 0)?.is_unspecified())
+pub fn is_unspecified(call: &Call<'_>) -> CallResult {
+    success(ip_arg(call, 0)?.is_unspecified())
 }
 
-pub fn is_loopback(call: &Call<'_>) -> Given {
-    given(ip_arg(call, 0)?.is_loopback())
+pub fn is_loopback(call: &Call<'_>) -> CallResult {
+    success(ip_arg(call, 0)?.is_loopback())
 }
 
-pub fn is_link_local_multicast(call: &Call<'_>) -> Given {
-    given(match ip_arg(call, 0)? {
+pub fn is_link_local_multicast(call: &Call<'_>) -> CallResult {
+    success(match ip_arg(call, 0)? {
         IpAddr::V4(ip) => ip.octets()[..3] == [224, 0, 0],
         IpAddr::V6(ip) => ip.segments()[0] & 0xff0f == 0xff02,
     })
@@ -291,14 +291,14 @@ fn link_local_unicast(ip: &IpAddr) -> bool {
     }
 }
 
-pub fn is_link_local_unicast(call: &Call<'_>) -> Given {
-    given(link_local_unicast(&ip_arg(call, 0)?))
+pub fn is_link_local_unicast(call: &Call<'_>) -> CallResult {
+    success(link_local_unicast(&ip_arg(call, 0)?))
 }
 
-pub fn is_global_unicast(call: &Call<'_>) -> Given {
+pub fn is_global_unicast(call: &Call<'_>) -> CallResult {
     let ip = ip_arg(call, 0)?;
     let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    given(
+    success(
         !(ip.is_unspecified()
             || ip.is_loopback()
             || ip.is_multicast()
@@ -307,15 +307,15 @@ pub fn is_global_unicast(call: &Call<'_>) -> Given {
     )
 }
 
-pub fn cidr(call: &Call<'_>) -> Given {
+pub fn cidr(call: &Call<'_>) -> CallResult {
     match read_cidr(call.text(0)?) {
         Ok((ip, bits)) => object(Object::Cidr(ip, bits)),
         Err(e) => fault(e),
     }
 }
 
-pub fn is_cidr(call: &Call<'_>) -> Given {
-    given(read_cidr(call.text(0)?).is_ok())
+pub fn is_cidr(call: &Call<'_>) -> CallResult {
+    success(read_cidr(call.text(0)?).is_ok())
 }
 
 /// The first bits of an address; the others are zero.
@@ -337,7 +337,7 @@ fn holds((net, bits): (IpAddr, u8), ip: IpAddr) -> bool {
 }
 
 /// A malformed text fits no form of the function.
-pub fn contains_ip(call: &Call<'_>) -> Given {
+pub fn contains_ip(call: &Call<'_>) -> CallResult {
     let net = cidr_arg(call, 0)?;
     let ip = match call.text(1) {
         Some(text) => match read_ip(text) {
@@ -346,10 +346,10 @@ pub fn contains_ip(call: &Call<'_>) -> Given {
         },
         None => ip_arg(call, 1)?,
     };
-    given(holds(net, ip))
+    success(holds(net, ip))
 }
 
-pub fn contains_cidr(call: &Call<'_>) -> Given {
+pub fn contains_cidr(call: &Call<'_>) -> CallResult {
     let net = cidr_arg(call, 0)?;
     let (ip, bits) = match call.text(1) {
         Some(text) => match read_prefix(text) {
@@ -358,14 +358,14 @@ pub fn contains_cidr(call: &Call<'_>) -> Given {
         },
         None => cidr_arg(call, 1)?,
     };
-    given(net.1 <= bits && holds(net, ip))
+    success(net.1 <= bits && holds(net, ip))
 }
 
-pub fn masked(call: &Call<'_>) -> Given {
+pub fn masked(call: &Call<'_>) -> CallResult {
     let (ip, bits) = cidr_arg(call, 0)?;
     object(Object::Cidr(masked_ip(ip, bits), bits))
 }
 
-pub fn prefix_length(call: &Call<'_>) -> Given {
-    given(i64::from(cidr_arg(call, 0)?.1))
+pub fn prefix_length(call: &Call<'_>) -> CallResult {
+    success(i64::from(cidr_arg(call, 0)?.1))
 }

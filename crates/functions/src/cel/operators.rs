@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::limits;
 use crate::value::object::{list_sum, number_order};
 use crate::value::time::{Time, is_in_calendar};
@@ -12,7 +12,7 @@ const OVERLOAD: &str = "no such overload";
 const OVERFLOW: &str = "integer overflow";
 
 /// Kinds that have an operator, or that have methods, refuse a wrong right side in their own words.
-fn refused(call: &Call<'_>, name: &str, has: fn(&Value) -> bool) -> Given {
+fn refused(call: &Call<'_>, name: &str, has: fn(&Value) -> bool) -> CallResult {
     let own = has(call.arg(0)) || has_methods(call.arg(0));
     if own { fault(OVERLOAD) } else { fault(format!("{OVERLOAD}: {name}")) }
 }
@@ -26,20 +26,20 @@ fn is_number(v: &Value) -> bool {
     matches!(v, Value::Int(_) | Value::UInt(_) | Value::Float(_))
 }
 
-fn whole(v: Option<i64>) -> Given {
+fn whole(v: Option<i64>) -> CallResult {
     Some(v.map(Value::Int).ok_or_else(|| Fault::new(OVERFLOW)))
 }
 
-fn unsigned(v: Option<u64>) -> Given {
+fn unsigned(v: Option<u64>) -> CallResult {
     Some(v.map(Value::UInt).ok_or_else(|| Fault::new("unsigned integer overflow")))
 }
 
-fn duration(v: Option<i64>) -> Given {
+fn duration(v: Option<i64>) -> CallResult {
     Some(v.map(Value::Duration).ok_or_else(|| Fault::new(OVERFLOW)))
 }
 
 /// A point in time later than another one, in its time zone.
-fn moved(t: &Time, by: i128) -> Given {
+fn moved(t: &Time, by: i128) -> CallResult {
     let moved = timestamp(t.unix_nanos() + by)?;
     Some(moved.map(|v| match v {
         Value::Timestamp(later) => Value::Timestamp(later.with_offset(t.offset())),
@@ -48,18 +48,18 @@ fn moved(t: &Time, by: i128) -> Given {
 }
 
 /// A point in time in the years 1 to 9999.
-pub fn timestamp(nanos: i128) -> Given {
+pub fn timestamp(nanos: i128) -> CallResult {
     if is_in_calendar(nanos.div_euclid(1_000_000_000)) {
         return Some(Ok(Value::Timestamp(Time::from_unix_nanos(nanos))));
     }
     fault("timestamp overflow")
 }
 
-pub fn add(call: &Call<'_>) -> Given {
+pub fn add(call: &Call<'_>) -> CallResult {
     match (call.arg(0), call.arg(1)) {
         (Value::Int(a), Value::Int(b)) => whole(a.checked_add(*b)),
         (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_add(*b)),
-        (Value::Float(a), Value::Float(b)) => given(a + b),
+        (Value::Float(a), Value::Float(b)) => success(a + b),
         (Value::Str(a), Value::Str(b)) => {
             Some(limits::text_of(a.len() + b.len()).map(|()| [&**a, &**b].concat().into()))
         }
@@ -87,11 +87,11 @@ pub fn add(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn subtract(call: &Call<'_>) -> Given {
+pub fn subtract(call: &Call<'_>) -> CallResult {
     match (call.arg(0), call.arg(1)) {
         (Value::Int(a), Value::Int(b)) => whole(a.checked_sub(*b)),
         (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_sub(*b)),
-        (Value::Float(a), Value::Float(b)) => given(a - b),
+        (Value::Float(a), Value::Float(b)) => success(a - b),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(*b)),
         // The duration is negated first.
         (Value::Timestamp(t), Value::Duration(d)) => match d.checked_neg() {
@@ -105,27 +105,27 @@ pub fn subtract(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn multiply(call: &Call<'_>) -> Given {
+pub fn multiply(call: &Call<'_>) -> CallResult {
     match (call.arg(0), call.arg(1)) {
         (Value::Int(a), Value::Int(b)) => whole(a.checked_mul(*b)),
         (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_mul(*b)),
-        (Value::Float(a), Value::Float(b)) => given(a * b),
+        (Value::Float(a), Value::Float(b)) => success(a * b),
         _ => refused(call, "_*_", is_number),
     }
 }
 
-pub fn divide(call: &Call<'_>) -> Given {
+pub fn divide(call: &Call<'_>) -> CallResult {
     const ZERO: &str = "division by zero";
     match (call.arg(0), call.arg(1)) {
         (Value::Int(_), Value::Int(0)) | (Value::UInt(_), Value::UInt(0)) => fault(ZERO),
         (Value::Int(a), Value::Int(b)) => whole(a.checked_div(*b)),
         (Value::UInt(a), Value::UInt(b)) => unsigned(a.checked_div(*b)),
-        (Value::Float(a), Value::Float(b)) => given(a / b),
+        (Value::Float(a), Value::Float(b)) => success(a / b),
         _ => refused(call, "_/_", is_number),
     }
 }
 
-pub fn remainder(call: &Call<'_>) -> Given {
+pub fn remainder(call: &Call<'_>) -> CallResult {
     const ZERO: &str = "modulus by zero";
     match (call.arg(0), call.arg(1)) {
         (Value::Int(_), Value::Int(0)) | (Value::UInt(_), Value::UInt(0)) => fault(ZERO),
@@ -135,37 +135,37 @@ pub fn remainder(call: &Call<'_>) -> Given {
     }
 }
 
-pub fn negate(call: &Call<'_>) -> Given {
+pub fn negate(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
         Value::Int(a) => whole(a.checked_neg()),
-        Value::Float(a) => given(-a),
+        Value::Float(a) => success(-a),
         Value::Duration(a) => duration(a.checked_neg()),
         _ => refused(call, "-_", |v| matches!(v, Value::Bool(_))),
     }
 }
 
-pub fn not(call: &Call<'_>) -> Given {
+pub fn not(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
-        Value::Bool(b) => given(!b),
+        Value::Bool(b) => success(!b),
         _ => fault(OVERLOAD),
     }
 }
 
-pub fn equal(call: &Call<'_>) -> Given {
+pub fn equal(call: &Call<'_>) -> CallResult {
     if let Some(text) = unreadable(call.arg(0), call.arg(1)) {
         return fault(text.to_string());
     }
-    call.arg(0).cel_equal(call.arg(1)).map_or_else(|| fault(OVERLOAD), given)
+    call.arg(0).cel_equal(call.arg(1)).map_or_else(|| fault(OVERLOAD), success)
 }
 
 /// Equality of what a schema declares: a list can only be compared with lists, a map with maps.
-pub fn equals_declared(call: &Call<'_>) -> Given {
+pub fn equals_declared(call: &Call<'_>) -> CallResult {
     if comparable(call) { equal(call) } else { fault(OVERLOAD) }
 }
 
 /// The contrary: what cannot be compared differs.
-pub fn differs_from_declared(call: &Call<'_>) -> Given {
-    if comparable(call) { unequal(call) } else { given(true) }
+pub fn differs_from_declared(call: &Call<'_>) -> CallResult {
+    if comparable(call) { unequal(call) } else { success(true) }
 }
 
 fn comparable(call: &Call<'_>) -> bool {
@@ -214,8 +214,8 @@ fn unreadable(a: &Value, b: &Value) -> Option<Str> {
 }
 
 /// Values that cannot be compared are unequal.
-pub fn unequal(call: &Call<'_>) -> Given {
-    given(!call.arg(0).cel_eq(call.arg(1)))
+pub fn unequal(call: &Call<'_>) -> CallResult {
+    success(!call.arg(0).cel_eq(call.arg(1)))
 }
 
 /// The order of two values of kinds that have one; `Err(None)` for a NaN, `Err(Some(()))` without order.
@@ -239,28 +239,28 @@ fn has_order(v: &Value) -> bool {
         )
 }
 
-fn compare(call: &Call<'_>, name: &str, holds: fn(Ordering) -> bool) -> Given {
+fn compare(call: &Call<'_>, name: &str, holds: fn(Ordering) -> bool) -> CallResult {
     match order(call.arg(0), call.arg(1)) {
-        Ok(order) => given(holds(order)),
-        Err(None) if call.cx.cel_level.is_new() => given(false),
+        Ok(order) => success(holds(order)),
+        Err(None) if call.cx.cel_level.is_new() => success(false),
         Err(None) => fault("NaN values cannot be ordered"),
         Err(Some(())) => refused(call, name, has_order),
     }
 }
 
-pub fn less(call: &Call<'_>) -> Given {
+pub fn less(call: &Call<'_>) -> CallResult {
     compare(call, "_<_", Ordering::is_lt)
 }
 
-pub fn less_or_equal(call: &Call<'_>) -> Given {
+pub fn less_or_equal(call: &Call<'_>) -> CallResult {
     compare(call, "_<=_", Ordering::is_le)
 }
 
-pub fn greater(call: &Call<'_>) -> Given {
+pub fn greater(call: &Call<'_>) -> CallResult {
     compare(call, "_>_", Ordering::is_gt)
 }
 
-pub fn greater_or_equal(call: &Call<'_>) -> Given {
+pub fn greater_or_equal(call: &Call<'_>) -> CallResult {
     compare(call, "_>=_", Ordering::is_ge)
 }
 
@@ -275,20 +275,20 @@ pub fn unhashable(key: &Value) -> Option<Fault> {
     Some(Fault::Abort(format!("internal error: runtime error: hash of unhashable type {kind}").into()))
 }
 
-pub fn contains(call: &Call<'_>) -> Given {
+pub fn contains(call: &Call<'_>) -> CallResult {
     match call.arg(1) {
-        Value::List(l) => given(l.iter().any(|v| v.cel_eq(call.arg(0)))),
+        Value::List(l) => success(l.iter().any(|v| v.cel_eq(call.arg(0)))),
         Value::Object(o) if matches!(**o, Object::Keyed(_)) && unhashable(call.arg(0)).is_some() => {
             unhashable(call.arg(0)).map(Err)
         }
         map => match map.cel_entry(call.arg(0)) {
-            Some(found) => given(found.is_some()),
+            Some(found) => success(found.is_some()),
             None => fault(OVERLOAD),
         },
     }
 }
 
-pub fn size(call: &Call<'_>) -> Given {
+pub fn size(call: &Call<'_>) -> CallResult {
     let count = match call.arg(0) {
         Value::Str(s) => s.chars().count(),
         Value::Bytes(b) => b.len(),
@@ -301,5 +301,5 @@ pub fn size(call: &Call<'_>) -> Given {
         v if has_methods(v) => return fault(OVERLOAD),
         _ => return fault("no such overload: size"),
     };
-    given(i64::try_from(count).unwrap_or(i64::MAX))
+    success(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -1,14 +1,14 @@
 //! Optional values.
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::{Fault, Object, Value};
 
-pub(crate) fn of(call: &Call<'_>) -> Given {
+pub(crate) fn of(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(Some(call.arg(0).clone()))))
 }
 
 /// None for zero, empty and null.
-pub fn of_non_zero(call: &Call<'_>) -> Given {
+pub fn of_non_zero(call: &Call<'_>) -> CallResult {
     let v = call.arg(0);
     let is_zero = match v {
         Value::Null => true,
@@ -31,15 +31,15 @@ pub fn of_non_zero(call: &Call<'_>) -> Given {
     Some(Ok(Value::optional((!is_zero).then(|| v.clone()))))
 }
 
-pub(crate) fn none(_: &Call<'_>) -> Given {
+pub(crate) fn none(_: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(None)))
 }
 
-pub(crate) fn has_value(call: &Call<'_>) -> Given {
-    given(call.arg(0).as_optional()?.is_some())
+pub(crate) fn has_value(call: &Call<'_>) -> CallResult {
+    success(call.arg(0).as_optional()?.is_some())
 }
 
-pub(crate) fn value(call: &Call<'_>) -> Given {
+pub(crate) fn value(call: &Call<'_>) -> CallResult {
     match call.arg(0).as_optional()? {
         Some(v) => Some(Ok(v.clone())),
         None => fault("optional.none() dereference"),
@@ -47,7 +47,7 @@ pub(crate) fn value(call: &Call<'_>) -> Given {
 }
 
 /// The values of those that have one.
-pub fn unwrap(call: &Call<'_>) -> Given {
+pub fn unwrap(call: &Call<'_>) -> CallResult {
     let items = call.arg(0).as_list()?;
     let mut out = Vec::new();
     for item in items {
@@ -61,12 +61,12 @@ pub fn unwrap(call: &Call<'_>) -> Given {
 }
 
 /// `jsonpatch.escapeKey`
-pub fn escape_key(call: &Call<'_>) -> Given {
-    given(call.text(0)?.replace('~', "~0").replace('/', "~1"))
+pub fn escape_key(call: &Call<'_>) -> CallResult {
+    success(call.text(0)?.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Kyverno's `orValue`: values that are not optional stand for themselves.
-pub fn or_value(call: &Call<'_>) -> Given {
+pub fn or_value(call: &Call<'_>) -> CallResult {
     Some(Ok(match call.arg(0).as_optional() {
         Some(None) => call.arg(1).clone(),
         Some(Some(v)) => v.clone(),
@@ -75,7 +75,7 @@ pub fn or_value(call: &Call<'_>) -> Given {
 }
 
 /// What an optional value holds, when the host reads it anew.
-pub fn reread_inside(call: &Call<'_>) -> Given {
+pub fn reread_inside(call: &Call<'_>) -> CallResult {
     match call.arg(0).as_optional() {
         Some(Some(v)) => {
             let v = reread(v).unwrap_or_else(|f| Value::object(Object::Invalid(f.cel_text().into())));

@@ -3,7 +3,7 @@
 //! The receivers are messages that say for which policy they speak: a `namespace` that is set limits the
 //! questions to it. Semantics: `docs/cel.md`, "Kyverno's functions".
 
-use super::{Call, Given, fault};
+use super::{Call, CallResult, fault};
 use crate::external::{
     Address, Answer, ApiError, ApiRequest, ExternalData, Found, NoData, Place, Reader, ServiceCall,
 };
@@ -18,7 +18,7 @@ pub const HTTP: &str = "http.Context";
 pub const GLOBAL: &str = "globalcontext.Context";
 /// See [`RESOURCE`].
 pub const IMAGE_DATA: &str = "imagedata.Context";
-/// What the reference says where nobody can do such a thing.
+/// The reference's text where an operation has no implementation.
 const NOT_THERE: &str = "internal error: not implemented";
 const RESOURCE_NAME: &str = "schema.GroupVersionResource";
 
@@ -72,7 +72,7 @@ fn type_of_receiver<'v>(call: &Call<'v>) -> Option<(&'v str, &'v Map)> {
 }
 
 /// `get` of all receivers.
-pub fn get(call: &Call<'_>) -> Given {
+pub fn get(call: &Call<'_>) -> CallResult {
     let (name, fields) = type_of_receiver(call)?;
     match name {
         RESOURCE => object(call, fields),
@@ -83,7 +83,7 @@ pub fn get(call: &Call<'_>) -> Given {
 }
 
 /// `post` of all receivers.
-pub fn post(call: &Call<'_>) -> Given {
+pub fn post(call: &Call<'_>) -> CallResult {
     let (name, fields) = type_of_receiver(call)?;
     match name {
         RESOURCE => create(call, fields),
@@ -118,7 +118,7 @@ fn namespace<'v>(call: &Call<'v>, limits: &'v Map, next: &mut usize) -> Option<&
     call.text(*next - 1)
 }
 
-fn object(call: &Call<'_>, limits: &Map) -> Given {
+fn object(call: &Call<'_>, limits: &Map) -> CallResult {
     let Named { api_version, resource, mut next } = named(call)?;
     let namespace = namespace(call, limits, &mut next)?;
     let name = call.text(next)?;
@@ -135,7 +135,7 @@ fn object(call: &Call<'_>, limits: &Map) -> Given {
 }
 
 /// `resource.list`; labels select in a cluster, and are not looked at by the reference's stand-in for one.
-pub fn list(call: &Call<'_>) -> Given {
+pub fn list(call: &Call<'_>) -> CallResult {
     let limits = fields(call.arg(0), RESOURCE)?;
     let Named { api_version, resource, mut next } = named(call)?;
     let namespace = namespace(call, limits, &mut next)?;
@@ -185,7 +185,7 @@ fn is_map(v: &Value) -> bool {
     }
 }
 
-fn create(call: &Call<'_>, limits: &Map) -> Given {
+fn create(call: &Call<'_>, limits: &Map) -> CallResult {
     let Named { api_version, resource, mut next } = named(call)?;
     let namespace = match call.text(next) {
         Some(named) if limits.get("namespace").is_none() => {
@@ -206,7 +206,7 @@ fn create(call: &Call<'_>, limits: &Map) -> Given {
 }
 
 /// `resource.toGVR`
-pub fn resource_name(call: &Call<'_>) -> Given {
+pub fn resource_name(call: &Call<'_>) -> CallResult {
     fields(call.arg(0), RESOURCE)?;
     let (api_version, kind) = (call.text(1)?, call.text(2)?);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -224,7 +224,7 @@ pub fn resource_name(call: &Call<'_>) -> Given {
     Some(Ok(message(RESOURCE_NAME, fields)))
 }
 
-fn global(call: &Call<'_>, limits: &Map) -> Given {
+fn global(call: &Call<'_>, limits: &Map) -> CallResult {
     if limits.get("namespace").is_some() {
         return fault(
             "failed to get global reference: globalContext.* is not allowed in namespaced policies",
@@ -238,7 +238,7 @@ fn global(call: &Call<'_>, limits: &Map) -> Given {
     }
 }
 
-fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> Given {
+fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> CallResult {
     if limits.get("namespace").is_some() {
         return fault(
             "http calls are not allowed in namespaced policies: set --allowHTTPInNamespacedPolicies to enable",
@@ -286,7 +286,7 @@ fn request(call: &Call<'_>, limits: &Map, method: &'static str) -> Given {
 }
 
 /// `http.client`
-pub fn client(call: &Call<'_>) -> Given {
+pub fn client(call: &Call<'_>) -> CallResult {
     let limits = fields(call.arg(0), HTTP)?;
     let ca = call.text(1)?;
     if ca.is_empty() {
@@ -301,7 +301,7 @@ pub fn client(call: &Call<'_>) -> Given {
 }
 
 /// `image.getMetadata`
-pub fn image_data(call: &Call<'_>) -> Given {
+pub fn image_data(call: &Call<'_>) -> CallResult {
     fields(call.arg(0), IMAGE_DATA)?;
     let external = call.cx.external.as_deref().unwrap_or(&NoData);
     // What a registry says may change.
@@ -319,7 +319,7 @@ pub fn image_data(call: &Call<'_>) -> Given {
 }
 
 /// `generator.apply`: objects, lists expanded, to a namespace.
-pub fn apply(call: &Call<'_>) -> Given {
+pub fn apply(call: &Call<'_>) -> CallResult {
     let limits = fields(call.arg(0), "generator.Context")?;
     let mut next = 1;
     let namespace = namespace(call, limits, &mut next)?;

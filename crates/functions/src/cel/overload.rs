@@ -96,7 +96,7 @@ libraries! {
     AUTHORIZER = include_str!("library/authorizer.txt");
     /// What mutations have besides.
     MUTATION = "jsonpatch.escapeKey:(string) string";
-    /// Extensions of the language that nobody has.
+    /// Extensions of the language that no environment has.
     GENERAL = include_str!("library/general.txt");
     /// The extensions for numbers and encodings.
     MATH = include_str!("library/math.txt");
@@ -115,7 +115,7 @@ libraries! {
     /// Kyverno: images and their signatures.
     IMAGES = include_str!("library/kyverno_images.txt");
     /// `orValue` of Kyverno, which takes values that are not optional.
-    LENIENT_OR_VALUE = "orValue(dyn, dyn) dyn";
+    UNTYPED_OR_VALUE = "orValue(dyn, dyn) dyn";
     /// Objects to be generated.
     GENERATOR = "generator.Context.apply(string, list<map<string, any>>) bool\n\
                  generator.Context.Apply(string, list<map<string, any>>) bool";

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::limits;
 use crate::regex::{self, Compiled};
 use crate::value::quote::quote;
@@ -39,7 +39,7 @@ fn found<'t>(captures: &::regex::Captures<'t>) -> Option<&'t str> {
     }
 }
 
-pub fn extract(call: &Call<'_>) -> Given {
+pub fn extract(call: &Call<'_>) -> CallResult {
     let (text, compiled) = with_one_group(call)?;
     let compiled = match compiled {
         Ok(compiled) => compiled,
@@ -49,7 +49,7 @@ pub fn extract(call: &Call<'_>) -> Given {
     Some(Ok(Value::object(Object::Optional(found))))
 }
 
-pub fn extract_all(call: &Call<'_>) -> Given {
+pub fn extract_all(call: &Call<'_>) -> CallResult {
     let (text, compiled) = with_one_group(call)?;
     let compiled = match compiled {
         Ok(compiled) => compiled,
@@ -59,11 +59,11 @@ pub fn extract_all(call: &Call<'_>) -> Given {
     Some(Ok(Value::list(all.collect())))
 }
 
-pub fn replace(call: &Call<'_>) -> Given {
+pub fn replace(call: &Call<'_>) -> CallResult {
     let by = call.text(2)?;
     let most = match call.args.get(3).map(|a| &**a) {
         None => usize::MAX,
-        Some(Value::Int(0)) => return given(call.text(0)?),
+        Some(Value::Int(0)) => return success(call.text(0)?),
         Some(Value::Int(n)) if *n > i64::from(i32::MAX) => return fault("integer overflow"),
         Some(Value::Int(n)) => usize::try_from(*n).unwrap_or(usize::MAX),
         Some(_) => return None,
@@ -87,7 +87,7 @@ pub fn replace(call: &Call<'_>) -> Given {
         end = whole.end();
     }
     out.push_str(text.get(end..).unwrap_or_default());
-    given(out)
+    success(out)
 }
 
 /// Writes what takes the place of a match.

@@ -3,7 +3,7 @@
 //! In: messages of [`super::proxy_types`]. Out: messages. Semantics: `docs/cel-policies.md`, "Check requests".
 
 use super::proxy_types::message;
-use super::{Call, Given, given};
+use super::{Call, CallResult, success};
 use crate::value::{Map, Object, Str, Value};
 
 const HTTP_OK: &str = "http.CheckResponseOk";
@@ -71,76 +71,76 @@ fn text_of(fields: &Map, key: &str) -> String {
     fields.get(key).and_then(Value::as_str).unwrap_or_default().to_string()
 }
 
-pub(super) fn made<const N: usize>(type_name: &str, fields: [(&str, Value); N]) -> Value {
+pub(super) fn message_of<const N: usize>(type_name: &str, fields: [(&str, Value); N]) -> Value {
     message(type_name, fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
 }
 
 /// A message with a field set.
-fn with(v: &Value, key: &str, value: Value) -> Given {
+fn with(v: &Value, key: &str, value: Value) -> CallResult {
     let (name, fields) = parts(v)?;
     let mut fields = fields.clone();
     fields.insert(key, value);
-    given(message(name, fields))
+    success(message(name, fields))
 }
 
 /// A message with an item added to a field that is a list.
-fn adding(v: &Value, key: &str, item: Value) -> Given {
+fn adding(v: &Value, key: &str, item: Value) -> CallResult {
     let (_, fields) = parts(v)?;
     let mut items = fields.get(key).and_then(Value::as_list).unwrap_or_default().to_vec();
     items.push(item);
     with(v, key, Value::list(items))
 }
 
-pub(crate) fn http_allowed(_: &Call<'_>) -> Given {
-    given(made(HTTP_OK, []))
+pub(crate) fn http_allowed(_: &Call<'_>) -> CallResult {
+    success(message_of(HTTP_OK, []))
 }
 
-pub(crate) fn http_denied(call: &Call<'_>) -> Given {
-    given(made(HTTP_DENIED, [("reason", Value::from(call.text(0)?))]))
+pub(crate) fn http_denied(call: &Call<'_>) -> CallResult {
+    success(message_of(HTTP_DENIED, [("reason", Value::from(call.text(0)?))]))
 }
 
-pub(crate) fn envoy_allowed(_: &Call<'_>) -> Given {
-    given(made(OK, []))
+pub(crate) fn envoy_allowed(_: &Call<'_>) -> CallResult {
+    success(message_of(OK, []))
 }
 
-pub(crate) fn envoy_denied(call: &Call<'_>) -> Given {
-    given(made(DENIED, [("status", made(HTTP_STATUS, [("code", Value::Int(call.int(0)?))]))]))
+pub(crate) fn envoy_denied(call: &Call<'_>) -> CallResult {
+    success(message_of(DENIED, [("status", message_of(HTTP_STATUS, [("code", Value::Int(call.int(0)?))]))]))
 }
 
-pub(crate) fn response(call: &Call<'_>) -> Given {
+pub(crate) fn response(call: &Call<'_>) -> CallResult {
     let of = call.arg(0);
-    let status = |code| made(STATUS, [("code", Value::Int(code))]);
+    let status = |code| message_of(STATUS, [("code", Value::Int(code))]);
     match parts(of)?.0 {
-        HTTP_OK => given(made(HTTP_ANSWER, [("ok", of.clone())])),
-        HTTP_DENIED => given(made(HTTP_ANSWER, [("denied", of.clone())])),
-        OK => given(made(ANSWER, [("status", status(0)), ("ok_response", of.clone())])),
+        HTTP_OK => success(message_of(HTTP_ANSWER, [("ok", of.clone())])),
+        HTTP_DENIED => success(message_of(HTTP_ANSWER, [("denied", of.clone())])),
+        OK => success(message_of(ANSWER, [("status", status(0)), ("ok_response", of.clone())])),
         DENIED => {
             let status = status(PERMISSION_DENIED);
-            given(made(ANSWER, [("status", status), ("denied_response", of.clone())]))
+            success(message_of(ANSWER, [("status", status), ("denied_response", of.clone())]))
         }
         _ => None,
     }
 }
 
 /// `Header` and `QueryParam` of a request: all values of that name.
-fn values(call: &Call<'_>, field: &str, name: &str) -> Given {
+fn values(call: &Call<'_>, field: &str, name: &str) -> CallResult {
     let (type_name, fields) = parts(call.arg(0))?;
     if type_name != ATTRIBUTES {
         return None;
     }
     let found = fields.get(field).and_then(|all| all.get(name)).cloned();
-    given(found.unwrap_or_else(|| Value::list(Vec::new())))
+    success(found.unwrap_or_else(|| Value::list(Vec::new())))
 }
 
-pub(crate) fn header(call: &Call<'_>) -> Given {
+pub(crate) fn header(call: &Call<'_>) -> CallResult {
     values(call, "header", &canonical(call.text(1)?))
 }
 
-pub(crate) fn query(call: &Call<'_>) -> Given {
+pub(crate) fn query(call: &Call<'_>) -> CallResult {
     values(call, "query", call.text(1)?)
 }
 
-/// The form in which headers are kept: `x-team` → `X-Team`. Names with other signs stay.
+/// The canonical form of a header name: `x-team` → `X-Team`. Names with other signs stay.
 fn canonical(name: &str) -> String {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if !name.chars().all(is_sign) {
@@ -165,7 +165,7 @@ fn header_of(call: &Call<'_>, at: usize) -> Option<Value> {
         return Some(call.arg(at).clone());
     }
     let (key, value) = pair(call, at)?;
-    Some(made(HEADER, [("header", made(HEADER_VALUE, [("key", key), ("value", value)]))]))
+    Some(message_of(HEADER, [("header", message_of(HEADER_VALUE, [("key", key), ("value", value)]))]))
 }
 
 fn query_of(call: &Call<'_>, at: usize) -> Option<Value> {
@@ -173,18 +173,18 @@ fn query_of(call: &Call<'_>, at: usize) -> Option<Value> {
         return Some(call.arg(at).clone());
     }
     let (key, value) = pair(call, at)?;
-    Some(made(QUERY, [("key", key), ("value", value)]))
+    Some(message_of(QUERY, [("key", key), ("value", value)]))
 }
 
-pub(crate) fn envoy_header(call: &Call<'_>) -> Given {
-    given(header_of(call, 0)?)
+pub(crate) fn envoy_header(call: &Call<'_>) -> CallResult {
+    success(header_of(call, 0)?)
 }
 
-pub(crate) fn envoy_query(call: &Call<'_>) -> Given {
-    given(query_of(call, 0)?)
+pub(crate) fn envoy_query(call: &Call<'_>) -> CallResult {
+    success(query_of(call, 0)?)
 }
 
-pub(crate) fn keep_empty(call: &Call<'_>) -> Given {
+pub(crate) fn keep_empty(call: &Call<'_>) -> CallResult {
     let keep = match call.arg(1) {
         Value::Bool(b) => *b,
         _ => true,
@@ -192,37 +192,37 @@ pub(crate) fn keep_empty(call: &Call<'_>) -> Given {
     with(call.arg(0), "keep_empty_value", Value::Bool(keep))
 }
 
-pub(crate) fn with_header(call: &Call<'_>) -> Given {
+pub(crate) fn with_header(call: &Call<'_>) -> CallResult {
     adding(call.arg(0), "headers", header_of(call, 1)?)
 }
 
-pub(crate) fn without_header(call: &Call<'_>) -> Given {
+pub(crate) fn without_header(call: &Call<'_>) -> CallResult {
     adding(call.arg(0), "headers_to_remove", Value::from(call.text(1)?))
 }
 
-pub(crate) fn with_response_header(call: &Call<'_>) -> Given {
+pub(crate) fn with_response_header(call: &Call<'_>) -> CallResult {
     adding(call.arg(0), "response_headers_to_add", header_of(call, 1)?)
 }
 
-pub(crate) fn with_query(call: &Call<'_>) -> Given {
+pub(crate) fn with_query(call: &Call<'_>) -> CallResult {
     adding(call.arg(0), "query_parameters_to_set", query_of(call, 1)?)
 }
 
-pub(crate) fn without_query(call: &Call<'_>) -> Given {
+pub(crate) fn without_query(call: &Call<'_>) -> CallResult {
     adding(call.arg(0), "query_parameters_to_remove", Value::from(call.text(1)?))
 }
 
-pub(crate) fn with_body(call: &Call<'_>) -> Given {
+pub(crate) fn with_body(call: &Call<'_>) -> CallResult {
     with(call.arg(0), "body", Value::from(call.text(1)?))
 }
 
-pub(crate) fn with_message(call: &Call<'_>) -> Given {
+pub(crate) fn with_message(call: &Call<'_>) -> CallResult {
     let (_, fields) = parts(call.arg(0))?;
     let mut status = fields.get("status").and_then(parts).map(|(_, f)| f.clone()).unwrap_or_default();
     status.insert("message", Value::from(call.text(1)?));
     with(call.arg(0), "status", message(STATUS, status))
 }
 
-pub(crate) fn with_metadata(call: &Call<'_>) -> Given {
+pub(crate) fn with_metadata(call: &Call<'_>) -> CallResult {
     with(call.arg(0), "dynamic_metadata", call.arg(1).clone())
 }

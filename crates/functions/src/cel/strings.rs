@@ -1,6 +1,6 @@
 //! Strings. Positions count characters.
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::Value;
 use crate::{limits, regex};
 
@@ -18,58 +18,58 @@ fn position_of(text: &str, byte: usize) -> usize {
     text.get(..byte).map_or(0, |head| head.chars().count())
 }
 
-fn out_of_range(at: i64) -> Given {
+fn out_of_range(at: i64) -> CallResult {
     fault(format!("index out of range: {at}"))
 }
 
-fn position(at: Option<usize>) -> Given {
-    given(at.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
+fn position(at: Option<usize>) -> CallResult {
+    success(at.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1))
 }
 
 /// Two texts, for the functions that say nothing of other arguments.
-fn two<'a>(call: &Call<'a>) -> Result<(&'a str, &'a str), Given> {
+fn two<'a>(call: &Call<'a>) -> Result<(&'a str, &'a str), CallResult> {
     match (call.text(0), call.text(1)) {
         (Some(a), Some(b)) => Ok((a, b)),
         _ => Err(fault("no such overload")),
     }
 }
 
-pub fn starts_with(call: &Call<'_>) -> Given {
-    two(call).map_or_else(|e| e, |(a, b)| given(a.starts_with(b)))
+pub fn starts_with(call: &Call<'_>) -> CallResult {
+    two(call).map_or_else(|e| e, |(a, b)| success(a.starts_with(b)))
 }
 
-pub fn ends_with(call: &Call<'_>) -> Given {
-    two(call).map_or_else(|e| e, |(a, b)| given(a.ends_with(b)))
+pub fn ends_with(call: &Call<'_>) -> CallResult {
+    two(call).map_or_else(|e| e, |(a, b)| success(a.ends_with(b)))
 }
 
-pub fn contains(call: &Call<'_>) -> Given {
-    two(call).map_or_else(|e| e, |(a, b)| given(a.contains(b)))
+pub fn contains(call: &Call<'_>) -> CallResult {
+    two(call).map_or_else(|e| e, |(a, b)| success(a.contains(b)))
 }
 
-pub fn matches(call: &Call<'_>) -> Given {
+pub fn matches(call: &Call<'_>) -> CallResult {
     let (text, pattern) = match two(call) {
         Ok(texts) => texts,
-        Err(given) => return given,
+        Err(fault) => return fault,
     };
     if let Err(fault) = regex::searchable(pattern, text) {
         return Some(Err(fault));
     }
     match regex::compiled(pattern) {
-        Ok(compiled) => given(compiled.regex.is_match(text)),
+        Ok(compiled) => success(compiled.regex.is_match(text)),
         Err(e) => fault(e),
     }
 }
 
-pub fn char_at(call: &Call<'_>) -> Given {
+pub fn char_at(call: &Call<'_>) -> CallResult {
     let (text, at) = (chars(call.text(0)?), call.int(1)?);
     match usize::try_from(at) {
-        Ok(n) if n == text.len() => given(""),
-        Ok(n) if n < text.len() => given(text.get(n).map(char::to_string).unwrap_or_default()),
+        Ok(n) if n == text.len() => success(""),
+        Ok(n) if n < text.len() => success(text.get(n).map(char::to_string).unwrap_or_default()),
         _ => out_of_range(at),
     }
 }
 
-pub fn index_of(call: &Call<'_>) -> Given {
+pub fn index_of(call: &Call<'_>) -> CallResult {
     let (text, wanted) = (call.text(0)?, call.text(1)?);
     let start = if call.args.len() > 2 { call.int(2)? } else { 0 };
     let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
@@ -84,22 +84,22 @@ pub fn index_of(call: &Call<'_>) -> Given {
 }
 
 /// As [`index_of`], of lists too, where a start behind the end is a fault.
-pub fn index_of_within(call: &Call<'_>) -> Given {
+pub fn index_of_within(call: &Call<'_>) -> CallResult {
     starts_within(call).unwrap_or_else(|| super::lists::index_of(call))
 }
 
 /// As [`last_index_of`], of lists too, where a start behind the end is a fault.
-pub fn last_index_of_within(call: &Call<'_>) -> Given {
+pub fn last_index_of_within(call: &Call<'_>) -> CallResult {
     starts_within(call).unwrap_or_else(|| super::lists::last_index_of(call))
 }
 
-fn starts_within(call: &Call<'_>) -> Option<Given> {
+fn starts_within(call: &Call<'_>) -> Option<CallResult> {
     let (text, start) = (call.text(0)?, call.int(2)?);
     let len = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     (start > len).then(|| out_of_range(start))
 }
 
-pub fn last_index_of(call: &Call<'_>) -> Given {
+pub fn last_index_of(call: &Call<'_>) -> CallResult {
     let (text, wanted) = (call.text(0)?, call.text(1)?);
     if call.args.len() > 2 {
         let start = call.int(2)?;
@@ -122,12 +122,12 @@ pub fn last_index_of(call: &Call<'_>) -> Given {
     position(text.rfind(wanted).map(|at| position_of(text, at)))
 }
 
-pub fn lower_ascii(call: &Call<'_>) -> Given {
-    given(call.text(0)?.to_ascii_lowercase())
+pub fn lower_ascii(call: &Call<'_>) -> CallResult {
+    success(call.text(0)?.to_ascii_lowercase())
 }
 
-pub fn upper_ascii(call: &Call<'_>) -> Given {
-    given(call.text(0)?.to_ascii_uppercase())
+pub fn upper_ascii(call: &Call<'_>) -> CallResult {
+    success(call.text(0)?.to_ascii_uppercase())
 }
 
 fn limit(call: &Call<'_>, at: usize) -> Option<Option<usize>> {
@@ -137,17 +137,17 @@ fn limit(call: &Call<'_>, at: usize) -> Option<Option<usize>> {
     call.int(at).map(|n| usize::try_from(n).ok())
 }
 
-pub fn replace(call: &Call<'_>) -> Given {
+pub fn replace(call: &Call<'_>) -> CallResult {
     let (text, old, new) = (call.text(0)?, call.text(1)?, call.text(2)?);
     let limit = limit(call, 3)?.unwrap_or(usize::MAX);
     let found = text.matches(old).take(limit).count();
     if let Err(fault) = limits::text_of(limits::replaced(text.len(), found, old.len(), new.len())) {
         return Some(Err(fault));
     }
-    given(text.replacen(old, new, limit))
+    success(text.replacen(old, new, limit))
 }
 
-pub fn split(call: &Call<'_>) -> Given {
+pub fn split(call: &Call<'_>) -> CallResult {
     let (text, by) = (call.text(0)?, call.text(1)?);
     let limit = limit(call, 2)?;
     let count = if by.is_empty() { text.chars().count() } else { text.matches(by).count() };
@@ -182,7 +182,7 @@ fn by_chars(text: &str, limit: Option<usize>) -> Vec<Value> {
     out
 }
 
-pub fn substring(call: &Call<'_>) -> Given {
+pub fn substring(call: &Call<'_>) -> CallResult {
     let (text, start) = (chars(call.text(0)?), call.int(1)?);
     let len = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let end = if call.args.len() > 2 { call.int(2)? } else { len };
@@ -196,14 +196,14 @@ pub fn substring(call: &Call<'_>) -> Given {
         return out_of_range(end);
     }
     let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
-    given(text.get(range).unwrap_or_default().iter().collect::<String>())
+    success(text.get(range).unwrap_or_default().iter().collect::<String>())
 }
 
-pub fn trim(call: &Call<'_>) -> Given {
-    given(call.text(0)?.trim())
+pub fn trim(call: &Call<'_>) -> CallResult {
+    success(call.text(0)?.trim())
 }
 
-pub fn join(call: &Call<'_>) -> Given {
+pub fn join(call: &Call<'_>) -> CallResult {
     let items = call.arg(0).as_list()?;
     let by = if call.args.len() > 1 { call.text(1)? } else { "" };
     if items.first().is_some_and(|first| first.as_str().is_none()) {
@@ -221,10 +221,10 @@ pub fn join(call: &Call<'_>) -> Given {
     if let Err(fault) = limits::text_of(length) {
         return Some(Err(fault));
     }
-    given(parts.join(by))
+    success(parts.join(by))
 }
 
-pub fn quote(call: &Call<'_>) -> Given {
+pub fn quote(call: &Call<'_>) -> CallResult {
     let text = call.text(0)?;
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -242,7 +242,7 @@ pub fn quote(call: &Call<'_>) -> Given {
         }
     }
     out.push('"');
-    given(out)
+    success(out)
 }
 
 /// `find`, `findAll`
@@ -260,15 +260,15 @@ fn searched(call: &Call<'_>) -> Option<Result<std::rc::Rc<regex::Compiled>, crat
     }
 }
 
-pub fn find(call: &Call<'_>) -> Given {
+pub fn find(call: &Call<'_>) -> CallResult {
     let text = call.text(0).unwrap_or_default();
     match searched(call)? {
-        Ok(compiled) => given(compiled.regex.find(text).map_or("", |m| m.as_str())),
+        Ok(compiled) => success(compiled.regex.find(text).map_or("", |m| m.as_str())),
         Err(e) => Some(Err(e)),
     }
 }
 
-pub fn find_all(call: &Call<'_>) -> Given {
+pub fn find_all(call: &Call<'_>) -> CallResult {
     let text = call.text(0).unwrap_or_default();
     let Some(limit) = limit(call, 2) else { return fault("no such overload") };
     let limit = limit.unwrap_or(usize::MAX);

@@ -1,13 +1,14 @@
 //! CEL's rows of the registry, see `functions::registry`.
 
 use super::cost as c;
-use super::{Call, Charge, Function, Given};
+use super::{Call, CallResult, Charge, Function};
 use super::{
-    authorizer as a, convert, data as d, evidence as e, format, format_plain, gzip, image_reference as i,
-    key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n, network as net,
-    operators as o, optional as opt, outside as w, patterns as x, proxy as p, strings as s, time as t, token,
+    authorizer as a, convert, data as d, format, format_plain, gzip, image_reference as i,
+    image_verification as e, key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n,
+    network as net, operators as o, optional as opt, outside as w, patterns as x, proxy as p, strings as s,
+    time as t, token,
 };
-use crate::registry::Asked::{Chance, Clock, Cluster, Receiver, Registry, Services};
+use crate::registry::Dependency::{Chance, Clock, Cluster, Receiver, Registry, Services};
 use crate::registry::Operation::{self, *};
 use crate::registry::{Constants, Cost, Dispatch, Language, Meaning, Overloads, Run};
 use crate::value::{Fault, Value};
@@ -22,9 +23,9 @@ const fn row(name: &'static str, run: Run, amount: Amount, ahead: bool) -> Funct
         overloads: Overloads::Declared,
         meaning: Meaning::Pure,
         fails: true,
-        cost: Cost::Charged { amount, ahead, aborts: None },
+        cost: Cost::Counted { amount, ahead, aborts: None },
         folds: false,
-        constants: Constants::Kept,
+        constants: Constants::Unprepared,
         dispatch: Dispatch::ByOverload,
         run,
         kyverno: false,
@@ -33,12 +34,12 @@ const fn row(name: &'static str, run: Run, amount: Amount, ahead: bool) -> Funct
     }
 }
 
-const fn f(name: &'static str, run: fn(&Call<'_>) -> Given, amount: Amount) -> Function {
+const fn f(name: &'static str, run: fn(&Call<'_>) -> CallResult, amount: Amount) -> Function {
     row(name, Run::Strict(run), amount, false)
 }
 
-/// A function that takes as long as it costs, which its arguments alone tell.
-const fn ahead(name: &'static str, run: fn(&Call<'_>) -> Given, amount: Amount) -> Function {
+/// A function that takes as long as it costs, which its arguments alone determine.
+const fn ahead(name: &'static str, run: fn(&Call<'_>) -> CallResult, amount: Amount) -> Function {
     row(name, Run::Strict(run), amount, true)
 }
 
@@ -48,7 +49,7 @@ const fn node(name: &'static str, operation: Operation) -> Function {
 }
 
 /// `sum` of a list whose items have a type: the sum of nothing has it.
-const fn sum(name: &'static str, run: fn(&Call<'_>) -> Given) -> Function {
+const fn sum(name: &'static str, run: fn(&Call<'_>) -> CallResult) -> Function {
     Function { shown: "sum", ..f(name, run, c::traversal).folded().in_place_of("sum") }
 }
 
@@ -90,8 +91,8 @@ impl Function {
     }
 
     const fn aborts(mut self, aborts: fn(&Charge<'_>) -> Option<Fault>) -> Self {
-        if let Cost::Charged { amount, ahead, .. } = self.cost {
-            self.cost = Cost::Charged { amount, ahead, aborts: Some(aborts) };
+        if let Cost::Counted { amount, ahead, .. } = self.cost {
+            self.cost = Cost::Counted { amount, ahead, aborts: Some(aborts) };
         }
         self
     }
@@ -159,12 +160,12 @@ pub static TABLE: &[Function] = &[
     sum("@sumOfDoubles", |call| l::sum_from(call, Value::Float(0.0))),
     sum("@sumOfDurations", |call| l::sum_from(call, Value::Duration(0))),
     f("min", l::min, c::traversal).folded(), f("max", l::max, c::traversal).folded(),
-    f("slice", l::slice, c::made_list), f("flatten", l::flatten, c::flatten).aborts(c::aborts_flatten),
+    f("slice", l::slice, c::list_literal), f("flatten", l::flatten, c::flatten).aborts(c::aborts_flatten),
     f("sort", l::sort, c::sort).operator().aborts(c::aborts_sort),
     f("@sortByAssociatedKeys", l::sort_by_keys, c::sort_by).operator().aborts(c::aborts_sort_by),
     ahead("distinct", l::distinct, c::distinct).aborts(c::aborts_distinct),
-    f("reverse", l::reverse, c::made_list), f("@reverseText", m::reverse, c::walk).in_place_of("reverse"),
-    f("lists.range", l::range, c::made_list), f("first", l::first, c::one).total(),
+    f("reverse", l::reverse, c::list_literal), f("@reverseText", m::reverse, c::walk).in_place_of("reverse"),
+    f("lists.range", l::range, c::list_literal), f("first", l::first, c::one).total(),
     f("last", l::last, c::one).total(), ahead("sets.contains", l::sets_contains, c::sets).total(),
     ahead("sets.equivalent", l::sets_equivalent, c::sets_twice).total(),
     ahead("sets.intersects", l::sets_intersects, c::sets).total(),
@@ -221,17 +222,17 @@ pub static TABLE: &[Function] = &[
     f("resource", a::resource, c::one), f("subresource", a::subresource, c::one),
     f("namespace", a::namespace, c::one), f("name", a::name, c::one),
     f("fieldSelector", a::field_selector, c::selector), f("labelSelector", a::label_selector, c::selector),
-    f("check", a::ask, c::check).asks(Cluster), f("allowed", a::allowed, c::one),
+    f("check", a::decide, c::check).depends_on(Cluster), f("allowed", a::allowed, c::one),
     f("reason", a::reason, c::one), f("errored", a::errored, c::one), f("error", a::error, c::one),
 
-    f("orValue", opt::or_value, c::one), f("get", w::get, c::one).asks(Receiver),
-    f("Get", w::get, c::one).asks(Receiver), f("list", w::list, c::one).asks(Receiver),
-    f("List", w::list, c::one).asks(Receiver), f("post", w::post, c::one).asks(Receiver),
-    f("Post", w::post, c::one).asks(Receiver), f("toGVR", w::resource_name, c::one).asks(Cluster),
-    f("ToGVR", w::resource_name, c::one).asks(Cluster), f("client", w::client, c::one),
-    f("Client", w::client, c::one), f("getMetadata", w::image_data, c::one).asks(Registry),
-    f("GetMetadata", w::image_data, c::one).asks(Registry), f("apply", w::apply, c::one).asks(Cluster),
-    f("Apply", w::apply, c::one).asks(Cluster),
+    f("orValue", opt::or_value, c::one), f("get", w::get, c::one).depends_on(Receiver),
+    f("Get", w::get, c::one).depends_on(Receiver), f("list", w::list, c::one).depends_on(Receiver),
+    f("List", w::list, c::one).depends_on(Receiver), f("post", w::post, c::one).depends_on(Receiver),
+    f("Post", w::post, c::one).depends_on(Receiver), f("toGVR", w::resource_name, c::one).depends_on(Cluster),
+    f("ToGVR", w::resource_name, c::one).depends_on(Cluster), f("client", w::client, c::one),
+    f("Client", w::client, c::one), f("getMetadata", w::image_data, c::one).depends_on(Registry),
+    f("GetMetadata", w::image_data, c::one).depends_on(Registry), f("apply", w::apply, c::one).depends_on(Cluster),
+    f("Apply", w::apply, c::one).depends_on(Cluster),
 
     f("sha1", d::sha1, c::one).total(), f("hash.sha1", d::sha1, c::one).total(),
     f("sha256", d::sha256, c::one).total(), f("hash.sha256", d::sha256, c::one).total(),
@@ -251,8 +252,8 @@ pub static TABLE: &[Function] = &[
     f("math.bitShiftRight", m::shift_right, c::one).folded(), f("regex.replace", x::replace, c::one),
     f("regex.extract", x::extract, c::one), f("regex.extractAll", x::extract_all, c::one),
     f("base64.encode", m::encode, c::walk).total(), f("base64.decode", m::decode, c::walk),
-    f("random", d::random_text, c::one).asks(Chance), f("random.random", d::random_text, c::one).asks(Chance),
-    f("time.now", d::now, c::one).total().asks(Clock), f("time.toCron", d::to_cron, c::one).total(),
+    f("random", d::random_text, c::one).depends_on(Chance), f("random.random", d::random_text, c::one).depends_on(Chance),
+    f("time.now", d::now, c::one).total().depends_on(Clock), f("time.toCron", d::to_cron, c::one).total(),
     f("time.truncate", d::truncate, c::one).total().folded(), f("listObjToMap", d::list_to_map, c::one),
     f("transform.listObjToMap", d::list_to_map, c::one), f("gzip.compress", gzip::compress, c::one),
     f("gzip.decompress", gzip::decompress, c::one), f("x509.decode", d::certificate, c::one),
@@ -268,15 +269,15 @@ pub static TABLE: &[Function] = &[
     f("WithoutHeader", p::without_header, c::one), f("WithResponseHeader", p::with_response_header, c::one),
     f("WithQueryParam", p::with_query, c::one), f("WithoutQueryParam", p::without_query, c::one),
     f("WithBody", p::with_body, c::one), f("WithMessage", p::with_message, c::one),
-    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", token::decode_token, c::one).asks(Clock),
-    f("jwks.Fetch", j::fetch, c::one).asks(Services), f("Parse", mcp::parse, c::one),
+    f("WithMetadata", p::with_metadata, c::one), f("jwt.Decode", token::decode_token, c::one).depends_on(Clock),
+    f("jwks.Fetch", j::fetch, c::one).depends_on(Services), f("Parse", mcp::parse, c::one),
     f("GetStringArgument", mcp::text, c::one), f("GetIntArgument", mcp::int, c::one),
     f("GetFloatArgument", mcp::float, c::one), f("GetBoolArgument", mcp::bool, c::one),
     f("GetStringSliceArgument", mcp::texts, c::one), f("Unmarshal", d::unmarshal, c::one),
 
-    f("verifyImageSignatures", e::signatures, c::one).asks(Registry),
-    f("verifyAttestationSignatures", e::statements, c::one).asks(Registry),
-    f("getImageData", e::data, c::one).asks(Registry), f("extractPayload", e::payload, c::one).asks(Registry),
+    f("verifyImageSignatures", e::signatures, c::one).depends_on(Registry),
+    f("verifyAttestationSignatures", e::statements, c::one).depends_on(Registry),
+    f("getImageData", e::data, c::one).depends_on(Registry), f("extractPayload", e::payload, c::one).depends_on(Registry),
 
     f("image", i::image, c::one), f("parseImageReference", i::image, c::one),
     f("isImage", i::is_image, c::one).total().folded(),

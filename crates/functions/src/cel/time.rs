@@ -1,19 +1,19 @@
 //! Parts of points in time and durations.
 
-use super::{Call, Given, fault, given};
+use super::{Call, CallResult, fault, success};
 use crate::value::Value;
 use crate::value::number::strconv;
 use crate::value::time::{Civil, Time};
 
-/// The point in time in the zone that the call asks for.
+/// The point in time in the zone of the call.
 fn in_zone(call: &Call<'_>) -> Option<Result<Time, String>> {
     let Value::Timestamp(t) = call.arg(0) else { return None };
-    Some(if call.args.len() < 2 { Ok(t.utc()) } else { shown_in(call.text(1)?, t) })
+    Some(if call.args.len() < 2 { Ok(t.utc()) } else { in_named_zone(call.text(1)?, t) })
 }
 
 /// A point in time in a zone: a name, or `+hh:mm`, whose numbers may be any. What they come to in nanoseconds wraps around
 /// at 64 bits; of this, whole seconds count.
-fn shown_in(zone: &str, t: &Time) -> Result<Time, String> {
+fn in_named_zone(zone: &str, t: &Time) -> Result<Time, String> {
     const MINUTE: i64 = 60 * SECOND;
     if let Some((hours, minutes)) = zone.split_once(':') {
         let (h, m) = (strconv("Atoi", hours)?, strconv("Atoi", minutes)?);
@@ -48,29 +48,29 @@ fn shown_in(zone: &str, t: &Time) -> Result<Time, String> {
     Ok(t.with_offset(found.to_offset(at).seconds()))
 }
 
-fn part(call: &Call<'_>, of: fn(&Civil, &Time) -> i64, nanos: Option<i64>) -> Given {
+fn part(call: &Call<'_>, of: fn(&Civil, &Time) -> i64, nanos: Option<i64>) -> CallResult {
     if let (Value::Duration(d), Some(unit)) = (call.arg(0), nanos) {
-        return given(d / unit);
+        return success(d / unit);
     }
     match in_zone(call)? {
-        Ok(t) => given(of(&t.civil(), &t)),
+        Ok(t) => success(of(&t.civil(), &t)),
         Err(text) => fault(text),
     }
 }
 
 const SECOND: i64 = 1_000_000_000;
 
-pub fn full_year(call: &Call<'_>) -> Given {
+pub fn full_year(call: &Call<'_>) -> CallResult {
     part(call, |c, _| c.year, None)
 }
 
 /// From 0.
-pub fn month(call: &Call<'_>) -> Given {
+pub fn month(call: &Call<'_>) -> CallResult {
     part(call, |c, _| i64::from(c.month) - 1, None)
 }
 
 /// From 0.
-pub fn day_of_year(call: &Call<'_>) -> Given {
+pub fn day_of_year(call: &Call<'_>) -> CallResult {
     part(
         call,
         |c, _| {
@@ -84,32 +84,32 @@ pub fn day_of_year(call: &Call<'_>) -> Given {
 }
 
 /// From 0.
-pub fn day_of_month(call: &Call<'_>) -> Given {
+pub fn day_of_month(call: &Call<'_>) -> CallResult {
     part(call, |c, _| i64::from(c.day) - 1, None)
 }
 
 /// From 1.
-pub fn date(call: &Call<'_>) -> Given {
+pub fn date(call: &Call<'_>) -> CallResult {
     part(call, |c, _| i64::from(c.day), None)
 }
 
-pub fn day_of_week(call: &Call<'_>) -> Given {
+pub fn day_of_week(call: &Call<'_>) -> CallResult {
     part(call, |c, _| i64::from(c.weekday), None)
 }
 
-pub fn hours(call: &Call<'_>) -> Given {
+pub fn hours(call: &Call<'_>) -> CallResult {
     part(call, |c, _| i64::from(c.hour), Some(3600 * SECOND))
 }
 
-pub fn minutes(call: &Call<'_>) -> Given {
+pub fn minutes(call: &Call<'_>) -> CallResult {
     part(call, |c, _| i64::from(c.minute), Some(60 * SECOND))
 }
 
-pub fn seconds(call: &Call<'_>) -> Given {
+pub fn seconds(call: &Call<'_>) -> CallResult {
     part(call, |c, _| i64::from(c.second), Some(SECOND))
 }
 
-pub fn milliseconds(call: &Call<'_>) -> Given {
+pub fn milliseconds(call: &Call<'_>) -> CallResult {
     part(
         call,
         |_, t| i64::try_from(t.unix_nanos().rem_euclid(SECOND.into()) / 1_000_000).unwrap_or(0),

@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::key_set::{KEY_SET, Key};
-use super::proxy::made;
-use super::{Call, Given, fault, given};
+use super::proxy::message_of;
+use super::{Call, CallResult, fault, success};
 use crate::document::decode_json;
 use crate::value::quote::quote;
 use crate::value::{Map, Value};
@@ -16,14 +16,14 @@ use crate::value::{Map, Value};
 const NO_TOKEN: &str = "unknown payload type (payload is not JWT?)";
 
 /// `jwt.Decode`
-pub(crate) fn decode_token(call: &Call<'_>) -> Given {
+pub(crate) fn decode_token(call: &Call<'_>) -> CallResult {
     let keys = match super::outside::fields(call.arg(1), KEY_SET) {
         Some(set) => Keys::Set(Key::all_of(set)),
         None => Keys::Secret(call.text(1)?),
     };
     match decode(call.text(0)?, keys, super::data::clock(call)) {
         Ok((valid, claims)) => {
-            given(made("jwt.Token", [("Valid", Value::Bool(valid)), ("Claims", Value::Map(claims))]))
+            success(message_of("jwt.Token", [("Valid", Value::Bool(valid)), ("Claims", Value::Map(claims))]))
         }
         Err(text) => fault(text),
     }
@@ -40,7 +40,7 @@ pub enum Keys<'a> {
 /// See the module page; `now` counts nanoseconds since 1970.
 ///
 /// # Errors
-/// It is no token, or nobody who has the key signed it.
+/// It is not a token, or no given key verifies its signature.
 pub fn decode(token: &str, keys: Keys<'_>, now: i128) -> Result<(bool, Map), String> {
     let is_set = matches!(keys, Keys::Set(_));
     let (valid, claims) =
@@ -161,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_signs_a_token() {
-        let told = |token: &str, key: &str| decode(token, Keys::Secret(key), 0).unwrap_err();
-        assert!(told(ADMIN, "other").contains("invalid HMAC signature"));
-        assert!(told(&ADMIN.replace("eyJleHA", "eyJleHB"), "secret").contains("invalid HMAC signature"));
-        assert!(told("a", "b").ends_with(NO_TOKEN));
+    fn tokens_with_other_signatures_are_refused() {
+        let error = |token: &str, key: &str| decode(token, Keys::Secret(key), 0).unwrap_err();
+        assert!(error(ADMIN, "other").contains("invalid HMAC signature"));
+        assert!(error(&ADMIN.replace("eyJleHA", "eyJleHB"), "secret").contains("invalid HMAC signature"));
+        assert!(error("a", "b").ends_with(NO_TOKEN));
         let unsigned = "eyJhbGciOiAibm9uZSJ9.e30.";
-        assert!(told(unsigned, "secret").contains("does not match any of the inferred algorithms"));
+        assert!(error(unsigned, "secret").contains("does not match any of the inferred algorithms"));
     }
 }

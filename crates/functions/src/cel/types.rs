@@ -79,7 +79,7 @@ impl Type {
         matches!(self, Type::Dyn | Type::Error)
     }
 
-    /// Whether it is made of more types than this.
+    /// Whether it has more parts than this.
     pub fn is_larger_than(&self, most: usize) -> bool {
         fn fits(ty: &Type, left: &mut usize) -> bool {
             let Some(fewer) = left.checked_sub(1) else { return false };
@@ -95,7 +95,7 @@ impl Type {
         !fits(self, &mut left)
     }
 
-    /// The types that it is made of.
+    /// Its type parameters.
     pub fn parameters(&self) -> Vec<&Type> {
         match self {
             Type::List(item) => vec![item],

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::document::{Document, locate};
-use crate::engine::trace::{self, Event, Looks, Seen, Step, What};
+use crate::engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::ir::facts::Stage;
 use crate::ir::{Expr, Origin, Policy, Rule};
@@ -56,7 +56,7 @@ pub struct Line {
 /// What a decision means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// The rule goes on, or is satisfied.
+    /// The rule continues, or is satisfied.
     Good,
     /// The rule is violated, or cannot be evaluated.
     Bad,
@@ -78,25 +78,25 @@ pub fn decide(
     };
     let (outcome, seen) = trace::watch(evaluate);
     let results: Vec<&RuleOutcome> = outcome.policies.iter().flat_map(|p| &p.rules).collect();
-    let teller = Teller { loaded, request, resource };
+    let explainer = Explainer { loaded, request, resource };
     let rules = policy.rules_for(&request.target.kind);
-    let mut told: Vec<(bool, Decided)> =
-        rules.iter().filter_map(|rule| teller.rule(policy, rule, &results, &seen.events)).collect();
+    let mut decisions: Vec<(bool, Decided)> =
+        rules.iter().filter_map(|rule| explainer.rule(policy, rule, &results, &seen.events)).collect();
     // Rules without names are one rule for several kinds.
     if policy.stage != Stage::Rules {
-        let best = told.iter().position(|(matches, _)| *matches).unwrap_or(0);
-        told = told.into_iter().skip(best).take(1).collect();
+        let best = decisions.iter().position(|(matches, _)| *matches).unwrap_or(0);
+        decisions = decisions.into_iter().skip(best).take(1).collect();
     }
-    told.into_iter().map(|(_, decided)| decided).collect()
+    decisions.into_iter().map(|(_, decided)| decided).collect()
 }
 
-struct Teller<'t> {
+struct Explainer<'t> {
     loaded: &'t LoadedPolicy,
     request: &'t Request,
     resource: &'t Document,
 }
 
-impl Teller<'_> {
+impl Explainer<'_> {
     /// Whether a rule matches, and what it decides; nothing of one that was generated for other kinds.
     fn rule(
         &self,
@@ -109,17 +109,18 @@ impl Teller<'_> {
         if !matches && rule.generated.is_some() {
             return None;
         }
-        let starts = |e: &Event| matches!(&e.what, What::Rule(name) if *name == rule.name);
+        let starts = |e: &Event| matches!(&e.what, EventKind::Rule(name) if *name == rule.name);
         let own = events.iter().skip_while(|e| !starts(e)).skip(1);
-        let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, What::Rule(_))).collect();
+        let own: Vec<&Event> = own.take_while(|e| !matches!(e.what, EventKind::Rule(_))).collect();
         // Where rules have no names, one of them matches.
         let unnamed = policy.stage != Stage::Rules;
         let result = results.iter().find(|r| matches && (unnamed || r.rule == rule.name));
         let status = result.map(|r| r.status);
         // Of a loop the last element decided; those before it are details.
-        let last = own.iter().rposition(|e| e.depth == 0 && matches!(e.what, What::Element(..))).unwrap_or(0);
+        let last =
+            own.iter().rposition(|e| e.depth == 0 && matches!(e.what, EventKind::Element(..))).unwrap_or(0);
         for (at, event) in own.iter().enumerate().filter(|_| matches) {
-            let of_loop = event.depth > 0 || matches!(event.what, What::Element(..));
+            let of_loop = event.depth > 0 || matches!(event.what, EventKind::Element(..));
             let early = of_loop && at < last;
             let before = lines.len();
             self.event(event, &mut lines);
@@ -161,12 +162,12 @@ impl Teller<'_> {
             lines.push(Line { depth: event.depth, detail, ..line });
         };
         match &event.what {
-            What::Rule(_) => {}
-            What::Data(name, value) => match value {
-                Ok(value) => add(format!("{name} = {}", shown(value)), Tone::Neutral, true),
+            EventKind::Rule(_) => {}
+            EventKind::Data(name, value) => match value {
+                Ok(value) => add(format!("{name} = {}", render(value)), Tone::Neutral, true),
                 Err(text) => add(format!("{name}: {text}"), Tone::Bad, false),
             },
-            What::Condition { key, operator, value, holds } => {
+            EventKind::Condition { key, operator, value, holds } => {
                 let is_deny = event.origin.path.contains(".deny.");
                 let tone = match (is_deny, holds) {
                     (true, true) => Tone::Bad,
@@ -174,16 +175,17 @@ impl Teller<'_> {
                     _ => Tone::Good,
                 };
                 let what = if is_deny { "deny condition" } else { "condition" };
-                let text = format!("{what}: {} {operator} {} is {holds}", self.seen(key), shown(value));
+                let text =
+                    format!("{what}: {} {operator} {} is {holds}", self.render_seen(key), render(value));
                 add(text, tone, false);
             }
-            What::Element(at, value) => {
-                add(format!("element {at}: {}", self.seen(value)), Tone::Neutral, false)
+            EventKind::Element(at, value) => {
+                add(format!("element {at}: {}", self.render_seen(value)), Tone::Neutral, false)
             }
-            What::Pattern { at, verdict, path, text } => {
+            EventKind::Pattern { at, verdict, path, text } => {
                 self.pattern(event, *at, *verdict, path, text, lines)
             }
-            What::Expression(text, value, steps) => {
+            EventKind::Expression(text, value, steps) => {
                 let (tone, detail) = match value.as_ref().map(|seen| seen.value.as_bool()) {
                     Ok(Some(true)) => (Tone::Good, true),
                     _ => (Tone::Bad, false),
@@ -202,16 +204,16 @@ impl Teller<'_> {
         &self,
         event: &Event,
         at: Option<usize>,
-        verdict: Looks,
+        verdict: PatternVerdict,
         path: &str,
         text: &str,
         lines: &mut Vec<Line>,
     ) {
         let which = at.map(|at| format!("[{at}]")).unwrap_or_default();
         let (text, tone) = match verdict {
-            Looks::Alike => (format!("pattern{which}: the object looks like it"), Tone::Good),
-            Looks::NotMeant => (format!("pattern{which}: {text}"), Tone::Neutral),
-            Looks::Different => {
+            PatternVerdict::Match => (format!("pattern{which}: the object looks like it"), Tone::Good),
+            PatternVerdict::NotApplicable => (format!("pattern{which}: {text}"), Tone::Neutral),
+            PatternVerdict::Mismatch => {
                 let place = match self.steps_of(path) {
                     steps if steps.is_empty() => String::new(),
                     steps => format!(" ({})", self.place(&steps)),
@@ -267,22 +269,22 @@ impl Teller<'_> {
     }
 
     /// A value; of a part of the resource with its path and place.
-    fn seen(&self, seen: &Seen) -> String {
-        let value = shown(&seen.value);
+    fn render_seen(&self, seen: &TracedValue) -> String {
+        let value = render(&seen.value);
         match self.path(seen) {
             Some(path) => format!("{} ({}) {value}", dotted(&path), self.place(&path)),
             None => value,
         }
     }
 
-    fn path(&self, seen: &Seen) -> Option<Path> {
+    fn path(&self, seen: &TracedValue) -> Option<Path> {
         let path = trace::path_of(&self.request.object, seen.address?)?;
         (!path.is_empty()).then_some(path)
     }
 
-    fn found(&self, value: &Result<Seen, Fault>) -> String {
+    fn found(&self, value: &Result<TracedValue, Fault>) -> String {
         match value {
-            Ok(seen) => format!("is {}", shown(&seen.value)),
+            Ok(seen) => format!("is {}", render(&seen.value)),
             Err(fault) => format!("fails: {}", fault.cel_text()),
         }
     }
@@ -291,7 +293,7 @@ impl Teller<'_> {
         if let Ok(seen) = &step.value
             && self.path(seen).is_some()
         {
-            return self.seen(seen);
+            return self.render_seen(seen);
         }
         let path = |(_, value): &Operand| value.as_ref().ok().and_then(|seen| self.path(seen));
         let text =
@@ -301,7 +303,7 @@ impl Teller<'_> {
             Some(path) => format!("{} ({}) {}", dotted(&path), self.place(&path), self.found(&o.1)),
             None => format!("{} {}", text(o), self.found(&o.1)),
         };
-        let is_constant = |(expr, _): &&Operand| matches!(expr, Expr::Const(_) | Expr::Charged(_));
+        let is_constant = |(expr, _): &&Operand| matches!(expr, Expr::Const(_) | Expr::Folded(_));
         let operands: Vec<String> = step.operands.iter().filter(|o| !is_constant(o)).map(value).collect();
         let colon = if operands.is_empty() { "" } else { ": " };
         format!("{written} {}{colon}{}", self.found(&step.value), operands.join(", "))
@@ -309,9 +311,9 @@ impl Teller<'_> {
 }
 
 /// A part of a node with its value.
-type Operand = (Expr, Result<Seen, Fault>);
+type Operand = (Expr, Result<TracedValue, Fault>);
 
-/// A node with its operands as somebody writes them: `a == b` for `_==_`, `a.size()` for functions.
+/// A node with its operands as users write them: `a == b` for `_==_`, `a.size()` for functions.
 fn written(expr: &Expr, operands: &[String]) -> String {
     let plain = || print::expression(expr).short();
     let Expr::Invoke(call) = expr else { return plain() };
@@ -329,7 +331,7 @@ fn written(expr: &Expr, operands: &[String]) -> String {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn render(value: &Value) -> String {
     let text = json(value);
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -1,6 +1,6 @@
 //! Needless binders: a `Let` goes where its value can stand in the place of its uses.
 //!
-//! That is so when the value costs nothing (a constant, the root, another local), when nobody uses
+//! That is so when the value costs nothing (a constant, the root, another local), when nothing uses
 //! it and it cannot fail, or when there is one use that is not repeated and either is evaluated
 //! before everything else or the value cannot fail. In every other case the value would be computed
 //! more often, or its fault would come at another time.

@@ -1,7 +1,7 @@
 //! Conditions: those whose result is known before any request go, together with those that are
 //! never reached.
 //!
-//! A condition that is told in a message stays, so does everything before the one that decides:
+//! A condition with a message stays, so does everything before the one that decides:
 //! its variables may fail, and the failure comes first.
 
 use super::template::template;
@@ -35,16 +35,16 @@ fn result(c: &Condition) -> Option<bool> {
 /// Cuts a list behind the condition that ends it (`ends` is the result that does), and takes out
 /// those before it that say nothing.
 fn decided(items: Box<[Condition]>, ends: bool) -> Box<[Condition]> {
-    let mut kept = Vec::with_capacity(items.len());
+    let mut out = Vec::with_capacity(items.len());
     for c in items.into_vec() {
         match result(&c) {
             Some(r) if r == ends => {
-                kept.push(c);
+                out.push(c);
                 break;
             }
             Some(_) if c.message.is_empty() => {}
-            _ => kept.push(c),
+            _ => out.push(c),
         }
     }
-    kept.into()
+    out.into()
 }

@@ -33,7 +33,7 @@ fn node(expr: Expr) -> Expr {
             let [subject, value] = *pair;
             match &subject {
                 Expr::Const(v) if v.is_null() => subject,
-                // Lists and objects are never null, but making them may fail.
+                // Lists and objects are never null, but building them may fail.
                 Expr::Const(_) => value,
                 _ => Expr::UnlessNull(Box::new([subject, value])),
             }

@@ -41,9 +41,9 @@ pub fn may(expr: &Expr) -> May {
     if !matches!(expr, Expr::Lambda { .. }) {
         children(expr, &mut |e, child| {
             let found = may(e);
-            // Projections pass over items for which a key is missing.
-            let passed_over = child.runs == Runs::PerItem && matches!(expr, Expr::Project { .. });
-            below = below.or(May { missing: found.missing && !passed_over, ..found });
+            // Projections skip items for which a key is missing.
+            let skips = child.runs == Runs::PerItem && matches!(expr, Expr::Project { .. });
+            below = below.or(May { missing: found.missing && !skips, ..found });
         });
     }
     let own = |missing: bool, other: bool| below.or(May { missing, other });
@@ -67,7 +67,7 @@ pub fn may(expr: &Expr) -> May {
         | Expr::Decide { .. }
         | Expr::Invoke(_)
         | Expr::Variable(_)
-        | Expr::Charged(_)
+        | Expr::Folded(_)
         | Expr::OneOf { .. }
         | Expr::Make(_)
         | Expr::Comprehension(_)

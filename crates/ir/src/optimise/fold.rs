@@ -13,7 +13,7 @@ use crate::{Expr, ops};
 /// Calls with larger arguments wait for the first request that needs them.
 const MAX_ARGUMENTS: usize = 4 << 10;
 
-/// Larger results are not kept.
+/// Larger results are not folded.
 const MAX_RESULT: usize = 64 << 10;
 
 /// Runs the pass.

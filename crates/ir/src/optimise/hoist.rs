@@ -35,7 +35,7 @@ const LEAST: Least = Least { in_loop: 6, twice: 12 };
 /// More cells than this are not worth their memory.
 pub const MOST_CELLS: u32 = 64;
 
-/// Whether a list that is made once instead of twice can be told apart.
+/// Whether a list that is built once instead of twice is distinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lists {
     /// It can: `sort_by` sorts lists where they stand, perhaps in a later expression. Only parts whose results are
@@ -83,7 +83,7 @@ struct Within {
 enum Form {
     #[default]
     Nothing,
-    /// The form of a position, whose faults tell it, as that of the branches of a choice.
+    /// The form of a position, whose faults print it, as that of the branches of a choice.
     Position,
     /// Whether it makes a list that need not be put together.
     List,
@@ -102,7 +102,7 @@ struct Part {
     is_candidate: bool,
     /// How many parts it has with those below.
     size: usize,
-    /// Whether another candidate may be equal, as far as weights and sizes tell.
+    /// Whether another candidate may be equal, as far as weights and sizes show.
     has_alike: bool,
 }
 
@@ -190,7 +190,7 @@ fn gives_scalar(function: &Function) -> bool {
 /// Whether a node calls, loops or builds something, and about how much work it is, its children aside.
 fn work(expr: &Expr) -> (bool, u32) {
     match expr {
-        Expr::Const(_) | Expr::Local(_) | Expr::Root | Expr::Charged(_) => (false, 0),
+        Expr::Const(_) | Expr::Local(_) | Expr::Root | Expr::Folded(_) => (false, 0),
         Expr::Path { keys, .. } => (false, keys.len() as u32),
         Expr::Walk(walk) => (false, steps(walk)),
         Expr::Test(test) => (false, 1 + steps(&test.walk)),
@@ -211,7 +211,7 @@ fn call(function: &Function) -> u32 {
         Cost::Constant => 4,
         Cost::Linear => 6,
         Cost::Heavy => 16,
-        Cost::Charged { .. } => 4,
+        Cost::Counted { .. } => 4,
     }
 }
 
@@ -235,7 +235,7 @@ struct Cells {
 /// A part that may get a cell, and those equal to it.
 #[derive(Default)]
 struct Group {
-    /// How often it is evaluated as far as the form tells, parts of equal parts aside.
+    /// How often it is evaluated as far as the form shows, parts of equal parts aside.
     times: usize,
     cell: Option<u32>,
 }

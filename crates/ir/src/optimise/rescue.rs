@@ -17,7 +17,7 @@ fn node(expr: Expr) -> Expr {
             let inner = inside(*expr, faults);
             if may(&inner).meets(faults) { Expr::Rescue { expr: Box::new(inner), faults } } else { inner }
         }
-        // An item for which a key is missing is passed over, and so is one that gives null.
+        // An item for which a key is missing is skipped, and so is one that gives null.
         Expr::Project { over, source, keep, body } => Expr::Project {
             over,
             source,

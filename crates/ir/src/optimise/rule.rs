@@ -29,7 +29,7 @@ pub fn rule(rule: Rule, late: &dyn Late) -> Rule {
     }
 }
 
-/// Conditions that always hold ask for nothing.
+/// Conditions that always hold are dropped.
 fn admit(c: Option<Conditions>) -> Option<Conditions> {
     c.map(conditions).filter(|c| !always_hold(c))
 }
@@ -104,10 +104,10 @@ fn generation(g: Generation, late: &dyn Late) -> Generation {
 }
 
 fn mutation(m: Mutation, late: &dyn Late) -> Mutation {
-    let beside = m.beside.into_vec().into_iter().map(template);
+    let other_templates = m.other_templates.into_vec().into_iter().map(template);
     Mutation {
         change: change(m.change, late),
-        beside: beside.filter(|t| t.as_const().is_none()).collect(),
+        other_templates: other_templates.filter(|t| t.as_const().is_none()).collect(),
         targets: m.targets.map(|list| list.into_vec().into_iter().map(|t| target(t, late)).collect()),
         existing: m.existing,
     }

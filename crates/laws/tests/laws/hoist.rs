@@ -47,7 +47,7 @@ fn within(expr: &Expr, root: &Value, cx: &Context, limit: u64, bytes: u64) -> (O
         let outcome = metered(expr, root, cx, limit);
         (outcome, bytes.checked_sub(budget::left()))
     });
-    // What is left when the memory ends depends on how much was asked for at once.
+    // What is left when the memory ends depends on how much was requested at once.
     (outcome, taken.filter(|_| excess.is_none()), excess.is_some())
 }
 
@@ -146,7 +146,7 @@ fn recorded_expressions_give_cost_and_take_the_same() {
     assert!(changed > 20, "only {changed} have such parts");
 }
 
-fn shown(source: &str) -> String {
+fn render(source: &str) -> String {
     let env = crate::cel::library::admission(crate::cel::library::Admission {
         authorizer: true,
         ..Default::default()
@@ -162,14 +162,14 @@ fn queried(source: &str) -> String {
 
 #[test]
 fn what_a_loop_does_not_change_is_evaluated_once() {
-    insta::assert_snapshot!(shown(
+    insta::assert_snapshot!(render(
         "object.spec.containers.all(c, c.image in object.metadata.annotations.map(k, object.metadata.annotations[k]))"
     ));
 }
 
 #[test]
 fn what_occurs_twice_is_evaluated_once() {
-    insta::assert_snapshot!(shown(
+    insta::assert_snapshot!(render(
         "object.spec.containers.filter(c, has(c.ports)).size() > 1 && \
          object.spec.containers.filter(c, has(c.ports)).all(c, c.ports.size() < 3)"
     ));
@@ -184,14 +184,14 @@ fn plain_reads_and_what_reads_the_item_of_the_loop_stay() {
         "object.spec.containers.all(c, c.image == object.metadata.name)",
         "object.spec.containers.all(c, c.image.startsWith(c.name + '/' + c.name))",
     ] {
-        assert!(!shown(source).contains("once["), "{}", shown(source));
+        assert!(!render(source).contains("once["), "{}", render(source));
     }
 }
 
 #[test]
 fn what_depends_on_more_than_the_request_is_evaluated_every_time() {
     let check = "authorizer.group('apps').resource('pods').check('get').allowed()";
-    let expr = shown(&format!("object.spec.containers.all(c, {check})"));
+    let expr = render(&format!("object.spec.containers.all(c, {check})"));
     let of_check = expr.find("invoke[check").unwrap();
     assert!(
         expr.find("once[").is_some_and(|at| at > of_check),
@@ -201,12 +201,12 @@ fn what_depends_on_more_than_the_request_is_evaluated_every_time() {
 
 #[test]
 fn the_position_of_a_walk_keeps_its_form() {
-    let expr = shown("object.spec.containers.all(c, object.spec.list[[1, 2].map(x, x + 1)[0]] == c)");
-    assert!(expr.contains("at: walk["), "its fault tells what computed it: {expr}");
+    let expr = render("object.spec.containers.all(c, object.spec.list[[1, 2].map(x, x + 1)[0]] == c)");
+    assert!(expr.contains("at: walk["), "its fault prints what computed it: {expr}");
 }
 
 #[test]
-fn lists_that_sorting_could_tell_apart_stay_apart() {
+fn lists_that_sorting_could_distinguish_stay_separate() {
     let source = "{a: items[?x == 'a'].b, b: items[?x == 'a'].b, c: items[?x == 'a'].c}";
     assert!(!queried(source).contains("once["));
     let compared = "[items[?x == 'a'].b == c, items[?x == 'a'].b == d]";

@@ -21,8 +21,8 @@ fn of_keys(tape: &mut Tape<'_>) -> Expr {
     bottom_up(body, &mut |e| match e {
         Expr::Local(n) if tape.pick(8) < 7 => {
             let step = Step::Key { key: Value::from(tape.of(KEYS)), optional: tape.flip() };
-            let (base, charged) = (Expr::Local(n), tape.flip());
-            Expr::Walk(Box::new(Walk { base, steps: Box::new([step]), charged }))
+            let (base, has_cost) = (Expr::Local(n), tape.flip());
+            Expr::Walk(Box::new(Walk { base, steps: Box::new([step]), has_cost }))
         }
         other => other,
     })

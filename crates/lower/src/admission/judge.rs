@@ -13,7 +13,7 @@ pub struct Judge {
     choice: Choice,
     /// Knows the variables.
     compiler: Compiler,
-    /// The same for messages, which may not ask the authorizer.
+    /// The same for messages, which may not use the authorizer.
     of_messages: Compiler,
 }
 

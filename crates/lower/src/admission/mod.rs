@@ -1,7 +1,7 @@
 //! `ValidatingAdmissionPolicy`, `MutatingAdmissionPolicy` and their bindings → policies of the IR.
 //!
 //! In: objects with their defaults (`api::admission`). Out: policies with compiled expressions; an
-//! expression that does not compile keeps its text and fails when it is asked.
+//! expression that does not compile keeps its text and fails when it is evaluated.
 
 mod judge;
 pub mod offline;
@@ -82,7 +82,8 @@ pub fn rule(document: &Value, place: Place) -> Rule {
             let patches = patches.map(|(i, m)| patch(m, i, &compiler)).collect();
             let reinvoked = spec.text_at(&["reinvocationPolicy"]) == "IfNeeded";
             let change = Change::Expressions { patches, replaces_atomic: false, reinvoked };
-            let mutation = Mutation { change, beside: Box::default(), targets: None, existing: None };
+            let mutation =
+                Mutation { change, other_templates: Box::default(), targets: None, existing: None };
             (Box::default(), Body::Mutate(Box::new(mutation)))
         }
         false => {

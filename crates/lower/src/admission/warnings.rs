@@ -44,7 +44,7 @@ pub fn warnings(policy: &Value, definitions: &[Value]) -> Vec<Warning> {
             let place = if params.as_ref() == Some(kind) { 2 } else { 1 };
             let params = params.as_ref().and_then(|p| declared(p, place, definitions));
             let env = environment(&object, has_params, params.as_ref());
-            Some((shown(kind), compiler(env, list(&spec, "variables"))))
+            Some((render_kind(kind), compiler(env, list(&spec, "variables"))))
         })
         .collect();
     let mut found = Vec::new();
@@ -114,7 +114,7 @@ fn declared(kind: &[Str; 3], number: u8, definitions: &[Value]) -> Option<Declar
     Declared::of(&schema, true, &format!("{}{number}", kind[2]))
 }
 
-fn shown([group, version, kind]: &[Str; 3]) -> String {
+fn render_kind([group, version, kind]: &[Str; 3]) -> String {
     format!("{group}/{version}, Kind={kind}")
 }
 
@@ -127,7 +127,7 @@ fn environment(object: &Declared, has_params: bool, params: Option<&Declared>) -
         level: CelLevel::V26,
     };
     let mut env = admission(choice);
-    // The reference forgets it here.
+    // The reference does not declare it here.
     env.variables.remove("authorizer.requestResource");
     object.declare(&mut env, "object");
     object.declare(&mut env, "oldObject");

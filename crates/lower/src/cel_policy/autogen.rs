@@ -204,10 +204,10 @@ mod tests {
 
     #[test]
     fn what_is_read_from_the_pod_is_read_from_its_template() {
-        let shown = |text| rewrite(text, DIRECT_PREFIX);
-        assert_eq!(shown("object.spec is bad"), "object.spec.template.spec is bad");
-        assert_eq!(shown("oldObject.metadata.name"), "oldObject.spec.template.metadata.name");
-        assert_eq!(shown("request.object.spec"), "request.object.spec.template.spec");
+        let rewritten = |text| rewrite(text, DIRECT_PREFIX);
+        assert_eq!(rewritten("object.spec is bad"), "object.spec.template.spec is bad");
+        assert_eq!(rewritten("oldObject.metadata.name"), "oldObject.spec.template.metadata.name");
+        assert_eq!(rewritten("request.object.spec"), "request.object.spec.template.spec");
     }
 
     #[test]

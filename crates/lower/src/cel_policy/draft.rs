@@ -188,20 +188,20 @@ mod tests {
     use super::*;
     use crate::ir::Expr;
 
-    fn made(text: &str) -> Result<Box<[Draft]>, String> {
+    fn drafts(text: &str) -> Result<Box<[Draft]>, String> {
         documents(text, true, &|t| Ok(Ok(Expr::Const(Value::from(t)))))
     }
 
     #[test]
     fn a_scalar_that_is_one_place_keeps_the_kind_of_the_value() {
-        let all = made("a: (( f(1) ))").unwrap();
+        let all = drafts("a: (( f(1) ))").unwrap();
         let Draft::Map(entries) = &all[0] else { panic!("no map") };
         assert!(matches!(&entries[0].1, Draft::Whole(p) if &*p.text == "f(1)"));
     }
 
     #[test]
     fn a_place_may_hold_parentheses_in_texts_and_an_escaped_one_is_none() {
-        let all = made("a: x(( \")) (\" ))y\nb: \\((z))").unwrap();
+        let all = drafts("a: x(( \")) (\" ))y\nb: \\((z))").unwrap();
         let Draft::Map(entries) = &all[0] else { panic!("no map") };
         assert!(matches!(&entries[0].1, Draft::Text(parts) if parts.len() == 3));
         assert!(matches!(&entries[1].1, Draft::Ready(v) if v.as_str() == Some("((z))")));
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn words_are_texts_but_true_and_false() {
-        let all = made("{a: yes, b: on, c: true, d: 'no'}").unwrap();
+        let all = drafts("{a: yes, b: on, c: true, d: 'no'}").unwrap();
         let Draft::Ready(v) = &all[0] else { panic!("places") };
         assert_eq!(crate::value::print::json(v), r#"{"a":"yes","b":"on","c":true,"d":"no"}"#);
     }
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn places_that_do_not_end_are_refused_with_their_offset() {
         assert_eq!(
-            made("a: b(( x").unwrap_err(),
+            drafts("a: b(( x").unwrap_err(),
             "line 1: unterminated placeholder starting at offset 1: missing closing '))'"
         );
-        assert_eq!(made("a: (( ))").unwrap_err(), "line 1: empty placeholder at offset 0");
+        assert_eq!(drafts("a: (( ))").unwrap_err(), "line 1: empty placeholder at offset 0");
     }
 }

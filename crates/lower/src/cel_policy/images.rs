@@ -1,6 +1,6 @@
 //! ImageValidatingPolicies → validations of images.
 //!
-//! Unlike in other kinds, faults of a policy are no errors of loading: every request is told of them.
+//! Unlike in other kinds, faults of a policy are no errors of loading: every request reports them.
 
 use std::sync::Arc;
 
@@ -47,18 +47,18 @@ struct Parts {
 
 fn compiled(spec: &Value, view: View, namespaced: bool) -> Result<Parts, String> {
     let kind = KyvernoKind::Images;
-    let told = |failed: super::sections::Failed| failed.told(kind, "");
+    let message = |failed: super::sections::Failed| failed.message(kind, "");
     let mut compiler = Sections::new(kind, namespaced, view);
-    let conditions = compiler.conditions(spec.get("matchConditions"), "matchConditions").map_err(told)?;
+    let conditions = compiler.conditions(spec.get("matchConditions"), "matchConditions").map_err(message)?;
     let references = references(list(spec, "matchImageReferences"), namespaced)?;
     let extractors = extractors(&compiler, spec)?;
-    let variables = compiler.variables(spec.get("variables")).map_err(told)?;
+    let variables = compiler.variables(spec.get("variables")).map_err(message)?;
     let attestors = list(spec, "attestors").iter().enumerate().map(|(i, a)| attestor(&compiler, i, a));
     let attestors = attestors.collect::<Result<_, _>>()?;
-    let validations = compiler.validations(spec.get("validations")).map_err(told)?;
+    let validations = compiler.validations(spec.get("validations")).map_err(message)?;
     let annotations = match view {
         View::Payload => Box::default(),
-        _ => compiler.annotations(spec.get("auditAnnotations")).map_err(told)?,
+        _ => compiler.annotations(spec.get("auditAnnotations")).map_err(message)?,
     };
     let on = |key: &str| spec.at(&["validationConfigurations", key]).and_then(Value::as_bool).unwrap_or(true);
     let images = ImageValidation {

@@ -6,11 +6,11 @@
 mod autogen;
 mod changing;
 mod draft;
-mod exemption;
+mod exception;
 mod images;
 mod sections;
 
-pub use exemption::exemption;
+pub use exception::exception;
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
     let (rules, error, faults) = match rules(&spec, kind, namespaced) {
         Ok(rules) => (rules, None, Vec::new()),
         Err(failed) => {
-            let text = failed.told(kind, spec.text_at(&["evaluation", "mode"]));
+            let text = failed.message(kind, spec.text_at(&["evaluation", "mode"]));
             (Vec::new(), Some(text), failed.faults())
         }
     };
@@ -223,11 +223,11 @@ fn is_handed_over(spec: &Value) -> bool {
 ///
 /// # Errors
 /// The reference's text.
-pub fn asks_in_time(spec: &Value) -> Result<(), String> {
+pub fn check_match_conditions(spec: &Value) -> Result<(), String> {
     let compiler = Sections::new(KyvernoKind::Mutating, false, View::Request);
     compiler
         .no_variables(spec.get("matchConditions"), "matchConditions")
-        .map_err(|failed| failed.told(KyvernoKind::Mutating, ""))
+        .map_err(|failed| failed.message(KyvernoKind::Mutating, ""))
 }
 
 /// What the expressions of a rule share, and what the rule does.
@@ -250,7 +250,7 @@ fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lo
     let body = |existing: Option<Arc<Rule>>| {
         let change =
             mutate::Change::Expressions { patches: patches.clone(), replaces_atomic, reinvoked: false };
-        Body::Mutate(Box::new(Mutation { change, beside: Box::default(), targets: None, existing }))
+        Body::Mutate(Box::new(Mutation { change, other_templates: Box::default(), targets: None, existing }))
     };
     let existing = spec.get("targetMatchConstraints").filter(|v| !v.is_null()).map(|given| {
         let mut constraints = super::constraints::constraints(given);

@@ -50,8 +50,8 @@ impl Failed {
         self.0
     }
 
-    /// All errors as the reference tells them.
-    pub fn told(&self, kind: KyvernoKind, mode: &str) -> String {
+    /// The text of all errors, as the reference prints it.
+    pub fn message(&self, kind: KyvernoKind, mode: &str) -> String {
         let name = match kind {
             KyvernoKind::Validating if !matches!(mode, "JSON" | "HTTP" | "Envoy") => {
                 "validating policy compiler 1.0"
@@ -150,7 +150,7 @@ impl Sections {
         gathered(all)
     }
 
-    /// Conditions that the API server could not ask: it asks them before there are values under names.
+    /// Refuses conditions that mention variables: the API server evaluates them before there are composed variables.
     ///
     /// # Errors
     /// There are some.
@@ -210,7 +210,7 @@ impl Sections {
         Ok(out.into())
     }
 
-    /// Checks the expression that tells which objects exist that are to be changed.
+    /// Checks the expression that returns the existing objects to change.
     pub fn target_expression(&self, text: Option<&Value>) -> Result<(), Failed> {
         let text = text.and_then(Value::as_str).unwrap_or_default();
         if text.is_empty() {

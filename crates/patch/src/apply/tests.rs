@@ -63,7 +63,7 @@ fn an_empty_token_writes_the_empty_key_and_leads_nowhere() {
 }
 
 #[test]
-fn nothing_of_a_failed_patch_is_kept() {
+fn a_failed_patch_has_no_effect() {
     let failed = patched(
         "{a: 1}",
         "[{\"op\":\"remove\",\"path\":\"/a\"},{\"op\":\"test\",\"path\":\"/a\",\"value\":1}]",

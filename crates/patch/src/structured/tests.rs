@@ -65,20 +65,20 @@ fn what_is_replaced_as_a_whole_may_not_be_merged() {
 }
 
 #[test]
-fn a_change_that_does_not_fit_is_told_by_its_place() {
-    let told = |change: &str| pod("{}", change).unwrap_err();
+fn an_error_names_the_path_of_the_change_that_does_not_fit() {
+    let error = |change: &str| pod("{}", change).unwrap_err();
     let head = "failed to convert patch object to typed object: ";
-    assert_eq!(told("{spec: {nonsense: 1}}"), format!("{head}.spec.nonsense: field not declared in schema"));
+    assert_eq!(error("{spec: {nonsense: 1}}"), format!("{head}.spec.nonsense: field not declared in schema"));
     assert_eq!(
-        told("{spec: {containers: {a: b}}}"),
+        error("{spec: {containers: {a: b}}}"),
         format!("{head}.spec.containers: expected list, got &{{map[a:b]}}")
     );
     assert_eq!(
-        told("{spec: {priority: x}}"),
+        error("{spec: {priority: x}}"),
         format!("{head}.spec.priority: expected numeric (int or float), got string")
     );
     assert_eq!(
-        told("{spec: {containers: [{name: a}, {name: a}]}, nope: 1}"),
+        error("{spec: {containers: [{name: a}, {name: a}]}, nope: 1}"),
         format!(
             "{head}errors:\n  .spec.containers: duplicate entries for key [name=\"a\"]\n  .nope: field not declared in schema"
         )

@@ -34,7 +34,7 @@ pub(super) fn item(source: Arc<str>, text: &str, reader: Reader) -> Item {
             });
         }
     };
-    let Bundle { api_version: _, policies, exceptions, exemptions, mut bindings, cleanups } = bundle;
+    let Bundle { api_version: _, policies, exceptions, cel_exceptions, mut bindings, cleanups } = bundle;
     let bound = policies.iter().flat_map(|p| p.rules.iter()).filter_map(|r| r.bound.as_ref());
     bindings.extend(bound.flat_map(|b| b.bindings.iter().cloned()).collect::<Vec<_>>());
     let text: Arc<str> = text.into();
@@ -54,7 +54,7 @@ pub(super) fn item(source: Arc<str>, text: &str, reader: Reader) -> Item {
     Item::Lowered(Box::new(Policies {
         policies,
         exceptions,
-        exemptions,
+        cel_exceptions,
         bindings,
         cleanups,
         ..Policies::default()

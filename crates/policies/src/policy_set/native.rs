@@ -1,8 +1,8 @@
 //! Native policies of a set, as an API server evaluates them.
 //!
 //! In: the request of a review. Out: the API server's answer, or the changed object. The index finds the policies by the
-//! resource of the request; results of those that validate are kept in the result cache. Bindings belong to the set; what depends
-//! on parameters or rights, which may change without a request that tells, is not kept.
+//! resource of the request; results of those that validate are stored in the result cache. Bindings belong to the set;
+//! what depends on parameters or rights, which may change without an admission request, is not cached.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use super::result_cache::{Bytes, Subject};
 use super::verdicts::Evaluation;
 use super::{Engine, PolicyOutcome};
 
-/// The name under which results are kept.
+/// The name of the limits under which results are cached.
 const NAME: &str = "native";
 
 /// A request that native policies validate.
-struct Reviewed<'r> {
+struct ReviewSubject<'r> {
     review: &'r Review,
     kinds: &'r Arc<Kinds>,
     /// The namespace that the request is in, as it is known.
@@ -37,12 +37,12 @@ impl Engine {
         all.filter_map(|(_, policy)| BoundPolicy::of(policy))
     }
 
-    /// What an API server answers because of native policies that validate.
+    /// The API server's answer after the native policies that validate.
     pub fn validate_as_server(&self, review: &Review) -> Answer {
         answer(review, self.native_verdicts(review).results())
     }
 
-    /// The results of native policies that validate, of those that have something to say.
+    /// The results of native policies that validate, of those that have one.
     pub fn native_verdicts(&self, review: &Review) -> Outcomes {
         let slots = self.native_slots(review);
         if slots.is_empty() || review.is_exempt() {
@@ -50,7 +50,7 @@ impl Engine {
         }
         let cluster = ClusterView::of_request(&*self.external, review);
         let cx = cluster.functions(review);
-        let subject = Reviewed {
+        let subject = ReviewSubject {
             review,
             kinds: cluster.shared_kinds(),
             namespace: cluster.namespace(&review.attributes.namespace).unwrap_or_default(),
@@ -86,7 +86,7 @@ impl Engine {
         for (at, policy) in slots.iter().filter_map(|(at, _)| Some((*at, self.policy(*at)?.1))) {
             let result = verdict(policy, review, cluster, cx);
             out.policies.extend(result.map(|result| (at, PolicyOutcome::of(policy, vec![result]))));
-            // What was interrupted is a failure of the policy, and is not kept.
+            // What was interrupted is a failure of the policy, and is not cached.
             if budget::is_interrupted() {
                 left.push(policy.clone());
             }
@@ -95,7 +95,7 @@ impl Engine {
     }
 }
 
-impl Subject for Reviewed<'_> {
+impl Subject for ReviewSubject<'_> {
     fn kind(&self) -> &Str {
         &self.review.attributes.resource
     }
@@ -104,7 +104,7 @@ impl Subject for Reviewed<'_> {
         Some(self.kinds)
     }
 
-    /// Labels of both objects are told in any case.
+    /// Labels of both objects are reported in any case.
     fn has_object(&self) -> bool {
         true
     }

@@ -17,8 +17,8 @@ const ALLOCATION: usize = 32;
 pub struct Part {
     /// In order.
     pub policies: Vec<(u32, PolicyOutcome)>,
-    /// Whether rules that may match were not asked.
-    pub passed_over: bool,
+    /// Whether rules that may match were skipped.
+    pub is_partial: bool,
 }
 
 impl Part {
@@ -47,15 +47,15 @@ impl Part {
     }
 }
 
-/// Results of policies that were asked together.
+/// Results of policies that were evaluated together.
 #[derive(Debug, Default)]
 pub struct Bundle {
-    /// They.
+    /// The results of each policy, or of several.
     pub parts: Vec<Arc<Part>>,
-    /// How many results of them former requests had already when they were put together.
-    pub remembered: u64,
-    /// What somebody made of them, for requests that share them.
-    pub made: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// How many of the results came from the cache when they were collected.
+    pub cached: u64,
+    /// What a caller has derived from them, for requests that share them.
+    pub derived: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Bundle {
@@ -64,23 +64,23 @@ impl Bundle {
         Bundle { parts: vec![Arc::new(part)], ..Bundle::default() }
     }
 
-    /// How many bytes it needs besides its parts, roughly, with what is made of it.
+    /// How many bytes it needs besides its parts, roughly, with what is derived from it.
     pub(super) fn bytes(&self) -> usize {
         let results: u64 = self.parts.iter().map(|part| part.results()).sum();
-        let made = usize::try_from(results).unwrap_or_default() * size_of::<usize>();
-        size_of::<Bundle>() + 6 * ALLOCATION + self.parts.len() * size_of::<usize>() + made
+        let derived = usize::try_from(results).unwrap_or_default() * size_of::<usize>();
+        size_of::<Bundle>() + 6 * ALLOCATION + self.parts.len() * size_of::<usize>() + derived
     }
 
-    /// Adds results, if they tell anything.
+    /// Adds results, unless there is nothing in them.
     pub fn push(&mut self, part: Arc<Part>) {
-        if !part.policies.is_empty() || part.passed_over {
+        if !part.policies.is_empty() || part.is_partial {
             self.parts.push(part);
         }
     }
 
-    /// Whether rules that may match were not asked.
-    pub fn passed_over(&self) -> bool {
-        self.parts.iter().any(|part| part.passed_over)
+    /// Whether rules that may match were skipped.
+    pub fn is_partial(&self) -> bool {
+        self.parts.iter().any(|part| part.is_partial)
     }
 
     /// The results by policy, each with its position among all.
@@ -100,15 +100,15 @@ pub struct Outcomes {
 pub struct Share {
     /// The results.
     pub bundle: Arc<Bundle>,
-    /// Whether a former request had all of them already.
-    pub remembered: bool,
+    /// Whether all of them came from the cache.
+    pub is_cached: bool,
 }
 
 impl Outcomes {
     /// Adds results.
-    pub fn push(&mut self, bundle: Arc<Bundle>, remembered: bool) {
+    pub fn push(&mut self, bundle: Arc<Bundle>, is_cached: bool) {
         if bundle.policies().next().is_some() {
-            self.shares.push(Share { bundle, remembered });
+            self.shares.push(Share { bundle, is_cached });
         }
     }
 
@@ -140,7 +140,7 @@ impl From<Outcome> for Outcomes {
     fn from(outcome: Outcome) -> Outcomes {
         let mut all = Outcomes::default();
         let policies = (0..).zip(outcome.policies).collect();
-        all.push(Arc::new(Bundle::of(Part { policies, passed_over: false })), false);
+        all.push(Arc::new(Bundle::of(Part { policies, is_partial: false })), false);
         all
     }
 }

@@ -1,10 +1,10 @@
-//! Sets that change or make objects: all mutate rules first, each policy on what the former one left, then
-//! the rules that give verdicts, on the changed object; then Kubernetes' own changes and the same with
-//! reviews, whatever makes objects, and at the end Kubernetes' own verdicts.
+//! Sets that mutate or generate objects: all mutate rules first, each policy on what the former one left, then
+//! the rules that give verdicts, on the mutated object; then Kubernetes' own mutations, CEL policies likewise,
+//! all policies that generate objects, and at the end Kubernetes' own verdicts.
 
 use std::sync::Arc;
 
-use crate::engine::expressions::Exemptions;
+use crate::engine::expressions::CelExceptions;
 use crate::engine::expressions::deletion::{self, Subject};
 use crate::engine::expressions::{answer, images};
 use crate::engine::run::{Phase, Results};
@@ -19,21 +19,21 @@ use crate::value::{Value, budget};
 use super::verdicts::Limits;
 use super::{Engine, Outcome, PolicyOutcome, PolicySet};
 
-/// Which policies of a set change or make objects, by their position.
+/// Which policies of a set mutate or generate objects, by their position.
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
     mutating: Vec<u32>,
     verifying: Vec<u32>,
     generating: Vec<u32>,
-    /// Reviews that change objects.
+    /// CEL policies that mutate objects.
     changing: Vec<u32>,
-    /// Reviews that make objects.
-    making: Vec<u32>,
-    /// Policies that say what is to be deleted; requests do not run them.
+    /// CEL policies that generate objects.
+    creating: Vec<u32>,
+    /// Policies that select objects to delete; requests do not run them.
     deleting: Vec<u32>,
-    /// Policies of Kubernetes that change objects.
+    /// Policies of Kubernetes that mutate objects.
     admitting: Vec<u32>,
-    /// Reviews of images, each of which may count on what others looked at.
+    /// CEL policies that verify images, each of which may rely on images that others verified.
     imaging: Vec<u32>,
 }
 
@@ -41,7 +41,7 @@ pub struct Phases {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Own,
-    Review,
+    Cel,
     Kubernetes,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn class(policy: &Policy) -> Class {
     match policy.stage {
         Stage::Rules => Class::Own,
         Stage::ApiServer => Class::Kubernetes,
-        Stage::Expressions | Stage::Payloads | Stage::CheckRequests | Stage::Schedule => Class::Review,
+        Stage::Expressions | Stage::Payloads | Stage::CheckRequests | Stage::Schedule => Class::Cel,
     }
 }
 
@@ -70,19 +70,19 @@ impl Phases {
             mutating: having(RuleKind::Mutation, Class::Own),
             verifying: having(RuleKind::ImageVerification, Class::Own),
             generating: having(RuleKind::Generation, Class::Own),
-            changing: having(RuleKind::Mutation, Class::Review),
-            making: having(RuleKind::Generation, Class::Review),
+            changing: having(RuleKind::Mutation, Class::Cel),
+            creating: having(RuleKind::Generation, Class::Cel),
             admitting: having(RuleKind::Mutation, Class::Kubernetes),
         }
     }
 }
 
 impl PolicySet {
-    /// Whether some rule changes or makes objects.
+    /// Whether some rule mutates or generates objects.
     pub fn has_phases(&self) -> bool {
         let p = &self.phases;
         let all =
-            [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.making, &p.admitting, &p.imaging];
+            [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.creating, &p.admitting, &p.imaging];
         all.into_iter().any(|list| !list.is_empty())
     }
 
@@ -95,7 +95,7 @@ impl PolicySet {
 }
 
 impl Engine {
-    /// What policies on check requests of a proxy answer, in order.
+    /// The answers of policies to a check request of a proxy, in order.
     pub fn check(&self, request: &Value, proxy: Proxy) -> Vec<PolicyOutcome> {
         let run = |policy: &Arc<Policy>| {
             let result = answer::run(policy, request, proxy, &self.functions)?;
@@ -104,7 +104,7 @@ impl Engine {
         self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests).filter_map(run).collect()
     }
 
-    /// What reviews make of an object that exists already, whatever led to it: in order, without those
+    /// The results of CEL policies that mutate existing objects, for one such object: in order, without those
     /// that do not select it.
     pub fn change_target(&self, request: &Request) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
@@ -117,14 +117,14 @@ impl Engine {
         self.set.phases.changing.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
     }
 
-    /// What the deleting policies say of the object of a request, or of data of any form: in order,
+    /// The results of DeletingPolicies for the object of a request, or for data of any form: in order,
     /// without those that do not select it.
     pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
             let result = deletion::run(
                 policy,
                 request,
-                Exemptions { all: &self.set.exemptions, expired_apply: true },
+                CelExceptions { all: &self.set.cel_exceptions, expired_apply: true },
                 subject,
             )?;
             Some(PolicyOutcome::of(policy, vec![result]))
@@ -133,9 +133,9 @@ impl Engine {
     }
 }
 
-/// What a limited run gave.
+/// The outcome of a limited run.
 #[derive(Debug, Default)]
-pub struct Limited {
+pub struct LimitedOutcome {
     /// The results.
     pub outcome: Outcome,
     /// Policies that there was no time for.
@@ -145,10 +145,10 @@ pub struct Limited {
 }
 
 impl Engine {
-    /// What Kyverno's policies make of the object of a request: mutate rules, then evidence of images,
-    /// then changes by expressions. The changes of a policy that fails are not kept.
-    pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> Limited {
-        let mut out = Limited::default();
+    /// The object of a request after Kyverno's policies: mutate rules, then image verification, then CEL
+    /// mutations. The mutations of a policy that fails are discarded.
+    pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> LimitedOutcome {
+        let mut out = LimitedOutcome::default();
         let mut current: Option<Request> = None;
         let phases = &self.set.phases;
         let all = [
@@ -158,7 +158,7 @@ impl Engine {
         ];
         for (phase, at) in all.into_iter().flat_map(|(phase, all)| all.iter().map(move |at| (phase, *at))) {
             let Some((_, policy)) = self.policy(at).filter(|(_, p)| (limits.policies)(p)) else { continue };
-            if !(limits.goes_on)() {
+            if !(limits.has_time)() {
                 out.left.push(policy.clone());
                 continue;
             }
@@ -171,9 +171,9 @@ impl Engine {
             let failed = rules.iter().any(|r| matches!(r.status, Status::Fail | Status::Error));
             out.stopped = failed && (limits.stops)(policy, &rules);
             let incoming = phase == Phase::Verify;
-            let kept = object.filter(|o| !o.is_null() && (!failed || incoming));
+            let changed = object.filter(|o| !o.is_null() && (!failed || incoming));
             if !rules.is_empty() {
-                let object = kept.clone();
+                let object = changed.clone();
                 out.outcome.policies.push(PolicyOutcome {
                     incoming,
                     object,
@@ -183,7 +183,7 @@ impl Engine {
             if out.stopped {
                 break;
             }
-            if let Some(object) = kept {
+            if let Some(object) = changed {
                 current = Some(request.of_changed(object.clone()));
                 out.outcome.object = Some(object);
             }
@@ -192,7 +192,7 @@ impl Engine {
     }
 }
 
-/// Makes the request of a policy that has values of its own: by the policy's position, for an object.
+/// Builds the request of a policy that has values of its own: by the policy's position, for an object.
 pub type OwnRequest<'r> = dyn Fn(usize, &Value) -> Option<Request> + 'r;
 
 impl Engine {
@@ -213,11 +213,11 @@ impl Engine {
         let request = changed.as_ref().unwrap_or(request);
         let changed = self.pass(Phase::Mutate, &phases.changing, request, own, &mut outcome);
         let request = changed.as_ref().unwrap_or(request);
-        self.decide(Class::Review, request, own, &mut outcome);
+        self.decide(Class::Cel, request, own, &mut outcome);
         if !phases.imaging.is_empty() {
             images::settle(outcome.policies.iter_mut().flat_map(|p| &mut p.rules));
         }
-        for all in [&phases.making, &phases.generating] {
+        for all in [&phases.creating, &phases.generating] {
             self.pass(Phase::Generate, all, request, own, &mut outcome);
         }
         self.decide(Class::Kubernetes, request, own, &mut outcome);
@@ -226,7 +226,7 @@ impl Engine {
 
     /// Runs the rules that give verdicts, of policies of a class.
     fn decide(&self, wanted: Class, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
-        let object = request.shown();
+        let object = request.object_or_old();
         for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
             let Some((at, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
             if class(policy) != wanted {
@@ -257,12 +257,12 @@ impl Engine {
         let mut current: Option<Request> = None;
         for (at, policy) in all.iter().filter_map(|at| self.policy(*at)) {
             let request = current.as_ref().unwrap_or(request);
-            let object = if phase == Phase::Generate { request.shown() } else { &request.object };
+            let object = if phase == Phase::Generate { request.object_or_old() } else { &request.object };
             let own = own(at, object);
             let request = own.as_ref().unwrap_or(request);
             let mut done = self.run(phase, policy, rules_of(policy, request), request);
             let left = match phase {
-                // That is no change which its results tell of.
+                // That is no mutation which its results report.
                 Phase::Verify => done.object.take(),
                 _ => done.object.clone(),
             };

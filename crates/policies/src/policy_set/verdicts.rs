@@ -15,16 +15,16 @@ use super::{Engine, PolicyOutcome};
 
 /// What a run over a request is limited to.
 pub struct Limits<'l> {
-    /// The policies that are asked.
+    /// The policies that are evaluated.
     pub policies: &'l dyn Fn(&Policy) -> bool,
-    /// Their rules that are asked for verdicts.
+    /// Their rules that are evaluated for verdicts.
     pub rules: &'l dyn Fn(&Policy, &Rule) -> bool,
     /// Whether there is time for the next policy.
-    pub goes_on: &'l dyn Fn() -> bool,
-    /// Whether what a policy left in vain, with these results, ends the run.
+    pub has_time: &'l dyn Fn() -> bool,
+    /// Whether a policy that failed, with these results, ends the run.
     pub stops: &'l dyn Fn(&Policy, &[RuleOutcome]) -> bool,
-    /// What tells which policies and rules are asked: requests about the same kind in the same namespace with the
-    /// same name of limits ask the same. `None` = nothing does, and results are not remembered.
+    /// Identifies the policies and rules that are evaluated: requests about the same kind in the same namespace with
+    /// the same name of limits evaluate the same ones. `None` = results are not cached.
     pub name: Option<&'l str>,
 }
 
@@ -35,19 +35,19 @@ pub struct Verdicts {
     pub outcomes: Outcomes,
     /// Policies that there was no time for.
     pub left: Vec<Arc<Policy>>,
-    /// Whether rules of policies that were asked may match and were not asked.
-    pub passed_over: bool,
+    /// Whether rules of evaluated policies were skipped that may match.
+    pub is_partial: bool,
 }
 
 /// A request with the rules that may match it.
 #[derive(Debug)]
-pub struct Asked {
+pub struct PreparedRequest {
     /// The request.
     pub request: Request,
     rules: Rules,
 }
 
-/// How rules are asked.
+/// How rules are evaluated.
 #[derive(Debug)]
 pub(super) enum Rules {
     All(Vec<Slot>),
@@ -65,17 +65,17 @@ pub(super) struct Evaluation<'e> {
     pub part: &'e Evaluate<'e>,
 }
 
-impl From<Request> for Asked {
+impl From<Request> for PreparedRequest {
     /// A request about which no rule gives verdicts.
-    fn from(request: Request) -> Asked {
-        Asked { request, rules: Rules::All(Vec::new()) }
+    fn from(request: Request) -> PreparedRequest {
+        PreparedRequest { request, rules: Rules::All(Vec::new()) }
     }
 }
 
 impl Verdicts {
-    fn push(&mut self, bundle: Arc<Bundle>, remembered: bool) {
-        self.passed_over |= bundle.passed_over();
-        self.outcomes.push(bundle, remembered);
+    fn push(&mut self, bundle: Arc<Bundle>, is_cached: bool) {
+        self.is_partial |= bundle.is_partial();
+        self.outcomes.push(bundle, is_cached);
     }
 }
 
@@ -89,18 +89,18 @@ impl Engine {
         })
     }
 
-    /// Finds the rules that may match a request, to be asked within one or several limits. Native policies are found by
-    /// [`Engine::validate_as_server`].
-    pub fn asked(&self, request: Request) -> Asked {
+    /// Finds the rules that may match a request, to be evaluated within one or several limits. Native policies are
+    /// found by [`Engine::validate_as_server`].
+    pub fn prepare(&self, request: Request) -> PreparedRequest {
         let mut slots = self.set.index.candidates(&request.target);
         slots.retain(|(policy, _)| !self.set.native.contains(policy));
-        // Of what no server has sent less is known than results can depend on.
+        // Of a request that no server has sent, not all is known that results can depend on.
         let is_known = request.sent.is_some() && !request.is_dry_run();
         let rules = self.planned(slots, &request, is_known);
-        Asked { request, rules }
+        PreparedRequest { request, rules }
     }
 
-    /// How rules are asked; `is_known` = all that their results can depend on is known of the subject.
+    /// How rules are evaluated; `is_known` = all that their results can depend on is known of the subject.
     pub(super) fn planned(&self, slots: Vec<Slot>, subject: &dyn Subject, is_known: bool) -> Rules {
         let Some(result_cache) = self.result_cache.as_ref().filter(|_| is_known) else {
             return Rules::All(slots);
@@ -110,14 +110,14 @@ impl Engine {
         Rules::Planned { plan, digests }
     }
 
-    /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not asked.
-    pub fn verdicts(&self, asked: &Asked, limits: &Limits<'_>) -> Verdicts {
-        let Asked { request, rules } = asked;
+    /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not evaluated.
+    pub fn verdicts(&self, prepared: &PreparedRequest, limits: &Limits<'_>) -> Verdicts {
+        let PreparedRequest { request, rules } = prepared;
         let part = |slots: &[Slot], left: &mut Vec<Arc<Policy>>| self.part(slots, request, limits, left);
         self.evaluated(rules, &Evaluation { subject: request, name: limits.name, part: &part })
     }
 
-    /// The results of rules, remembered or made.
+    /// The results of rules, from the cache or computed.
     pub(super) fn evaluated(&self, rules: &Rules, evaluation: &Evaluation<'_>) -> Verdicts {
         let mut out = Verdicts::default();
         let (plan, digests) = match rules {
@@ -139,10 +139,10 @@ impl Engine {
             let make = || Arc::new(self.bundle(&group.members, digests, evaluation, &mut out.left));
             let (bundle, is_untracked) = untracked::during(make);
             if let Some((result_cache, place)) = place {
-                let kept = !is_untracked && out.left.len() == left;
-                group.needs.missed(kept);
-                if kept {
-                    result_cache.keep_bundle(place, &bundle);
+                let is_cacheable = !is_untracked && out.left.len() == left;
+                group.needs.missed(is_cacheable);
+                if is_cacheable {
+                    result_cache.store_bundle(place, &bundle);
                 }
             }
             out.push(bundle, false);
@@ -154,13 +154,13 @@ impl Engine {
         out
     }
 
-    /// Where results are that depend on this.
+    /// The cache and the key of the results that depend on this.
     fn place(&self, digest: Option<u128>, name: Option<&str>) -> Option<(&ResultCache, u128)> {
         let (result_cache, digest, name) = (self.result_cache.as_ref()?, digest?, name?);
         Some((result_cache, result_cache.place(digest, name)?))
     }
 
-    /// The verdicts of policies, those of each made or remembered; a single one was looked for already.
+    /// The verdicts of policies, those of each from the cache or computed; a single one was looked up already.
     fn bundle(
         &self,
         members: &[Member],
@@ -176,7 +176,7 @@ impl Engine {
             let place = self.place(digest, evaluation.name);
             if let Some(known) = place.and_then(|(result_cache, place)| result_cache.part(place)) {
                 member.needs.found();
-                out.remembered += known.results();
+                out.cached += known.results();
                 out.push(known);
                 continue;
             }
@@ -184,10 +184,10 @@ impl Engine {
             let make = || Arc::new((evaluation.part)(&member.slots, left));
             let (part, is_untracked) = untracked::during(make);
             if let Some((result_cache, place)) = place {
-                let kept = !is_untracked && left.len() == before;
-                member.needs.missed(kept);
-                if kept {
-                    result_cache.keep_part(place, &part);
+                let is_cacheable = !is_untracked && left.len() == before;
+                member.needs.missed(is_cacheable);
+                if is_cacheable {
+                    result_cache.store_part(place, &part);
                 }
             }
             out.push(part);
@@ -204,7 +204,7 @@ impl Engine {
         left: &mut Vec<Arc<Policy>>,
     ) -> Part {
         let mut out = Part::default();
-        let mut asked: Vec<&Rule> = Vec::new();
+        let mut selected: Vec<&Rule> = Vec::new();
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
             let Some((at, _)) = group.first() else { continue };
             let Some((_, policy)) = self.policy(*at) else { continue };
@@ -212,21 +212,21 @@ impl Engine {
                 continue;
             }
             let all = policy.rules_for(&request.target.kind);
-            asked.clear();
+            selected.clear();
             for rule in group.iter().filter_map(|(_, r)| all.get(*r as usize)) {
                 match (limits.rules)(policy, rule) {
-                    true => asked.push(rule),
-                    false => out.passed_over = true,
+                    true => selected.push(rule),
+                    false => out.is_partial = true,
                 }
             }
-            if asked.is_empty() {
+            if selected.is_empty() {
                 continue;
             }
-            if !(limits.goes_on)() {
+            if !(limits.has_time)() {
                 left.push(policy.clone());
                 continue;
             }
-            let Results { rules, .. } = self.run(Phase::Decide, policy, asked.iter().copied(), request);
+            let Results { rules, .. } = self.run(Phase::Decide, policy, selected.iter().copied(), request);
             // The rules that ended in time count; those that did not leave the policy's verdict open.
             if budget::is_interrupted() {
                 left.push(policy.clone());

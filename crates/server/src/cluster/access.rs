@@ -1,7 +1,7 @@
-//! Who may do what, as the cluster itself says.
+//! The authorizer of a cluster.
 //!
-//! In: the questions of expressions to the authorizer. Out: the answers of the API server's reviews of access. A
-//! question is asked once for a request.
+//! In: authorizer checks of expressions. Out: the decisions of the API server's SubjectAccessReviews. A check is
+//! evaluated once per request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,7 @@ fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect())
 }
 
-/// The review that asks a question.
+/// The SubjectAccessReview of a check.
 fn review(user: &Value, check: &Check, verb: &str) -> Value {
     let mut spec = Map::new();
     match &check.service_account {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_review_names_the_user_and_what_is_asked() {
+    fn a_review_names_the_user_and_the_attributes() {
         let user = object([("username", "anna".into()), ("groups", Value::list(vec!["devs".into()]))]);
         let check = Check {
             about: About::Resource,
@@ -129,8 +129,8 @@ mod tests {
         );
         let path = Check { about: About::Path, path: "/healthz".into(), ..Check::default() };
         let robot = Check { service_account: Some(("shop".into(), "bot".into())), ..path };
-        let asked = review(&user, &robot, "get");
-        assert_eq!(asked.text_at(&["spec", "user"]), "system:serviceaccount:shop:bot");
-        assert_eq!(asked.text_at(&["spec", "nonResourceAttributes", "path"]), "/healthz");
+        let review = review(&user, &robot, "get");
+        assert_eq!(review.text_at(&["spec", "user"]), "system:serviceaccount:shop:bot");
+        assert_eq!(review.text_at(&["spec", "nonResourceAttributes", "path"]), "/healthz");
     }
 }

@@ -1,7 +1,7 @@
-//! Objects that are kept up to date by watching them.
+//! Watched objects: a cache that a watch updates.
 //!
 //! In: a cluster and the resources to watch; more of them may come later. Out: the objects as they are now. A
-//! watch that breaks is taken up again, with growing pauses; what was known stays.
+//! watch that breaks is restarted with backoff; what was known stays.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -37,14 +37,14 @@ impl Drop for Watched {
     }
 }
 
-/// Who is told of changes of watched objects: group and kind.
-pub type Told = Arc<dyn Fn(&str, &str) + Send + Sync>;
+/// The callback for changes of watched objects, with group and kind.
+pub type OnChange = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Watched objects by group and kind.
 #[derive(Default)]
 pub struct Cache {
     kinds: RwLock<HashMap<(String, String), Watched>>,
-    told: Option<Told>,
+    on_change: Option<OnChange>,
 }
 
 impl std::fmt::Debug for Cache {
@@ -55,9 +55,9 @@ impl std::fmt::Debug for Cache {
 }
 
 impl Cache {
-    /// Watches nothing yet; somebody is told of changes.
-    pub fn telling(told: Told) -> Cache {
-        Cache { told: Some(told), ..Cache::default() }
+    /// Watches nothing yet; `on_change` is called for every change.
+    pub fn with_callback(on_change: OnChange) -> Cache {
+        Cache { on_change: Some(on_change), ..Cache::default() }
     }
 
     /// Begins to watch resources, everywhere. Returns when all have been listed once.
@@ -78,7 +78,7 @@ impl Cache {
         if self.has(&r.group, &r.kind) {
             return Ok(());
         }
-        // A watch goes on for ever, so what may not be read shows only here.
+        // A watch retries for ever, so a missing permission shows only here.
         cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
         let resource = ApiResource {
             group: r.group.to_string(),
@@ -92,7 +92,7 @@ impl Cache {
         let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
         let events = watcher(api, watcher::Config::default()).default_backoff();
         let changes = Arc::new(AtomicU64::new(0));
-        let (count, told, kind) = (changes.clone(), self.told.clone(), resource.clone());
+        let (count, on_change, kind) = (changes.clone(), self.on_change.clone(), resource.clone());
         let listed = store.clone();
         let mut seen: Option<u64> = None;
         let stream = reflector::reflector(writer, events).for_each(move |event| {
@@ -101,7 +101,7 @@ impl Cache {
                     seen = None;
                     true
                 }
-                // A list that is made again because a watch broke often has nothing new.
+                // A list that is repeated because a watch broke often has nothing new.
                 Ok(Event::InitDone) => {
                     let now = fingerprint(&listed);
                     seen.replace(now) != Some(now)
@@ -110,8 +110,8 @@ impl Cache {
             };
             if is_change {
                 count.fetch_add(1, Ordering::Release);
-                if let Some(told) = &told {
-                    told(&kind.group, &kind.kind);
+                if let Some(on_change) = &on_change {
+                    on_change(&kind.group, &kind.kind);
                 }
             }
             std::future::ready(())
@@ -169,7 +169,7 @@ impl Cache {
     }
 }
 
-/// Tells lists apart, whatever their order.
+/// A hash of a list, whatever its order.
 fn fingerprint(store: &Store<DynamicObject>) -> u64 {
     let one = |o: &Arc<DynamicObject>| {
         let mut hasher = DefaultHasher::new();

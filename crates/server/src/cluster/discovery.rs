@@ -1,6 +1,6 @@
 //! What a cluster serves: groups, versions, resources.
 //!
-//! Of a group the version comes first that the server prefers. A group whose server does not answer is left out.
+//! The preferred version of a group comes first. A group whose server does not answer is skipped.
 
 use crate::kubernetes::Resource;
 use crate::kubernetes::kinds::Subresource;
@@ -45,7 +45,7 @@ pub(super) fn of_version(group: &str, version: &str, found: &Value) -> Vec<Resou
         let below = all.iter().filter_map(|r| {
             let (parent, name) = r.text_at(&["name"]).split_once('/')?;
             (parent == plural).then(|| {
-                // The group of a subresource is left out when it is that of its parent.
+                // The group of a subresource is empty when it is that of its parent.
                 let kind = [
                     Str::from(if r.get("group").is_some() || r.get("version").is_some() {
                         r.text_at(&["group"])

@@ -1,6 +1,6 @@
 //! The external data of a cluster.
 //!
-//! In: what policies read. Out: what the API server answers; what is watched comes from the [`Cache`].
+//! In: lookups of policies. Out: answers of the API server; watched objects come from the [`Cache`].
 
 use std::sync::Arc;
 
@@ -70,13 +70,13 @@ impl ExternalData for Live {
 
     fn api(&self, request: &ApiRequest<'_>) -> Found<ApiError> {
         let method = if request.body.is_some() { "POST" } else { "GET" };
-        let ask = |path: &str| {
+        let call = |path: &str| {
             let answer = self.cluster.request(method, path, "application/json", request.body);
             answer.map_err(|e| ApiError { not_found: e.is_not_found(), text: e.text })
         };
         Some(match request.at {
-            Address::Objects(at) => path(at).map_err(ApiError::from).and_then(|path| ask(&path)),
-            Address::Path { path, .. } => ask(path).map_err(|e| ApiError {
+            Address::Objects(at) => path(at).map_err(ApiError::from).and_then(|path| call(&path)),
+            Address::Path { path, .. } => call(path).map_err(|e| ApiError {
                 text: format!("failed to {method} resource with raw url: {path}: {}", e.text),
                 ..e
             }),

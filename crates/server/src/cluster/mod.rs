@@ -1,9 +1,9 @@
 //! The cluster: a client of the Kubernetes API.
 //!
 //! In: a kubeconfig file or the account of a pod. Out: objects as [`Value`]s. Calls block the caller; they
-//! run on a runtime of the client's own, so any thread may make them. What is served is asked once, until
-//! somebody says that it has changed ([`Cluster::kinds`]); lists come in pages; [`cache`] keeps kinds of objects up to date by watching them;
-//! [`live`] answers the questions of rules. Semantics: `docs/cluster.md`.
+//! run on a runtime of the client's own, so any thread may call. Discovery runs once, until
+//! [`Cluster::renew_kinds`] is called; lists come in pages; [`cache`] keeps kinds of objects up to date by watching them;
+//! [`live`] answers the lookups of rules. Semantics: `docs/cluster.md`.
 
 pub mod access;
 pub mod cache;
@@ -44,7 +44,7 @@ pub struct Choice {
 pub struct Failure {
     /// The code of the HTTP answer; 0 when there was none.
     pub code: u16,
-    /// The reason in a word, if the API gave one.
+    /// The `reason` of the API's status, if there is one.
     pub reason: String,
     /// What is wrong.
     pub text: String,
@@ -63,7 +63,7 @@ impl Failure {
         Failure { code: 0, reason: String::new(), text: text.to_string() }
     }
 
-    /// Whether what was asked for is not there.
+    /// Whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.code == 404
     }
@@ -105,7 +105,7 @@ pub struct Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Nobody waits for what is under way: the last owner may be a thread that must not block.
+        // Requests in flight are not awaited: the last owner may be a thread that must not block.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -118,7 +118,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// Connects to a cluster. Nothing is asked of it yet.
+/// Connects to a cluster, without a request yet.
 ///
 /// # Errors
 /// There is no configuration, or it cannot be used.
@@ -149,14 +149,14 @@ pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
 }
 
 impl Cluster {
-    /// Runs work on the client's own runtime and waits for what it gives, on any thread.
+    /// Runs work on the client's own runtime and waits for its result, on any thread.
     fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, Failure> {
         let ended = || Failure::other("the client of the cluster has ended");
-        let (tell, told) = mpsc::sync_channel(1);
+        let (sender, receiver) = mpsc::sync_channel(1);
         self.spawn(async move {
-            let _ = tell.send(work.await);
+            let _ = sender.send(work.await);
         })?;
-        told.recv().map_err(|_| ended())
+        receiver.recv().map_err(|_| ended())
     }
 
     /// Begins work on the client's own runtime.
@@ -212,7 +212,7 @@ impl Cluster {
     /// The kinds that the cluster serves.
     ///
     /// # Errors
-    /// The cluster does not say. Groups that do not answer are left out.
+    /// Discovery fails. Groups that do not answer are skipped.
     pub fn kinds(&self) -> Result<Arc<Kinds>, Failure> {
         if let Some(kinds) = &*self.served.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(kinds.clone());
@@ -222,7 +222,7 @@ impl Cluster {
         Ok(kinds)
     }
 
-    /// Asks again for the kinds that the cluster serves; what was known stays when it does not say.
+    /// Discovers the kinds that the cluster serves again; on an error the known ones stay.
     ///
     /// # Errors
     /// As [`Cluster::kinds`].
@@ -267,7 +267,7 @@ impl Cluster {
     /// An object by name.
     ///
     /// # Errors
-    /// See [`Cluster::request`]; 404 when it is not there.
+    /// See [`Cluster::request`]; 404 when it does not exist.
     pub fn object(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Value, Failure> {
         self.get(&path_of(resource, namespace, name))
     }
@@ -284,10 +284,10 @@ impl Cluster {
         }
     }
 
-    /// Creates an object, or makes it what is given while it still is what `current` says.
+    /// Creates an object, or replaces it if its version is still that of `current`.
     ///
     /// # Errors
-    /// See [`Cluster::request`]; 409 when somebody else created or changed it in between.
+    /// See [`Cluster::request`]; 409 when another client created or changed it in between.
     pub fn write(&self, object: &Value, current: Option<&Value>, manager: &str) -> Result<Value, Failure> {
         let path = self.path_to(object)?;
         let Some(current) = current else {
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_that_is_not_there_is_told_by_its_path() {
+    fn a_missing_configuration_is_reported_with_its_path() {
         let choice = Choice { kubeconfig: "/nowhere/config".into(), ..Choice::default() };
         let failure = connect(&choice).unwrap_err();
         assert!(failure.text.contains("/nowhere/config"), "{failure}");

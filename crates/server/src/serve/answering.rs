@@ -1,8 +1,8 @@
 //! Answering one review whose body is there.
 //!
-//! In: the body, and when the answer is due. Out: the answer; metrics, the audit stream, reports and spans on the
-//! way. All of it runs on threads for evaluations, so that whoever reads requests waits for the deadline alone. What is
-//! late is answered by failure policy; what the evaluation says afterwards counts no more.
+//! In: the body, and when the answer is due. Out: the answer; metrics, the audit log, reports and spans on the
+//! way. All of it runs on threads for evaluations, so that threads which read requests wait for the deadline alone. What is
+//! late is answered by failure policy; a later result of the evaluation is ignored.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -34,7 +34,7 @@ const WRITING: Duration = Duration::from_millis(250);
 
 /// A review to be answered.
 pub struct Job {
-    /// What is asked.
+    /// The policies and the phase that the path selects.
     pub route: Route,
     /// The path.
     pub path: String,
@@ -112,7 +112,7 @@ pub async fn answer(state: &Arc<State>, job: Job) -> Result<Response, Undecodabl
         incoming: OnceLock::new(),
         outcome: AtomicU8::new(OPEN),
     });
-    // What is decoded is freed where it was made, by whoever evaluates.
+    // What is decoded is freed on the thread that allocated it.
     let evaluated = Arc::downgrade(&review);
     let work = move || {
         let (_running, body) = (running, body);
@@ -195,7 +195,7 @@ impl Review {
         if let Some(reporter) = state.reporter.as_ref().filter(|_| route.phase == Phase::Validate) {
             reporter.offer(incoming, snapshot, &decision.outcomes, !decision.answer.allowed());
         }
-        if route.phase == Phase::Validate && decision.answer.allowed() && decision.asked.is_some() {
+        if route.phase == Phase::Validate && decision.answer.allowed() && decision.prepared.is_some() {
             self.later(incoming, decision);
         }
         response
@@ -204,13 +204,13 @@ impl Review {
     /// Results that no answer waits for, as long as few wait for theirs. When too many wait for slow ones, these
     /// are left out and counted.
     fn later(&self, incoming: &Arc<Incoming>, decision: Decision) {
-        let Some(asked) = decision.asked.filter(|_| decision.audits) else { return };
+        let Some(prepared) = decision.prepared.filter(|_| decision.audits) else { return };
         let (state, snapshot, route) = (self.state.clone(), self.snapshot.clone(), self.route.clone());
         let slow = snapshot.pace.is_slow();
         let brief = snapshot.pace.audits_are_brief();
         let permit = if slow { &state.auditing } else { &state.afterwards }.clone().try_acquire_owned().ok();
         if slow && permit.is_none() {
-            state.metrics.audit_lost.inc();
+            state.metrics.audit_dropped.inc();
             return;
         }
         let waits = permit.is_some();
@@ -218,9 +218,9 @@ impl Review {
         let of = self.state.clone();
         let work = move || {
             let began = Instant::now();
-            let outcomes = snapshot.gate.audit(&route, &asked, &Deadline::at(began + LATER));
+            let outcomes = snapshot.gate.audit(&route, &prepared, &Deadline::at(began + LATER));
             snapshot.pace.note_audit(began.elapsed());
-            of.metrics.results(&incoming, &asked.request.target, &outcomes);
+            of.metrics.results(&incoming, &prepared.request.target, &outcomes);
             if let Some(reporter) = &of.reporter {
                 reporter.offer(&incoming, &snapshot, &outcomes, false);
             }
@@ -240,7 +240,7 @@ impl Review {
 
 fn note(state: &State, audit: &Audit, line: &crate::value::Value) {
     if let Err(e) = audit.write(line) {
-        state.metrics.audit_lost.inc();
-        tracing::error!(error = %e, "the audit stream cannot be written");
+        state.metrics.audit_dropped.inc();
+        tracing::error!(error = %e, "cannot write the audit log");
     }
 }

@@ -1,4 +1,4 @@
-//! The audit stream: a line of JSON for every decision.
+//! The audit log: a line of JSON for every decision.
 //!
 //! A line is handed to the operating system before the decision is answered, so a crash of the program loses
 //! none that a client has seen. Files that grow too large are renamed (`FILE.1` is the youngest) and a new one
@@ -21,7 +21,7 @@ use super::refusals::Refused;
 pub struct Audit {
     path: PathBuf,
     largest: u64,
-    kept: u32,
+    max_backups: u32,
     open: Mutex<Open>,
 }
 
@@ -31,13 +31,13 @@ struct Open {
 }
 
 impl Audit {
-    /// Begins or goes on with a file. A line that a crash cut short is ended first.
+    /// Creates a file or appends to it. A line that a crash cut short is ended first.
     ///
     /// # Errors
     /// The file cannot be opened.
-    pub fn open(path: &Path, largest: u64, kept: u32) -> io::Result<Audit> {
+    pub fn open(path: &Path, largest: u64, max_backups: u32) -> io::Result<Audit> {
         let open = open(path)?;
-        Ok(Audit { path: path.to_path_buf(), largest, kept, open: Mutex::new(open) })
+        Ok(Audit { path: path.to_path_buf(), largest, max_backups, open: Mutex::new(open) })
     }
 
     /// Writes a line.
@@ -64,13 +64,13 @@ impl Audit {
     }
 
     fn rotate(&self) -> io::Result<()> {
-        for number in (1..self.kept).rev() {
+        for number in (1..self.max_backups).rev() {
             match std::fs::rename(self.numbered(number), self.numbered(number + 1)) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                 _ => {}
             }
         }
-        if self.kept == 0 {
+        if self.max_backups == 0 {
             return std::fs::remove_file(&self.path);
         }
         std::fs::rename(&self.path, self.numbered(1))

@@ -1,7 +1,7 @@
 //! Counting results.
 //!
-//! In: results about an object. Results that requests share have counters that they share as well: their labels tell
-//! nothing that is not the same for all of them.
+//! In: results about an object. Results that requests share also share their counters: the labels are the same for
+//! all of them.
 
 use std::sync::Arc;
 
@@ -28,21 +28,21 @@ impl Metrics {
     /// Counts results about an object.
     pub fn results(&self, incoming: &Incoming, target: &Target, outcomes: &Outcomes) {
         let families = self.families.load();
-        for Share { bundle, remembered } in outcomes.shares() {
-            let known = bundle.made.get().and_then(|made| made.downcast_ref::<Counted>());
+        for Share { bundle, is_cached } in outcomes.shares() {
+            let known = bundle.derived.get().and_then(|derived| derived.downcast_ref::<Counted>());
             if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.families, &families)) {
                 known.counters.iter().for_each(IntCounter::inc);
-                self.remembered.inc_by(known.results);
+                self.cache_hits.inc_by(known.results);
                 continue;
             }
             let counters = count(&families, incoming, target, bundle);
-            if !*remembered {
-                self.remembered.inc_by(bundle.remembered);
+            if !*is_cached {
+                self.cache_hits.inc_by(bundle.cached);
                 continue;
             }
             let results = bundle.parts.iter().map(|part| part.results()).sum();
-            self.remembered.inc_by(results);
-            let _ = bundle.made.set(Box::new(Counted { families: families.clone(), counters, results }));
+            self.cache_hits.inc_by(results);
+            let _ = bundle.derived.set(Box::new(Counted { families: families.clone(), counters, results }));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The metrics that operators can shape: which labels and buckets they have, and what is counted at all.
+//! The metrics that operators can configure: which labels and buckets they have, and what is counted at all.
 //!
-//! In: what operators say. Out: families of counters that take all their labels and keep those that are shown.
-//! Other settings mean other families, which begin at nothing.
+//! In: the settings. Out: families of counters that take all their labels and use those that are exposed.
+//! Changed settings mean new families, which start at zero.
 //!
-//! Whoever sends reviews determines kinds and namespaces; a family has at most [`MOST_SERIES`] series, and what comes
-//! later is counted under `other`.
+//! Clients determine kinds and namespaces; a family has at most [`MOST_SERIES`] series, and further ones are counted
+//! under `other`.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -60,33 +60,33 @@ const RULE: [&str; 6] =
 const OF_REQUESTS: [&str; 2] = ["resource_kind", "resource_namespace"];
 /// The series of a family; a counter with its labels takes about 1.5 kB, a histogram twice as much.
 const MOST_SERIES: usize = 20_000;
-/// The label of what is not told apart.
+/// The label value of what is counted together.
 pub(super) const OTHER: &str = "other";
 
-/// A family, and which of its labels are shown.
+/// A family, and which of its labels are exposed.
 pub(super) struct Family<V> {
-    made: V,
-    shown: Vec<usize>,
-    /// Places of the shown labels whose values come from requests.
+    metric: V,
+    exposed: Vec<usize>,
+    /// Positions of the exposed labels whose values come from requests.
     of_requests: Vec<usize>,
     series: RwLock<HashSet<u64>>,
     hasher: RandomState,
 }
 
 impl<V> Family<V> {
-    fn kept<'l>(&self, labels: &[&'l str]) -> Vec<&'l str> {
-        let mut kept: Vec<&str> = self.shown.iter().filter_map(|at| labels.get(*at).copied()).collect();
-        if !self.has_room(&kept) {
+    fn select<'l>(&self, labels: &[&'l str]) -> Vec<&'l str> {
+        let mut selected: Vec<&str> = self.exposed.iter().filter_map(|at| labels.get(*at).copied()).collect();
+        if !self.has_room(&selected) {
             for at in &self.of_requests {
-                if let Some(label) = kept.get_mut(*at) {
+                if let Some(label) = selected.get_mut(*at) {
                     *label = OTHER;
                 }
             }
         }
-        kept
+        selected
     }
 
-    /// Whether a series is there already or may be made.
+    /// Whether a series exists or may be created.
     fn has_room(&self, labels: &[&str]) -> bool {
         if self.of_requests.is_empty() {
             return true;
@@ -104,26 +104,26 @@ impl<V> Family<V> {
 impl Family<IntCounterVec> {
     /// The counter of labels, of which all are given.
     pub fn with(&self, labels: &[&str]) -> IntCounter {
-        self.made.with_label_values(&self.kept(labels))
+        self.metric.with_label_values(&self.select(labels))
     }
 }
 
 impl Family<HistogramVec> {
     /// Counts a measurement.
     pub fn observe(&self, labels: &[&str], measured: f64) {
-        self.made.with_label_values(&self.kept(labels)).observe(measured);
+        self.metric.with_label_values(&self.select(labels)).observe(measured);
     }
 }
 
 impl Family<IntGaugeVec> {
     /// Sets what has these labels.
     pub fn set(&self, labels: &[&str], to: i64) {
-        self.made.with_label_values(&self.kept(labels)).set(to);
+        self.metric.with_label_values(&self.select(labels)).set(to);
     }
 
-    /// Forgets all that was set.
+    /// Removes all series.
     pub fn reset(&self) {
-        self.made.reset();
+        self.metric.reset();
     }
 }
 
@@ -153,16 +153,16 @@ impl Families {
             (registry, exposure): (&Registry, &Exposure),
             name: &str,
             labels: &[&str],
-            make: impl FnOnce(&[&str]) -> Result<V, prometheus::Error>,
+            create: impl FnOnce(&[&str]) -> Result<V, prometheus::Error>,
         ) -> Result<Family<V>, prometheus::Error> {
             let is_shown = |(_, label): &(usize, &&str)| exposure.shows_label(name, label);
-            let (shown, labels): (Vec<usize>, Vec<&str>) =
+            let (exposed, labels): (Vec<usize>, Vec<&str>) =
                 labels.iter().enumerate().filter(is_shown).map(|(at, label)| (at, *label)).unzip();
             let of_requests = labels.iter().enumerate().filter(|(_, label)| OF_REQUESTS.contains(label));
             let of_requests = of_requests.map(|(at, _)| at).collect();
-            let made = make(&labels)?;
-            registry.register(Box::new(made.clone()))?;
-            Ok(Family { made, shown, of_requests, series: RwLock::default(), hasher: RandomState::new() })
+            let metric = create(&labels)?;
+            registry.register(Box::new(metric.clone()))?;
+            Ok(Family { metric, exposed, of_requests, series: RwLock::default(), hasher: RandomState::new() })
         }
         let into = (&registry, &exposure);
         let counters = |name: &str, help: &str, labels: &[&str]| {
@@ -170,18 +170,22 @@ impl Families {
         };
         let took = "kyverno_admission_review_duration_seconds";
         let durations = family(into, took, &REQUEST, |labels| {
-            let options = HistogramOpts::new(took, "Time until reviews were answered.");
+            let options = HistogramOpts::new(took, "Duration of admission reviews in seconds.");
             HistogramVec::new(options.buckets(exposure.buckets(took)), labels)
         })?;
         let info = "kyverno_policy_rule_info_total";
         Ok(Families {
-            requests: counters("kyverno_admission_requests_total", "Reviews that were answered.", &REQUEST)?,
+            requests: counters("kyverno_admission_requests_total", "Admission reviews.", &REQUEST)?,
             durations,
             http: counters("kyverno_http_requests_total", "HTTP requests.", &["http_method", "http_url"])?,
-            results: counters("kyverno_policy_results_total", "Results of rules.", &RESULT)?,
-            reviews: counters("kyverno_validating_policy_results_total", "Results of expressions.", &REVIEW)?,
+            results: counters("kyverno_policy_results_total", "Rule results.", &RESULT)?,
+            reviews: counters(
+                "kyverno_validating_policy_results_total",
+                "Results of CEL policies.",
+                &REVIEW,
+            )?,
             rules: family(into, info, &RULE, |labels| {
-                IntGaugeVec::new(Opts::new(info, "Rules in use."), labels)
+                IntGaugeVec::new(Opts::new(info, "Loaded rules."), labels)
             })?,
             tally: Tally::default(),
             since: Instant::now(),
@@ -190,7 +194,7 @@ impl Families {
         })
     }
 
-    /// Whether others have to take their place: operators say something else, or it is time to begin anew.
+    /// Whether new families have to replace these: the settings changed, or the refresh interval is over.
     pub fn are_outdated(&self, exposure: &Exposure) -> bool {
         self.exposure != *exposure || exposure.refresh.is_some_and(|after| self.since.elapsed() >= after)
     }
@@ -215,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_and_namespaces_without_end_are_counted_together() {
+    fn further_kinds_and_namespaces_are_counted_together() {
         let families = Families::new(Exposure::default()).expect("families");
         let count = |namespace: &str| {
             families
@@ -225,7 +229,7 @@ mod tests {
         };
         (0..MOST_SERIES + 100).for_each(|i| count(&format!("n{i}")));
         count("n0");
-        let gathered = families.requests.made.collect();
+        let gathered = families.requests.metric.collect();
         let series = gathered.first().map(|f| f.get_metric()).unwrap_or_default();
         assert_eq!(series.len(), MOST_SERIES + 1);
         let of = |namespace: &str| {

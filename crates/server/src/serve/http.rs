@@ -2,7 +2,7 @@
 //!
 //! Bodies are read by `intake`, decided on by `answering`, on the threads of
 //! `threads`, while the client waits until the deadline of the request. What is not ready then is answered by failure policy. When too
-//! many reviews are under way, the next ones are refused at once with status 429, so that those that were taken are
+//! many reviews are in flight, the next ones are refused at once with status 429, so that those that were accepted are
 //! answered in time. A review counts when its body is there.
 
 use std::collections::BTreeMap;
@@ -32,16 +32,16 @@ use super::reports::Reporter;
 use super::threads::Threads;
 use super::traces::{self, Tracer};
 
-/// What an API server waits when it does not say.
+/// The timeout of an API server that sends none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest that it waits.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many reviews may wait for quick results that only audit. More of them would push each other out of the
-/// processors' caches: the results of the next ones are made before their answers.
+/// processors' caches: the results of the next ones are evaluated before they are answered.
 const AFTERWARDS: usize = 2;
 /// How many bodies may be arriving for each review that may be under way, and in any case.
 const ARRIVING: (usize, usize) = (8, 1024);
-/// How many paths that name policies which are not known are reported.
+/// How many paths with unknown policies are reported.
 const UNKNOWN_PATHS: usize = 100;
 
 /// Limits of the server.
@@ -51,11 +51,11 @@ pub struct Limits {
     pub body: usize,
     /// How many bytes of bodies may be held in all.
     pub buffered: usize,
-    /// How many reviews may be under way.
+    /// How many reviews may be in flight.
     pub running: usize,
     /// How many reviews may wait for results that only audit.
     pub auditing: usize,
-    /// What is left of a request's time for the way back.
+    /// The safety margin subtracted from a request's timeout.
     pub margin: Duration,
 }
 
@@ -77,14 +77,14 @@ pub struct State {
     pub threads: Threads,
     /// Limits.
     pub limits: Limits,
-    /// The server is about to end.
-    pub draining: AtomicBool,
+    /// The server is shutting down.
+    pub shutting_down: AtomicBool,
     baseline: bool,
     intake: Arc<Intake>,
     running: Arc<Semaphore>,
     pub(super) auditing: Arc<Semaphore>,
     pub(super) afterwards: Arc<Semaphore>,
-    /// Paths that named policies which were not known.
+    /// Paths with unknown policies.
     unknown: Mutex<BTreeMap<String, Route>>,
 }
 
@@ -122,7 +122,7 @@ impl State {
             audit,
             reporter,
             tracer,
-            draining: AtomicBool::new(false),
+            shutting_down: AtomicBool::new(false),
             baseline,
             intake: Arc::new(Intake::new(limits.body, limits.buffered, arriving)),
             running: Arc::new(running),
@@ -133,7 +133,7 @@ impl State {
         })
     }
 
-    /// Notes a path that names policies which are not known.
+    /// Records a path with unknown policies.
     pub(super) fn note_unknown(&self, path: &str, route: &Route, text: &str) {
         self.refusals.note("unknown_policy", 200, text, path);
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,8 +142,8 @@ impl State {
         }
     }
 
-    /// Why not all is well with what is running, a line each, and whether that means that the server is not ready.
-    fn troubles(&self) -> (Vec<String>, bool) {
+    /// What is wrong with the running server, a line each, and whether that makes it not ready.
+    fn faults(&self) -> (Vec<String>, bool) {
         let gate = &self.store.current().gate;
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         unknown.retain(|_, route| gate.unknown(route).is_some());
@@ -151,7 +151,7 @@ impl State {
         let mut lines: Vec<String> = unknown.iter().filter_map(text).collect();
         let stuck = self.threads.stuck();
         if stuck > 0 {
-            lines.push(format!("{stuck} evaluations have not ended in time and still run"));
+            lines.push(format!("{stuck} evaluations exceeded their deadline and still run"));
         }
         (lines, stuck * 2 >= self.limits.running.max(2))
     }
@@ -192,13 +192,13 @@ async fn ready(Shared(state): Shared<App>) -> Response {
     let now = state.store.current();
     let mut text = format!("policies {} generation {}\n", now.policies, now.generation);
     let notices = now.notices.iter().map(|notice| format!("notice: {notice}"));
-    let (troubles, is_stuck) = state.troubles();
-    for line in now.problems.iter().cloned().chain(troubles).chain(notices) {
+    let (faults, is_stuck) = state.faults();
+    for line in now.problems.iter().cloned().chain(faults).chain(notices) {
         text.push_str(&line);
         text.push('\n');
     }
-    if state.draining.load(Ordering::Relaxed) {
-        return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_string() + &text).into_response();
+    if state.shutting_down.load(Ordering::Relaxed) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n".to_string() + &text).into_response();
     }
     let is_ready = now.complete && now.gate.shortage().is_none() && !is_stuck;
     let status = if is_ready { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
@@ -234,7 +234,7 @@ async fn review(
         state.refusals.note(refusals::reason(&refusal), *status, text, uri.path());
         plain(*status, text)
     });
-    if state.draining.load(Ordering::Relaxed) {
+    if state.shutting_down.load(Ordering::Relaxed) {
         // The client looks for another server for its next request.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -296,8 +296,8 @@ pub(super) fn answered(answer: &Answer, of: &Incoming) -> Response {
 fn timeout(uri: &Uri) -> Duration {
     let given = uri.query().into_iter().flat_map(|q| q.split('&')).find_map(|p| p.strip_prefix("timeout="));
     let nanoseconds = given.and_then(crate::value::duration::parse_ok);
-    let asked = nanoseconds.and_then(|n| u64::try_from(n).ok()).map(Duration::from_nanos);
-    asked.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_TIMEOUT)
+    let given = nanoseconds.and_then(|n| u64::try_from(n).ok()).map(Duration::from_nanos);
+    given.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_TIMEOUT)
 }
 
 /// The moment in RFC 3339.

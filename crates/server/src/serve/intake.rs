@@ -1,6 +1,6 @@
 //! Taking in the bodies of reviews.
 //!
-//! In: bodies as they arrive. Out: whole bodies, or a refusal. Clients need not be known to send, so that none may
+//! In: bodies as they arrive. Out: whole bodies, or a refusal. Clients are not authenticated, so that none may
 //! take much: a body has a limit, must arrive at a rate, and all bodies that are not answered yet have a limit together. When there is no
 //! room, those that have been arriving for long make way for others. Bodies of at most [`SMALL`] bytes that are whole are not
 //! counted: `--max-in-flight` bounds them.
@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_millis(500);
 /// How long a whole body waits for room.
 const WAIT: Duration = Duration::from_secs(2);
-/// What a value of a review takes beside its text, roughly.
+/// What a value of a review takes in addition to its text, roughly.
 const VALUE: usize = 48;
 
 /// See the module page.
@@ -231,7 +231,7 @@ impl Intake {
         if has_room { Ok(()) } else { Err(no_room()) }
     }
 
-    /// How many bytes may be held so that there is room for a body: some is kept for small ones.
+    /// How many bytes may be held so that there is room for a body: some are reserved for small ones.
     fn limit(&self, size: usize) -> usize {
         if size <= SMALL { self.most + self.most / 8 } else { self.most }
     }
@@ -279,7 +279,7 @@ impl Held {
     }
 }
 
-/// How long a body of which so much has come may take.
+/// How long a body of which so much has arrived may take.
 fn patience(size: usize) -> Duration {
     (START + Duration::from_secs_f64(size as f64 / RATE as f64)).min(LONGEST)
 }

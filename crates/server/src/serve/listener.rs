@@ -24,7 +24,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(30);
 /// The largest head of a request.
 const LARGEST_HEAD: usize = 64 << 10;
-/// How many requests a client may have under way on one connection.
+/// How many concurrent requests a client may have on one connection.
 const STREAMS: u32 = 250;
 
 /// What connections are served with.
@@ -45,9 +45,9 @@ pub struct Service {
 /// # Errors
 /// It is none, or is in use.
 pub async fn bind(address: &str) -> Result<(TcpListener, SocketAddr), String> {
-    let told = |e: std::io::Error| format!("{address}: {e}");
-    let listener = TcpListener::bind(address).await.map_err(told)?;
-    let local = listener.local_addr().map_err(told)?;
+    let at_address = |e: std::io::Error| format!("{address}: {e}");
+    let listener = TcpListener::bind(address).await.map_err(at_address)?;
+    let local = listener.local_addr().map_err(at_address)?;
     Ok((listener, local))
 }
 
@@ -68,7 +68,7 @@ async fn ended(ends: &mut watch::Receiver<bool>) {
     let _ = ends.wait_for(|ends| *ends).await;
 }
 
-/// Serves connections until `ends` says so.
+/// Serves connections until `ends` is true.
 ///
 /// # Errors
 /// The certificates cannot be used.

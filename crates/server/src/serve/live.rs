@@ -1,8 +1,8 @@
 //! The data of rules from a cluster.
 //!
-//! In: a cluster, and what the policies ask for. Out: a [`Link`] that watches objects as long as the server runs,
-//! and for each set of policies a [`FromCluster`] that answers. Objects of files stand in front of those of the
-//! cluster. What is not watched is asked for when a rule needs it. Semantics: `docs/cluster.md`, "In the server".
+//! In: a cluster, and the external data of the policies. Out: a [`Link`] that watches objects as long as the server runs,
+//! and for each set of policies a [`FromCluster`] that answers. Objects of files take precedence over those of the
+//! cluster. What is not watched is fetched when a rule needs it. Semantics: `docs/cluster.md`, "In the server".
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +20,14 @@ use crate::external::{
     Address, Answer, ApiError, ApiRequest, Authorizer, ExternalData, Found, Reader, Roles, ServiceCall,
 };
 use crate::kubernetes::{Kinds, Resource, Types};
-use crate::sources::objects::{Known, Objects};
+use crate::sources::objects::{ClusterFacts, Objects};
 use crate::sources::offline::projected;
 use crate::sources::registry::Registry;
 use crate::value::{Str, Value, duration};
 
 /// How long a kind may take to be listed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the answer of a global entry is asked for again when it does not say.
+/// How often a global context entry without `refreshInterval` is fetched again.
 const REFRESH: Duration = Duration::from_secs(600);
 /// What is watched in any case: group, version and plural.
 const WATCHED: [(&str, &str, &str); 5] = [
@@ -42,12 +42,12 @@ const GLOBALS: (&str, &str) = ("kyverno.io", "GlobalContextEntry");
 const BINDINGS: [(&str, &str); 2] =
     [("rbac.authorization.k8s.io", "RoleBinding"), ("rbac.authorization.k8s.io", "ClusterRoleBinding")];
 
-/// Where operators set things: namespace and name each.
+/// The ConfigMaps of operators: namespace and name each.
 #[derive(Clone, Debug)]
 pub struct ConfigMaps {
-    /// What is left out, and more.
+    /// The settings.
     pub settings: (String, String),
-    /// What metrics tell.
+    /// The settings of metrics.
     pub metrics: (String, String),
 }
 
@@ -59,11 +59,11 @@ pub struct Link {
     pub cache: Arc<Cache>,
     /// Kinds that may not be watched, with the reason.
     unwatched: Mutex<HashMap<String, String>>,
-    /// Told when kinds or global entries have changed, so that policies have to be read again.
+    /// Notified when kinds or global context entries have changed, so that policies have to be read again.
     pub changed: Arc<Notify>,
-    /// Told when ConfigMaps have changed.
+    /// Notified when ConfigMaps have changed.
     pub configured: Arc<Notify>,
-    /// Whether the kinds of the cluster have changed since they were asked for.
+    /// Whether the kinds of the cluster have changed since they were fetched.
     renew: Arc<AtomicBool>,
     /// The ConfigMaps of operators.
     places: ConfigMaps,
@@ -75,15 +75,15 @@ impl Link {
     /// Connects, and begins to watch.
     ///
     /// # Errors
-    /// There is no cluster, or it does not say what it serves.
+    /// There is no cluster, or discovery fails.
     pub fn open(choice: &Choice, places: &ConfigMaps) -> Result<Link, String> {
         let cluster = Arc::new(connect(choice).map_err(|e| e.text)?);
         let kinds = cluster.kinds().map_err(|e| e.text)?;
         let changed = Arc::new(Notify::new());
         let renew = Arc::new(AtomicBool::new(false));
         let configured = Arc::new(Notify::new());
-        let (tell, outdated, maps) = (changed.clone(), renew.clone(), configured.clone());
-        let cache = Cache::telling(Arc::new(move |group, kind| {
+        let (notify, outdated, maps) = (changed.clone(), renew.clone(), configured.clone());
+        let cache = Cache::with_callback(Arc::new(move |group, kind| {
             if (group, kind) == ("", "ConfigMap") {
                 maps.notify_one();
             }
@@ -92,7 +92,7 @@ impl Link {
                 outdated.store(true, Ordering::Release);
             }
             if is_definition || (group, kind) == GLOBALS {
-                tell.notify_one();
+                notify.notify_one();
             }
         }));
         let link = Link {
@@ -146,7 +146,7 @@ impl Link {
         self.cluster.get(&format!("/api/v1/namespaces/{namespace}/configmaps/{name}")).ok()
     }
 
-    /// Whether one of them is another one than the last time this was asked.
+    /// Whether one of them has changed since the last call.
     pub fn has_new_settings(&self) -> bool {
         let version =
             |map: Option<Value>| map.map(|m| m.text_at(&["metadata", "resourceVersion"]).to_string());
@@ -171,7 +171,7 @@ struct Derived {
     data: Arc<Objects>,
 }
 
-/// An answer of an `apiCall` of a global entry, and when it was asked for.
+/// An answer of an `apiCall` of a global context entry, and when it was fetched.
 type Answered = (Instant, Result<Value, String>);
 
 /// See the module page.
@@ -182,7 +182,7 @@ pub struct FromCluster {
     files: Arc<Objects>,
     objects: Vec<Value>,
     identities: HashSet<[String; 4]>,
-    known: Known,
+    known: ClusterFacts,
     /// The kinds of parameters.
     params: Vec<(String, String)>,
     derived: ArcSwap<Derived>,
@@ -198,7 +198,7 @@ fn identity(o: &Value) -> [String; 4] {
 }
 
 impl FromCluster {
-    /// The data for policies, with objects of files in front. Watches what they ask for besides.
+    /// The data for policies; objects of files take precedence. Also watches the kinds that the policies look up.
     pub fn new<'p>(
         link: Arc<Link>,
         objects: Vec<Value>,
@@ -226,7 +226,8 @@ impl FromCluster {
             }
         }
         let all_bindings = BINDINGS.iter().all(|(group, kind)| link.cache.has(group, kind));
-        let known = Known { kinds, types: types.clone(), registry, all_bindings, all_namespaces: false };
+        let known =
+            ClusterFacts { kinds, types: types.clone(), registry, all_bindings, all_namespaces: false };
         let files = Arc::new(Objects::with(objects.clone(), known.clone()));
         let live = Live {
             cluster: link.cluster.clone(),
@@ -236,7 +237,7 @@ impl FromCluster {
             types: Some(types),
         };
         let nothing = Derived { changes: u64::MAX, data: files.clone() };
-        let made = FromCluster {
+        let data = FromCluster {
             identities: objects.iter().map(identity).collect(),
             link,
             live,
@@ -248,14 +249,14 @@ impl FromCluster {
             globals: Mutex::default(),
             answers: Mutex::default(),
         };
-        let watched = |r: &Value| Some(made.resource_of_entry(r)?.clone());
-        let needed: Vec<Resource> = made
+        let watched = |r: &Value| Some(data.resource_of_entry(r)?.clone());
+        let needed: Vec<Resource> = data
             .entries()
             .iter()
             .filter_map(|e| e.at(&["spec", "kubernetesResource"]).and_then(watched))
             .collect();
-        needed.iter().for_each(|resource| made.link.watch(resource));
-        made
+        needed.iter().for_each(|resource| data.link.watch(resource));
+        data
     }
 
     /// The kinds that are derived from.
@@ -273,7 +274,7 @@ impl FromCluster {
         if current.changes == changes {
             return current.data.clone();
         }
-        // Two threads may both do it; what is put down last is not older than what it counts.
+        // Two threads may both do it; what is stored last is not older than its count.
         let mut objects: Vec<Value> = Vec::new();
         let all: BTreeSet<(&str, &str)> = self.sources().collect();
         for (group, kind) in all {
@@ -322,8 +323,8 @@ impl FromCluster {
         }
         let changes = cache.changes(&resource.group, &resource.kind);
         let key = (entry.text_at(&["metadata", "name"]).to_string(), projection.to_string());
-        let kept = self.globals.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some((_, value)) = kept.filter(|(of, _)| *of == changes) {
+        let cached = self.globals.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some((_, value)) = cached.filter(|(of, _)| *of == changes) {
             return Ok(value);
         }
         let mut items = cache.all(&resource.group, &resource.kind);
@@ -334,14 +335,14 @@ impl FromCluster {
         Ok(value)
     }
 
-    /// The answer of an entry's call, asked for again from time to time.
+    /// The answer of an entry's call, fetched again after its refresh interval.
     fn answer_of(&self, entry: &Value) -> Result<Value, String> {
         let name = entry.text_at(&["metadata", "name"]).to_string();
         let call = entry.at(&["spec", "apiCall"]).ok_or("no data available")?;
         let every = duration::parse_ok(call.text_at(&["refreshInterval"]));
         let every = every.and_then(|n| u64::try_from(n).ok()).map_or(REFRESH, Duration::from_nanos);
-        let kept = self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
-        if let Some((_, answer)) = kept.filter(|(at, answer)| answer.is_ok() && at.elapsed() < every) {
+        let cached = self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        if let Some((_, answer)) = cached.filter(|(at, answer)| answer.is_ok() && at.elapsed() < every) {
             return answer;
         }
         let service = call.get("service");

@@ -24,32 +24,32 @@ const LONGEST_PATH: usize = 1024;
 /// All metrics.
 pub struct Metrics {
     registry: Registry,
-    /// Those that operators shape.
+    /// Those that operators configure.
     pub(super) families: ArcSwap<Families>,
-    /// Requests that were refused because too many were under way.
+    /// Requests refused because too many were in flight.
     pub shed: IntCounter,
-    /// Requests that were not answered in time.
+    /// Requests answered by failure policy because time ran out.
     pub late: IntCounter,
-    /// Requests that are under way.
+    /// Requests in flight.
     pub running: IntGauge,
-    /// Bodies that are arriving.
+    /// Bodies that have not arrived completely.
     pub arriving: IntGauge,
-    /// Bytes of bodies that are held.
+    /// Bytes of buffered bodies.
     pub buffered: IntGauge,
-    /// Evaluations that are late and still run.
+    /// Evaluations that exceeded their deadline and still run.
     pub stuck: IntGauge,
-    /// Reviews that were refused before policies were evaluated, by reason.
+    /// Reviews refused before policies were evaluated, by reason.
     pub refused: IntCounterVec,
-    /// Paths with names of policies that are labels.
+    /// Paths with policy names that are label values.
     paths: Mutex<HashSet<String>>,
-    /// Audit lines that could not be written.
-    pub audit_lost: IntCounter,
-    /// Reports and events that were not written.
+    /// Lines of the audit log that were not written.
+    pub audit_dropped: IntCounter,
+    /// Counters of reports and events that were not written.
     pub reporting: Counters,
     /// Spans that were not sent.
     pub spans_dropped: IntCounter,
-    /// Results that were remembered.
-    pub(super) remembered: IntCounter,
+    /// Results that came from the result cache.
+    pub(super) cache_hits: IntCounter,
     reloads: IntCounterVec,
     problems: IntGauge,
     policies: IntGaugeVec,
@@ -64,40 +64,43 @@ impl Metrics {
     pub fn new() -> Result<Metrics, prometheus::Error> {
         let registry = Registry::new();
         let counters = |name: &str, help: &str, labels: &[&str]| {
-            let made = IntCounterVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(made.clone()))?;
-            Ok::<_, prometheus::Error>(made)
+            let metric = IntCounterVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(metric.clone()))?;
+            Ok::<_, prometheus::Error>(metric)
         };
         let counter = |name: &str, help: &str| {
-            let made = IntCounter::new(name, help)?;
-            registry.register(Box::new(made.clone()))?;
-            Ok::<_, prometheus::Error>(made)
+            let metric = IntCounter::new(name, help)?;
+            registry.register(Box::new(metric.clone()))?;
+            Ok::<_, prometheus::Error>(metric)
         };
         let gauges = |name: &str, help: &str, labels: &[&str]| {
-            let made = IntGaugeVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(made.clone()))?;
-            Ok::<_, prometheus::Error>(made)
+            let metric = IntGaugeVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(metric.clone()))?;
+            Ok::<_, prometheus::Error>(metric)
         };
         let gauge = |name: &str, help: &str| {
-            let made = IntGauge::new(name, help)?;
-            registry.register(Box::new(made.clone()))?;
-            Ok::<_, prometheus::Error>(made)
+            let metric = IntGauge::new(name, help)?;
+            registry.register(Box::new(metric.clone()))?;
+            Ok::<_, prometheus::Error>(metric)
         };
         let info = gauges("kyverno_info", "The version.", &["version"])?;
         info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         Ok(Metrics {
             families: ArcSwap::from_pointee(Families::new(Exposure::default())?),
-            shed: counter("ephor_requests_shed_total", "Reviews refused because too many were under way.")?,
+            shed: counter("ephor_requests_shed_total", "Reviews refused because too many were in flight.")?,
             late: counter(
-                "ephor_requests_late_total",
-                "Reviews answered by failure policy because time ran out.",
+                "ephor_requests_timed_out_total",
+                "Reviews answered by failure policy because their deadline was exceeded.",
             )?,
-            running: gauge("ephor_requests_running", "Reviews under way.")?,
-            arriving: gauge("ephor_bodies_arriving", "Reviews that have not arrived as a whole.")?,
-            buffered: gauge("ephor_buffered_bytes", "Bytes of reviews that are counted as held.")?,
+            running: gauge("ephor_requests_in_flight", "Reviews in flight.")?,
+            arriving: gauge(
+                "ephor_request_bodies_pending",
+                "Request bodies that have not arrived completely.",
+            )?,
+            buffered: gauge("ephor_buffered_bytes", "Bytes of buffered reviews.")?,
             stuck: gauge(
                 "ephor_evaluations_stuck",
-                "Evaluations that have not ended in time and still run.",
+                "Evaluations that exceeded their deadline and still run.",
             )?,
             refused: counters(
                 "ephor_reviews_refused_total",
@@ -105,32 +108,26 @@ impl Metrics {
                 &["reason"],
             )?,
             paths: Mutex::default(),
-            audit_lost: counter(
-                "ephor_audit_lost_total",
-                "Lines of the audit stream that could not be written.",
+            audit_dropped: counter(
+                "ephor_audit_lines_dropped_total",
+                "Lines of the audit log that were not written.",
             )?,
             reporting: Counters {
                 dropped: counter(
                     "ephor_reports_dropped_total",
                     "Decisions whose reports and events there was no room for.",
                 )?,
-                lost_events: counter("kyverno_events_dropped_total", "Events that could not be written.")?,
-                lost_reports: counter("ephor_reports_lost_total", "Reports that could not be written.")?,
+                event_errors: counter("kyverno_events_dropped_total", "Events that could not be written.")?,
+                report_errors: counter("ephor_report_errors_total", "Reports that could not be written.")?,
             },
             spans_dropped: counter("ephor_spans_dropped_total", "Spans that could not be sent.")?,
-            remembered: counter(
-                "ephor_results_remembered_total",
-                "Results that earlier requests had given already.",
-            )?,
-            reloads: counters("ephor_policy_reloads_total", "Times policies were read again.", &["result"])?,
-            problems: gauge(
-                "ephor_policy_problems",
-                "Policies and files that cannot be used as they are now.",
-            )?,
-            policies: gauges("ephor_policies", "Policies in use.", &["kind"])?,
+            cache_hits: counter("ephor_result_cache_hits_total", "Results found in the result cache.")?,
+            reloads: counters("ephor_policy_reloads_total", "Policy reloads.", &["result"])?,
+            problems: gauge("ephor_policy_problems", "Policies and files that cannot be loaded.")?,
+            policies: gauges("ephor_policies", "Loaded policies.", &["kind"])?,
             not_run: gauges(
-                "ephor_rules_not_run",
-                "Rules that are work for later, which this server does not do.",
+                "ephor_rules_not_implemented",
+                "Generate rules, which this server does not run.",
                 &["policy_namespace", "policy_name", "rule_name", "rule_type"],
             )?,
             registry,
@@ -139,7 +136,7 @@ impl Metrics {
 
     /// Counts an HTTP request.
     pub fn request(&self, method: &Method, path: &str, route: &Route, is_known: bool) {
-        // Whoever sends requests must not be able to make labels without end.
+        // A client must not be able to create an unbounded number of label values.
         let known = [Method::POST, Method::GET, Method::PUT, Method::DELETE, Method::HEAD, Method::PATCH];
         let method = if known.contains(method) { method.as_str() } else { OTHER };
         let path = match route.named().is_none() && route.single().is_none() {
@@ -169,12 +166,12 @@ impl Metrics {
             families.requests.with(&labels).inc();
             families.durations.observe(&labels, seconds);
         }
-        if let Some(asked) = &decision.asked {
-            self.results(incoming, &asked.request.target, &decision.outcomes);
+        if let Some(prepared) = &decision.prepared {
+            self.results(incoming, &prepared.request.target, &decision.outcomes);
         }
     }
 
-    /// Tells what is in use.
+    /// Sets the metrics about policies from a snapshot.
     pub fn loaded(&self, snapshot: &Snapshot) {
         let result = if snapshot.problems.is_empty() { "ok" } else { "problems" };
         self.reloads.with_label_values(&[result]).inc();
@@ -186,13 +183,13 @@ impl Metrics {
             }
         }
         let families = self.families.load();
-        families.tally.forget();
+        families.tally.clear();
         self.policies.reset();
         families.rules.reset();
         self.not_run.reset();
         for policy in snapshot.gate.engine().set().policies() {
             self.policies.with_label_values(&[&*policy.api.kind]).inc();
-            for rule in policy.rules.iter().filter(|rule| is_for_later(rule)) {
+            for rule in policy.rules.iter().filter(|rule| is_generate_rule(rule)) {
                 let namespace = policy.namespace.as_deref().unwrap_or("-");
                 let labels = [namespace, &policy.name, &rule.name, name_of(rule.kind)];
                 self.not_run.with_label_values(&labels).set(1);
@@ -205,7 +202,7 @@ impl Metrics {
         }
     }
 
-    /// All of them as text.
+    /// All metrics as text.
     pub fn text(&self) -> String {
         let mut out = Vec::new();
         match TextEncoder::new().encode(&self.families.load().gather(&self.registry), &mut out) {
@@ -215,7 +212,7 @@ impl Metrics {
     }
 }
 
-/// Names of Kubernetes are not longer.
+/// The longest name in Kubernetes.
 const LONGEST_NAME: usize = 253;
 
 /// Kind and namespace of a request as labels.
@@ -236,7 +233,7 @@ pub(super) fn operation(incoming: &Incoming) -> &'static str {
 }
 
 /// Whether a rule generates objects.
-pub(super) fn is_for_later(rule: &crate::ir::Rule) -> bool {
+pub(super) fn is_generate_rule(rule: &crate::ir::Rule) -> bool {
     rule.kind == crate::ir::rule::RuleKind::Generation
 }
 

@@ -1,6 +1,6 @@
 //! The admission webhook server.
 //!
-//! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an audit stream.
+//! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an audit log.
 //! Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics: `docs/serve.md`.
 
 mod answering;
@@ -45,21 +45,21 @@ use live::{ConfigMaps, Link};
 use metrics::Metrics;
 use policies::{Around, Places, Snapshot, Store};
 use reports::{Reporter, Wanted};
-use selfmade::SelfMade;
+use selfmade::SelfSigned;
 use tls::{Certificates, Pair};
 use traces::Tracer;
 
-/// How long answers of registries are kept: tags move.
-const FORGOTTEN: Duration = Duration::from_secs(60);
+/// How long answers of registries are cached: tags move.
+const REGISTRY_CACHE_TTL: Duration = Duration::from_secs(60);
 
 /// Where certificates come from.
 #[derive(Clone, Debug)]
 pub enum Tls {
-    /// Files that somebody else writes.
+    /// Files that another program writes.
     Files(Pair),
-    /// Made here.
-    SelfMade(SelfMade),
-    /// None: something in front of the server decrypts.
+    /// Signed by an authority that this server creates.
+    SelfSigned(SelfSigned),
+    /// None: a proxy terminates TLS.
     Plain,
 }
 
@@ -70,44 +70,44 @@ pub struct AuditLog {
     pub path: PathBuf,
     /// It is renamed when it would grow beyond this many bytes.
     pub largest: u64,
-    /// How many renamed files are kept.
-    pub kept: u32,
+    /// How many rotated files are retained.
+    pub max_backups: u32,
 }
 
-/// What a server is told.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The address for reviews.
     pub listen: String,
-    /// The address for metrics and health; `None` = nobody asks.
+    /// The address for metrics and health; `None` = no listener.
     pub operation: Option<String>,
     /// Policies and data.
     pub places: Places,
-    /// The cluster that data of rules comes from; `None` = from files alone.
+    /// The cluster that provides external data; `None` = files alone.
     pub cluster: Option<Choice>,
     /// The ConfigMaps of operators in that cluster.
     pub settings: ConfigMaps,
     /// What is written to that cluster.
     pub written: Wanted,
-    /// Whether registries of images may be asked.
+    /// Whether image registries may be queried.
     pub registry: bool,
     /// Secrets with credentials for registries.
     pub pull_secrets: Vec<String>,
-    /// How many bytes of results are remembered, roughly; 0 = none are.
-    pub remembered: u64,
+    /// The size of the result cache in bytes, roughly; 0 = no cache.
+    pub result_cache: u64,
     /// The address of an OpenTelemetry collector.
     pub collector: Option<String>,
     /// Certificates.
     pub tls: Tls,
-    /// The audit stream.
+    /// The audit log.
     pub audit: Option<AuditLog>,
     /// Limits.
     pub limits: Limits,
     /// How many connections there may be.
     pub connections: usize,
-    /// How long the server goes on, not ready, before it stops to take connections.
-    pub drain: Duration,
-    /// How long requests under way are waited for then.
+    /// How long the server keeps serving, not ready, before it stops accepting connections.
+    pub shutdown_delay: Duration,
+    /// How long the graceful shutdown waits for requests in flight.
     pub grace: Duration,
     /// Whether `/baseline` allows every review.
     pub baseline: bool,
@@ -122,7 +122,7 @@ pub struct Addresses {
     pub operation: Option<SocketAddr>,
 }
 
-/// Runs a server until it is told to end by a signal.
+/// Runs a server until a signal terminates it.
 ///
 /// # Errors
 /// An address is in use, or certificates cannot be read.
@@ -136,7 +136,7 @@ pub fn run(settings: Settings, started: impl FnOnce(Addresses, &Snapshot)) -> Re
         });
         until(settings, ends, started).await
     });
-    // An evaluation that does not end must not keep the program from ending.
+    // An evaluation that does not end must not prevent the program from exiting.
     runtime.shutdown_background();
     done
 }
@@ -157,7 +157,7 @@ async fn signalled() {
     let _ = tokio::signal::ctrl_c().await;
 }
 
-/// Runs a server until `ends` says so.
+/// Runs a server until `ends` is true.
 ///
 /// # Errors
 /// As [`run`].
@@ -169,7 +169,7 @@ pub async fn until(
     let certificates = certificates(&settings.tls)?;
     let audit = match &settings.audit {
         Some(log) => Some(Arc::new(
-            Audit::open(&log.path, log.largest, log.kept)
+            Audit::open(&log.path, log.largest, log.max_backups)
                 .map_err(|e| format!("{}: {e}", log.path.display()))?,
         )),
         None => None,
@@ -186,16 +186,16 @@ pub async fn until(
     };
     let (places, choice) = (settings.places.clone(), settings.cluster.clone());
     let configured = settings.settings.clone();
-    let (asks_registries, pull_secrets) = (settings.registry, settings.pull_secrets.clone());
-    let remembered = settings.remembered;
+    let (reads_registries, pull_secrets) = (settings.registry, settings.pull_secrets.clone());
+    let result_cache = settings.result_cache;
     let read = move || {
         let link = choice.as_ref().map(|choice| Link::open(choice, &configured)).transpose()?.map(Arc::new);
-        let registry = asks_registries.then(|| {
+        let registry = reads_registries.then(|| {
             let secrets = link.as_ref().map(|link| -> Arc<dyn Secrets> { link.cluster.clone() });
             let namespace = configured.settings.0.clone();
-            renewed(FORGOTTEN, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
+            renewed(REGISTRY_CACHE_TTL, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
         });
-        Ok::<_, String>(Store::new(places, Around { link, registry, remembered }))
+        Ok::<_, String>(Store::new(places, Around { link, registry, result_cache }))
     };
     let store = tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())??;
     let wanted = settings.written.clone();
@@ -210,8 +210,12 @@ pub async fn until(
     state.metrics.loaded(&first);
     let logged = watch::Logged::of(&first);
     for policy in first.gate.engine().set().policies() {
-        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_for_later(rule)) {
-            tracing::warn!(policy = policy.key(), rule = &*rule.name, "rules that generate are not run");
+        if let Some(rule) = policy.rules.iter().find(|rule| metrics::is_generate_rule(rule)) {
+            tracing::warn!(
+                policy = policy.key(),
+                rule = &*rule.name,
+                "generate rules are not implemented: skipped"
+            );
         }
     }
     let addresses = Addresses { reviews: address, operation: operation.as_ref().map(|(_, (_, a))| *a) };
@@ -232,9 +236,9 @@ pub async fn until(
         (thread.serve(serving), thread)
     });
     let _ = ends.wait_for(|ends| *ends).await;
-    tracing::info!("ending");
-    state.draining.store(true, Ordering::Relaxed);
-    tokio::time::sleep(settings.drain).await;
+    tracing::info!("shutting down");
+    state.shutting_down.store(true, Ordering::Relaxed);
+    tokio::time::sleep(settings.shutdown_delay).await;
     let _ = close.send(true);
     reviews.await.map_err(|e| e.to_string())??;
     if let Some((serving, _thread)) = operation {
@@ -257,9 +261,9 @@ fn certificates(tls: &Tls) -> Result<Option<Arc<Certificates>>, String> {
     let pair = match tls {
         Tls::Plain => return Ok(None),
         Tls::Files(pair) => pair.clone(),
-        Tls::SelfMade(made) => {
-            made.renew(SystemTime::now())?;
-            made.pair()
+        Tls::SelfSigned(own) => {
+            own.renew(SystemTime::now())?;
+            own.pair()
         }
     };
     Ok(Some(Arc::new(Certificates::open(pair)?)))

@@ -1,49 +1,49 @@
 //! Whether decisions are slow.
 //!
-//! In: how long each took by the clock. Out: whether the next ones should be made on threads where nobody else
-//! waits. A thread may be kept from running while it decides, so that one long decision says nothing: slow are
-//! policies whose decisions take long again and again, and those that ask others.
+//! In: the wall-clock time of each. Out: whether the next ones should run on threads of the pool. A thread may be
+//! preempted while it decides, so one long decision proves nothing: slow are policies whose decisions take long
+//! again and again, and those that wait on the network.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// A decision that takes longer is a long one.
 const QUICK: Duration = Duration::from_millis(20);
-/// Results that no answer waits for and that take no longer are made at once.
+/// Audit results that take no longer are evaluated at once.
 const BRIEF: u32 = 50_000;
 /// How many quick decisions make up for a long one.
 const WEIGHT: u32 = 16;
 /// From here on decisions are slow.
 const SLOW: u32 = 3 * WEIGHT;
-/// What is remembered at most.
+/// The largest strain.
 const MOST: u32 = 2 * SLOW;
 
 /// See the module page.
 #[derive(Debug)]
 pub struct Pace {
-    asks_others: bool,
+    waits_on_network: bool,
     strain: AtomicU32,
     /// What audits took on the average of late, in nanoseconds.
     audits: AtomicU32,
 }
 
 impl Pace {
-    /// Of policies; those that ask others are slow from the beginning.
-    pub fn new(asks_others: bool) -> Pace {
-        Pace { asks_others, strain: AtomicU32::new(0), audits: AtomicU32::new(u32::MAX) }
+    /// Of policies; those that wait on the network are slow from the beginning.
+    pub fn new(waits_on_network: bool) -> Pace {
+        Pace { waits_on_network, strain: AtomicU32::new(0), audits: AtomicU32::new(u32::MAX) }
     }
 
     /// Whether decisions are slow.
     pub fn is_slow(&self) -> bool {
-        self.asks_others || self.strain.load(Ordering::Relaxed) >= SLOW
+        self.waits_on_network || self.strain.load(Ordering::Relaxed) >= SLOW
     }
 
-    /// Whether results that no answer waits for are made sooner than handed to somebody else.
+    /// Whether evaluating audit results takes less time than handing them to another thread.
     pub fn audits_are_brief(&self) -> bool {
         !self.is_slow() && self.audits.load(Ordering::Relaxed) <= BRIEF
     }
 
-    /// Notes how long results took that no answer waits for.
+    /// Notes how long audit results took.
     pub fn note_audit(&self, took: Duration) {
         self.note(took);
         let took = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_that_ask_others_are_slow_however_quick_the_answers_are() {
+    fn policies_that_wait_on_the_network_are_slow_however_quick_the_answers_are() {
         let pace = Pace::new(true);
         pace.note(Duration::ZERO);
         assert!(pace.is_slow());

@@ -1,7 +1,7 @@
 //! Policies and data that are watched.
 //!
 //! In: files and folders. Out: a [`Snapshot`] that decides, swapped as a whole when they change. What is read
-//! anew is compiled beside the one in use. What of it is used is decided in `retained`.
+//! anew is compiled while the old snapshot stays in use. What of it is used is decided in `retained`.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::load::{self, Policies, Reader};
 use crate::settings::Settings;
 use crate::settings::metrics::Exposure;
 use crate::sources::files::{self, SourceText};
-use crate::sources::objects::{Known, Objects};
+use crate::sources::objects::{ClusterFacts, Objects};
 use crate::sources::registry::Registry;
 use crate::value::Value;
 
@@ -46,7 +46,7 @@ pub struct Snapshot {
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
-    /// What metrics tell.
+    /// Which metrics are exposed.
     pub exposure: Exposure,
     /// How long decisions take.
     pub pace: Pace,
@@ -57,17 +57,17 @@ pub struct Snapshot {
 pub struct Places {
     /// Files and folders with policies, exceptions and bindings.
     pub policies: Vec<PathBuf>,
-    /// Files and folders with objects that rules ask for.
+    /// Files and folders with objects that rules look up.
     pub data: Vec<PathBuf>,
-    /// A file with what operators set.
+    /// A file with the settings of operators.
     pub settings: Option<PathBuf>,
-    /// A file with what they set about metrics.
+    /// A file with their settings of metrics.
     pub metrics: Option<PathBuf>,
     /// How many policies must be usable.
     pub required: usize,
 }
 
-/// What files last gave.
+/// What was last loaded from files.
 #[derive(Default)]
 struct Files {
     policies: Retained<Policies>,
@@ -76,15 +76,15 @@ struct Files {
     metrics: Retained<Vec<Value>>,
 }
 
-/// Where data of rules comes from besides files.
+/// Sources of external data in addition to files.
 #[derive(Clone, Default)]
 pub struct Around {
     /// A cluster.
     pub link: Option<Arc<Link>>,
-    /// Registries of images, if they may be asked.
+    /// Image registries, if they may be queried.
     pub registry: Option<Arc<dyn Registry>>,
-    /// How many bytes of results are remembered, roughly.
-    pub remembered: u64,
+    /// The size of the result cache in bytes, roughly.
+    pub result_cache: u64,
 }
 
 /// The policies in use.
@@ -103,7 +103,7 @@ impl Store {
         Store { places, around, current: ArcSwap::from_pointee(first), files: Mutex::new(files) }
     }
 
-    /// Where data comes from besides files.
+    /// Sources of external data in addition to files.
     pub fn around(&self) -> &Around {
         &self.around
     }
@@ -118,9 +118,9 @@ impl Store {
         &self.places
     }
 
-    /// Reads everything again and puts it to use.
+    /// Reads everything again and swaps it in.
     pub fn reload(&self) -> Arc<Snapshot> {
-        // One at a time: what was read first must not be put to use last.
+        // One at a time: what was read first must not be swapped in last.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.current.load();
         let next = read(&self.places, &self.around, &mut files, before.generation + 1, before.complete);
@@ -130,8 +130,8 @@ impl Store {
     }
 }
 
-/// `established`: everything could be used before, so what comes new and cannot be used is left out; else
-/// requests are refused because of it.
+/// `established`: everything was usable before, so a new file that cannot be used is skipped; else requests are
+/// refused because of it.
 fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, established: bool) -> Snapshot {
     let now = Instant::now();
     let arguments = places.policies.iter().map(|place| place.display().to_string());
@@ -157,14 +157,15 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
             Arc::new(data)
         }
         None => {
-            let known = Known::of(&objects, registry);
+            let known = ClusterFacts::of(&objects, registry);
             Arc::new(Objects::with(objects, known))
         }
     };
     let notices = notices(&all);
-    let asks_others = all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
+    let waits_on_network =
+        all.policies.iter().filter_map(|p| p.policy.as_ref()).any(|p| reaches_out(p, around));
     let mut gate =
-        Gate::new(all, cluster, &lost).with_result_cache(around.remembered).with_required(places.required);
+        Gate::new(all, cluster, &lost).with_result_cache(around.result_cache).with_required(places.required);
     let link = around.link.as_ref();
     let mut round = Round { established, now, problems: &mut problems, again: &mut again };
     let map = round.config_map(&places.settings, &mut files.settings, || link?.settings());
@@ -181,11 +182,11 @@ fn read(places: &Places, around: &Around, files: &mut Files, generation: u64, es
     problems.extend(gate.shortage());
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
     let policies = gate.usable();
-    let pace = Pace::new(asks_others);
+    let pace = Pace::new(waits_on_network);
     Snapshot { gate, problems, notices, again, generation, complete, policies, exposure, pace }
 }
 
-/// Whether a policy may wait for somebody else: its decisions are not made where requests are read.
+/// Whether a policy may wait on the network: it is not evaluated on threads that read requests.
 fn reaches_out(policy: &Policy, around: &Around) -> bool {
     let reach = reach::of_policy(policy);
     reach.services
@@ -193,7 +194,7 @@ fn reaches_out(policy: &Policy, around: &Around) -> bool {
         || (around.registry.is_some() && reach.registry)
 }
 
-/// What a file of policies gives.
+/// Parses a file of policies.
 fn parse(source: &SourceText) -> Parsed<Policies> {
     let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server);
     let broken = loaded.policies.iter().filter_map(|p| {

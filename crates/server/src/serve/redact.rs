@@ -2,7 +2,7 @@
 //!
 //! In: a review about a Secret, and what is written about it: texts, patches, results. Out: the same with the mark
 //! of Kyverno's dumps in the place of each value, as text and in base64, wherever it stands. Reviews about anything else
-//! are written as they are. Semantics: `docs/serve.md`, "The audit stream".
+//! are written as they are. Semantics: `docs/serve.md`, "The audit log".
 
 use base64::Engine;
 
@@ -13,11 +13,11 @@ use crate::patch::Operation;
 use crate::value::print::write_json_string;
 use crate::value::{Map, Value};
 
-/// What stands in the place of a value.
+/// The replacement of a value.
 const MARK: &str = "**REDACTED**";
 /// The annotation in which a client keeps the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Shorter values are found only where they stand alone.
+/// Shorter values are found only as whole texts.
 const SHORT: usize = 4;
 
 /// See the module page.
@@ -67,7 +67,7 @@ impl Redactor {
                 let applied = object.text_at(&["metadata", "annotations", LAST_APPLIED]);
                 if !applied.is_empty() {
                     self.add(applied);
-                    // It holds no annotation of its own.
+                    // It has no annotation of its own.
                     waiting.extend(json::parse(applied).ok().map(|applied| (applied, true)));
                 }
             }
@@ -160,7 +160,7 @@ pub fn message(incoming: &Incoming, decision: &Decision) -> Option<String> {
     Some(Redactor::of(incoming).map_or_else(|| denial.message.clone(), |r| r.text(&denial.message)))
 }
 
-/// The texts that a member of an object holds.
+/// The texts in a member of an object.
 fn members<'o>(object: &'o Value, key: &str) -> impl Iterator<Item = &'o str> {
     let fields = object.get(key).and_then(Value::as_map);
     fields.into_iter().flat_map(Map::values).filter_map(Value::as_str)

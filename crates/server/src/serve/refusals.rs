@@ -1,7 +1,7 @@
-//! Reviews that are refused before policies are evaluated: an API server counts these as failed calls, and lets the
-//! request pass where the failure policy says so.
+//! Reviews that are refused before policies are evaluated: an API server counts these as failed calls, and allows the
+//! request with `failurePolicy: Ignore`.
 //!
-//! In: refusals with their reasons. Out: a counter, lines in the log and in the audit stream. A client can cause
+//! In: refusals with their reasons. Out: a counter, lines in the log and in the audit log. A client can cause
 //! many, so that there is one line a second for each reason, with how many there were.
 
 use std::collections::HashMap;
@@ -64,14 +64,14 @@ impl Refusals {
     /// Begins to write.
     pub fn start(metrics: &Metrics, audit: Option<Arc<Audit>>) -> Refusals {
         let (send, receive) = sync_channel(WAITING);
-        let (lost, counters) = (metrics.audit_lost.clone(), metrics.refused.clone());
+        let (lost, counters) = (metrics.audit_dropped.clone(), metrics.refused.clone());
         let write = move |refused: &Refused, count: u64| {
             let Refused { reason, status, text, path } = refused;
             tracing::warn!(reason, status, path, count, text, "reviews were refused");
             let line = audit::refused(&super::http::now(), refused, count);
             if let Some(Err(e)) = audit.as_ref().map(|audit| audit.write(&line)) {
                 lost.inc();
-                tracing::error!(error = %e, "the audit stream cannot be written");
+                tracing::error!(error = %e, "cannot write the audit log");
             }
         };
         let thread = std::thread::Builder::new().name("refusals".into()).stack_size(STACK);

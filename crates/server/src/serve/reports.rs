@@ -1,9 +1,9 @@
-//! Reports and events: what policies said, written to the cluster.
+//! Reports and events: results of policies, written to the cluster.
 //!
 //! In: results of decisions. Out: a PolicyReport or ClusterPolicyReport for each object, and events. One thread
 //! writes; what it has no room for is counted and dropped, so that no request waits. Several servers may write
-//! reports of one object: what is there is kept unless there is something newer. Semantics: `docs/cluster.md`,
-//! "Reports and events".
+//! reports of one object: a result stays unless there is a newer one. Semantics: `docs/cluster.md`, "Reports and
+//! events".
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -19,7 +19,7 @@ use crate::document::json;
 use crate::engine::{RuleOutcome, Status};
 use crate::ir::Policy;
 use crate::policy_set::outcomes::Outcomes;
-use crate::report::policy_report::{Entry, PolicyFacts, shown_status};
+use crate::report::policy_report::{Entry, PolicyFacts, report_status};
 use crate::value::{Str, Value};
 
 use super::policies::Snapshot;
@@ -42,7 +42,7 @@ pub struct Wanted {
     pub reports: bool,
     /// Events.
     pub events: bool,
-    /// Reasons of events that are not told.
+    /// Reasons of events that are not written.
     pub omitted: Vec<String>,
 }
 
@@ -52,9 +52,9 @@ pub struct Counters {
     /// Decisions whose reports and events there was no room for.
     pub dropped: IntCounter,
     /// Events that could not be written.
-    pub lost_events: IntCounter,
+    pub event_errors: IntCounter,
     /// Reports that could not be written.
-    pub lost_reports: IntCounter,
+    pub report_errors: IntCounter,
 }
 
 /// A decision whose results are to be written.
@@ -111,7 +111,7 @@ impl Reporter {
         }
     }
 
-    /// Writes what was taken, and ends.
+    /// Writes what is queued, and ends.
     pub fn end(&self) {
         drop(self.send.lock().unwrap_or_else(PoisonError::into_inner).take());
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -128,7 +128,7 @@ struct Pending {
     snapshot: Arc<Snapshot>,
 }
 
-/// What tells results of an object apart: source, policy, rule.
+/// What identifies a result of an object: source, policy, rule.
 type Key = [String; 3];
 
 fn key_of(result: &Value) -> Key {
@@ -223,7 +223,7 @@ impl Writer {
         for (policy, rules) in job.results.iter().filter(|(policy, _)| policy.reported) {
             let facts = PolicyFacts::of(policy);
             for result in rules {
-                let status = shown_status(result.status, &facts, false);
+                let status = report_status(result.status, &facts, false);
                 let entry =
                     Entry { facts: &facts, result, status, resource: &Value::Null, seconds: job.seconds };
                 let mut written = String::new();
@@ -240,7 +240,7 @@ impl Writer {
     fn write_reports(&mut self) {
         for (uid, pending) in std::mem::take(&mut self.pending) {
             if let Err(e) = self.report(&uid, pending) {
-                self.counters.lost_reports.inc();
+                self.counters.report_errors.inc();
                 tracing::warn!(error = e, uid, "a report cannot be written");
             }
         }
@@ -293,7 +293,7 @@ impl Writer {
             let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
             let body = event.written(namespace, &self.host);
             if let Err(e) = self.cluster.request("POST", &path, "application/json", Some(&body)) {
-                self.counters.lost_events.inc();
+                self.counters.event_errors.inc();
                 tracing::warn!(error = e.text, "an event cannot be written");
             }
         }
@@ -425,13 +425,13 @@ fn events(job: &Job, scope: &Value) -> Vec<Event> {
             }
         }
         let action = "Resource Passed";
-        let told = settings.is_some_and(|s| {
+        let is_reported = settings.is_some_and(|s| {
             s.success_events
                 && (s.success_actions.is_empty() || s.success_actions.iter().any(|a| a == action))
         });
         let passed =
             rules.iter().any(|r| r.status == Status::Pass) && rules.iter().all(|r| r.status == Status::Pass);
-        if told && passed && !job.blocked {
+        if is_reported && passed && !job.blocked {
             let note = format!("{kind} {namespaced}: pass");
             all.push(Event { regarding, related: scope.clone(), action, reason: "PolicyApplied", note });
         }

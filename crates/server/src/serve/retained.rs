@@ -1,9 +1,9 @@
-//! Files in use: what each last gave, and when something else takes its place.
+//! Files in use: what was last loaded from each, and when it is replaced.
 //!
 //! In: the texts of files as they are now, argument by argument. Out: for each file what is in use of it. A text that cannot be used
 //! never replaces one that could. A running server takes a new or changed text when it has stayed the same for
-//! [`SETTLE`], so that files being written are not read half; and it gives up what a file or folder no longer holds
-//! when that has stayed so for [`GIVE_UP`]. Files that are emptied, and folders that no longer hold any file, keep what they gave.
+//! [`SETTLE`], so that files being written are not read half; and it drops what a file or folder no longer holds
+//! when that has stayed so for [`GIVE_UP`]. What was loaded from files that are emptied, and from folders without any file, stays in use.
 //! Semantics: `docs/serve.md`, "Reload".
 
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,7 @@ pub const SETTLE: Duration = Duration::from_secs(2);
 /// How long something is missing before it is given up.
 pub const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// What a text gives.
+/// The result of parsing a text.
 pub struct Parsed<T> {
     /// What can be used.
     pub gives: T,
@@ -30,7 +30,7 @@ pub struct Parsed<T> {
     pub fail_closed: bool,
     /// What must not get lost: names of policies and bindings.
     pub names: HashSet<String>,
-    /// Whether it gives nothing at all.
+    /// Whether the text is empty.
     pub is_empty: bool,
 }
 
@@ -65,7 +65,7 @@ impl<T> Default for Retained<T> {
 
 /// What is in use after files were read.
 pub struct Current<T> {
-    /// What files give, in order.
+    /// What is in use of each file, in order.
     pub gives: Vec<Arc<T>>,
     /// What is wrong, a line each.
     pub problems: Vec<String>,
@@ -100,8 +100,8 @@ impl<T> Retained<T> {
                 Cause::NoMatch => self.files.values().any(|file| file.argument == argument),
                 _ => false,
             };
-            let told = loaded.notices.iter().filter(|n| !of_known(n));
-            round.current.problems.extend(told.map(ToString::to_string));
+            let notices = loaded.notices.iter().filter(|n| !of_known(n));
+            round.current.problems.extend(notices.map(ToString::to_string));
             for source in &loaded.sources {
                 self.of_source(source, argument, &mut round, &parse);
             }
@@ -129,7 +129,7 @@ impl<T> Retained<T> {
         current
     }
 
-    /// Whether a text has stayed the same long enough; else it goes on waiting.
+    /// Whether a text has stayed the same long enough; else it keeps waiting.
     fn has_settled(&mut self, name: &str, text: Option<&str>, after: Duration, round: &mut Round<T>) -> bool {
         let waits = match self.pending.get(name).filter(|p| p.text.as_deref() == text) {
             Some(pending) => round.now.saturating_duration_since(pending.since),
@@ -264,7 +264,7 @@ impl<T> Retained<T> {
     }
 }
 
-/// Files being taken.
+/// One update.
 struct Round<T> {
     now: Instant,
     established: bool,

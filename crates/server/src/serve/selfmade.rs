@@ -1,7 +1,7 @@
-//! Certificates that are made here: an authority and a pair for the server, in a folder, renewed in time.
+//! Self-signed certificates: an authority and a pair for the server, in a folder, renewed before they expire.
 //!
-//! A new authority is put beside the old one until that expires, so clients that hold the bundle trust both.
-//! Files are written beside and renamed, so that nobody reads half of one.
+//! The bundle holds a new authority together with the old one until that expires, so clients with the bundle trust
+//! both. Files are written under a temporary name and renamed, so that no reader sees half of one.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,23 +15,23 @@ use rcgen::{
 use super::tls::Pair;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// How long an authority is good.
+/// How many days an authority is valid.
 const AUTHORITY: u32 = 365;
-/// How long a pair is good.
+/// How many days a pair is valid.
 const SERVER: u32 = 150;
 /// Both are renewed this many days before they expire.
 const RENEW: u32 = 15;
 
 /// The folder and the names that the certificate is for.
 #[derive(Clone, Debug)]
-pub struct SelfMade {
+pub struct SelfSigned {
     /// Where the files are.
     pub folder: PathBuf,
     /// DNS names and addresses.
     pub names: Vec<String>,
 }
 
-impl SelfMade {
+impl SelfSigned {
     /// The pair of the server.
     pub fn pair(&self) -> Pair {
         Pair { certificate: self.folder.join("tls.crt"), key: self.folder.join("tls.key") }
@@ -42,7 +42,7 @@ impl SelfMade {
         self.folder.join("ca.crt")
     }
 
-    /// Makes what is missing or about to expire; whether anything was made.
+    /// Creates what is missing or about to expire; returns whether anything was created.
     ///
     /// # Errors
     /// A file cannot be written, or a name is none.
@@ -50,28 +50,28 @@ impl SelfMade {
         std::fs::create_dir_all(&self.folder).map_err(|e| format!("{}: {e}", self.folder.display()))?;
         let dates = self.folder.join("dates");
         let known = std::fs::read_to_string(&dates).unwrap_or_default();
-        let made: Vec<u64> = known.lines().filter_map(|l| l.trim().parse().ok()).collect();
+        let created: Vec<u64> = known.lines().filter_map(|l| l.trim().parse().ok()).collect();
         let today = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / DAY.as_secs();
-        let is_good = |made: Option<&u64>, days: u32, file: &Path| {
-            file.exists() && made.is_some_and(|m| today >= *m && today - m < u64::from(days - RENEW))
+        let is_good = |created: Option<&u64>, days: u32, file: &Path| {
+            file.exists() && created.is_some_and(|c| today >= *c && today - c < u64::from(days - RENEW))
         };
         let pair = self.pair();
         let key_file = self.folder.join("ca.key");
-        let has_authority = is_good(made.first(), AUTHORITY, &self.bundle()) && key_file.exists();
+        let has_authority = is_good(created.first(), AUTHORITY, &self.bundle()) && key_file.exists();
         let names = self.names.join(",");
         let same_names = known.lines().nth(2) == Some(&*names);
         let has_pair = has_authority
             && same_names
-            && is_good(made.get(1), SERVER, &pair.certificate)
+            && is_good(created.get(1), SERVER, &pair.certificate)
             && pair.key.exists();
         if has_pair {
             return Ok(false);
         }
-        let mut authority_made = made.first().copied().unwrap_or(today);
+        let mut authority_created = created.first().copied().unwrap_or(today);
         let key = match std::fs::read_to_string(&key_file).ok().and_then(|pem| KeyPair::from_pem(&pem).ok()) {
             Some(key) if has_authority => key,
             known => {
-                authority_made = today;
+                authority_created = today;
                 // The key stays, so certificates of the former authority can still be followed.
                 let key = known.map_or_else(KeyPair::generate, Ok).map_err(|e| e.to_string())?;
                 let certificate = authority(now)?.self_signed(&key).map_err(|e| e.to_string())?;
@@ -92,7 +92,7 @@ impl SelfMade {
         let certificate = params.signed_by(&own, &issuer).map_err(|e| e.to_string())?;
         write(&pair.key, &own.serialize_pem())?;
         write(&pair.certificate, &certificate.pem())?;
-        write(&dates, &format!("{authority_made}\n{today}\n{names}\n"))?;
+        write(&dates, &format!("{authority_created}\n{today}\n{names}\n"))?;
         Ok(true)
     }
 }
@@ -103,7 +103,7 @@ fn first(bundle: &str) -> &str {
     bundle.find(END).and_then(|at| bundle.get(..at + END.len())).unwrap_or_default()
 }
 
-/// Makes a certificate good from an hour ago on.
+/// Makes a certificate valid from an hour ago on.
 fn limit(params: &mut CertificateParams, now: SystemTime, days: u32) {
     params.not_before = now.checked_sub(Duration::from_secs(3600)).unwrap_or(now).into();
     params.not_after = now.checked_add(DAY * days).unwrap_or(now).into();
@@ -119,12 +119,12 @@ fn authority(now: SystemTime) -> Result<CertificateParams, String> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
-    let told = |e: std::io::Error| format!("{}: {e}", path.display());
+    let in_file = |e: std::io::Error| format!("{}: {e}", path.display());
     let folder = path.parent().unwrap_or(Path::new("."));
     // Such a file can be read by its owner alone.
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(told)?;
-    file.write_all(text.as_bytes()).map_err(told)?;
-    file.persist(path).map_err(|e| told(e.error))?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(in_file)?;
+    file.write_all(text.as_bytes()).map_err(in_file)?;
+    file.persist(path).map_err(|e| in_file(e.error))?;
     Ok(())
 }
 
@@ -138,28 +138,28 @@ mod tests {
     use crate::serve::tls::Certificates;
 
     #[test]
-    fn what_is_made_can_be_used_and_is_renewed_in_time() {
+    fn a_self_signed_pair_can_be_used_and_is_renewed_in_time() {
         let dir = tempfile::tempdir().unwrap();
-        let made = SelfMade {
+        let own = SelfSigned {
             folder: dir.path().join("tls"),
             names: vec!["ephor.ephor.svc".into(), "127.0.0.1".into()],
         };
         let now = SystemTime::now();
-        assert!(made.renew(now).unwrap());
-        assert!(!made.renew(now).unwrap());
-        let certificates = Arc::new(Certificates::open(made.pair()).unwrap());
+        assert!(own.renew(now).unwrap());
+        assert!(!own.renew(now).unwrap());
+        let certificates = Arc::new(Certificates::open(own.pair()).unwrap());
         certificates.config().unwrap();
         assert!(!certificates.reload().unwrap());
-        let bundles = || std::fs::read_to_string(made.bundle()).unwrap().matches("BEGIN CERTIFICATE").count();
+        let bundles = || std::fs::read_to_string(own.bundle()).unwrap().matches("BEGIN CERTIFICATE").count();
         assert_eq!(bundles(), 1);
         // The pair goes first.
-        assert!(made.renew(now + DAY * (SERVER - RENEW)).unwrap());
+        assert!(own.renew(now + DAY * (SERVER - RENEW)).unwrap());
         assert!(certificates.reload().unwrap());
         assert_eq!(bundles(), 1);
-        // A new authority stands beside the old one, but not beside all old ones.
-        assert!(made.renew(now + DAY * (AUTHORITY - RENEW)).unwrap());
+        // The bundle has the new authority and the last old one, but no older ones.
+        assert!(own.renew(now + DAY * (AUTHORITY - RENEW)).unwrap());
         assert_eq!(bundles(), 2);
-        assert!(made.renew(now + DAY * 2 * (AUTHORITY - RENEW)).unwrap());
+        assert!(own.renew(now + DAY * 2 * (AUTHORITY - RENEW)).unwrap());
         assert_eq!(bundles(), 2);
     }
 }

@@ -1,7 +1,7 @@
 //! Counters of results, found without looking at all their labels.
 //!
 //! A request has some dozens of results, each with a counter of a dozen labels that hardly ever change. In:
-//! what a request is about, a policy and its result. Out: the counter, remembered from the time before.
+//! what a request is about, a policy and its result. Out: the counter, from a cache.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,7 +12,7 @@ use crate::engine::{RuleOutcome, Status};
 use crate::ir::Policy;
 use crate::value::Str;
 
-/// How many circumstances are remembered at a time; when there are more, all are forgotten.
+/// How many circumstances are cached at a time; when there are more, the cache is cleared.
 const MAX_CIRCUMSTANCES: usize = 1024;
 
 /// What labels of all results of a request have in common: kind, namespace, operation, dry run.
@@ -26,7 +26,7 @@ struct Known {
     counter: IntCounter,
 }
 
-/// Counters by the address of the policy, which is kept so that the address stays its own.
+/// Counters by the address of the policy, which is retained so that no other policy gets the address.
 type ByPolicy = HashMap<usize, (Arc<Policy>, Vec<Known>)>;
 
 /// See the module page.
@@ -37,8 +37,8 @@ pub(super) struct Tally(RwLock<HashMap<String, Arc<RwLock<ByPolicy>>>>);
 pub(super) struct Book(Arc<RwLock<ByPolicy>>);
 
 impl Tally {
-    /// Forgets everything: the policies that counters were found for may be gone.
-    pub fn forget(&self) {
+    /// Clears the cache: the policies that counters were found for may be gone.
+    pub fn clear(&self) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -58,8 +58,8 @@ impl Tally {
 }
 
 impl Book {
-    /// Counts results of a policy; `enforced` tells whether a result counts as enforced, `find` finds the
-    /// counter of one that is not known yet; `counted` is told each counter.
+    /// Counts results of a policy; `enforced` returns whether a result counts as enforced, `find` finds the
+    /// counter of one that is not known yet; `counted` is called with each counter.
     pub fn count(
         &self,
         policy: &Arc<Policy>,
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(looked_up.get(), 3);
         count(pods, result("r", Status::Pass), 2, false);
         assert_eq!(looked_up.get(), 4, "the mode is a label");
-        tally.forget();
+        tally.clear();
         count(pods, result("r", Status::Pass), 0, true);
         assert_eq!(looked_up.get(), 5);
     }

@@ -1,6 +1,6 @@
 //! Threads: those that read and answer, and those on which evaluations run.
 //!
-//! In: work and the moment at which its result is due. Out: the result, or that it is late; the work goes on then, and is counted
+//! In: work and the deadline of its result. Out: the result, or that it is late; the work then continues, and is counted
 //! until it ends. Quick work runs where its request was read, on at most all but [`RESERVED`] of these threads at a time; slow work, and
 //! what finds no room there, runs on threads of a pool. So accepting, reading and deadlines never wait for an
 //! evaluation, whatever it does. Health and metrics have a thread of their own besides ([`super::until`]).
@@ -20,7 +20,7 @@ pub const STACK: usize = 64 << 20;
 /// How many of the threads that read and answer never evaluate.
 const RESERVED: usize = 2;
 /// How long a thread of the pool waits for work.
-const IDLE: Duration = Duration::from_secs(10);
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The runtime that reads and answers.
 ///
@@ -36,7 +36,7 @@ fn build(mut builder: Builder) -> Result<Runtime, String> {
     builder.thread_stack_size(STACK).enable_all().build().map_err(|e| e.to_string())
 }
 
-/// One slow decision may hold up one thread before its like move to others.
+/// One slow decision may block one thread before similar ones move to the pool.
 fn readers() -> usize {
     std::thread::available_parallelism().map_or(4, |n| n.get().max(2) * 2) + RESERVED
 }
@@ -64,13 +64,13 @@ pub enum Done<T> {
 }
 
 impl Threads {
-    /// A pool of so many threads at most beside those of the present runtime.
+    /// A pool of at most so many threads, in addition to those of the current runtime.
     ///
     /// # Errors
     /// There are no threads.
     pub fn start(most: usize, stuck: IntGauge) -> Result<Threads, String> {
         let mut builder = Builder::new_current_thread();
-        builder.max_blocking_threads(most.max(1)).thread_keep_alive(IDLE).thread_name("evaluation");
+        builder.max_blocking_threads(most.max(1)).thread_keep_alive(KEEP_ALIVE).thread_name("evaluation");
         let runtime = build(builder)?;
         let room = Arc::new(Semaphore::new(readers() - RESERVED));
         let pool = runtime.handle().clone();
@@ -88,7 +88,7 @@ impl Threads {
         let counted = Counted { is_late: is_late.clone(), stuck: self.stuck.clone() };
         let task = self.spawn(slow, move || {
             let counted = counted;
-            // Nobody waits any more for what begins too late.
+            // The caller no longer waits for what begins too late.
             let is_awaited = !counted.is_late.load(Ordering::Acquire);
             is_awaited.then(work)
         });
@@ -108,7 +108,7 @@ impl Threads {
         }
     }
 
-    /// Runs work that nobody waits for.
+    /// Runs work without waiting for it.
     pub fn spawn<T: Send + 'static>(
         &self,
         slow: bool,
@@ -132,7 +132,7 @@ impl Threads {
 }
 
 impl Drop for Threads {
-    /// Work that never ends keeps nobody waiting.
+    /// Does not wait for work that never ends.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();

@@ -1,7 +1,7 @@
-//! Certificates: from files, read again when they change, or made here.
+//! Certificates: from files, read again when they change, or self-signed.
 //!
-//! A new pair is used from the next handshake on; connections that are there keep theirs. A pair that cannot be
-//! used leaves the former one in use.
+//! A new pair is used from the next handshake on; open connections are not affected. A pair that cannot be loaded
+//! leaves the former one in use.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,17 +84,17 @@ impl ResolvesServerCert for Resolver {
 }
 
 fn read(pair: &Pair) -> Result<CertifiedKey, String> {
-    let told = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    let in_file = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
     let certificate = &pair.certificate;
     let chain: Result<Vec<CertificateDer<'static>>, _> =
-        CertificateDer::pem_file_iter(certificate).map_err(|e| told(certificate, &e))?.collect();
-    let chain = chain.map_err(|e| told(certificate, &e))?;
+        CertificateDer::pem_file_iter(certificate).map_err(|e| in_file(certificate, &e))?.collect();
+    let chain = chain.map_err(|e| in_file(certificate, &e))?;
     if chain.is_empty() {
-        return Err(told(certificate, &"there is no certificate in it"));
+        return Err(in_file(certificate, &"holds no certificate"));
     }
-    let key = PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| told(&pair.key, &e))?;
+    let key = PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| in_file(&pair.key, &e))?;
     let key =
-        CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|e| told(&pair.key, &e))?;
-    key.keys_match().map_err(|e| told(&pair.key, &e))?;
+        CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|e| in_file(&pair.key, &e))?;
+    key.keys_match().map_err(|e| in_file(&pair.key, &e))?;
     Ok(key)
 }

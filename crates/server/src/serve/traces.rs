@@ -91,7 +91,7 @@ impl Tracer {
         }
     }
 
-    /// Sends what was taken, and ends.
+    /// Sends what is queued, and ends.
     pub fn end(&self) {
         drop(self.send.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(sender) = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_trace_of_the_client_goes_on_and_a_bad_header_begins_one() {
+    fn the_trace_of_the_client_is_continued_and_a_bad_header_starts_one() {
         let of = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert("traceparent", text.parse().unwrap());

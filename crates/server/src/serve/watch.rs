@@ -1,7 +1,7 @@
-//! What is looked at while the server runs: policy files, data, certificates.
+//! What is watched while the server runs: policy files, data, certificates.
 //!
-//! The operating system tells of changes; as not every file system does, everything is looked at from time to
-//! time as well. Many changes in a row are read once, when they pause.
+//! The operating system reports changes; as not every file system does, everything is also checked from time to
+//! time. Many changes in a row are read once, when they pause.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use super::tls::Certificates;
 const PAUSE: Duration = Duration::from_millis(50);
 /// When changes do not pause, they are read after this time all the same.
 const LONGEST: Duration = Duration::from_millis(500);
-/// How often everything is looked at anyway.
+/// How often everything is checked anyway.
 const AT_LEAST: Duration = Duration::from_secs(30);
 
-/// Tells of changes below some paths, also of those that are not there yet or are replaced.
+/// Reports changes below some paths, also below those that do not exist yet or are replaced.
 fn changes<'p>(
     paths: impl Iterator<Item = &'p Path>,
 ) -> (mpsc::Receiver<()>, Option<notify::RecommendedWatcher>) {
-    let (tell, told) = mpsc::channel(1);
+    let (sender, receiver) = mpsc::channel(1);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if event.is_ok_and(|e| !e.kind.is_access()) {
-            // One that is not yet taken stands for this one too.
-            let _ = tell.try_send(());
+            // One that is not received yet stands for this one too.
+            let _ = sender.try_send(());
         }
     });
-    let Ok(mut watcher) = watcher else { return (told, None) };
+    let Ok(mut watcher) = watcher else { return (receiver, None) };
     for path in paths {
         if path.is_dir() {
             let _ = watcher.watch(path, RecursiveMode::Recursive);
@@ -44,18 +44,18 @@ fn changes<'p>(
         let above = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let _ = watcher.watch(above, RecursiveMode::NonRecursive);
     }
-    (told, Some(watcher))
+    (receiver, Some(watcher))
 }
 
-/// Waits for a change and until changes pause, or for the time after which everything is looked at.
-async fn next(told: &mut mpsc::Receiver<()>, after: Duration) {
-    if tokio::time::timeout(after, told.recv()).await.is_ok_and(|change| change.is_none()) {
-        // Nobody tells: only the clock does.
+/// Waits for a change and until changes pause, or for the time after which everything is checked.
+async fn next(changes: &mut mpsc::Receiver<()>, after: Duration) {
+    if tokio::time::timeout(after, changes.recv()).await.is_ok_and(|change| change.is_none()) {
+        // There is no watcher: only the timer is left.
         tokio::time::sleep(after).await;
     }
     let latest = tokio::time::Instant::now() + LONGEST;
     while tokio::time::Instant::now() < latest
-        && matches!(tokio::time::timeout(PAUSE, told.recv()).await, Ok(Some(())))
+        && matches!(tokio::time::timeout(PAUSE, changes.recv()).await, Ok(Some(())))
     {}
 }
 
@@ -103,17 +103,17 @@ impl Logged {
 pub fn policies(state: Arc<State>, mut logged: Logged) -> JoinHandle<()> {
     tokio::spawn(async move {
         loop {
-            // The folders may be others than before, so they are watched anew each time.
+            // The folders may have been replaced, so they are watched again each time.
             let places = state.store.places().clone();
             let settings = places.settings.iter().chain(&places.metrics);
             let all = places.policies.iter().chain(&places.data).chain(settings).map(AsRef::as_ref);
-            let (mut told, _watcher) = changes(all);
+            let (mut changed, _watcher) = changes(all);
             let after = state.store.current().again.map_or(AT_LEAST, |again| again.min(AT_LEAST));
             match &state.store.around().link {
-                None => next(&mut told, after).await,
+                None => next(&mut changed, after).await,
                 // Kinds and global entries of the cluster count like files.
                 Some(link) => tokio::select! {
-                    () = next(&mut told, after) => {}
+                    () = next(&mut changed, after) => {}
                     () = link.changed.notified() => tokio::time::sleep(LONGEST).await,
                     () = reconfigured(link.clone()) => {}
                 },
@@ -127,17 +127,17 @@ pub fn policies(state: Arc<State>, mut logged: Logged) -> JoinHandle<()> {
     })
 }
 
-/// Makes certificates again before they expire, and uses them when their files change.
+/// Renews certificates before they expire, and loads them when their files change.
 pub fn certificates(certificates: Arc<Certificates>, tls: Tls) -> JoinHandle<()> {
     tokio::spawn(async move {
         loop {
             let pair = certificates.pair().clone();
-            let (mut told, _watcher) = changes([&*pair.certificate, &*pair.key].into_iter());
-            next(&mut told, AT_LEAST).await;
+            let (mut changed, _watcher) = changes([&*pair.certificate, &*pair.key].into_iter());
+            next(&mut changed, AT_LEAST).await;
             let (of, tls) = (certificates.clone(), tls.clone());
             let done = tokio::task::spawn_blocking(move || {
-                if let Tls::SelfMade(made) = &tls {
-                    made.renew(SystemTime::now())?;
+                if let Tls::SelfSigned(own) = &tls {
+                    own.renew(SystemTime::now())?;
                 }
                 of.reload()
             });

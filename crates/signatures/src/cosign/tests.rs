@@ -4,13 +4,13 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, SanType};
 use sha2::{Digest, Sha256};
 
-use super::{By, Demand, Identity, NO_ROOT, one, statement};
+use super::{CheckOptions, Identity, NO_ROOT, RequiredSigner, one, statement};
 use crate::certificates::Certificate;
 use crate::document::decode_json;
 use crate::fixtures::{
     Log, Part, Party, Stamp, ca, extension, flips, list, pem, root, signer, tsa, with, with_scts,
 };
-use crate::log::{About, LogKey};
+use crate::log::{LogKey, SignedContent};
 use crate::public_key::{Hash, PublicKey};
 use crate::sct::element;
 use crate::timestamp::TsaTrust;
@@ -69,9 +69,9 @@ fn layer(signer: &Party, chain: &[&Party], more: &[(&str, String)]) -> Value {
     decode_json(&serde_json::json!({"annotations": annotations}).to_string()).unwrap()
 }
 
-fn demand(root: &Party) -> Demand {
-    Demand {
-        by: By::Roots(Certificate::all(&root.pem()).unwrap()),
+fn options(root: &Party) -> CheckOptions {
+    CheckOptions {
+        by: RequiredSigner::Roots(Certificate::all(&root.pem()).unwrap()),
         hash: Hash::Sha256,
         logs: None,
         tsa: None,
@@ -82,14 +82,14 @@ fn demand(root: &Party) -> Demand {
 }
 
 /// Whether a signature by a certificate counts.
-fn says(layer: &Value, demand: &Demand, signature: &[u8]) -> Result<(), String> {
+fn says(layer: &Value, options: &CheckOptions, signature: &[u8]) -> Result<(), String> {
     let mark = BASE64_STANDARD.encode(signature);
-    let about = About { payload: b"{}", signature: &mark };
+    let about = SignedContent { payload: b"{}", signature: &mark };
     let read = |key: &PublicKey| {
         key.verify_hash(Hash::Sha256, b"{}", signature).map_err(str::to_owned)?;
         Ok(Value::Null)
     };
-    one(layer, demand, &about, read).map(|_| ()).map_err(|refused| refused.text)
+    one(layer, options, &about, read).map(|_| ()).map_err(|refused| refused.text)
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn certificates_that_come_with_signatures_are_those_of_code_signers() {
     let of = |params: CertificateParams, middle: CertificateParams| {
         let middle = top.issue(middle);
         let leaf = middle.issue(params);
-        says(&layer(&leaf, &[&middle], &[]), &demand(&top), &leaf.sign(b"{}"))
+        says(&layer(&leaf, &[&middle], &[]), &options(&top), &leaf.sign(b"{}"))
     };
     let failed = |why: &str| Err(format!("cert verification failed: {why}. {NO_ROOT}"));
     const USAGE: &str = "x509: certificate specifies an incompatible key usage";
@@ -110,9 +110,9 @@ fn certificates_that_come_with_signatures_are_those_of_code_signers() {
     let is_ca = |p: &mut CertificateParams| p.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     assert!(of(with(signer("leaf"), is_ca), ca("middle")).is_err());
     assert!(of(signer("leaf"), signer("middle")).is_err());
-    // Somebody else's signature.
+    // The signature of another key.
     let leaf = top.issue(signer("leaf"));
-    assert!(says(&layer(&leaf, &[], &[]), &demand(&top), &top.sign(b"{}")).is_err());
+    assert!(says(&layer(&leaf, &[], &[]), &options(&top), &top.sign(b"{}")).is_err());
 }
 
 #[test]
@@ -120,17 +120,17 @@ fn the_sct_is_about_the_issuer_of_the_path() {
     let (top, log) = (root(ca("root")), Log::new());
     let issuer = top.issue(ca("issuer"));
     let stranger = root(ca("stranger"));
-    let demand = Demand { ct_logs: LogKey::of_der(&log.der()).map(|log| vec![log]), ..demand(&top) };
+    let options = CheckOptions { ct_logs: LogKey::of_der(&log.der()).map(|log| vec![log]), ..options(&top) };
     let by = |issuer_key: &[u8]| {
         let leaf = with_scts(&issuer, signer("leaf"), |plain| {
             list(&[log.sct(plain, issuer_key, 1_780_315_200_000)])
         });
-        says(&layer(&leaf, &[&issuer], &[]), &demand, &leaf.sign(b"{}"))
+        says(&layer(&leaf, &[&issuer], &[]), &options, &leaf.sign(b"{}"))
     };
     assert_eq!(by(&issuer.key_info()), Ok(()));
     assert!(by(&stranger.key_info()).unwrap_err().contains("failed to verify ECDSA signature"));
     let bare = issuer.issue(signer("leaf"));
-    let found = says(&layer(&bare, &[&issuer], &[]), &demand, &bare.sign(b"{}"));
+    let found = says(&layer(&bare, &[&issuer], &[]), &options, &bare.sign(b"{}"));
     assert!(found.unwrap_err().contains("does not include required embedded SCT"));
 }
 
@@ -138,7 +138,7 @@ fn the_sct_is_about_the_issuer_of_the_path() {
 fn a_timestamp_says_when_a_certificate_signed() {
     let (top, clocks) = (root(ca("root")), root(ca("tsa root")));
     let clock = clocks.issue(tsa("tsa"));
-    let demand = Demand { tsa: Some(TsaTrust::read(&clocks.pem()).unwrap()), ..demand(&top) };
+    let options = CheckOptions { tsa: Some(TsaTrust::read(&clocks.pem()).unwrap()), ..options(&top) };
     let of = |change: fn(&mut CertificateParams), about_it: bool| {
         let leaf = top.issue(with(signer("leaf"), change));
         let signature = leaf.sign(b"{}");
@@ -150,7 +150,7 @@ fn a_timestamp_says_when_a_certificate_signed() {
         let bundle =
             serde_json::json!({"SignedRFC3161Timestamp": BASE64_STANDARD.encode(response.response())});
         let more = [("dev.sigstore.cosign/rfc3161timestamp", bundle.to_string())];
-        says(&layer(&leaf, &[], &more), &demand, &signature)
+        says(&layer(&leaf, &[], &more), &options, &signature)
     };
     assert_eq!(of(|_| (), true), Ok(()));
     assert!(of(|_| (), false).unwrap_err().contains("hashed messages don't match"));
@@ -180,7 +180,7 @@ fn a_certificate_names_its_identity() {
     };
     assert_eq!(subject("2001:db8::1", with(signer("a"), address)), Ok(()));
     assert!(subject("dev@example.com", with(signer("a"), address)).is_err());
-    // One that names nobody is nobody in particular.
+    // One without names has an empty identity.
     assert!(subject("dev@example.com", signer("a")).is_err());
     assert_eq!(subject("*", signer("a")), Ok(()));
     // The name of a user, as Fulcio writes it.

@@ -115,7 +115,7 @@ fn every_member_is_valid_at_the_moment_that_counts() {
 }
 
 #[test]
-fn critical_extensions_that_nobody_understands_are_refused() {
+fn unknown_critical_extensions_are_refused() {
     assert_eq!(each(|p| p.custom_extensions.push(unknown(true))), [(); 3].map(|()| refused(CRITICAL)));
     assert_eq!(each(|p| p.custom_extensions.push(unknown(false))), [(); 3].map(|()| Ok(3)));
 }
@@ -168,7 +168,7 @@ fn only_keys_for_certificates_issue_certificates() {
 }
 
 #[test]
-fn path_lengths_are_kept() {
+fn path_lengths_are_enforced() {
     let most = |n| with(ca("root"), move |p| p.is_ca = IsCa::Ca(BasicConstraints::Constrained(n)));
     let chain = |top: CertificateParams, middle: CertificateParams| {
         let top = root(top);
@@ -189,7 +189,7 @@ fn path_lengths_are_kept() {
 }
 
 #[test]
-fn name_constraints_are_kept() {
+fn name_constraints_are_enforced() {
     let within = |permitted: &[GeneralSubtree], excluded: &[GeneralSubtree]| {
         let constraints =
             NameConstraints { permitted_subtrees: permitted.to_vec(), excluded_subtrees: excluded.to_vec() };
@@ -213,7 +213,7 @@ fn name_constraints_are_kept() {
 #[test]
 fn renewed_and_cross_signed_authorities_are_tried_in_turn() {
     let (old, new) = (root(ca("old")), root(ca("new")));
-    // The same authority: expired, issued by somebody unknown, renewed.
+    // The same authority: expired, issued by an unknown authority, renewed.
     let expired = old.issue(with(ca("middle"), |p| p.not_after = date_time_ymd(2026, 2, 1)));
     let stranger = root(ca("stranger")).issue_for(ca("middle"), expired.key());
     let renewed = new.issue_for(ca("middle"), expired.key());

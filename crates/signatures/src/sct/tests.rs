@@ -32,7 +32,7 @@ impl Fixture {
         verify(certificate, &self.issuer.key_info(), &[LogKey::of_der(&self.log.der()).unwrap()])
     }
 
-    /// What is said of a certificate with one SCT that was changed.
+    /// The verdict on a certificate with one changed SCT.
     fn changed(&self, change: impl Fn(Vec<u8>) -> Vec<u8>) -> Result<(), String> {
         self.says(&self.leaf(|plain| list(&[change(self.sct(plain, TIME))])))
     }
@@ -148,7 +148,7 @@ fn no_bit_of_a_certificate_with_scts_may_change() {
     for cut in 0..good.len() {
         assert!(own.says(&good[..cut]).is_err(), "{cut} bytes");
     }
-    // What the log signed is covered by its own signature, even where nobody looks at the issuer's.
+    // What the log signed is covered by its own signature, even where the issuer's is not checked.
     let tbs = Reader(&good).any().unwrap().inside().any().unwrap().raw.len();
     for (at, bit, changed) in flips(&good).filter(|(at, ..)| (4..4 + tbs).contains(at)) {
         assert!(own.says(&changed).is_err(), "byte {at}, bit {bit}");

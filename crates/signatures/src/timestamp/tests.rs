@@ -362,7 +362,7 @@ fn object_identifiers_and_sets_are_in_their_only_form() {
 }
 
 #[test]
-fn how_far_the_moment_may_be_off_is_told() {
+fn the_accuracy_of_the_moment_is_reported() {
     let fixture = fixture();
     let with = |accuracy: &[u8]| {
         let token = Stamp::edited(&fixture.tsa, |part, body| match part {

@@ -1,7 +1,7 @@
 //! A request on its way, from the first connection to the answer that leads nowhere else.
 //!
 //! In: a request, an agent and a moment by which it must be over. Out: an answer, or what went wrong in the words of Go's
-//! client. Before each step the guard is asked about the URL, and about the address where a proxy would resolve it.
+//! client. Before each step the guard checks the URL, and the address where a proxy would resolve it.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -15,10 +15,10 @@ use crate::value::bytes::lossy;
 use crate::value::quote::quote;
 use crate::value::url::split;
 
-use super::guard::{Guarded, Refusal};
+use super::guard::{GuardedResolver, Refusal};
 use super::limit::Permit;
 use super::proxy::Proxy;
-use super::{Answer, Caller, Client, Failed, Failure, Request};
+use super::{Answer, Caller, Client, Failure, Request, RequestError};
 
 /// What Go's client says when time is over.
 const LATE: &str = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
@@ -42,10 +42,10 @@ impl<'a> Exchange<'a> {
         Exchange { client, agent, request, ends }
     }
 
-    /// Sends the request and follows redirects: what was posted is only posted again where the answer asks for it.
-    pub(super) fn run(mut self) -> Result<Answer, Failed> {
+    /// Sends the request and follows redirects: a POST is only repeated where the answer requires it.
+    pub(super) fn run(mut self) -> Result<Answer, RequestError> {
         let Some(permit) = self.client.under_way.acquire(self.ends) else { return Err(self.failed(LATE)) };
-        for made in 1.. {
+        for sent in 1.. {
             let answer = self.send()?;
             let is_repeated = matches!(answer.status().as_u16(), 307 | 308);
             let is_redirect = is_repeated || matches!(answer.status().as_u16(), 301..=303);
@@ -74,7 +74,7 @@ impl<'a> Exchange<'a> {
                     self.failed(&format!("the redirect to {} leaves TLS", quote(&without_password(&next))))
                 );
             }
-            if made >= self.request.requests.0 {
+            if sent >= self.request.requests.0 {
                 self.request.url = place;
                 break;
             }
@@ -83,7 +83,7 @@ impl<'a> Exchange<'a> {
         Err(self.failed(self.request.requests.1))
     }
 
-    fn send(&self) -> Result<http::Response<ureq::Body>, Failed> {
+    fn send(&self) -> Result<http::Response<ureq::Body>, RequestError> {
         let url = &self.request.url;
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
         if !matches!(&*scheme, "http" | "https") {
@@ -92,7 +92,10 @@ impl<'a> Exchange<'a> {
         if authority(url).ends_with("://") {
             let request = format!("{} {}", self.verb(), quote(url.trim_end_matches('/')));
             let request = if url.matches('/').count() > 2 { self.name() } else { request };
-            return Err(Failed { request, failure: Failure::Other("http: no Host in request URL".into()) });
+            return Err(RequestError {
+                request,
+                failure: Failure::Other("http: no Host in request URL".into()),
+            });
         }
         if let Some(problem) =
             self.request.headers.iter().find_map(|(name, value)| header_problem(name, value))
@@ -147,7 +150,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Checks what a proxy would connect to.
-    fn check_behind(&self, proxy: &Proxy, left: Duration) -> Result<(), Failed> {
+    fn check_behind(&self, proxy: &Proxy, left: Duration) -> Result<(), RequestError> {
         let guard = &self.client.settings.guard;
         let Ok(uri) = self.request.url.parse::<Uri>() else { return Ok(()) };
         let timeout = NextTimeout {
@@ -156,7 +159,7 @@ impl<'a> Exchange<'a> {
             per_read: None,
             per_write: None,
         };
-        let Err(e) = Guarded(guard.clone()).resolve(&uri, self.agent.config(), timeout) else {
+        let Err(e) = GuardedResolver(guard.clone()).resolve(&uri, self.agent.config(), timeout) else {
             return Ok(());
         };
         let refusal = match e {
@@ -184,12 +187,12 @@ impl<'a> Exchange<'a> {
         format!("{} {}", self.verb(), quote(&without_password(&self.request.url)))
     }
 
-    fn refused(&self, refusal: Refusal) -> Failed {
-        Failed { request: self.name(), failure: Failure::Refused(refusal) }
+    fn refused(&self, refusal: Refusal) -> RequestError {
+        RequestError { request: self.name(), failure: Failure::Refused(refusal) }
     }
 
-    fn failed(&self, cause: &str) -> Failed {
-        Failed { request: self.name(), failure: Failure::Other(cause.into()) }
+    fn failed(&self, cause: &str) -> RequestError {
+        RequestError { request: self.name(), failure: Failure::Other(cause.into()) }
     }
 }
 
@@ -247,7 +250,7 @@ fn tls_cause(error: &rustls::Error) -> Option<String> {
     Some(format!("tls: failed to verify certificate: x509: {why}"))
 }
 
-/// An address as it may be told.
+/// An address without its password.
 fn without_password(url: &str) -> String {
     let authority = authority(url);
     let password = authority.rsplit_once('@').and_then(|(user, _)| {
@@ -257,15 +260,15 @@ fn without_password(url: &str) -> String {
     });
     match password {
         Some(range) => {
-            let mut told = url.to_string();
-            told.replace_range(range, "***");
-            told
+            let mut masked = url.to_string();
+            masked.replace_range(range, "***");
+            masked
         }
         None => url.into(),
     }
 }
 
-/// What is wrong with a header, in the words of the reference's client.
+/// What is wrong with a header, in the words of Kyverno's client.
 fn header_problem(name: &str, value: &str) -> Option<String> {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {
@@ -342,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_an_address_is_not_told() {
+    fn a_password_in_an_address_is_masked() {
         assert_eq!(without_password("http://u:p@h:1/x"), "http://u:***@h:1/x");
         assert_eq!(without_password("http://h:1/a:b@c"), "http://h:1/a:b@c");
     }

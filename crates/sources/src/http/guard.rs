@@ -13,7 +13,7 @@ use ureq::unversioned::transport::NextTimeout;
 
 use crate::value::url::split;
 
-/// What Kyverno 1.19.1 blocks unless told otherwise.
+/// What Kyverno 1.19.1 blocks by default.
 pub const BLOCKED: [&str; 6] = [
     "169.254.169.254/32",
     "169.254.169.253/32",
@@ -253,8 +253,8 @@ impl std::fmt::Display for Refusal {
 }
 
 impl Refusal {
-    /// The reference's text; `apiCall.service` does not tell which address a name has.
-    pub fn text(&self, tells_addresses: bool) -> String {
+    /// Kyverno's text; `apiCall.service` does not disclose the address of a name.
+    pub fn text(&self, shows_addresses: bool) -> String {
         match self {
             Refusal::HostName { url, host } => {
                 format!("URL \"{url}\" is blocked: hostname \"{host}\" is on the blocklist")
@@ -266,7 +266,7 @@ impl Refusal {
                 let bare = host.trim_start_matches('[').trim_end_matches(']');
                 let why = match bare.parse::<IpAddr>() {
                     Ok(written) => format!("IP {} falls in blocked range {range}", written.to_canonical()),
-                    Err(_) if tells_addresses => format!("resolved IP {ip} falls in blocked range {range}"),
+                    Err(_) if shows_addresses => format!("resolved IP {ip} falls in blocked range {range}"),
                     Err(_) => format!("{bare} resolves into blocked range {range}"),
                 };
                 format!("connection to {host}:{port} blocked: {why}")
@@ -275,7 +275,7 @@ impl Refusal {
             Refusal::Unchecked { host, proxy } => format!(
                 "connection to {host} via proxy {proxy} blocked: the destination cannot be resolved in-pod, so it cannot be checked against the HTTP blocklist; use an IP address destination, exclude the host via NO_PROXY, or permit it explicitly with --http-allowlist: failed to resolve {host}: lookup {host}: no such host"
             ),
-            Refusal::Proxy(refusal) => format!("proxyconnect tcp: {}", refusal.text(tells_addresses)),
+            Refusal::Proxy(refusal) => format!("proxyconnect tcp: {}", refusal.text(shows_addresses)),
         }
     }
 
@@ -288,13 +288,13 @@ impl Refusal {
 
 /// A resolver that refuses guarded addresses.
 #[derive(Debug)]
-pub(super) struct Guarded(pub(super) Guard);
+pub(super) struct GuardedResolver(pub(super) Guard);
 
 fn refused(refusal: Refusal) -> ureq::Error {
     ureq::Error::Other(Box::new(refusal))
 }
 
-impl Resolver for Guarded {
+impl Resolver for GuardedResolver {
     fn resolve(
         &self,
         uri: &Uri,
@@ -311,7 +311,7 @@ impl Resolver for Guarded {
         let written = authority.rsplit(['@', ']']).next().and_then(|rest| rest.rsplit_once(':'));
         let port = written.map_or(usual, |(_, port)| port);
         let unknown = || refused(Refusal::Unknown { host: host.into() });
-        // Numbers that some resolvers take for addresses are names that nobody has.
+        // Numbers that some resolvers take for addresses are no valid names.
         let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
         let is_number = last.starts_with(|c: char| c.is_ascii_digit()) && !host.starts_with('[');
         if is_number && host.parse::<IpAddr>().is_err() {

@@ -1,6 +1,6 @@
-//! How much may be under way at once.
+//! How many requests may be under way at once.
 //!
-//! In: a number. Out: permits, of which so many exist; who finds none waits for one, up to a moment.
+//! In: a number. Out: that many permits; a caller that finds none waits for one, up to a deadline.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The HTTP client: every request of the program to something that is no Kubernetes API goes through it.
 //!
 //! In: a [`Request`]. Out: an [`Answer`], or a [`Failure`] in the words of Go's client. Connections and TLS sessions are
-//! kept for the next request to the same host. Redirects are followed one by one and each is checked again
+//! pooled for the next request to the same host. Redirects are followed one by one and each is checked again
 //! (`exchange`); requests that a policy can choose the URL of go through the [`guard`]; certificates are verified with
 //! the roots of the system, or only those of a bundle ([`roots`]); proxies are those of the environment (`proxy`).
 //! Time, size of an answer, redirects and the number of requests under way are limited.
@@ -25,14 +25,14 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, Resolver};
 use ureq::unversioned::transport::DefaultConnector;
 
-use guard::{Guard, Guarded};
+use guard::{Guard, GuardedResolver};
 use limit::{Limit, Permit};
 
 /// How many requests may be under way; more wait for their turn.
 const MOST_AT_ONCE: usize = 128;
-/// How many idle connections are kept, in all and for one host.
-const IDLE: (usize, usize) = (32, 8);
-/// How many bundles of certificates have connections that are kept.
+/// How many unused connections are pooled, in all and for one host.
+const POOL: (usize, usize) = (32, 8);
+/// How many bundles of certificates have pooled connections.
 const MOST_BUNDLES: usize = 32;
 /// The name under which servers see the program.
 const USER_AGENT: &str = concat!("ephor/", env!("CARGO_PKG_VERSION"));
@@ -62,7 +62,7 @@ impl Settings {
     }
 }
 
-/// Who chose a URL, which says what may be called.
+/// Who chose a URL, which decides what may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Caller {
     /// An operator: anything.
@@ -88,7 +88,7 @@ pub struct Request<'a> {
     pub ca_bundle: &'a str,
     /// Who chose the URL.
     pub caller: Caller,
-    /// How many requests are made where one answer leads to the next, and what is said of one more.
+    /// How many requests are sent where one answer redirects to the next, and the error for one more.
     pub requests: (u32, &'static str),
     /// How long all of it may take, the body included.
     pub timeout: Duration,
@@ -140,14 +140,14 @@ impl std::fmt::Display for Failure {
 
 /// A failure and the request that met it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct RequestError {
     /// `Get "URL"`; empty for what failed before any request.
     pub request: String,
     /// What is wrong.
     pub failure: Failure,
 }
 
-impl std::fmt::Display for Failed {
+impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &*self.request {
             "" => self.failure.fmt(f),
@@ -205,7 +205,7 @@ impl Answer {
         self.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
     }
 
-    /// The body as it comes; whoever reads it limits its size.
+    /// The body as it comes; the caller limits its size.
     pub fn reader(self) -> impl Read {
         Body { reader: self.body.into_reader(), _permit: self._permit }
     }
@@ -284,10 +284,10 @@ impl Client {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn send(&self, request: Request<'_>) -> Result<Answer, Failed> {
+    pub fn send(&self, request: Request<'_>) -> Result<Answer, RequestError> {
         let agent = self
             .agent(Sharing { caller: request.caller, ca_bundle: request.ca_bundle.into() })
-            .map_err(|failure| Failed { request: String::new(), failure })?;
+            .map_err(|failure| RequestError { request: String::new(), failure })?;
         let ends = Instant::now() + request.timeout;
         exchange::Exchange::new(self, agent, request, ends).run()
     }
@@ -321,11 +321,11 @@ impl Client {
             .max_redirects_will_error(false)
             .proxy(None)
             .user_agent(USER_AGENT)
-            .max_idle_connections(IDLE.0)
-            .max_idle_connections_per_host(IDLE.1)
+            .max_idle_connections(POOL.0)
+            .max_idle_connections_per_host(POOL.1)
             .build();
         let resolver: Box<dyn Resolver> = match self.guard_of(sharing.caller) {
-            Some(guard) => Box::new(Guarded(guard.clone())),
+            Some(guard) => Box::new(GuardedResolver(guard.clone())),
             None => Box::new(DefaultResolver::default()),
         };
         let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), AnyResolver(resolver));

@@ -1,7 +1,7 @@
 //! Proxies, as the environment names them.
 //!
-//! In: `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` (also in small letters). Out: the proxy of a URL. As for Go's client, the
-//! machine itself is never asked through a proxy, and nothing in a CGI program.
+//! In: `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` (also in small letters). Out: the proxy of a URL. As for Go's client,
+//! requests to the machine itself use no proxy, and none of a CGI program do.
 
 use std::net::IpAddr;
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn without_proxies_nothing_is_asked_through_one() {
+    fn without_proxies_no_request_uses_one() {
         assert!(Proxies::of("", "", "").of_url("http://a.example/").unwrap().is_none());
     }
 }

@@ -95,7 +95,7 @@ fn guarded(url: &str) -> Request<'static> {
     Request { caller: Caller::Policy, ..Request::get(url, Duration::from_secs(10)) }
 }
 
-fn text_of(sent: Result<Answer, Failed>) -> Result<String, String> {
+fn text_of(sent: Result<Answer, RequestError>) -> Result<String, String> {
     let answer = sent.map_err(|failed| failed.to_string())?;
     Ok(String::from_utf8(answer.bytes(1000).map_err(|e| e.to_string())?).unwrap())
 }
@@ -150,7 +150,7 @@ fn all_forms_of_the_machine_itself_are_refused_before_anything_is_sent() {
         "METADATA.google.internal.",
     ] {
         let sent = client.send(guarded(&format!("http://{host}:{port}/")));
-        assert!(matches!(sent, Err(Failed { failure: Failure::Refused(_), .. })), "{host}");
+        assert!(matches!(sent, Err(RequestError { failure: Failure::Refused(_), .. })), "{host}");
     }
     assert_eq!(seen.connections.load(Ordering::SeqCst), 0);
 }
@@ -194,7 +194,7 @@ fn every_redirect_is_checked_again() {
 }
 
 #[test]
-fn what_proves_who_asks_does_not_follow_a_redirect_to_another_host() {
+fn credentials_do_not_follow_a_redirect_to_another_host() {
     let (other, seen) = plain(hello);
     let (port, _) =
         plain(move |_| (format!("302 Found\r\nLocation: http://127.0.0.1:{other}/"), String::new()));
@@ -206,7 +206,7 @@ fn what_proves_who_asks_does_not_follow_a_redirect_to_another_host() {
 }
 
 #[test]
-fn what_was_posted_is_posted_again_only_where_the_answer_asks_for_it() {
+fn a_post_is_repeated_only_where_the_answer_requires_it() {
     let (port, seen) = plain(|path| match path {
         "/303" => ("303 See Other\r\nLocation: /there".into(), String::new()),
         "/307" => ("307 Temporary Redirect\r\nLocation: /there".into(), String::new()),
@@ -277,19 +277,19 @@ fn every_certificate_of_a_bundle_is_trusted_and_no_other() {
     let (own, other) = (Authority::new("own"), Authority::new("other"));
     let (port, seen) = serve(Some(own.server()), hello);
     let client = with_guard(&[], &[]);
-    let ask = |ca_bundle: &str| {
+    let fetch = |ca_bundle: &str| {
         text_of(client.send(Request { ca_bundle, ..guarded(&format!("https://127.0.0.1:{port}/")) }))
     };
     let unknown = Err(format!(
         "Get \"https://127.0.0.1:{port}/\": tls: failed to verify certificate: x509: certificate signed by unknown authority"
     ));
-    assert_eq!(ask(&format!("{}{}", other.pem(), own.pem())).as_deref(), Ok("\"hello\""));
-    assert_eq!(ask(&own.pem()).as_deref(), Ok("\"hello\""));
-    assert_eq!(ask(&other.pem()), unknown);
-    assert_eq!(ask(""), unknown);
+    assert_eq!(fetch(&format!("{}{}", other.pem(), own.pem())).as_deref(), Ok("\"hello\""));
+    assert_eq!(fetch(&own.pem()).as_deref(), Ok("\"hello\""));
+    assert_eq!(fetch(&other.pem()), unknown);
+    assert_eq!(fetch(""), unknown);
     let shortened = own.pem().replace("END", "end");
     for junk in ["junk", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", &shortened] {
-        assert_eq!(ask(junk), Err("failed to parse PEM CA bundle".into()), "{junk}");
+        assert_eq!(fetch(junk), Err("failed to parse PEM CA bundle".into()), "{junk}");
     }
     assert_eq!(seen.requests.lock().unwrap().len(), 2);
 }

@@ -1,8 +1,8 @@
 //! Registries over HTTP: the pulling half of the OCI distribution protocol.
 //!
-//! In: where something is kept. Out: its bytes, with the digest checked. Hosts on the machine itself and in private networks
-//! may speak plain HTTP; all others must speak TLS (`super::session`). Who asks is known from [`super::credentials`]. Every answer is
-//! limited in size and time, and is kept, so that nothing is asked twice.
+//! In: the repository and digest or tag of something. Out: its bytes, with the digest checked. Hosts on the machine
+//! itself and in private networks may speak plain HTTP; all others must speak TLS (`super::session`). Credentials are those
+//! of [`super::credentials`]. Every answer is limited in size and time, and is cached, so that no request is sent twice.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,7 +13,7 @@ use crate::document::decode_json;
 use crate::value::Value;
 use sha2::{Digest, Sha256};
 
-use super::credentials::{Keys, Wanted};
+use super::credentials::{ImageRegistryCredentials, Keys};
 use super::session::{Session, get, open};
 use super::{Cause, Failure, Manifest, Registry, Repository};
 
@@ -25,21 +25,21 @@ const ACCEPTED: &str = "application/vnd.oci.image.index.v1+json,\
     application/vnd.oci.image.manifest.v1+json,application/vnd.docker.distribution.manifest.v2+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// Answers by question; each question is asked once, also by several threads.
-struct Kept<K, V>(Mutex<HashMap<K, Arc<OnceLock<V>>>>);
+/// Responses by request; each request is sent once, also by several threads.
+struct Memo<K, V>(Mutex<HashMap<K, Arc<OnceLock<V>>>>);
 
-impl<K, V> Default for Kept<K, V> {
+impl<K, V> Default for Memo<K, V> {
     fn default() -> Self {
-        Kept(Mutex::new(HashMap::new()))
+        Memo(Mutex::new(HashMap::new()))
     }
 }
 
-impl<K: Hash + Eq, V: Clone> Kept<K, V> {
-    fn get(&self, key: K, ask: impl FnOnce() -> V) -> V {
-        let Ok(mut all) = self.0.lock() else { return ask() };
+impl<K: Hash + Eq, V: Clone> Memo<K, V> {
+    fn get(&self, key: K, fetch: impl FnOnce() -> V) -> V {
+        let Ok(mut all) = self.0.lock() else { return fetch() };
         let cell = all.entry(key).or_default().clone();
         drop(all);
-        cell.get_or_init(ask).clone()
+        cell.get_or_init(fetch).clone()
     }
 }
 
@@ -49,31 +49,31 @@ type Blob = Result<Arc<Vec<u8>>, Failure>;
 #[derive(Default)]
 pub struct Client {
     keys: Arc<Keys>,
-    sessions: Kept<Repository, Result<Session, Failure>>,
-    manifests: Kept<(Repository, String), Result<Manifest, Failure>>,
-    blobs: Kept<(Repository, String, u64), Blob>,
-    referrers: Kept<(Repository, String), Result<Vec<Value>, Failure>>,
+    sessions: Memo<Repository, Result<Session, Failure>>,
+    manifests: Memo<(Repository, String), Result<Manifest, Failure>>,
+    blobs: Memo<(Repository, String, u64), Blob>,
+    referrers: Memo<(Repository, String), Result<Vec<Value>, Failure>>,
 }
 
-/// Who answers for registries, if anybody may be asked.
+/// The client for registries, if access to them is allowed.
 pub fn registry(allowed: bool) -> Option<Arc<dyn Registry>> {
     allowed.then(|| -> Arc<dyn Registry> { Arc::new(Clients::new(None, Keys::default())) })
 }
 
-/// Who answers for registries for a long time: what was asked is forgotten after a while, as tags move.
+/// A client for registries that runs for a long time: cached responses expire, as tags move.
 pub fn renewed(every: Duration, keys: Keys) -> Arc<dyn Registry> {
     Arc::new(Clients::new(Some(every), keys))
 }
 
 /// The clients in use, and since when.
-type Current = (Instant, HashMap<Wanted, Arc<Client>>);
+type Current = (Instant, HashMap<ImageRegistryCredentials, Arc<Client>>);
 
-/// A client for each set of credentials that policies name: what one of them was given is not told to others.
+/// A client for each set of credentials that policies name: responses to one set are not shared with others.
 struct Clients {
     every: Option<Duration>,
     keys: Arc<Keys>,
     current: Arc<Mutex<Current>>,
-    wanted: Wanted,
+    wanted: ImageRegistryCredentials,
 }
 
 /// More sets of credentials than any installation has.
@@ -82,7 +82,7 @@ const MOST_CLIENTS: usize = 256;
 impl Clients {
     fn new(every: Option<Duration>, keys: Keys) -> Clients {
         let current = Arc::new(Mutex::new((Instant::now(), HashMap::new())));
-        Clients { every, keys: Arc::new(keys), current, wanted: Wanted::default() }
+        Clients { every, keys: Arc::new(keys), current, wanted: ImageRegistryCredentials::default() }
     }
 
     fn current(&self) -> Arc<Client> {
@@ -110,8 +110,8 @@ impl Registry for Clients {
     }
 
     fn with(&self, credentials: &Value) -> Option<Arc<dyn Registry>> {
-        let wanted = Wanted::of(credentials);
-        if wanted == Wanted::default() {
+        let wanted = ImageRegistryCredentials::of(credentials);
+        if wanted == ImageRegistryCredentials::default() {
             return None;
         }
         let Clients { every, keys, current, .. } = self;
@@ -126,8 +126,8 @@ impl Registry for Client {
     }
 
     fn blob(&self, at: &Repository, digest: &str, most: u64) -> Result<Vec<u8>, Failure> {
-        let ask = || self.fetch_blob(at, digest, most).map(Arc::new);
-        self.blobs.get((at.clone(), digest.to_owned(), most), ask).map(|bytes| bytes.to_vec())
+        let fetch = || self.fetch_blob(at, digest, most).map(Arc::new);
+        self.blobs.get((at.clone(), digest.to_owned(), most), fetch).map(|bytes| bytes.to_vec())
     }
 
     fn referrers(&self, at: &Repository, digest: &str) -> Result<Vec<Value>, Failure> {
@@ -218,11 +218,11 @@ impl Answer {
             return Ok(self);
         }
         let cause = if self.status == 404 { Cause::Missing } else { Cause::Other };
-        Err(Failure { text: format!("GET {url}: {}", self.told()), cause })
+        Err(Failure { text: format!("GET {url}: {}", self.error_text()), cause })
     }
 
-    /// What the registry says is wrong.
-    fn told(&self) -> String {
+    /// The error of the registry.
+    fn error_text(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         let errors = decode_json(&text).ok();
         let errors =
@@ -256,15 +256,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_in_the_words_of_the_reference() {
-        let told = |status, body: &str| {
+    fn failures_have_the_texts_of_kyverno() {
+        let text_of = |status, body: &str| {
             let (media_type, challenges) = (String::new(), Vec::new());
-            Answer { status, media_type, challenges, body: body.into() }.told()
+            Answer { status, media_type, challenges, body: body.into() }.error_text()
         };
-        assert_eq!(told(500, "boom"), "unexpected status code 500 Internal Server Error: boom");
-        assert_eq!(told(404, ""), "unexpected status code 404 Not Found");
+        assert_eq!(text_of(500, "boom"), "unexpected status code 500 Internal Server Error: boom");
+        assert_eq!(text_of(404, ""), "unexpected status code 404 Not Found");
         let unknown =
             r#"{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown","detail":{"Tag":"x"}}]}"#;
-        assert_eq!(told(404, unknown), "MANIFEST_UNKNOWN: manifest unknown; map[Tag:x]");
+        assert_eq!(text_of(404, unknown), "MANIFEST_UNKNOWN: manifest unknown; map[Tag:x]");
     }
 }

@@ -1,4 +1,4 @@
-//! Who asks a registry.
+//! Credentials for registries.
 //!
 //! In: pull secrets of operators and policies, the `config.json` of `docker login` with its credential helpers, and providers. Out: the
 //! credentials for a repository, if there are some; a secret or a helper that fails is an error. They are looked for only once a registry
@@ -37,23 +37,23 @@ pub trait Secrets: Send + Sync {
 
 /// What a policy says about credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Wanted {
+pub struct ImageRegistryCredentials {
     providers: Vec<String>,
     secrets: Vec<String>,
 }
 
-impl Wanted {
+impl ImageRegistryCredentials {
     /// Reads `imageRegistryCredentials`.
-    pub fn of(value: &Value) -> Wanted {
+    pub fn of(value: &Value) -> ImageRegistryCredentials {
         let list = |key: &str| {
             let all = value.get(key).and_then(Value::as_list).unwrap_or_default();
             all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
         };
-        Wanted { providers: list("providers"), secrets: list("secrets") }
+        ImageRegistryCredentials { providers: list("providers"), secrets: list("secrets") }
     }
 }
 
-/// The proof of who asks.
+/// What a client authenticates with.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// User and password, in base64.
@@ -83,18 +83,18 @@ pub struct Keys {
     pub config: Option<PathBuf>,
     /// Names of Secrets that a policy names, in that namespace.
     pub policy_secrets: Vec<String>,
-    /// Whose clouds are asked for credentials of their registries.
+    /// The cloud providers whose credential helpers are called for their registries.
     pub providers: Vec<String>,
 }
 
 impl Keys {
     #[cfg(any(test, fuzzing))]
-    pub(super) fn nobody() -> Keys {
+    pub(super) fn anonymous() -> Keys {
         Keys { config: Some(PathBuf::new()), ..Keys::default() }
     }
 
     /// The same with what a policy names.
-    pub(super) fn with(&self, wanted: &Wanted) -> Keys {
+    pub(super) fn with(&self, wanted: &ImageRegistryCredentials) -> Keys {
         let mut keys = self.clone();
         keys.policy_secrets.clone_from(&wanted.secrets);
         keys.providers.clone_from(&wanted.providers);
@@ -151,7 +151,7 @@ impl Keys {
         }
     }
 
-    /// What `docker login` has kept, or the helpers that it names know.
+    /// The credentials that `docker login` has stored, or those of the helpers that it names.
     fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, String> {
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".docker"));
         let folder = self.config.clone().or_else(|| std::env::var_os("DOCKER_CONFIG").map(PathBuf::from));
@@ -267,7 +267,7 @@ fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, S
     of_helper(helper, host).map_err(|e| format!("provider of credentials `{provider}`: {e}"))
 }
 
-/// Asks `docker-credential-NAME`; it may take [`LONGEST`].
+/// Calls `docker-credential-NAME`; it may take [`LONGEST`].
 fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, String> {
     let program = format!("docker-credential-{name}");
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
@@ -283,7 +283,7 @@ fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, String> {
         .spawn()
         .map_err(|e| failed(&e.to_string()))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let (tell, told) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::sync_channel(1);
     let server = server.to_owned();
     std::thread::spawn(move || {
         if let Some(mut stdin) = stdin {
@@ -291,10 +291,10 @@ fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, String> {
         }
         let mut text = String::new();
         let read = stdout.map(|stdout| stdout.take(LARGEST).read_to_string(&mut text));
-        let _ = tell.send(read.is_some_and(|read| read.is_ok()).then_some(text));
+        let _ = sender.send(read.is_some_and(|read| read.is_ok()).then_some(text));
     });
     let ends = Instant::now() + LONGEST;
-    let answer = told.recv_timeout(LONGEST);
+    let answer = receiver.recv_timeout(LONGEST);
     let status = loop {
         match child.try_wait().map_err(|e| failed(&e.to_string()))? {
             Some(status) => break Some(status),

@@ -1,5 +1,5 @@
-//! Entry points of fuzz targets into what registries answer, with `cfg(fuzzing)` only. Reading must end, without a panic; nobody is
-//! called.
+//! Entry points of fuzz targets into what registries answer, with `cfg(fuzzing)` only. Reading must end,
+//! without a panic; no request is sent.
 
 use crate::document::decode_json;
 
@@ -13,7 +13,7 @@ pub fn answers(text: &str) {
     let at = Repository { registry: "registry.example".into(), path: "a/b".into() };
     // What names no service over TLS is refused before it is called.
     let challenge = text.replace("https://", "ftp://");
-    let _ = authorization(&at, &[challenge], &Keys::nobody(), "https");
+    let _ = authorization(&at, &[challenge], &Keys::anonymous(), "https");
     let body = text.as_bytes().to_vec();
     let _ = (token(&body), listed(&body), place(text));
     let entries = decode_json(text).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! How a registry is spoken to: scheme, and the proof of who asks.
+//! How to reach a registry: the scheme, and credentials.
 //!
 //! In: a repository and credentials. Out: a [`Session`], or why there is none. Registries say in `WWW-Authenticate` what they want: a
-//! password, or a token of a service that they name. What may pass (too many requests, failures of servers) is asked again, twice at most.
+//! password, or a token of a service that they name. A request that fails for the moment
+//! (too many requests, failures of servers) is sent again, twice at most.
 //! Semantics: `docs/images.md`, "Registries".
 
 use std::net::Ipv4Addr;
@@ -11,17 +12,17 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::document::decode_json;
 use crate::http::guard::Refusal;
-use crate::http::{self, Caller, Failed, Request, Unread};
+use crate::http::{self, Caller, Request, RequestError, Unread};
 
 use super::client::Answer;
 use super::credentials::{Credentials, Keys};
 use super::{Failure, Repository};
 
-/// The largest answer of a service that gives out tokens, or of a text that tells a failure.
+/// The largest answer of a service that gives out tokens, or of an error text.
 const LARGEST_TEXT: u64 = 256 * 1024;
-/// How long a question may take, repetitions included.
+/// How long a request may take, repetitions included.
 const LONGEST: Duration = Duration::from_secs(30);
-/// How long is waited before a question is asked again, where the registry does not say.
+/// The pauses before a request is sent again, where the registry does not say.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
 /// The longest such time that a registry may say.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -38,7 +39,7 @@ pub(super) struct Session {
     pub(super) authorization: Option<String>,
 }
 
-/// Asks, and takes an answer of at most so many bytes.
+/// Sends a GET request, and reads an answer of at most so many bytes.
 pub(super) fn get(url: &str, headers: &[(&str, Option<&str>)], most: u64) -> Result<Answer, Failure> {
     let mut request = Request::get(url, LONGEST);
     for (name, value) in headers {
@@ -56,7 +57,7 @@ fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
         let left = ends.saturating_duration_since(Instant::now());
         let request = Request { caller: Caller::Registry, timeout: left, ..request.clone() };
         let url = request.url.clone();
-        let answer = http::client().send(request).map_err(|failed| Failure::network(told(&failed)))?;
+        let answer = http::client().send(request).map_err(|failed| Failure::network(error_text(&failed)))?;
         let status = answer.status.as_u16();
         let passes = matches!(status, 408 | 429 | 500 | 502 | 503 | 504);
         if let Some(pause) = pauses.next().filter(|_| passes) {
@@ -82,7 +83,7 @@ fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
     }
 }
 
-fn told(failed: &Failed) -> String {
+fn error_text(failed: &RequestError) -> String {
     match &failed.failure {
         http::Failure::Refused(Refusal::Unknown { host }) => {
             format!("{}: dial tcp: lookup {host}: no such host", failed.request)
@@ -135,7 +136,7 @@ fn parameter(challenge: &http_auth::ChallengeRef<'_>, name: &str) -> Option<Stri
     found.map(|(_, value)| value.to_unescaped())
 }
 
-/// What a registry that asks who comes is told.
+/// The `Authorization` header for the challenges of a registry.
 pub(super) fn authorization(
     at: &Repository,
     challenges: &[String],
@@ -155,7 +156,7 @@ pub(super) fn authorization(
     let Some(realm) = parameter(&bearer, "realm") else {
         return Err(Failure::other("malformed www-authenticate, missing realm"));
     };
-    // Who is asked over TLS does not send passwords anywhere else.
+    // With a registry over TLS, passwords are sent to TLS services only.
     let is_safe = realm.starts_with("https://") || (scheme == "http" && realm.starts_with("http://"));
     if !is_safe {
         return Err(Failure::other(format!(
@@ -214,7 +215,7 @@ mod tests {
     fn a_challenge_is_read_whatever_its_case_and_quotes() {
         let at = Repository { registry: "registry.example".into(), path: "a/b".into() };
         let refused = |challenge: &str| {
-            authorization(&at, &[challenge.into()], &Keys::nobody(), "https").map_err(|f| f.text)
+            authorization(&at, &[challenge.into()], &Keys::anonymous(), "https").map_err(|f| f.text)
         };
         assert_eq!(
             refused(r#"bearer Realm="http://a,b/token",service="x, y=\"z\"""#),

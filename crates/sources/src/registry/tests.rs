@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Repository;
-use super::credentials::{Credentials, Keys, Secrets, Wanted};
+use super::credentials::{Credentials, ImageRegistryCredentials, Keys, Secrets};
 use crate::functions::encode::base64_text;
 use crate::value::Value;
 
@@ -30,7 +30,7 @@ fn of(secrets: &[&str], registry: &str, path: &str) -> Result<Option<Credentials
         pull_secrets: secrets.iter().map(ToString::to_string).collect(),
         namespace: "kyverno".into(),
         secrets: Some(Arc::new(Two)),
-        ..Keys::nobody()
+        ..Keys::anonymous()
     };
     keys.of(&Repository { registry: registry.into(), path: path.into() })
 }
@@ -65,15 +65,15 @@ fn secrets_are_looked_for_in_order_and_one_that_cannot_be_read_is_an_error() {
 
 #[test]
 fn a_policy_adds_secrets_and_providers() {
-    let wanted = crate::document::yaml_value("{secrets: [first], providers: [nobody]}").unwrap();
-    let keys = Keys { namespace: "kyverno".into(), secrets: Some(Arc::new(Two)), ..Keys::nobody() };
-    let keys = keys.with(&Wanted::of(&wanted));
+    let wanted = crate::document::yaml_value("{secrets: [first], providers: [unknown]}").unwrap();
+    let keys = Keys { namespace: "kyverno".into(), secrets: Some(Arc::new(Two)), ..Keys::anonymous() };
+    let keys = keys.with(&ImageRegistryCredentials::of(&wanted));
     let at = |registry: &str| Repository { registry: registry.into(), path: "x".into() };
     assert_eq!(keys.of(&at("ghcr.io")), password("u:p"));
-    assert_eq!(keys.of(&at("other.example")), Err("unknown provider of credentials `nobody`".into()));
+    assert_eq!(keys.of(&at("other.example")), Err("unknown provider of credentials `unknown`".into()));
     let elsewhere = crate::document::yaml_value("{secrets: [shop/second]}").unwrap();
     assert_eq!(
-        keys.with(&Wanted::of(&elsewhere)).of(&at("other.example")),
+        keys.with(&ImageRegistryCredentials::of(&elsewhere)).of(&at("other.example")),
         Err("failed to read pull secret kyverno/shop/second: secrets \"shop/second\" not found".into())
     );
 }

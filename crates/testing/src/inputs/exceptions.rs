@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use crate::document;
-use crate::ir::exemption::Exemption;
+use crate::ir::cel_exception::CelException;
 use crate::ir::{Exception, Policy};
 use crate::load;
 use crate::policy_set::PolicySet;
 use crate::sources::files::SourceText;
 use crate::value::Value;
 
-/// The exceptions of a file, and what there is to say about their kinds.
+/// The exceptions of a file, and warnings about their kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Exceptions {
     /// Of group `kyverno.io`, in order.
     pub exceptions: Vec<Exception>,
     /// Of group `policies.kyverno.io`, in order.
-    pub exemptions: Vec<Exemption>,
+    pub cel_exceptions: Vec<CelException>,
     /// Deprecation warnings, one a document, with the file.
     pub deprecations: Vec<String>,
 }
@@ -24,7 +24,7 @@ pub struct Exceptions {
 impl Exceptions {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.exceptions.len() + self.exemptions.len()
+        self.exceptions.len() + self.cel_exceptions.len()
     }
 
     /// Whether there is none.
@@ -35,27 +35,27 @@ impl Exceptions {
     /// Adds those of another place.
     pub fn extend(&mut self, other: Exceptions) {
         self.exceptions.extend(other.exceptions);
-        self.exemptions.extend(other.exemptions);
+        self.cel_exceptions.extend(other.cel_exceptions);
         self.deprecations.extend(other.deprecations);
     }
 
-    /// Takes an object that is an exception; others and those that are not well-formed are left out.
+    /// Adds an object that is an exception; others and malformed ones are ignored.
     pub fn take(&mut self, object: &Value) {
         let found = load::exception(object);
         self.exceptions.extend(found.exceptions);
-        self.exemptions.extend(found.exemptions);
+        self.cel_exceptions.extend(found.cel_exceptions);
     }
 
     /// The policies with these exceptions.
     pub fn with(self, policies: Vec<Arc<Policy>>) -> PolicySet {
-        PolicySet::new(policies, self.exceptions).with_exemptions(self.exemptions)
+        PolicySet::new(policies, self.exceptions).with_cel_exceptions(self.cel_exceptions)
     }
 }
 
 /// Reads a file in which every document must be an exception.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn read(path: &str) -> Result<Exceptions, String> {
     let wrap = |cause: String| format!("failed to load exceptions ({cause})");
     let text = super::read(path).map_err(|cause| wrap(format!("unable to read yaml ({cause})")))?;
@@ -81,7 +81,7 @@ pub fn read(path: &str) -> Result<Exceptions, String> {
     }
     Ok(Exceptions {
         exceptions: loaded.exceptions,
-        exemptions: loaded.exemptions,
+        cel_exceptions: loaded.cel_exceptions,
         deprecations: loaded.deprecations,
     })
 }

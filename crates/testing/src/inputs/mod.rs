@@ -1,7 +1,7 @@
-//! What a run is told about the world: values of variables, the user, exceptions, resources.
+//! The inputs of a run: values of variables, the user, exceptions, resources.
 //!
-//! In: files that the command line or a test names. Out: what requests are made of ([`requests`]),
-//! or the reference's text for a file that cannot be used. The commands `apply` and `test` share all
+//! In: files that the command line or a test names. Out: what requests are built from ([`requests`]),
+//! or Kyverno's text for a file that cannot be used. The commands `apply` and `test` share all
 //! of it. Semantics: `docs/cli.md`, "Variables" to "Exceptions".
 
 pub mod exceptions;
@@ -14,9 +14,9 @@ pub mod values;
 /// Why an input cannot be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// What the reference prints on standard output first.
+    /// What Kyverno prints on standard output first.
     pub notice: Option<String>,
-    /// The reference's error.
+    /// Kyverno's error.
     pub text: String,
     /// Where it is and what to write instead, if that is known.
     pub hint: Option<String>,
@@ -28,7 +28,7 @@ impl From<String> for Refused {
     }
 }
 
-/// The text of a file; the cause of a failure in the reference's words.
+/// The text of a file; the cause of a failure in Kyverno's words.
 ///
 /// # Errors
 /// `open FILE: no such file or directory` and the like.
@@ -36,7 +36,7 @@ pub fn read(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| read_error(path, &e))
 }
 
-/// The cause of a failed read, in the reference's words.
+/// The cause of a failed read, in Kyverno's words.
 pub fn read_error(path: &str, e: &std::io::Error) -> String {
     match e.kind() {
         std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),

@@ -1,4 +1,4 @@
-//! Requests made of resources, values and the user.
+//! Requests built from resources, values and the user.
 //!
 //! In: an object, the policy whose own values count, the engine. Out: a request, or the results of
 //! policies that have values of their own for the object.
@@ -17,13 +17,13 @@ use super::values::Values;
 pub struct Requests {
     /// Values of variables.
     pub values: Arc<Values>,
-    /// Who asks.
+    /// The user that sends the requests.
     pub user: Option<UserParts>,
     /// The fidelity profile.
     pub profile: Profile,
     /// Whether results carry what only reports show.
     pub details: bool,
-    /// The operation, whatever values say.
+    /// The operation; takes precedence over values.
     pub operation: Option<Str>,
 }
 
@@ -31,7 +31,7 @@ impl Requests {
     /// The request for an object; `policy` names the policy whose own values count.
     ///
     /// # Errors
-    /// No request can be made of it.
+    /// No request can be built from it.
     pub fn of(&self, object: Value, policy: Option<&str>, engine: &Engine) -> Result<Request, String> {
         let mut values = self.values.for_resource(policy, object.text_at(&["metadata", "name"]));
         if let Some(operation) = &self.operation {

@@ -1,6 +1,6 @@
 //! Resource files of a run.
 //!
-//! In: resource arguments. Out: their objects, and what is to be said about arguments that gave none.
+//! In: resource arguments. Out: their objects, and warnings about arguments without objects.
 //! Only the first argument has to be there. Semantics: `docs/cli.md`, resource sources.
 
 use crate::document::{self, Document, ResourceOptions};
@@ -13,16 +13,16 @@ use crate::value::Value;
 pub struct Resources {
     /// In order.
     pub documents: Vec<Document>,
-    /// Blocks of the reference about arguments that cannot be read.
+    /// Blocks of Kyverno about arguments that cannot be read.
     pub failed: Vec<String>,
     /// What changes nothing, for standard error.
     pub warnings: Vec<String>,
 }
 
-/// Reads the objects of resource arguments; `what` they are says the error.
+/// Reads the objects of resource arguments; errors name them `what`.
 ///
 /// # Errors
-/// The first argument cannot be read, or a document is no Kubernetes object: the reference's text,
+/// The first argument cannot be read, or a document is no Kubernetes object: Kyverno's text,
 /// and the place.
 pub fn read(
     arguments: &[String],
@@ -72,7 +72,7 @@ pub fn identity(object: &Value) -> [String; 4] {
     ]
 }
 
-/// Parts objects from those of an identity that came before; the first one counts. Objects without a
+/// Separates duplicates: objects with the identity of an earlier one; the first one counts. Objects without a
 /// name are never the same.
 pub fn without_duplicates(documents: Vec<Document>) -> (Vec<Document>, Vec<Document>) {
     let mut seen = std::collections::HashSet::new();

@@ -1,9 +1,9 @@
 //! Documents of the command line that are decoded strictly: tests, values, user information.
 //!
 //! In: a document and a table of what it may hold. Out: the document with the names and scalar types
-//! of the table, or the first thing wrong with it. As in the reference, keys are looked at in
+//! of the table, or the first thing wrong with it. As in Kyverno, keys are looked at in
 //! alphabetical order, names match in any case, and a scalar is taken for a text where one is wanted –
-//! but not in fields of embedded types, of which the reference's YAML reader does not know.
+//! but not in fields of embedded types, of which Kyverno's YAML reader does not know.
 
 use crate::document::locate;
 use crate::value::place::PathPart;
@@ -97,7 +97,7 @@ pub const METADATA: Shape = Shape::Object(&Object {
 /// What is wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The reference's text.
+    /// Kyverno's text.
     pub text: String,
     /// Where it is.
     pub path: Vec<PathPart>,
@@ -120,7 +120,7 @@ impl Fault {
     }
 }
 
-/// Reads a YAML text that must be an object of a type; the error is the reference's.
+/// Reads a YAML text that must be an object of a type; the error is Kyverno's.
 ///
 /// # Errors
 /// The text is no YAML, or see [`decode`]; with the place where it is known.
@@ -133,7 +133,7 @@ pub fn parse(source: &str, text: &str, object: &'static Object) -> Result<Value,
     })
 }
 
-/// The fault as the reference tells it of a YAML document.
+/// The fault as Kyverno prints it for a YAML document.
 pub fn in_json(fault: &Fault) -> String {
     format!("error unmarshaling JSON: while decoding JSON: json: {}", fault.text)
 }
@@ -167,7 +167,7 @@ pub fn decode(value: &Value, object: &'static Object) -> Result<Value, Fault> {
     }
 }
 
-/// The walk through a document, which remembers the first fault.
+/// The walk through a document, which collects the first fault.
 struct Walk {
     /// The innermost type.
     owner: &'static str,

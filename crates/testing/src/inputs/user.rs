@@ -1,4 +1,4 @@
-//! User information files: who makes the requests.
+//! User information files: the user of the requests.
 
 use crate::engine::request::UserParts;
 use crate::value::Value;
@@ -35,11 +35,11 @@ const ACCOUNT: Object = Object {
     ],
 };
 
-/// Reads a user information file; the flag tells that its kind or version is missing, as in a schema
-/// of the past.
+/// Reads a user information file; the flag reports that its kind or version is missing, as in the
+/// deprecated schema.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn read(path: &str) -> Result<(UserParts, bool), Refused> {
     let text = super::read(path).map_err(|cause| {
         format!("failed to load request info (unable to read yaml (unable to read yaml ({cause})))")
@@ -62,7 +62,7 @@ pub fn read(path: &str) -> Result<(UserParts, bool), Refused> {
     Ok((user, deprecated))
 }
 
-/// What the reference prints of a file of the deprecated schema.
+/// What Kyverno prints of a file of the deprecated schema.
 pub fn deprecated(path: &str) -> String {
     format!("\nWARNING: user infos file ({path}) uses a deprecated schema that will be removed in 1.15\n")
 }

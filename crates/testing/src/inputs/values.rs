@@ -16,27 +16,27 @@ use crate::value::{Map, Str, Value};
 use super::Refused;
 use super::strict::{self, API_VERSION, Field, KIND, METADATA, Object, Shape, field};
 
-/// A value and the path at which it is put in.
+/// A value and the path at which it is inserted.
 pub type Placed = (Vec<Str>, Value);
 
-/// What the values file and `--set` say.
+/// The values of the values file and `--set`.
 #[derive(Debug, Default)]
 pub struct Values {
     /// For every policy and resource.
     pub global: Vec<Placed>,
     /// For a policy and the name of a resource.
     pub resources: HashMap<(String, String), Vec<Placed>>,
-    /// From `--set`, stronger than the others.
+    /// From `--set`; they take precedence over the others.
     pub set: Vec<Placed>,
     /// For a policy and a rule.
     rules: HashMap<(String, String), Vec<Placed>>,
     /// Namespaces, by name.
     pub namespaces: HashMap<String, Value>,
-    /// Kinds of objects that stand for subresources of others.
+    /// Kinds of objects that represent subresources of others.
     pub subresources: Vec<Subresource>,
 }
 
-/// A kind of object that stands for a subresource of another one.
+/// A kind of object that represents a subresource of another one.
 #[derive(Clone, Debug)]
 pub struct Subresource {
     /// Kind of the object that is sent.
@@ -67,7 +67,7 @@ fn placed(m: Option<&Value>) -> Vec<Placed> {
 }
 
 impl Values {
-    /// The values that are put in for a resource, weakest first.
+    /// The values for a resource, in ascending precedence.
     pub fn for_resource(&self, policy: Option<&str>, resource: &str) -> Vec<Placed> {
         let own = policy.and_then(|p| self.resources.get(&(p.to_string(), resource.to_string())));
         self.global.iter().chain(own.into_iter().flatten()).chain(&self.set).cloned().collect()
@@ -82,7 +82,7 @@ impl Values {
     /// Reads a values file; messages name it as the user did.
     ///
     /// # Errors
-    /// The reference's text.
+    /// Kyverno's text.
     pub fn read(path: &str, named: &str) -> Result<Values, Refused> {
         let wrap = |cause: String| {
             format!("failed to decode yaml (unable to load variable file: {named} ({cause}))")
@@ -106,7 +106,7 @@ impl Values {
         Ok(Values::with_namespaces(&doc, namespaces)?)
     }
 
-    /// What a document says that has been checked.
+    /// The values of a checked document.
     ///
     /// # Errors
     /// An operation that there is not.
@@ -187,7 +187,7 @@ impl Values {
     }
 }
 
-/// The namespaces of a document; `place` is where errors say that they are.
+/// The namespaces of a document; `place` is their location in errors.
 fn namespaces(doc: &Value, place: &str) -> Result<Vec<Value>, String> {
     let all = doc.get("namespaces").and_then(Value::as_list).unwrap_or_default();
     all.iter().map(|ns| decoded(ns, place)).collect()
@@ -203,7 +203,7 @@ fn at_place(text: &str, place: &str) -> String {
     format!("{head}{FIELD}{holder}.{place}.{embedded}{path}")
 }
 
-/// A namespace as the reference's types hold it.
+/// A namespace as Kyverno's types hold it.
 fn decoded(given: &Value, place: &str) -> Result<Value, String> {
     let types = Types::built_in();
     let Some(def) = types.of_kind(&["".into(), "v1".into(), "Namespace".into()]) else {
@@ -282,7 +282,7 @@ const SELECTOR: Field = field("namespaceSelector", Shape::List(&Shape::Object(&N
 const NAMESPACES: Field = field("namespaces", Shape::List(&Shape::Kind("v1.Namespace")));
 const SUBRESOURCES: Field = field("subresources", Shape::List(&Shape::Object(&SUBRESOURCE)));
 
-/// Values as they stand in a test.
+/// The values in a test.
 pub const SPEC: Object =
     Object { name: "ValuesSpec", fields: &[GLOBAL, POLICIES, SELECTOR, NAMESPACES, SUBRESOURCES] };
 

@@ -71,7 +71,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Adds the pieces of a policy. `ran` says how often rules gave a result, by name.
+    /// Adds the pieces of a policy. `ran` counts the results of rules, by name.
     pub fn add(&mut self, loaded: &LoadedPolicy, policy: &Policy, hits: &Hits, ran: &HashMap<String, u64>) {
         let mut walk = Walk { loaded, policy, hits, rule: String::new(), coverage: self };
         for rule in policy.all_rules() {
@@ -97,7 +97,7 @@ impl Coverage {
         (of_kind().filter(|(_, r)| r.hits > 0).count(), of_kind().count())
     }
 
-    /// A line for everything that was not reached, and the sums.
+    /// A line for everything that was not reached, and the totals.
     pub fn text(&self) -> String {
         let mut out = String::from("Coverage:\n");
         for (at, r) in self.pieces.iter().filter(|(_, r)| r.hits == 0) {
@@ -110,18 +110,18 @@ impl Coverage {
                 at.file, at.line, r.rule, r.policy
             ));
         }
-        let sums: Vec<String> = [Piece::Rule, Piece::Condition, Piece::Leaf]
+        let totals: Vec<String> = [Piece::Rule, Piece::Condition, Piece::Leaf]
             .into_iter()
             .map(|piece| {
                 let (reached, all) = self.count(piece);
                 format!("{reached} of {all} {}", piece.plural())
             })
             .collect();
-        out.push_str(&format!("  {} reached\n", sums.join(", ")));
+        out.push_str(&format!("  {} reached\n", totals.join(", ")));
         out
     }
 
-    /// The pieces by file, as `lcov` orders them: sums, and a list of lines with their hits.
+    /// The pieces by file, as `lcov` orders them: totals, and a list of lines with their hits.
     pub fn document(&self) -> Value {
         let object = |entries: Vec<(&str, Value)>| {
             Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>())
@@ -141,11 +141,11 @@ impl Coverage {
         let files = files
             .into_iter()
             .map(|(file, lines)| object(vec![("file", Value::from(file)), ("lines", Value::list(lines))]));
-        let sums = [Piece::Rule, Piece::Condition, Piece::Leaf].map(|piece| {
+        let totals = [Piece::Rule, Piece::Condition, Piece::Leaf].map(|piece| {
             let (reached, all) = self.count(piece);
             (piece.name(), object(vec![("reached", number(reached)), ("found", number(all))]))
         });
-        object(vec![("summary", object(sums.to_vec())), ("files", Value::list(files.collect()))])
+        object(vec![("summary", object(totals.to_vec())), ("files", Value::list(files.collect()))])
     }
 }
 

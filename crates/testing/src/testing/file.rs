@@ -1,4 +1,4 @@
-//! Test files: documents that say what policies must answer.
+//! Test files: documents with the expected results of policies.
 //!
 //! In: the text of a file. Out: a [`Test`] for each document, or why it is none. Fields are checked
 //! strictly, paths are put together with the folder of the file. Semantics: `docs/test.md`.
@@ -14,7 +14,7 @@ use crate::value::place::PathPart;
 
 use super::schema::TEST;
 
-/// An expected result: a policy, a rule, objects, and what the rule must say about them.
+/// An expected result: a policy, a rule, objects, and the status of the rule for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// `name` or `namespace/name`.
@@ -25,7 +25,7 @@ pub struct Expected {
     pub result: String,
     /// Objects as `name` or `namespace/name`; `None`: all objects.
     pub resources: Option<Vec<String>>,
-    /// Objects as group and version, namespace, name; counts only beside `resources`.
+    /// Objects as group and version, namespace, name; counts only together with `resources`.
     pub specs: Vec<[String; 3]>,
     /// The operation of the request.
     pub operation: String,
@@ -41,7 +41,7 @@ pub struct Expected {
     pub fail_on_missing: bool,
     /// The policy deletes objects.
     pub is_deleting: bool,
-    /// The failure action that must be in force; empty: any. Not known to the reference.
+    /// The failure action that must be in force; empty: any. Not known to Kyverno.
     pub action: String,
 }
 
@@ -126,7 +126,7 @@ impl Test {
 pub struct Faulty {
     /// The file.
     pub path: String,
-    /// The reference's text.
+    /// Kyverno's text.
     pub text: String,
     /// The place, and what to write instead.
     pub hint: Option<String>,
@@ -154,7 +154,7 @@ pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test,
     documents.into_iter().map(one).collect()
 }
 
-/// A path as the reference writes it: without `.`, `..` and double slashes where that is possible.
+/// A path as Kyverno writes it: without `.`, `..` and double slashes where that is possible.
 pub fn clean(path: &Path) -> String {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -176,7 +176,7 @@ pub fn clean(path: &Path) -> String {
     }
 }
 
-/// A path that stays below a folder, whatever it says.
+/// A path that cannot leave a folder.
 fn within(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let mut out = PathBuf::new();

@@ -1,7 +1,7 @@
 //! Finding test files.
 //!
 //! In: folders, patterns and addresses of repositories. Out: the texts of all files of a given name,
-//! in the order of their paths. Hidden folders are looked into as well. Semantics: `docs/test.md`.
+//! in the order of their paths. Hidden folders are searched as well. Semantics: `docs/test.md`.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub struct Found {
 /// Finds test files of a name; the branch is that of repositories.
 ///
 /// # Errors
-/// The reference's text for a folder that is not there or is none, or for a repository that cannot be
+/// Kyverno's text for a folder that is not there or is none, or for a repository that cannot be
 /// cloned.
 pub fn find(arguments: &[String], name: &str, branch: &str) -> Result<Found, String> {
     let mut found = Found::default();

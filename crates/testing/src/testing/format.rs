@@ -1,6 +1,6 @@
 //! Rows as text: table, JSON, YAML, Markdown, JUnit.
 //!
-//! In: rows. Out: the reference's text of each format; where that is no well-formed XML, ours is.
+//! In: rows. Out: Kyverno's text of each format; where that is no well-formed XML, ours is.
 
 use crate::document::write as yaml;
 use crate::report::diff::without_colour;

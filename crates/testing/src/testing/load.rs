@@ -1,7 +1,7 @@
 //! Loading what a test names.
 //!
 //! In: a [`Test`]. Out: policies, objects, exceptions and data, ready to be evaluated, and the lines
-//! that the reference prints on the way. The first file that cannot be used ends the run. Semantics:
+//! that Kyverno prints on the way. The first file that cannot be used ends the run. Semantics:
 //! `docs/test.md`, "Loading".
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use super::world::World;
 pub struct Log {
     /// For standard output.
     pub text: String,
-    /// For standard error: what the reference is silent about.
+    /// For standard error: what Kyverno is silent about.
     pub hints: Vec<String>,
 }
 
@@ -61,14 +61,14 @@ pub(super) struct Loaded {
 pub struct Strictness {
     /// Deprecation warnings are errors.
     pub warnings_as_errors: bool,
-    /// Registries of images may be asked.
+    /// Image registries may be queried.
     pub registry: bool,
 }
 
 /// Loads a test.
 ///
 /// # Errors
-/// The reference's text for what cannot be used.
+/// Kyverno's text for what cannot be used.
 pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result<Loaded, String> {
     log.line(&format!("Loading test  ( {} ) ...", test.path));
     log.line("  Loading values/variables ...");
@@ -77,7 +77,8 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         None => None,
         Some((shown, path)) => {
             log.line("  Loading user infos ...");
-            let (parts, deprecated) = user::read(path).map_err(|r| format!("error: {}", told(r, log)))?;
+            let (parts, deprecated) =
+                user::read(path).map_err(|r| format!("error: {}", log_refusal(r, log)))?;
             if deprecated {
                 log.text.push_str(&user::deprecated(shown));
                 return Err(format!(
@@ -93,8 +94,8 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     log.line("  Loading resources ...");
     let profile = Profile::kyverno_cli();
     let resources = objects(&test.resources, "resources", profile, log)?;
-    let (kept, left) = resources::without_duplicates(resources);
-    for d in left {
+    let (resources, duplicates) = resources::without_duplicates(resources);
+    for d in duplicates {
         let text = |path: &[&str]| d.value.text_at(path).to_owned();
         log.line(&format!(
             "  warning: found duplicated resource {} {} {}",
@@ -110,7 +111,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let payloads = payloads(test, log)?;
     let (mut context, lost) = context(test, log);
     let mut exist: Vec<Value> =
-        [&kept, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();
+        [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect();
     let mut types = None;
     if !test.cluster.is_empty() {
         log.line("Loading Kubernetes resources ...");
@@ -140,10 +141,10 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         globals: mocks::globals(&test.globals, &test.folder)?,
     };
     let requests = Requests { values: Arc::new(values), user, profile, details: false, operation: None };
-    Ok(Loaded { policies, resources: kept, targets, exceptions: all, payloads, requests, world, lost })
+    Ok(Loaded { policies, resources, targets, exceptions: all, payloads, requests, world, lost })
 }
 
-/// The context file, or why there is none. Only policies that could read it care, as in the reference.
+/// The context file, or why there is none. Only policies that could read it care, as in Kyverno.
 fn context(test: &Test, log: &mut Log) -> (Context, Option<String>) {
     let Some(path) = &test.context else { return Default::default() };
     let in_yaml = |e| format!("error converting YAML to JSON: {e}");
@@ -159,7 +160,7 @@ fn context(test: &Test, log: &mut Log) -> (Context, Option<String>) {
     }
 }
 
-fn told(refused: Refused, log: &mut Log) -> String {
+fn log_refusal(refused: Refused, log: &mut Log) -> String {
     log.text.extend(refused.notice);
     log.hints.extend(refused.hint);
     refused.text
@@ -168,7 +169,7 @@ fn told(refused: Refused, log: &mut Log) -> String {
 fn values(test: &Test, log: &mut Log) -> Result<Values, String> {
     match (&test.values, &test.variables) {
         (Some(spec), _) => Values::of(spec),
-        (None, Some((named, path))) => Values::read(path, named).map_err(|r| told(r, log)),
+        (None, Some((named, path))) => Values::read(path, named).map_err(|r| log_refusal(r, log)),
         (None, None) => Ok(Values::default()),
     }
 }
@@ -303,7 +304,7 @@ fn cluster(test: &Test, log: &mut Log) -> Result<Vec<Value>, String> {
 /// The operations of expected results, each once; what is wrong with them.
 ///
 /// # Errors
-/// The reference's text for an operation that cannot be asked for.
+/// Kyverno's text for an operation that results cannot name.
 pub(super) fn operations(results: &[Expected]) -> Result<Vec<String>, String> {
     let mut all: Vec<String> = Vec::new();
     for r in results.iter().filter(|r| !r.operation.is_empty()) {

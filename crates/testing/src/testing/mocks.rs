@@ -1,6 +1,6 @@
-//! Answers to API calls and global context entries that stand in a test file.
+//! Mocked API calls and global context entries of a test file.
 //!
-//! In: entries as written. Out: what rules read, or the reference's text for the first entry that is
+//! In: entries as written. Out: what rules read, or Kyverno's text for the first entry that is
 //! not well-formed. Semantics: `docs/test.md`, "Data of rules".
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Tests of policies: what policies must say about objects, declared in files.
+//! Tests of policies: expected results for objects, declared in files.
 //!
 //! In: folders with test files. Out: for each test its rows, one an object that an expected result looks
 //! at. [`find`] looks for files, [`mod@file`] reads them, [`run`] evaluates a test, [`rows`] compares;

@@ -1,7 +1,7 @@
 //! Comparing objects with files that hold the expected ones.
 //!
 //! In: an object and a file. Out: whether the file's object of that kind and name equals it, and a
-//! diff where it does not. What says who made an object, and empty parts, do not count. Semantics:
+//! diff where it does not. Labels that name the generating rule, and empty parts, do not count. Semantics:
 //! `docs/test.md`, "Expected objects".
 
 use crate::document::write as yaml;
@@ -20,7 +20,7 @@ pub enum Mismatch {
     Unusable(String),
 }
 
-/// Compares an object with the one of its kind and name in a file; `what` the file is says the error.
+/// Compares an object with the one of its kind and name in a file; errors name the file `what`.
 ///
 /// # Errors
 /// See [`Mismatch`].
@@ -56,8 +56,8 @@ pub fn compare(object: &Value, path: &str, what: &str) -> Result<(), Mismatch> {
     Err(Mismatch::Differs(diff::lines(&shown(&expected), &shown(&got))))
 }
 
-/// An object as it is compared: with the label of all that was made, without those that say by whom,
-/// without empty parts.
+/// An object as it is compared: with the label of generated objects, without those that name the generating
+/// rule, without empty parts.
 fn comparable(object: &Value) -> Value {
     let mut object = object.with_float_numbers();
     if let Value::Map(top) = &mut object {
@@ -66,9 +66,9 @@ fn comparable(object: &Value) -> Value {
         }
         if let Some(Value::Map(metadata)) = top.get_mut("metadata") {
             let labels = metadata.get("labels").and_then(Value::as_map);
-            let kept = labels.into_iter().flat_map(Map::iter);
-            let kept = kept.filter(|(k, _)| !k.starts_with("generate.kyverno.io/"));
-            let mut labels: Map = kept.map(|(k, v)| (k.clone(), v.clone())).collect();
+            let labels = labels.into_iter().flat_map(Map::iter);
+            let labels = labels.filter(|(k, _)| !k.starts_with("generate.kyverno.io/"));
+            let mut labels: Map = labels.map(|(k, v)| (k.clone(), v.clone())).collect();
             labels.insert("app.kubernetes.io/managed-by", Value::from("kyverno"));
             metadata.insert("labels", Value::Map(labels));
         }

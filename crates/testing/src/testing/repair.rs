@@ -1,5 +1,5 @@
-//! Repairing tests and the files that they name: fields of the past move to where they belong, doubles
-//! go, entries are put in order.
+//! Repairing tests and the files that they name: deprecated fields are moved, duplicates are removed, entries
+//! are sorted.
 //!
 //! In: a document that has passed the strict check. Out: the document as it should be, and a line on
 //! each repair. Semantics: `docs/cli.md`, "fix".
@@ -22,7 +22,7 @@ pub struct Repaired {
 /// Reads and repairs a test; `base` is the name of a test that has none.
 ///
 /// # Errors
-/// The reference's text for a document that is no test.
+/// Kyverno's text for a document that is no test.
 pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, String> {
     let decoded = strict::decode(document, &TEST).map_err(|fault| strict::in_json(&fault))?;
     let mut fields = decoded.as_map().cloned().unwrap_or_default();
@@ -46,8 +46,8 @@ pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, St
         if list(&fields, key).is_empty() {
             warnings.push(text.into());
         }
-        let kept = distinct(&list(&fields, key));
-        fields.insert(key, Value::list(kept));
+        let items = distinct(&list(&fields, key));
+        fields.insert(key, Value::list(items));
     }
     if let Some(payload) = fields.remove("jsonPayload").filter(|v| !v.is_null())
         && list(&fields, "jsonPayloads").is_empty()
@@ -58,10 +58,10 @@ pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, St
     for result in &mut results {
         for (key, what) in [("resources", "resources"), ("generatedResources", "generated resources")] {
             let given = list(result, key);
-            let kept = distinct(&given);
-            if kept.len() < given.len() {
+            let items = distinct(&given);
+            if items.len() < given.len() {
                 warnings.push(format!("test results contains duplicate {what}"));
-                result.insert(key, Value::list(kept));
+                result.insert(key, Value::list(items));
             }
         }
     }
@@ -94,7 +94,7 @@ pub fn test(document: &Value, base: &str, compress: bool) -> Result<Repaired, St
 /// # Errors
 /// The document is something else.
 pub fn user_info(document: &Value) -> Result<Repaired, String> {
-    beside(document, &user::FILE, "UserInfo")
+    auxiliary(document, &user::FILE, "UserInfo")
 }
 
 /// Reads and repairs a values file.
@@ -102,10 +102,11 @@ pub fn user_info(document: &Value) -> Result<Repaired, String> {
 /// # Errors
 /// The document is something else.
 pub fn values(document: &Value) -> Result<Repaired, String> {
-    beside(document, &values::FILE, "Values")
+    auxiliary(document, &values::FILE, "Values")
 }
 
-fn beside(document: &Value, object: &'static Object, kind: &str) -> Result<Repaired, String> {
+/// Reads and repairs a file that a test names.
+fn auxiliary(document: &Value, object: &'static Object, kind: &str) -> Result<Repaired, String> {
     let decoded = strict::decode(document, object).map_err(|fault| strict::in_json(&fault))?;
     let mut fields = decoded.as_map().cloned().unwrap_or_default();
     let warnings = identify(&mut fields, kind);
@@ -131,8 +132,8 @@ fn identify(fields: &mut Map, kind: &str) -> Vec<String> {
 fn metadata(fields: &Map) -> Map {
     let given = fields.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
     let written = ["creationTimestamp", "generation", "uid"];
-    let kept = given.iter().filter(|(k, _)| !written.contains(&&***k));
-    without_empty(&kept.map(|(k, v)| (k.clone(), v.clone())).collect())
+    let own = given.iter().filter(|(k, _)| !written.contains(&&***k));
+    without_empty(&own.map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 
 fn list(fields: &Map, key: &str) -> Vec<Value> {
@@ -140,13 +141,13 @@ fn list(fields: &Map, key: &str) -> Vec<Value> {
 }
 
 fn distinct(items: &[Value]) -> Vec<Value> {
-    let mut kept: Vec<Value> = Vec::new();
+    let mut unique: Vec<Value> = Vec::new();
     for item in items {
-        if !kept.iter().any(|k| k.strict_eq(item)) {
-            kept.push(item.clone());
+        if !unique.iter().any(|u| u.strict_eq(item)) {
+            unique.push(item.clone());
         }
     }
-    kept
+    unique
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -166,9 +167,9 @@ fn without_empty(fields: &Map) -> Map {
 
 const LISTS: [&str; 3] = ["resources", "resourceSpecs", "generatedResources"];
 
-/// Results that are equal but for their lists become one.
+/// Merges results that differ in their lists alone.
 fn compressed(results: Vec<Map>) -> Vec<Map> {
-    let mut kept: Vec<Map> = Vec::new();
+    let mut merged: Vec<Map> = Vec::new();
     for result in results {
         let scalars = |m: &Map| {
             let fields = without_empty(m);
@@ -180,7 +181,7 @@ fn compressed(results: Vec<Map>) -> Vec<Map> {
                     .collect(),
             )
         };
-        match kept.iter_mut().find(|k| scalars(k).strict_eq(&scalars(&result))) {
+        match merged.iter_mut().find(|m| scalars(m).strict_eq(&scalars(&result))) {
             Some(same) => {
                 for key in LISTS {
                     let mut all = list(same, key);
@@ -190,10 +191,10 @@ fn compressed(results: Vec<Map>) -> Vec<Map> {
                     }
                 }
             }
-            None => kept.push(result),
+            None => merged.push(result),
         }
     }
-    kept
+    merged
 }
 
 /// The order of results.

@@ -1,6 +1,6 @@
-//! What each policy of a test says about each object.
+//! The response of each policy of a test to each object.
 //!
-//! In: the outcome of an object. Out: one response a policy and phase, as the reference makes them:
+//! In: the outcome of an object. Out: one response a policy and phase, as Kyverno makes them:
 //! most policies respond to every object, though without results where they do not match. Semantics:
 //! `docs/test.md`, "Rows".
 

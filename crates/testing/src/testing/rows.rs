@@ -1,8 +1,7 @@
-//! Expected results against what policies said: one row for each object that is looked at.
+//! Expected results against actual ones: one row for each object that is compared.
 //!
 //! In: the expected results of a test, and the responses of its policies. Out: rows that passed, were
-//! skipped or failed, and a note on each expected result that compared nothing. Semantics:
-//! `docs/test.md`, "Rows".
+//! skipped or failed, and a note on each vacuous expected result. Semantics: `docs/test.md`, "Rows".
 
 use std::collections::HashMap;
 
@@ -12,14 +11,14 @@ use crate::ir::facts::Stage;
 use crate::ir::rule::RuleKind;
 use crate::matching::Target;
 use crate::report::diff;
-use crate::report::policy_report::{PolicyFacts, shown_message, shown_status};
+use crate::report::policy_report::{PolicyFacts, report_message, report_status};
 use crate::value::Value;
 
 use super::file::Expected;
 use super::objects::{self, Mismatch};
 use super::responses::{Response, key};
 
-/// How a row came out.
+/// The verdict of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As expected.
@@ -41,7 +40,7 @@ impl Verdict {
     }
 }
 
-/// A comparison of an expected result with what came out for an object.
+/// A comparison of an expected result with the actual one for an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The policy as the test names it.
@@ -50,26 +49,26 @@ pub struct Row {
     pub rule: String,
     /// The object.
     pub resource: String,
-    /// How it came out.
+    /// The verdict.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
-    /// What the rule said, or what differs; with colours.
+    /// The message of the rule, or the difference; with colours.
     pub message: String,
     /// Whether a result was compared at all.
     pub compared: bool,
 }
 
-/// An expected result that compared nothing, wholly or in part.
+/// An expected result for which no assertion was evaluated, wholly or in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Idle {
+pub struct VacuousResult {
     /// Its position in the test.
     pub at: usize,
     /// Why.
     pub text: String,
 }
 
-/// An object and what policies said about it.
+/// An object and the responses of policies to it.
 pub struct Subject<'o> {
     /// Version, kind, namespace and name; for a payload only its path.
     pub key: Vec<String>,
@@ -80,7 +79,7 @@ pub struct Subject<'o> {
 }
 
 impl Subject<'_> {
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         match self.key.len() {
             1 if !self.name().contains('/') => format!("/{}", self.name()),
             _ => self.key.join("/"),
@@ -103,7 +102,7 @@ impl Subject<'_> {
     }
 }
 
-/// What rows are made of besides the responses.
+/// What rows are built from in addition to the responses.
 pub struct Context<'c> {
     /// Facts of policies by key.
     pub facts: &'c HashMap<String, PolicyFacts>,
@@ -119,25 +118,25 @@ pub fn rows(
     targets: &[Subject<'_>],
     evaluated: &[Subject<'_>],
     context: &Context<'_>,
-) -> (Vec<Row>, Vec<Idle>) {
-    let mut maker = Maker { expected, context, rows: Vec::new(), idle: Vec::new(), at };
-    for subject in maker.selected(targets, evaluated) {
-        maker.subject(subject, targets, evaluated);
+) -> (Vec<Row>, Vec<VacuousResult>) {
+    let mut builder = RowBuilder { expected, context, rows: Vec::new(), vacuous: Vec::new(), at };
+    for subject in builder.selected(targets, evaluated) {
+        builder.subject(subject, targets, evaluated);
     }
-    (maker.rows, maker.idle)
+    (builder.rows, builder.vacuous)
 }
 
-struct Maker<'m> {
+struct RowBuilder<'m> {
     at: usize,
     expected: &'m Expected,
     context: &'m Context<'m>,
     rows: Vec<Row>,
-    idle: Vec<Idle>,
+    vacuous: Vec<VacuousResult>,
 }
 
-impl<'m> Maker<'m> {
-    fn idle(&mut self, text: String) {
-        self.idle.push(Idle { at: self.at, text });
+impl<'m> RowBuilder<'m> {
+    fn add_vacuous(&mut self, text: String) {
+        self.vacuous.push(VacuousResult { at: self.at, text });
     }
 
     /// The objects that are named; all of them when none is, or when there is none of that name.
@@ -154,7 +153,7 @@ impl<'m> Maker<'m> {
                 found.extend(all().filter(|s| s.has_place(name)));
                 if found.len() == before {
                     let text = format!("there is no object `{name}`");
-                    self.idle.push(Idle { at: self.at, text });
+                    self.vacuous.push(VacuousResult { at: self.at, text });
                 }
             }
             for [version, namespace, name] in &self.expected.specs {
@@ -163,7 +162,7 @@ impl<'m> Maker<'m> {
                 found.extend(all().filter(wanted));
                 if found.len() == before {
                     let text = format!("there is no object `{version}/{namespace}/{name}`");
-                    self.idle.push(Idle { at: self.at, text });
+                    self.vacuous.push(VacuousResult { at: self.at, text });
                 }
             }
         }
@@ -177,15 +176,19 @@ impl<'m> Maker<'m> {
         let before = self.rows.len();
         let mut dropped = false;
         let name = self.expected.policy.rsplit('/').next().unwrap_or_default().to_owned();
-        // An object that was evaluated and changed by others too is looked at in both ways.
+        // An object that was evaluated and also changed by others is compared in both ways.
         for evaluated in evaluated.iter().filter(|s| s.key == subject.key) {
             for response in evaluated.responses.iter().filter(|r| *r.policy.name == *name) {
-                dropped |= self.response(response, &evaluated.shown());
+                dropped |= self.response(response, &evaluated.display_name());
                 if self.rows.len() == before && !dropped {
-                    self.idle(format!("{} gives no result for {}", self.named(), evaluated.shown()));
+                    self.add_vacuous(format!(
+                        "{} gives no result for {}",
+                        self.named(),
+                        evaluated.display_name()
+                    ));
                     self.push(
                         &self.expected.rule.clone(),
-                        evaluated.shown(),
+                        evaluated.display_name(),
                         Verdict::Pass,
                         "Excluded",
                         "Excluded",
@@ -196,23 +199,23 @@ impl<'m> Maker<'m> {
         }
         for target in targets.iter().filter(|s| s.key == subject.key) {
             for (object, response, result) in &target.changed {
-                dropped |= self.compare(response, result, object, &target.shown());
+                dropped |= self.compare(response, result, object, &target.display_name());
             }
         }
         if self.rows.len() > before {
             return;
         }
         if dropped {
-            let shown = subject.shown();
-            return self.idle(format!("the expected objects do not hold {shown}"));
+            let shown = subject.display_name();
+            return self.add_vacuous(format!("the expected objects do not hold {shown}"));
         }
         let rule = self.expected.rule.clone();
         if let Some(why) = self.context.refused.get(&name) {
-            self.idle(format!("{} is not well-formed", self.named()));
+            self.add_vacuous(format!("{} is not well-formed", self.named()));
             let why = why.clone();
-            return self.push(&rule, subject.shown(), Verdict::Skip, "Invalid Policy", &why, false);
+            return self.push(&rule, subject.display_name(), Verdict::Skip, "Invalid Policy", &why, false);
         }
-        self.push(&rule, subject.shown(), Verdict::Fail, "Not found", "Not found", false);
+        self.push(&rule, subject.display_name(), Verdict::Fail, "Not found", "Not found", false);
     }
 
     fn named(&self) -> String {
@@ -314,15 +317,15 @@ impl<'m> Maker<'m> {
         self.compare_generated(response, result, object, shown.into(), false)
     }
 
-    /// Compares an object that was made with the expected ones, then the status; whether the row was dropped.
-    /// The reference also compares the objects of rules that make none, in words of its own.
+    /// Compares a generated object with the expected ones, then the status; returns whether the row was dropped.
+    /// Kyverno also compares the objects of rules that generate none, with texts of its own.
     fn compare_generated(
         &mut self,
         response: &Response<'_>,
         result: &RuleOutcome,
         object: &Value,
         shown: String,
-        is_made: bool,
+        is_generated: bool,
     ) -> bool {
         let what = if self.expected.generated_list { "GeneratedResources" } else { "GeneratedResource" };
         let (mut differing, mut other) = (None, None);
@@ -333,7 +336,7 @@ impl<'m> Maker<'m> {
                     return false;
                 }
                 Err(Mismatch::Differs(diff)) => differing = Some(diff),
-                Err(Mismatch::Missing(_)) if !is_made && !self.expected.fail_on_missing => {
+                Err(Mismatch::Missing(_)) if !is_generated && !self.expected.fail_on_missing => {
                     other = Some(None);
                 }
                 Err(Mismatch::Missing(text) | Mismatch::Unusable(text)) => other = Some(Some(text)),
@@ -346,7 +349,7 @@ impl<'m> Maker<'m> {
                     true => {
                         "Generated resource didn't match any of the expected generated resources in the test result"
                     }
-                    false if is_made => {
+                    false if is_generated => {
                         "Generated resource didn't match the generated resource in the test result"
                     }
                     false => "Patched resource didn't match the generated resource in the test result",
@@ -364,11 +367,11 @@ impl<'m> Maker<'m> {
 
     fn status(&mut self, response: &Response<'_>, result: &RuleOutcome, shown: String) {
         let status = match self.context.facts.get(&response.policy.id()) {
-            Some(facts) => shown_status(result.status, facts, false),
+            Some(facts) => report_status(result.status, facts, false),
             None => result.status,
         };
         let rule = rule_of(response, result);
-        let message = shown_message(result);
+        let message = report_message(result);
         let (wanted, got) = (self.expected.result.clone(), status.name());
         if wanted != got {
             let reason = format!("Want {wanted}, got {got}");
@@ -386,7 +389,7 @@ impl<'m> Maker<'m> {
     }
 }
 
-/// The rule's name, where results are told by it.
+/// The rule's name, where results are reported by it.
 fn rule_of(response: &Response<'_>, result: &RuleOutcome) -> String {
     let nameless = matches!(response.policy.stage, Stage::Expressions | Stage::Payloads);
     if nameless && result.kind != RuleKind::Generation { String::new() } else { result.rule.to_string() }

@@ -1,7 +1,7 @@
 //! Running a test.
 //!
-//! In: a [`Test`] whose results have been selected. Out: its rows, what is printed meanwhile, and what
-//! compared nothing. Each operation that results ask for is an evaluation of its own of all objects.
+//! In: a [`Test`] whose results have been selected. Out: its rows, what is printed meanwhile, and vacuous
+//! results. Each operation that results name is an evaluation of its own of all objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::ir::Policy;
 use crate::ir::expressions::Proxy;
 use crate::ir::facts::Stage;
 use crate::ir::json::Bundle;
-use crate::load::{Asked, LoadedPolicy, Policies};
+use crate::load::{LoadedPolicy, Policies, Purpose};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use crate::report::policy_report::PolicyFacts;
 use crate::value::Value;
@@ -25,18 +25,18 @@ use super::coverage::Coverage;
 use super::file::Test;
 use super::load::{self, Loaded, Log, Payload, Strictness};
 use super::responses::{Response, responses};
-use super::rows::{self, Context, Idle, Row, Subject};
+use super::rows::{self, Context, Row, Subject, VacuousResult};
 
-/// What a test gave.
+/// The result of a test.
 #[derive(Clone, Debug, Default)]
 pub struct Ran {
     /// What is printed while it runs.
     pub log: Log,
     /// Its rows.
     pub rows: Vec<Row>,
-    /// Expected results that compared nothing, as lines with their place.
-    pub idle: Vec<String>,
-    /// What was reached, when that was asked for.
+    /// Expected results for which no assertion was evaluated, as lines with their location.
+    pub vacuous: Vec<String>,
+    /// What was reached, when coverage is on.
     pub coverage: Coverage,
     /// Why the whole run ends here.
     pub failed: Option<String>,
@@ -63,19 +63,19 @@ pub fn run(test: &Test, options: Options) -> Ran {
     ran
 }
 
-/// What a test evaluates, for those who compare it with what another way to ask gives.
+/// What a test evaluates, for a comparison with another way to evaluate.
 pub struct Evaluated {
     /// The policies, with the exceptions of the test.
     pub policies: Policies,
-    /// How requests are made of objects.
+    /// How requests are built from objects.
     pub requests: Requests,
     /// The external data.
     pub external: Arc<dyn ExternalData>,
-    /// Each request with what the policies said.
+    /// Each request with its outcome.
     pub outcomes: Vec<(Request, Outcome)>,
 }
 
-/// Evaluates the objects of a test, for each operation that its results ask for.
+/// Evaluates the objects of a test, for each operation that its results name.
 ///
 /// # Errors
 /// What ends the test.
@@ -84,8 +84,8 @@ pub fn evaluated(test: &Test) -> Result<Evaluated, String> {
     let Loaded { mut policies, resources, exceptions, requests, mut world, .. } =
         load::load(test, Strictness::default(), log)?;
     world.clone_sources = clone_sources(test, log);
-    (policies.exceptions, policies.exemptions) =
-        (exceptions.exceptions.clone(), exceptions.exemptions.clone());
+    (policies.exceptions, policies.cel_exceptions) =
+        (exceptions.exceptions.clone(), exceptions.cel_exceptions.clone());
     let lowered = policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
     let external: Arc<dyn ExternalData> = Arc::new(world);
     let engine = Engine::new(exceptions.with(lowered))
@@ -115,17 +115,17 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// What policies said of payloads, and of objects by the operation.
-type Said = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
+/// The outcomes of payloads, and of objects by operation.
+type AllOutcomes = (Vec<Outcome>, HashMap<String, Vec<Outcome>>);
 
 fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let log = &mut ran.log;
     let Loaded { policies, resources, targets, exceptions, payloads, requests, mut world, lost } =
         load::load(test, options.strictness, log)?;
-    let asked = policies.policies.iter().filter(|p| !matches!(p.asked(), Asked::Check(_))).count();
+    let evaluated = policies.policies.iter().filter(|p| !matches!(p.purpose(), Purpose::Check(_))).count();
     log.line(&format!(
         "  Applying {} to {} with {} ...",
-        count(asked, "policy", "policies"),
+        count(evaluated, "policy", "policies"),
         count(resources.len(), "resource", "resources"),
         count(exceptions.len(), "exception", "exceptions")
     ));
@@ -133,10 +133,10 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let bundle = Bundle {
         policies: policies.policies.iter().filter_map(|p| p.policy.clone()).collect(),
         exceptions: exceptions.exceptions,
-        exemptions: exceptions.exemptions,
+        cel_exceptions: exceptions.cel_exceptions,
         ..Bundle::default()
     };
-    let Bundle { policies: lowered, exceptions, exemptions, .. } = match options.through {
+    let Bundle { policies: lowered, exceptions, cel_exceptions, .. } = match options.through {
         Some(through) => through(bundle),
         None => bundle,
     };
@@ -149,23 +149,24 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
     let lost = lost.filter(|_| policies.policies.iter().any(reads_context));
     if let (Some(first), Some(text)) = (
         resources.first(),
-        lost.or_else(|| policies.uncompiled(Asked::Request)).or_else(|| policies.uncompiled(Asked::Deletion)),
+        lost.or_else(|| policies.uncompiled(Purpose::Request))
+            .or_else(|| policies.uncompiled(Purpose::Deletion)),
     ) {
         let name = first.value.text_at(&["metadata", "name"]);
         return Err(format!("failed to apply policies on resource {name} ({text})"));
     }
-    let engine = Engine::new(PolicySet::new(lowered, exceptions).with_exemptions(exemptions))
+    let engine = Engine::new(PolicySet::new(lowered, exceptions).with_cel_exceptions(cel_exceptions))
         .with_profile(requests.profile)
         .with_external(Arc::new(world))
         .with_values(requests.values.clone());
     let objects: Vec<&Value> = resources.iter().map(|d| &d.value).collect();
     for proxy in [Proxy::Http, Proxy::Envoy] {
-        let asks = payloads.iter().any(|(_, of, _)| *of == Some(proxy));
-        if let Some(text) = policies.uncompiled(Asked::Check(proxy)).filter(|_| asks) {
+        let is_checked = payloads.iter().any(|(_, of, _)| *of == Some(proxy));
+        if let Some(text) = policies.uncompiled(Purpose::Check(proxy)).filter(|_| is_checked) {
             return Err(text);
         }
     }
-    let evaluate_all = || -> Result<Said, String> {
+    let evaluate_all = || -> Result<AllOutcomes, String> {
         let on_payloads = on_payloads(&engine, &payloads, &requests)?;
         let mut outcomes =
             HashMap::from([(String::new(), evaluate(&engine, &objects, &requests, Looked::Object)?)]);
@@ -214,12 +215,12 @@ fn check(test: &Test, options: Options, ran: &mut Ran) -> Result<(), String> {
         outcomes.iter().map(|(operation, outcomes)| (operation.as_str(), seen.view(outcomes))).collect();
     for (at, expected) in test.results.iter().enumerate() {
         let Some(view) = views.get(expected.operation.as_str()) else { continue };
-        let (rows, idle) = rows::rows(at, expected, &view.targets, &view.evaluated, &context);
+        let (rows, vacuous) = rows::rows(at, expected, &view.targets, &view.evaluated, &context);
         all.extend(rows);
-        notes.extend(idle);
+        notes.extend(vacuous);
     }
     ran.rows = all;
-    ran.idle = notes.iter().map(|n| note(test, n)).collect();
+    ran.vacuous = notes.iter().map(|n| note(test, n)).collect();
     Ok(())
 }
 
@@ -245,18 +246,18 @@ fn coverage<'o>(
     coverage
 }
 
-/// The objects of a test with what policies said for one operation.
+/// The objects of a test with the responses of policies for one operation.
 struct View<'o> {
     targets: Vec<Subject<'o>>,
     evaluated: Vec<Subject<'o>>,
 }
 
-/// What policies look at.
+/// The inputs and outcomes of a test.
 struct Seen<'o> {
     set: &'o PolicySet,
     objects: &'o [&'o Value],
     targets: &'o [&'o Value],
-    /// What reviews made of each target.
+    /// The results of mutate-existing rules for each target.
     on_targets: &'o [Vec<PolicyOutcome>],
     payloads: &'o [Payload],
     on_payloads: &'o [Outcome],
@@ -292,7 +293,7 @@ impl<'o> Seen<'o> {
     }
 }
 
-/// What a response made of another object: the first result counts that changed it.
+/// The object that a response changed besides its own: the first result counts that changed it.
 fn changed<'o>(response: &Response<'o>, key: &[String]) -> Option<(Value, Response<'o>, &'o RuleOutcome)> {
     response.results.iter().find_map(|result| match result.effect.as_deref() {
         Some(Effect::Target(object)) if rows::key_of(object) == key => {
@@ -354,6 +355,6 @@ fn clone_sources(test: &Test, log: &mut Log) -> Vec<Value> {
     all
 }
 
-fn note(test: &Test, idle: &Idle) -> String {
-    format!("{}:{}: compared nothing: {}", test.path, test.line_of(idle.at), idle.text)
+fn note(test: &Test, vacuous: &VacuousResult) -> String {
+    format!("{}:{}: vacuous result: {}", test.path, test.line_of(vacuous.at), vacuous.text)
 }

@@ -45,7 +45,7 @@ const RESULT: Object = Object {
         base("isDeletingPolicy", Shape::Flag),
         field("resources", TEXTS).part_of("TestResultData"),
         field("resourceSpecs", Shape::List(&Shape::Object(&SPEC))).part_of("TestResultData"),
-        // Not known to the reference.
+        // Not known to Kyverno.
         field("failureAction", Shape::Text),
     ],
 };

@@ -18,7 +18,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Reads a selector; what is wrong with it is told beside what can be used.
+    /// Reads a selector; returns what is wrong with it together with what can be used.
     pub fn parse(text: &str) -> (Selector, Vec<String>) {
         let (mut out, mut errors) = (Selector::default(), Vec::new());
         let mut open = true;

@@ -1,7 +1,7 @@
 //! The external data of a test: objects of a cluster, answers to calls, global context entries.
 //!
-//! In: what the test file says. Out: external data. Only a test with objects of a cluster
-//! answers questions to the Kubernetes API; calls of services that no answer is given for are made.
+//! In: the test file. Out: external data. Only a test with objects of a cluster answers calls of the
+//! Kubernetes API; calls of services without a mock are executed.
 //! Semantics: `docs/test.md`, "Data of rules".
 
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 //!
 //! * A parsed value is exact, rounded away from zero to 10⁻⁹; binary quantities are capped at ±(2⁶³−1).
 //! * Digits may be absent: `m`, `+`, `.` are all zero (not so `Pi` and `Ei`). The exponent of `e…` is taken modulo 2³².
-//! * Beside its value a quantity remembers its format class and how many decimal places its text had,
+//! * Next to its value a quantity stores its format class and how many decimal places its text had,
 //!   because quotients are rounded to those places.
 //! * The canonical text omits the suffix where the decimal exponent has none (above 18, below −9).
 //!
@@ -56,7 +56,7 @@ pub struct Quantity {
     format: Format,
     /// Whether the reference keeps it as a 64-bit number with a power of ten.
     small: bool,
-    /// Its text, where the reference keeps that instead of making one.
+    /// Its text, where the reference keeps that instead of printing one.
     written: Option<Str>,
 }
 
@@ -107,7 +107,7 @@ impl Quantity {
         Some(Quantity { amount, places, format, small, written: None })
     }
 
-    /// As [`Quantity::parse`], and remembers the text as far as the reference does: of small numbers that
+    /// As [`Quantity::parse`], and stores the text as far as the reference does: of small numbers that
     /// look as if they were written in the canonical way.
     pub fn written(text: &Str) -> Option<Quantity> {
         let mut made = Quantity::parse(text)?;
@@ -426,7 +426,7 @@ fn suffix(s: &str) -> Option<(Format, i32, u32)> {
     }
 }
 
-/// The decimal places that the text has where the value is small enough for them to be kept.
+/// The decimal places that the text has where the value is small enough for them to be stored.
 fn stored_places(parts: &Parts<'_>, format: Format, exp10: i32, exp2: u32) -> Option<i32> {
     let digits = i64::try_from(parts.int.len() + parts.frac.len()).ok()?;
     if format == Format::BinarySi {

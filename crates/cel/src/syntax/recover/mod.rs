@@ -1,8 +1,8 @@
 //! What is wrong with a text that does not parse.
 //!
 //! In: the tokens of a text that the parser refused. Out: all issues, in the words of the reference. Its
-//! parser goes on after an error: it drops a token that is too many, makes up one that is missing, or
-//! skips to where some rule that it is in can go on. What it finds then is found here in the same way:
+//! parser continues after an error: it drops a token that is too many, synthesises one that is missing, or
+//! skips to where some rule that it is in can continue. What it finds then is found here in the same way:
 //! the grammar is a network of states ([`network`]), choices look ahead as far as they must
 //! ([`predict`]), and the tree that remains is searched for what else is wrong ([`visit`]).
 
@@ -133,7 +133,7 @@ impl Tree<'_> {
 #[derive(Debug)]
 enum Item<'s> {
     Token(Token<'s>),
-    /// A token that was made up.
+    /// A synthesised token.
     Made(String, Place),
     Tree(Tree<'s>),
 }
@@ -370,14 +370,14 @@ impl<'s> Parser<'_, 's> {
             self.consume();
             return Ok(Item::Token(token));
         }
-        // A token is made up when the next one could come behind it.
+        // A token is synthesised when the next one could come behind it.
         let here = bit(self.peek());
         let behind = match self.network.edges.get(self.state).and_then(|e| e.first()) {
             Some(network::Edge::Read(_, to)) => self.network.next(*to, Some(&self.behind())),
             _ => 0,
         };
         if behind & here != 0 {
-            let wanted = shown(self.expected());
+            let wanted = render(self.expected());
             let token = self.token(0);
             if !self.recovering {
                 self.recovering = true;
@@ -407,7 +407,7 @@ impl<'s> Parser<'_, 's> {
         }
         self.recovering = true;
         let token = self.token(0);
-        let text = format!("extraneous input {} expecting {}", quoted(token.text), shown(self.expected()));
+        let text = format!("extraneous input {} expecting {}", quoted(token.text), render(self.expected()));
         self.report(token.at, &text)
     }
 
@@ -489,7 +489,7 @@ impl<'s> Parser<'_, 's> {
         match error {
             Error::Mismatch(at, state, behind) => {
                 let token = self.tokens.get(*at).copied().unwrap_or_else(|| self.token(0));
-                let wanted = shown(expected(self.network, *state, behind));
+                let wanted = render(expected(self.network, *state, behind));
                 let text = format!("mismatched input {} expecting {wanted}", quoted(token.text));
                 self.report(token.at, &text)
             }
@@ -571,7 +571,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Tokens as messages list them.
-fn shown(set: Set) -> String {
+fn render(set: Set) -> String {
     let names: Vec<&str> = Tok::ALL.iter().filter(|t| set & bit(**t) != 0).map(|t| t.name()).collect();
     match &names[..] {
         [one] => (*one).into(),

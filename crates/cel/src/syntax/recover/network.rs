@@ -47,7 +47,7 @@ pub const RULES: usize = 17;
 /// The number of a state.
 pub type State = usize;
 
-/// What kinds of states messages tell apart.
+/// The kinds of states that messages distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Any other.
@@ -65,13 +65,13 @@ pub enum Kind {
 /// A way from a state.
 #[derive(Clone, Copy, Debug)]
 pub enum Edge {
-    /// Nothing is read. From the end of a rule: whether its caller asked for the weakest operators.
+    /// Nothing is read. From the end of a rule: whether its caller takes the weakest operators.
     Free(State, Option<Rule>),
     /// One of these tokens is read.
     Read(Set, State),
     /// A rule is entered, with the weakest operator that it may take, and then a state.
     Enter(Rule, u32, State),
-    /// Operators of this strength are asked for.
+    /// Operators of this strength follow.
     Strength(u32, State),
 }
 
@@ -168,7 +168,7 @@ fn plan(rule: Rule) -> Vec<Plan> {
         ],
         Calc => {
             let products = bit(Tok::Star) | bit(Tok::Slash) | bit(Tok::Percent);
-            let sums = bit(Tok::Plus) | bit(Tok::Minus);
+            let additions = bit(Tok::Plus) | bit(Tok::Minus);
             vec![
                 r(Unary, "e"),
                 Repeat(
@@ -177,7 +177,7 @@ fn plan(rule: Rule) -> Vec<Plan> {
                         false,
                         vec![
                             ("", vec![Strength(2), Read(products, "op"), Enter(Calc, 3, "e1")]),
-                            ("", vec![Strength(1), Read(sums, "op"), Enter(Calc, 2, "e1")]),
+                            ("", vec![Strength(1), Read(additions, "op"), Enter(Calc, 2, "e1")]),
                         ],
                     )],
                 ),

@@ -1,7 +1,7 @@
 //! Choosing a way by looking ahead, as far as it takes.
 //!
 //! In: a state with several ways and the tokens. Out: the way, or the token at which none is left. First
-//! without regard to who entered the rule; where that leaves several ways that cannot be told apart,
+//! without regard to who entered the rule; where that leaves several ways that cannot be distinguished,
 //! again with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -67,7 +67,7 @@ impl Choice<'_, '_> {
             let token = self.token(at);
             let next = self.reach(&configs, token, full);
             if next.is_empty() {
-                // Ways that leave the rule may go on elsewhere.
+                // Ways that leave the rule may continue elsewhere.
                 let left = configs.iter().filter(|c| c.outside || self.is_stop(c.at) && c.stack.is_none());
                 return left.map(|c| c.way).min().map(Some).ok_or(Stuck(at));
             }
@@ -172,7 +172,7 @@ struct Walk<'w, 'a, 's> {
 }
 
 impl Walk<'_, '_, '_> {
-    /// `depth`: how many rules were entered; below zero when left; `None` when operators are not asked.
+    /// `depth`: how many rules were entered; below zero when left; `None` when operators do not matter.
     fn closure(&mut self, config: Config, depth: Option<i32>) {
         if !self.seen.insert(config.clone()) {
             return;
@@ -203,8 +203,8 @@ impl Walk<'_, '_, '_> {
             match edge {
                 Edge::Free(to, _) => self.closure(Config { at: *to, ..config.clone() }, depth),
                 Edge::Strength(strength, to) => {
-                    let asked = depth == Some(0) && (self.choice.operators || self.full);
-                    if !asked || *strength >= self.choice.strength {
+                    let matters = depth == Some(0) && (self.choice.operators || self.full);
+                    if !matters || *strength >= self.choice.strength {
                         self.closure(Config { at: *to, ..config.clone() }, depth);
                     }
                 }
@@ -228,7 +228,7 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// The ways of configurations that nothing tells apart any more.
+/// The ways of configurations that nothing distinguishes any more.
 fn subsets(configs: &[Config], full: bool) -> Vec<BTreeSet<usize>> {
     let mut stacks: BTreeMap<(State, usize), BTreeSet<Stack>> = BTreeMap::new();
     for c in configs {

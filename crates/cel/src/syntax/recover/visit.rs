@@ -9,7 +9,7 @@ use crate::issue::{BEFORE, Issue, NOWHERE};
 use crate::syntax::lexer::{Tok, Token};
 use crate::syntax::parser::{Options, Parser, operator};
 use crate::syntax::{literal, macros};
-use crate::value::names::KEPT_WORDS;
+use crate::value::names::RESERVED_WORDS;
 use crate::value::{Str, Value};
 
 /// Searches a tree; `issues` are those found so far.
@@ -198,7 +198,7 @@ impl Visitor<'_> {
             "nested" | "literal" => self.sub(tree, "e"),
             "ident" | "global" => {
                 let Some((name, at)) = tree.token("id") else { return missing() };
-                if KEPT_WORDS.contains(&name) {
+                if RESERVED_WORDS.contains(&name) {
                     return self.issue(tree.at, format!("reserved identifier: {name}"));
                 }
                 let name = format!("{lead}{name}");

@@ -1,7 +1,7 @@
 //! The types of Kubernetes objects that hold pods, one line a field.
 //!
 //! In: a kind. Out: its [`Struct`], for decoding and for the Go names that error texts show. The
-//! tables list every field of the API (core/v1, apps/v1, batch/v1, meta/v1) that the reference knows.
+//! tables list every field of the API (core/v1, apps/v1, batch/v1, meta/v1) that Kyverno knows.
 
 mod affinity;
 mod container;
@@ -157,7 +157,7 @@ fn folded_eq(field: &str, key: &str) -> bool {
 }
 
 /// The struct that a kind of object is decoded as. All controllers but CronJobs are taken for
-/// Deployments (the reference's behaviour): only their errors can show it.
+/// Deployments (Kyverno's behaviour): only their errors can show it.
 pub fn of_kind(kind: &str) -> Option<&'static Struct> {
     Some(match kind {
         "Pod" => &pod::POD,

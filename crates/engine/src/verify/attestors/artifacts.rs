@@ -1,21 +1,21 @@
-//! What is kept as artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
+//! Artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
 //! bundles.
 //!
 //! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not verify it, in the words of
-//! the reference for `verifyImages`.
+//! Kyverno for `verifyImages`.
 
 use crate::external::registry::{Cause, Failure, Manifest, Registry, Repository, place};
 use crate::signatures::public_key::{Hash, PublicKey};
 use crate::value::{Str, Value};
 
-use super::How;
+use super::Verifier;
 use crate::external::registry::OFFLINE;
 use crate::signatures::bundle::{self, Bundle};
-use crate::signatures::cosign::{Refused, Subject};
+use crate::signatures::cosign::{Subject, VerificationError};
 use crate::signatures::notary::{self, Artifact};
 use crate::signatures::options::{self, Refusal};
 
-impl How<'_> {
+impl Verifier<'_> {
     /// Whether a signer whom an entry trusts has signed the image as Notary does; its digest.
     pub(super) fn notarized(
         &self,
@@ -26,7 +26,7 @@ impl How<'_> {
         let store = options::store(kind, entry).map_err(Refusal::read)?;
         let (at, manifest) = self.top(registry).map_err(|f| Refusal {
             network: f.cause == Cause::Network,
-            text: format!("failed to parse image reference: {}: {}", self.image, notary::asked_for_head(f)),
+            text: format!("failed to parse image reference: {}: {}", self.image, notary::head_error(f)),
         })?;
         let artifact = Artifact { registry, at: &at, manifest: &manifest };
         store.verify(&artifact).map_err(|r| Refusal {
@@ -36,7 +36,7 @@ impl How<'_> {
         Ok(manifest.digest)
     }
 
-    /// Where the image is kept, and its manifest.
+    /// Where the image is stored, and its manifest.
     pub(super) fn top(&self, registry: &dyn Registry) -> Result<(Repository, Manifest), Failure> {
         let (at, by) = place(&self.image).map_err(Failure::other)?;
         let manifest = registry.manifest(&at, &by)?;
@@ -52,7 +52,7 @@ impl How<'_> {
         kind: &str,
     ) -> Result<(String, Vec<Value>), Refusal> {
         let store = options::store(by, entry).map_err(Refusal::read)?;
-        let (at, manifest) = self.top(registry).map_err(|f| Refusal::from(Refused::from(f)))?;
+        let (at, manifest) = self.top(registry).map_err(|f| Refusal::from(VerificationError::from(f)))?;
         let all = store.statements(&Artifact { registry, at: &at, manifest: &manifest }, kind)?;
         if all.is_empty() {
             let image = &self.image;
@@ -80,7 +80,7 @@ impl How<'_> {
             text: format!("failed to fetch bundles: {image}: {text}"),
         };
         let top = self.top(registry);
-        let (at, manifest) = top.map_err(|f| failed(f.cause == Cause::Network, notary::asked_for_head(f)))?;
+        let (at, manifest) = top.map_err(|f| failed(f.cause == Cause::Network, notary::head_error(f)))?;
         let subject = Subject { registry, at: &at, digest: &manifest.digest };
         let bundles = bundle::fetch(&subject).map_err(|r| failed(r.network, r.text))?;
         let untrusted = |e: &str| format!("failed to get trusted material: {image}: {e}");

@@ -66,7 +66,7 @@ validate:
 }
 
 #[test]
-fn an_exclusion_and_a_condition_are_told_with_their_lines() {
+fn an_exclusion_and_a_condition_are_explained_with_their_lines() {
     let policy = cluster_policy(
         "
 match:
@@ -196,7 +196,7 @@ fn of_an_expression_the_part_that_decides_is_shown_with_the_value_in_the_resourc
 }
 
 #[test]
-fn a_missing_key_is_told_as_the_fault_that_it_is() {
+fn a_missing_key_is_explained_as_a_fault() {
     let policy = IMAGES.replace("object.metadata.name != 'x' &&", "object.spec.replicas > 1 ||");
     let text = decided(&policy, false);
     assert!(text.contains("no such key: replicas"), "{text}");

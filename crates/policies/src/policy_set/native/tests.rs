@@ -85,19 +85,19 @@ impl Authorizer for Right {
 }
 
 #[test]
-fn a_result_that_depends_on_the_request_alone_is_kept() {
+fn a_result_that_depends_on_the_request_alone_is_cached() {
     let engine = engine(&policy("p", CONFIG_MAPS, "object.data.a == '2'", "", ""), Arc::new(NoData));
-    let kept = |more: &str| engine.native_verdicts(&review(more)).shares().iter().any(|s| s.remembered);
-    assert!(!kept("{}"));
-    assert!(kept("{uid: other, name: b}"), "the policy reads neither");
+    let is_cached = |more: &str| engine.native_verdicts(&review(more)).shares().iter().any(|s| s.is_cached);
+    assert!(!is_cached("{}"));
+    assert!(is_cached("{uid: other, name: b}"), "the policy reads neither");
     let data = |a: &str| format!("{{object: {{apiVersion: v1, kind: ConfigMap, data: {{a: '{a}'}}}}}}");
-    assert!(!kept(&data("3")));
-    assert!(kept(&data("3")));
+    assert!(!is_cached(&data("3")));
+    assert!(is_cached(&data("3")));
     assert_eq!(denied(&engine.validate_as_server(&review(&data("2")))), None);
 }
 
 #[test]
-fn a_result_that_depends_on_parameters_is_never_kept() {
+fn a_result_that_depends_on_parameters_is_never_cached() {
     let spec = ", paramKind: {apiVersion: v1, kind: ConfigMap}";
     let binding = ", paramRef: {name: limits, parameterNotFoundAction: Allow}";
     let text = policy("p", CONFIG_MAPS, "object.data.a == params.data.a", spec, binding);
@@ -119,7 +119,7 @@ fn a_result_that_depends_on_parameters_is_never_kept() {
 }
 
 #[test]
-fn a_result_that_depends_on_rights_is_never_kept() {
+fn a_result_that_depends_on_rights_is_never_cached() {
     let expression = "authorizer.group('').resource('pods').check('get').allowed()";
     let cluster = Arc::new(Changing::default());
     let engine = engine(&policy("p", CONFIG_MAPS, expression, "", ""), cluster.clone());
@@ -130,7 +130,7 @@ fn a_result_that_depends_on_rights_is_never_kept() {
 }
 
 #[test]
-fn the_namespace_of_a_request_tells_results_apart() {
+fn requests_in_other_namespaces_have_results_of_their_own() {
     let selector = ", matchResources: {namespaceSelector: {matchLabels: {env: prod}}}";
     let text = policy("labels", CONFIG_MAPS, "false", "", selector)
         + &policy("reads", CONFIG_MAPS, "namespaceObject.metadata.annotations.a != 'b'", "", "");

@@ -10,13 +10,13 @@ use crate::kubernetes::Kinds;
 use crate::matching::Target;
 use crate::value::{Map, Str, Value};
 
-/// Requests of which more than this is read are not remembered.
+/// Results of requests of which more than this is read are not cached.
 const MOST: usize = 1 << 20;
 
-/// Deeper objects are not remembered.
+/// Results about deeper objects are not cached.
 const DEEPEST: usize = 256;
 
-/// What is asked about: how its parts are told.
+/// What is evaluated: how its parts become bytes.
 pub trait Subject {
     /// The kind of its object.
     fn kind(&self) -> &Str;
@@ -42,11 +42,11 @@ pub struct Bytes {
     lost: bool,
 }
 
-/// Entries of a request as it was sent that are told of on their own, or not at all.
+/// Fields of a request as it was sent that are added on their own, or not at all.
 const APART: [&str; 5] = ["object", "oldObject", "name", "uid", "userInfo"];
 
 impl Bytes {
-    /// Forgets all bytes.
+    /// Removes all bytes.
     pub fn clear(&mut self) {
         self.out.clear();
         self.lost = false;
@@ -83,7 +83,7 @@ impl Bytes {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// A request as it was sent, without what is told of on its own.
+    /// A request as it was sent, without what is added on its own.
     pub fn sent(&mut self, sent: Option<&Map>) {
         let sent = sent.into_iter().flat_map(Map::iter).filter(|(k, _)| !APART.contains(&&***k));
         self.number(sent.clone().count() as u64);
@@ -93,7 +93,7 @@ impl Bytes {
         }
     }
 
-    /// What a tree tells of a value.
+    /// What a tree selects of a value.
     pub fn tree(&mut self, tree: &Tree, value: &Value, depth: usize) {
         if tree.whole {
             return self.value(value, depth);
@@ -203,7 +203,7 @@ impl Subject for Request {
         out.out.extend(known.map(u8::from));
         out.out.extend(how.map(u8::from));
         out.map(&t.namespace_labels, 0);
-        out.text(self.shown().text_at(&["metadata", "namespace"]));
+        out.text(self.object_or_old().text_at(&["metadata", "namespace"]));
         out.sent(self.sent.as_ref());
     }
 
@@ -214,7 +214,7 @@ impl Subject for Request {
             let sent = self.sent.as_ref().and_then(|sent| sent.get("name"));
             out.value(sent.unwrap_or(&Value::Null), 0);
             for key in ["name", "generateName"] {
-                out.text(self.shown().text_at(&["metadata", key]));
+                out.text(self.object_or_old().text_at(&["metadata", key]));
             }
         }
         if let Some(user) = user.as_deref().filter(|_| reads.user) {
@@ -229,7 +229,7 @@ impl Subject for Request {
         for (tree, value) in [
             (&reads.object, &self.object),
             (&reads.old, &self.old_object),
-            (&reads.shown, self.shown()),
+            (&reads.shown, self.object_or_old()),
             (&reads.namespace, &self.namespace),
         ] {
             // An object that nothing is read of is there or not all the same.

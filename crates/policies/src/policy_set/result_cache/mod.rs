@@ -1,14 +1,14 @@
-//! Remembered results: a request that agrees with a former one in all that results depend on gets the same.
+//! The result cache: a request that agrees with a former one in all that results depend on gets the same results.
 //!
 //! Most requests of a cluster change little of what policies look at: heartbeats, states, copies of the same
-//! template. In: the rules that may match a request, and the request. Out: the results from the time before, or a
-//! place to keep the new ones. What results depend on is known from the rules ([`crate::ir::reads`]); what they read
-//! of a request is hashed with a key that nobody knows. Should something besides the request be asked meanwhile, nothing
-//! is kept.
+//! template. In: the rules that may match a request, and the request. Out: the cached results, or a
+//! key to store the new ones under. What results depend on is known from the rules ([`crate::ir::reads`]); what they read
+//! of a request is hashed with a random key. If external data is read during the evaluation, nothing
+//! is cached.
 //!
-//! Results are looked for twice: first those of many policies together, since most requests of a kind are much
+//! Results are looked up twice: first those of many policies together, since most requests of a kind are much
 //! alike, then those of each policy. Policies that look at names and the like of single objects are a group apart, and so is
-//! each that may ask others. Where nothing is found again and again, one looks only now and then.
+//! each that may read external data. After many misses in a row the cache is looked up only now and then.
 
 mod digest;
 mod plan;
@@ -35,7 +35,7 @@ pub use plan::{Member, Needs, Plan};
 /// How many lists of rules are prepared at a time.
 const PLANS: usize = 256;
 
-/// What is kept weighs so many bytes on the average, to begin with.
+/// The estimated size of an entry in bytes, which sets the initial capacity.
 const EACH: u64 = 1024;
 
 /// See the module page.
@@ -43,10 +43,10 @@ pub struct ResultCache {
     key: Key,
     /// By kind, since positions of rules are among those for a kind.
     plans: Cache<(Str, Vec<Slot>), Arc<Plan>>,
-    known: Cache<u128, Kept, Weight, BuildHasherDefault<Taken>, DefaultLifecycle<u128, Kept>>,
-    /// The kinds of the cluster that results were made with.
+    known: Cache<u128, Cached, Weight, BuildHasherDefault<Identity>, DefaultLifecycle<u128, Cached>>,
+    /// The kinds of the cluster that results were computed with.
     kinds: ArcSwapOption<(Arc<Kinds>, u64)>,
-    made: AtomicU64,
+    ids: AtomicU64,
 }
 
 impl std::fmt::Debug for ResultCache {
@@ -55,19 +55,19 @@ impl std::fmt::Debug for ResultCache {
     }
 }
 
-/// Results that are kept.
+/// Cached results.
 #[derive(Clone)]
-enum Kept {
-    /// With the bytes that it needs besides what is kept by itself.
+enum Cached {
+    /// With the bytes that it needs besides what is cached by itself.
     Bundle(Arc<Bundle>, u64),
     Part(Arc<Part>),
 }
 
-/// Places are hashes already.
+/// Keys are hashes already.
 #[derive(Default)]
-struct Taken(u64);
+struct Identity(u64);
 
-impl Hasher for Taken {
+impl Hasher for Identity {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -84,11 +84,11 @@ impl Hasher for Taken {
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<u128, Kept> for Weight {
-    fn weight(&self, _: &u128, kept: &Kept) -> u64 {
-        match kept {
-            Kept::Bundle(_, bytes) => *bytes,
-            Kept::Part(part) => part.bytes() as u64,
+impl Weighter<u128, Cached> for Weight {
+    fn weight(&self, _: &u128, cached: &Cached) -> u64 {
+        match cached {
+            Cached::Bundle(_, bytes) => *bytes,
+            Cached::Part(part) => part.bytes() as u64,
         }
     }
 }
@@ -107,7 +107,7 @@ thread_local! {
 }
 
 impl ResultCache {
-    /// Results of at most so many bytes, roughly, are remembered.
+    /// A cache for results of at most so many bytes, roughly.
     pub fn new(bytes: u64) -> ResultCache {
         let key = Key([(); 4].map(|()| rand::random()));
         let capacity = usize::try_from(bytes / EACH).unwrap_or(usize::MAX).max(16);
@@ -118,22 +118,22 @@ impl ResultCache {
             plans: Cache::new(PLANS),
             known,
             kinds: ArcSwapOption::empty(),
-            made: AtomicU64::new(1),
+            ids: AtomicU64::new(1),
         }
     }
 
-    /// Forgets all results.
-    pub(super) fn forget(&self) {
+    /// Removes all results.
+    pub(super) fn clear(&self) {
         self.known.clear();
     }
 
-    /// How the rules that may match a request are asked.
+    /// How the rules that may match a request are evaluated.
     pub(super) fn plan(&self, engine: &Engine, slots: Vec<Slot>, subject: &dyn Subject) -> Arc<Plan> {
         let place = (subject.kind().clone(), slots);
         if let Some(plan) = self.plans.get(&place) {
             return plan;
         }
-        let id = self.made.fetch_add(1, Ordering::Relaxed);
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let plan = Arc::new(Plan::new(id, engine, &place.1, &place.0));
         self.plans.insert(place, plan.clone());
         plan
@@ -177,13 +177,13 @@ impl ResultCache {
         {
             return *era;
         }
-        let era = self.made.fetch_add(1, Ordering::Relaxed);
+        let era = self.ids.fetch_add(1, Ordering::Relaxed);
         self.kinds.store(Some(Arc::new((kinds.clone(), era))));
-        self.forget();
+        self.clear();
         era
     }
 
-    /// Where results of rules are that limits of this name have asked.
+    /// The key of the results of rules that were evaluated within limits of this name.
     pub(super) fn place(&self, digest: u128, limits: &str) -> Option<u128> {
         SCRATCH.with_borrow_mut(|bytes| {
             bytes.clear();
@@ -196,30 +196,30 @@ impl ResultCache {
     /// The results of a group at a place.
     pub(super) fn bundle(&self, place: u128) -> Option<Arc<Bundle>> {
         match self.known.get(&place) {
-            Some(Kept::Bundle(bundle, _)) => Some(bundle),
+            Some(Cached::Bundle(bundle, _)) => Some(bundle),
             _ => None,
         }
     }
 
-    /// Keeps the results of a group.
-    pub(super) fn keep_bundle(&self, place: u128, bundle: &Arc<Bundle>) {
-        // What others hold as well is borne by all of them but the cache, which may let go of it at any time.
+    /// Stores the results of a group.
+    pub(super) fn store_bundle(&self, place: u128, bundle: &Arc<Bundle>) {
+        // The size of a shared part is divided among all holders but the cache, which may drop it at any time.
         let own = |part: &Arc<Part>| part.bytes() / Arc::strong_count(part).saturating_sub(1).max(1);
         let bytes = bundle.bytes() + bundle.parts.iter().map(own).sum::<usize>();
-        self.known.insert(place, Kept::Bundle(bundle.clone(), bytes as u64));
+        self.known.insert(place, Cached::Bundle(bundle.clone(), bytes as u64));
     }
 
     /// The results of a policy at a place.
     pub(super) fn part(&self, place: u128) -> Option<Arc<Part>> {
         match self.known.get(&place) {
-            Some(Kept::Part(part)) => Some(part),
+            Some(Cached::Part(part)) => Some(part),
             _ => None,
         }
     }
 
-    /// Keeps the results of a policy.
-    pub(super) fn keep_part(&self, place: u128, part: &Arc<Part>) {
-        self.known.insert(place, Kept::Part(part.clone()));
+    /// Stores the results of a policy.
+    pub(super) fn store_part(&self, place: u128, part: &Arc<Part>) {
+        self.known.insert(place, Cached::Part(part.clone()));
     }
 }
 

@@ -1,4 +1,4 @@
-//! How rules that may match a request are asked: which of them together, which every time.
+//! How rules that may match a request are evaluated: which of them are cached together, which always run.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,23 +7,23 @@ use crate::lower::LATE;
 use crate::matching::index::Slot;
 use crate::policy_set::Engine;
 
-/// How the rules that may match a request are asked.
+/// How the rules that may match a request are evaluated.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Tells it from all others.
+    /// Unique among all plans.
     pub id: u64,
-    /// Policies whose results are remembered together.
+    /// Policies whose results are cached together.
     pub groups: Vec<Group>,
-    /// Rules that are asked every time.
+    /// Rules that are evaluated every time.
     pub rest: Vec<Slot>,
 }
 
-/// Policies whose results are remembered together.
+/// Policies whose results are cached together.
 #[derive(Debug)]
 pub struct Group {
     /// What their results depend on.
     pub needs: Needs,
-    /// They, each of which is remembered by itself as well if there are several.
+    /// The policies, each of which is cached by itself as well if there are several.
     pub members: Vec<Member>,
 }
 
@@ -39,20 +39,20 @@ pub struct Member {
 /// What results depend on.
 #[derive(Debug)]
 pub struct Needs {
-    /// Tells it from all others of the plan.
+    /// Unique within the plan.
     pub number: u64,
     /// Of requests that delete, and of all others.
     reads: [Reads; 2],
-    /// How often in a row nothing was found.
-    vain: AtomicU32,
+    /// How many misses there were in a row.
+    misses: AtomicU32,
 }
 
-/// After so many times without a find one looks only now and then.
+/// After so many misses the cache is looked up only now and then.
 const PATIENCE: u32 = 64;
 /// How often then: once in so many times.
 const NOW_AND_THEN: u32 = 16;
-/// What counts as much as so many times: results for which something besides the request was asked.
-const ASKED: u32 = 16;
+/// As many misses count results that read external data.
+const UNTRACKED: u32 = 16;
 
 impl Needs {
     fn new<'r>(number: u64, all: impl IntoIterator<Item = &'r Reads>) -> Needs {
@@ -62,7 +62,7 @@ impl Needs {
         let (mut deleting, mut other) = (sum.clone(), sum);
         deleting.old.merge(&shown);
         other.object.merge(&shown);
-        Needs { number, reads: [deleting, other], vain: AtomicU32::new(0) }
+        Needs { number, reads: [deleting, other], misses: AtomicU32::new(0) }
     }
 
     /// Of requests with or without a new object.
@@ -71,23 +71,24 @@ impl Needs {
         if has_object { other } else { deleting }
     }
 
-    /// Whether it is worth while to look for results.
+    /// Whether it is worth while to look up results.
     pub fn is_promising(&self) -> bool {
-        self.vain.load(Ordering::Relaxed) < PATIENCE
-            || self.vain.fetch_add(1, Ordering::Relaxed).is_multiple_of(NOW_AND_THEN)
+        self.misses.load(Ordering::Relaxed) < PATIENCE
+            || self.misses.fetch_add(1, Ordering::Relaxed).is_multiple_of(NOW_AND_THEN)
     }
 
-    /// Notes that results were found.
+    /// Notes a cache hit.
     pub fn found(&self) {
-        if self.vain.load(Ordering::Relaxed) > 0 {
-            self.vain.store(0, Ordering::Relaxed);
+        if self.misses.load(Ordering::Relaxed) > 0 {
+            self.misses.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Notes that there were none, and whether those that were made are kept.
-    pub fn missed(&self, kept: bool) {
-        let by = if kept { 1 } else { ASKED };
-        let _ = self.vain.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(by)));
+    /// Notes a cache miss, and whether the new results are cached.
+    pub fn missed(&self, is_cached: bool) {
+        let by = if is_cached { 1 } else { UNTRACKED };
+        let _ =
+            self.misses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(by)));
     }
 }
 
@@ -103,15 +104,15 @@ impl Plan {
             let Some(policy) = group.first().and_then(|(p, _)| set.policies.get(*p as usize)) else {
                 continue;
             };
-            match of_policy(policy, kind, &set.exceptions, &set.exemptions, LATE) {
+            match of_policy(policy, kind, &set.exceptions, &set.cel_exceptions, LATE) {
                 Err(_) => plan.rest.extend_from_slice(group),
                 Ok(reads) => {
                     let member = Member { slots: group.to_vec(), needs: Needs::new(number(), [&reads]) };
-                    if reads.asks {
+                    if reads.external {
                         let needs = Needs::new(number(), [&reads]);
                         plan.groups.push(Group { needs, members: vec![member] });
                     } else {
-                        together[usize::from(reads.tells_objects_apart())].push((member, reads));
+                        together[usize::from(reads.distinguishes_objects())].push((member, reads));
                     }
                 }
             }

@@ -47,13 +47,18 @@ fn map(rest: &str) -> Request {
     ))
 }
 
-fn limited(engine: &Engine, request: Request, name: Option<&str>, goes_on: bool) -> Outcomes {
-    let limits =
-        Limits { policies: &|_| true, rules: &|_, _| true, goes_on: &|| goes_on, stops: &|_, _| false, name };
-    engine.verdicts(&engine.asked(request), &limits).outcomes
+fn limited(engine: &Engine, request: Request, name: Option<&str>, has_time: bool) -> Outcomes {
+    let limits = Limits {
+        policies: &|_| true,
+        rules: &|_, _| true,
+        has_time: &|| has_time,
+        stops: &|_, _| false,
+        name,
+    };
+    engine.verdicts(&engine.prepare(request), &limits).outcomes
 }
 
-fn asked(engine: &Engine, request: Request) -> Outcomes {
+fn evaluate(engine: &Engine, request: Request) -> Outcomes {
     limited(engine, request, Some("all"), true)
 }
 
@@ -66,22 +71,22 @@ fn are_one(a: &Outcomes, b: &Outcomes) -> bool {
 #[test]
 fn requests_that_agree_in_all_that_is_read_share_a_result() {
     let engine = engine(POLICY);
-    let before = asked(&engine, map("immutable: true"));
+    let before = evaluate(&engine, map("immutable: true"));
     assert_eq!(
         &*before.results().next().unwrap().1.message,
         "validation error: not o. rule team failed at path /metadata/labels/team/"
     );
-    assert!(are_one(&before, &asked(&engine, map("binaryData: {a: YQ==}"))));
+    assert!(are_one(&before, &evaluate(&engine, map("binaryData: {a: YQ==}"))));
     assert!(!are_one(
         &before,
-        &asked(
+        &evaluate(
             &engine,
             request("{apiVersion: v1, kind: ConfigMap, metadata: {labels: {team: b}}, data: {owner: x}}")
         )
     ));
     assert!(!are_one(
         &before,
-        &asked(
+        &evaluate(
             &engine,
             request("{apiVersion: v1, kind: ConfigMap, metadata: {labels: {team: c}}, data: {owner: o}}")
         )
@@ -91,20 +96,20 @@ fn requests_that_agree_in_all_that_is_read_share_a_result() {
 #[test]
 fn limits_of_other_names_have_results_of_their_own() {
     let engine = engine(POLICY);
-    let before = asked(&engine, map(""));
+    let before = evaluate(&engine, map(""));
     assert!(!are_one(&before, &limited(&engine, map(""), Some("other"), true)));
     assert!(!are_one(&before, &limited(&engine, map(""), None, true)));
-    assert!(are_one(&before, &asked(&engine, map(""))));
+    assert!(are_one(&before, &evaluate(&engine, map(""))));
 }
 
 #[test]
-fn what_an_engine_is_changed_by_is_forgotten_or_ends_it() {
+fn changes_of_an_engine_clear_the_cache_or_remove_it() {
     let first = engine(POLICY);
-    let before = asked(&first, map(""));
+    let before = evaluate(&first, map(""));
     let second = first.with_profile(Profile::cluster());
-    let after = asked(&second, map(""));
+    let after = evaluate(&second, map(""));
     assert!(!are_one(&before, &after));
-    assert!(are_one(&after, &asked(&second, map(""))));
+    assert!(are_one(&after, &evaluate(&second, map(""))));
     struct None;
     impl crate::policy_set::RuleValues for None {
         fn for_rule(&self, _: &str, _: &str) -> &[(Vec<Str>, Value)] {
@@ -112,37 +117,37 @@ fn what_an_engine_is_changed_by_is_forgotten_or_ends_it() {
         }
     }
     let third = second.with_values(Arc::new(None)).with_result_cache(1 << 20);
-    assert!(!are_one(&asked(&third, map("")), &asked(&third, map(""))));
+    assert!(!are_one(&evaluate(&third, map("")), &evaluate(&third, map(""))));
 }
 
 #[test]
-fn nothing_is_kept_of_a_run_that_had_no_time() {
+fn nothing_is_cached_of_a_run_that_had_no_time() {
     let engine = engine(POLICY);
     assert!(limited(&engine, map(""), Some("all"), false).is_empty());
-    assert_eq!(asked(&engine, map("")).results().count(), 1);
+    assert_eq!(evaluate(&engine, map("")).results().count(), 1);
 }
 
 #[test]
-fn nothing_is_kept_when_data_bring_in_variables() {
+fn nothing_is_cached_when_data_bring_in_variables() {
     let engine = engine(POLICY);
     let owner = |image: &str| {
         request(&format!(
             "{{apiVersion: v1, kind: ConfigMap, metadata: {{labels: {{team: b}}}}, data: {{owner: '{{{{ request.object.image }}}}'}}, image: {image}}}"
         ))
     };
-    let told = |o: &Outcomes| o.results().next().unwrap().1.message.to_string();
-    let (a, b) = (asked(&engine, owner("a")), asked(&engine, owner("b")));
-    assert!(told(&a).contains("not a."), "{}", told(&a));
-    assert!(told(&b).contains("not b."), "{}", told(&b));
+    let message = |o: &Outcomes| o.results().next().unwrap().1.message.to_string();
+    let (a, b) = (evaluate(&engine, owner("a")), evaluate(&engine, owner("b")));
+    assert!(message(&a).contains("not a."), "{}", message(&a));
+    assert!(message(&b).contains("not b."), "{}", message(&b));
 }
 
 #[test]
-fn other_kinds_of_the_cluster_forget_everything() {
+fn other_kinds_of_the_cluster_clear_the_cache() {
     let engine = engine(POLICY);
     let with_kinds = |kinds: &Arc<Kinds>| {
         let mut request = map("");
         request.target.kinds = Some(kinds.clone());
-        asked(&engine, request)
+        evaluate(&engine, request)
     };
     let (one, other) = (Arc::new(Kinds::default()), Arc::new(Kinds::default()));
     let before = with_kinds(&one);
@@ -195,14 +200,14 @@ fn different_values_have_different_bytes() {
     hashes.sort_unstable();
     hashes.dedup();
     assert_eq!(hashes.len(), texts.len());
-    // In outline lists of the same length, and objects that are not empty, are the same.
-    let mut outline = Reads::default();
-    outline.object.add(&[crate::analysis::reads::Step::Key("spec".into())], false);
-    assert_eq!(bytes(&outline, "[a]"), bytes(&outline, "[b]"));
-    assert_ne!(bytes(&outline, "[a]"), bytes(&outline, "[a, b]"));
-    assert_eq!(bytes(&outline, "{a: b}"), bytes(&outline, "{c: d, e: f}"));
-    assert_ne!(bytes(&outline, "{a: b}"), bytes(&outline, "{}"));
-    assert_ne!(bytes(&outline, "a"), bytes(&outline, "b"));
+    // Lists of the same length have the same shape, and so have objects that are not empty.
+    let mut shape = Reads::default();
+    shape.object.add(&[crate::analysis::reads::Step::Key("spec".into())], false);
+    assert_eq!(bytes(&shape, "[a]"), bytes(&shape, "[b]"));
+    assert_ne!(bytes(&shape, "[a]"), bytes(&shape, "[a, b]"));
+    assert_eq!(bytes(&shape, "{a: b}"), bytes(&shape, "{c: d, e: f}"));
+    assert_ne!(bytes(&shape, "{a: b}"), bytes(&shape, "{}"));
+    assert_ne!(bytes(&shape, "a"), bytes(&shape, "b"));
 }
 
 /// A value with one part of it changed, in every way.

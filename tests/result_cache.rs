@@ -1,9 +1,9 @@
-//! Remembered results are those that would be made: recorded policies on recorded objects, and on these with one
-//! part changed.
+//! Cached results are those of a new evaluation: recorded policies on recorded objects, and on these with one part
+//! changed.
 //!
-//! Every policy is asked alone, so that no other one's reading covers for it, and then many together, whose results are
-//! put together of new and remembered ones. What rules of many policies compute once for a request is compared with what
-//! each policy says alone. `EPHOR_RECALL=all` takes all objects.
+//! Every policy is evaluated alone, so that no other one's reads cover for it, and then many together, whose results are
+//! both new and cached. What rules of many policies compute once for a request is compared with the results of
+//! each policy alone. `EPHOR_RESULT_CACHE=all` takes all objects.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -25,7 +25,7 @@ use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::{Map, Value};
 
-/// What policies of a library are asked about.
+/// The suites with policies of a library.
 const LIBRARY: [&str; 3] = ["verdicts/kyverno-policies.jsonl", "verdicts/pool.yaml", "kyverno-policies"];
 
 fn engine(name: &str, policy: &str) -> Option<Engine> {
@@ -37,7 +37,7 @@ fn engine_of(texts: &[SourceText]) -> Option<Engine> {
     loaded.bind(Vec::new());
     let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
     let policies: Vec<_> = usable.filter_map(|p| p.policy.clone()).collect();
-    let set = PolicySet::new(policies, loaded.exceptions).with_exemptions(loaded.exemptions);
+    let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
     (!set.policies().is_empty()).then(|| Engine::new(set).with_profile(Profile::cluster()))
 }
 
@@ -65,14 +65,14 @@ fn verdicts(engine: &Engine, request: Request, name: Option<&str>) -> Outcomes {
     let limits = Limits {
         policies: &|p| p.stage != Stage::Payloads,
         rules: &|_, _| true,
-        goes_on: &|| true,
+        has_time: &|| true,
         stops: &|_, _| false,
         name,
     };
-    engine.verdicts(&engine.asked(request), &limits).outcomes
+    engine.verdicts(&engine.prepare(request), &limits).outcomes
 }
 
-fn shown(outcomes: &Outcomes) -> String {
+fn render(outcomes: &Outcomes) -> String {
     outcomes.results().map(|(p, r)| format!("{} {r:?}\n", p.key())).collect()
 }
 
@@ -180,8 +180,8 @@ fn of_rules(dir: &Path, all: bool) -> Vec<Case> {
     cases
 }
 
-/// Asks about objects and what is near them with and without memory; how many requests were asked, and how many of
-/// them had results that were remembered.
+/// Evaluates objects and variants of them with and without the result cache; returns the number of requests, and how
+/// many of them had cached results.
 fn compare(cases: &[Case], few: usize) -> (u64, u64) {
     let all = cases.iter().filter_map(|case| {
         let engines = (engine(&case.name, &case.policy)?, engine(&case.name, &case.policy)?);
@@ -194,9 +194,9 @@ fn compared<'c>(
     cases: impl Iterator<Item = (&'c str, (Engine, Engine), &'c [Value])>,
     few: usize,
 ) -> (u64, u64) {
-    let (mut asked, mut kept, mut wrong) = (0u64, 0u64, 0u64);
-    for (name, (plain, remembering), originals) in cases {
-        let remembering = remembering.with_result_cache(64 << 20);
+    let (mut evaluated, mut hits, mut wrong) = (0u64, 0u64, 0u64);
+    for (name, (plain, caching), originals) in cases {
+        let caching = caching.with_result_cache(64 << 20);
         for whole in originals {
             let mut objects = vec![whole.clone()];
             changes(whole, &mut objects);
@@ -212,34 +212,34 @@ fn compared<'c>(
                     _ => request(object, &Value::Null, "CREATE", user),
                 };
                 let fresh = verdicts(&plain, make(), None);
-                let found = verdicts(&remembering, make(), Some("all"));
-                asked += 1;
-                kept += u64::from(found.shares().iter().any(|s| s.remembered || s.bundle.remembered > 0));
-                if shown(&fresh) != shown(&found) {
+                let found = verdicts(&caching, make(), Some("all"));
+                evaluated += 1;
+                hits += u64::from(found.shares().iter().any(|s| s.is_cached || s.bundle.cached > 0));
+                if render(&fresh) != render(&found) {
                     wrong += 1;
                     println!(
                         "{}: {}\n{}{}",
                         name,
                         ephor_value::print::json(object),
-                        shown(&fresh),
-                        shown(&found)
+                        render(&fresh),
+                        render(&found)
                     );
                 }
             }
         }
     }
-    println!("{asked} requests, {kept} remembered, {wrong} wrong");
+    println!("{evaluated} requests, {hits} with cached results, {wrong} wrong");
     assert_eq!(wrong, 0);
-    (asked, kept)
+    (evaluated, hits)
 }
 
-/// The native policies of recorded cases, with the requests that were recorded; those of the repository and those beside it.
+/// The native policies of recorded cases, with the requests that were recorded; those of the repository and those next to it.
 fn of_servers(all: bool) -> Vec<(String, [Engine; 2], Vec<Value>)> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/admission");
-    let beside = data::recorded("admission").unwrap();
+    let recorded = data::recorded("admission").unwrap();
     let below = |dir: PathBuf| std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = std::iter::once(own)
-        .chain(beside)
+        .chain(recorded)
         .flat_map(below)
         .filter(|topic| topic.is_dir())
         .flat_map(below)
@@ -253,7 +253,7 @@ fn of_servers(all: bool) -> Vec<(String, [Engine; 2], Vec<Value>)> {
         let namespaces = case.get("namespaces").and_then(Value::as_map).cloned().unwrap_or_default();
         let objects: Vec<Value> =
             list("setup").iter().chain(namespaces.iter().map(|(_, n)| n)).cloned().collect();
-        // They were recorded by dry runs, of which nothing is remembered.
+        // They were recorded by dry runs, whose results are not cached.
         let sent = |request: &Value| {
             let mut request = request.as_map()?.clone();
             request.insert("dryRun", Value::Bool(false));
@@ -278,11 +278,11 @@ fn native(objects: &[Value]) -> Engine {
 }
 
 #[test]
-fn what_is_remembered_of_native_policies_is_what_would_be_decided() {
-    let (mut asked, mut kept, mut denied, mut wrong) = (0u64, 0u64, 0u64, 0u64);
+fn cached_results_of_native_policies_are_those_of_a_new_evaluation() {
+    let (mut evaluated, mut hits, mut denied, mut wrong) = (0u64, 0u64, 0u64, 0u64);
     let few = if is_long() { usize::MAX } else { 12 };
-    for (name, [plain, remembering], requests) in of_servers(is_long()) {
-        let remembering = remembering.with_result_cache(64 << 20);
+    for (name, [plain, caching], requests) in of_servers(is_long()) {
+        let caching = caching.with_result_cache(64 << 20);
         for request in requests {
             let mut all = vec![request.clone(), request.clone()];
             changes(&request, &mut all);
@@ -292,11 +292,11 @@ fn what_is_remembered_of_native_policies_is_what_would_be_decided() {
             {
                 let review = Review::new(request.1.clone());
                 let fresh = plain.validate_as_server(&review);
-                let found = remembering.validate_as_server(&review);
-                let again = remembering.native_verdicts(&review);
-                asked += 1;
+                let found = caching.validate_as_server(&review);
+                let again = caching.native_verdicts(&review);
+                evaluated += 1;
                 denied += u64::from(fresh.denial.is_some());
-                kept += u64::from(again.shares().iter().any(|s| s.remembered || s.bundle.remembered > 0));
+                hits += u64::from(again.shares().iter().any(|s| s.is_cached || s.bundle.cached > 0));
                 if format!("{fresh:?}") != format!("{found:?}") {
                     wrong += 1;
                     println!("{name}: {}\n{fresh:?}\n{found:?}", ephor_value::print::json(request.1));
@@ -304,31 +304,31 @@ fn what_is_remembered_of_native_policies_is_what_would_be_decided() {
             }
         }
     }
-    println!("{asked} requests, {denied} denied, {kept} with remembered results, {wrong} wrong");
+    println!("{evaluated} requests, {denied} denied, {hits} with cached results, {wrong} wrong");
     assert_eq!(wrong, 0);
-    assert!(denied > asked / 10 && kept > denied / 4, "{asked} {denied} {kept}");
+    assert!(denied > evaluated / 10 && hits > denied / 4, "{evaluated} {denied} {hits}");
 }
 
 fn is_long() -> bool {
-    std::env::var("EPHOR_RECALL").is_ok_and(|v| v == "all")
+    std::env::var("EPHOR_RESULT_CACHE").is_ok_and(|v| v == "all")
 }
 
 #[test]
-fn what_is_remembered_of_a_library_is_what_would_be_decided() {
+fn cached_results_of_a_library_are_those_of_a_new_evaluation() {
     let Some(dir) = data::folder_with(&LIBRARY).unwrap() else { return };
-    let (asked, kept) = compare(&of_library(&dir, is_long()), if is_long() { usize::MAX } else { 40 });
-    assert!(kept > asked / 4);
+    let (evaluated, hits) = compare(&of_library(&dir, is_long()), if is_long() { usize::MAX } else { 40 });
+    assert!(hits > evaluated / 4);
 }
 
 #[test]
-fn what_is_remembered_of_single_rules_is_what_would_be_decided() {
+fn cached_results_of_single_rules_are_those_of_a_new_evaluation() {
     let Some(dir) = data::folder_with(&["engine"]).unwrap() else { return };
-    let (asked, kept) = compare(&of_rules(&dir, is_long()), if is_long() { usize::MAX } else { 30 });
-    assert!(kept > asked / 4);
+    let (evaluated, hits) = compare(&of_rules(&dir, is_long()), if is_long() { usize::MAX } else { 30 });
+    assert!(hits > evaluated / 4);
 }
 
 #[test]
-fn results_of_many_policies_are_put_together_as_if_they_were_made() {
+fn results_of_many_policies_are_composed_of_cached_and_new_ones() {
     let Some(dir) = data::folder_with(&LIBRARY).unwrap() else { return };
     let cases = of_library(&dir, false);
     let texts: Vec<SourceText> = cases
@@ -339,9 +339,9 @@ fn results_of_many_policies_are_put_together_as_if_they_were_made() {
     let objects: Vec<Value> =
         cases.iter().step_by(9).filter_map(|case| case.objects.first().cloned()).collect();
     let engines = (engine_of(&texts).expect("policies"), engine_of(&texts).expect("policies"));
-    let (asked, kept) =
+    let (evaluated, hits) =
         compared(std::iter::once(("many", engines, &objects[..])), if is_long() { 1000 } else { 30 });
-    assert!(kept > asked / 2, "{kept} of {asked}");
+    assert!(hits > evaluated / 2, "{hits} of {evaluated}");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn policies_say_together_what_each_says_alone() {
     let together = engine_of(&texts).expect("policies");
     let alone: Vec<Engine> = texts.iter().filter_map(|t| engine_of(std::slice::from_ref(t))).collect();
     let lines = |engine: &Engine, request: Request| -> Vec<String> {
-        shown(&verdicts(engine, request, None)).lines().map(String::from).collect()
+        render(&verdicts(engine, request, None)).lines().map(String::from).collect()
     };
     let mut compared = 0;
     for case in cases.iter().step_by(if is_long() { 1 } else { 3 }) {

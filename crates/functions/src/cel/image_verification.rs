@@ -1,11 +1,11 @@
 //! Functions of policies about images: who signed them, what is stated about them.
 //!
-//! Attestors are messages that hold their name; who they are is known to whoever answers. Semantics:
+//! Attestors are messages that hold their name; the [`ImageVerifier`] resolves the name. Semantics:
 //! `docs/cel-policies.md`, "Images".
 
 use super::outside::fields;
-use super::{Call, Given, fault, given, native_type};
-use crate::external::Evidence;
+use super::{Call, CallResult, fault, native_type, success};
+use crate::external::ImageVerifier;
 use crate::value::{Map, Object, Str, Value};
 
 /// Type name of attestors.
@@ -22,9 +22,9 @@ pub fn name_of(attestor: &Value) -> &str {
     fields(attestor, ATTESTOR).and_then(|f| f.get("name")).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn evidence<'c>(call: &Call<'c>) -> Option<&'c dyn Evidence> {
+fn image_verifier<'c>(call: &Call<'c>) -> Option<&'c dyn ImageVerifier> {
     crate::untracked::note();
-    call.cx.external.as_deref()?.evidence()
+    call.cx.external.as_deref()?.image_verifier()
 }
 
 fn attestors<'v>(call: &Call<'v>, at: usize) -> Option<Result<&'v [Value], String>> {
@@ -36,38 +36,38 @@ fn attestors<'v>(call: &Call<'v>, at: usize) -> Option<Result<&'v [Value], Strin
     })
 }
 
-fn answered<T: Into<Value>>(answer: Result<T, String>) -> Given {
+fn answered<T: Into<Value>>(answer: Result<T, String>) -> CallResult {
     match answer {
-        Ok(v) => given(v),
+        Ok(v) => success(v),
         Err(e) => fault(e),
     }
 }
 
 /// `verifyImageSignatures`
-pub fn signatures(call: &Call<'_>) -> Given {
+pub fn signatures(call: &Call<'_>) -> CallResult {
     let image = call.text(0)?;
     match attestors(call, 1)? {
-        Ok(all) => answered(evidence(call)?.signatures(image, all).map(Value::Int)),
+        Ok(all) => answered(image_verifier(call)?.signatures(image, all).map(Value::Int)),
         Err(e) => fault(e),
     }
 }
 
 /// `verifyAttestationSignatures`
-pub fn statements(call: &Call<'_>) -> Given {
+pub fn statements(call: &Call<'_>) -> CallResult {
     let (image, statement) = (call.text(0)?, call.text(1)?);
     match attestors(call, 2)? {
-        Ok(all) => answered(evidence(call)?.statements(image, statement, all).map(Value::Int)),
+        Ok(all) => answered(image_verifier(call)?.statements(image, statement, all).map(Value::Int)),
         Err(e) => fault(e),
     }
 }
 
 /// `getImageData`
-pub fn data(call: &Call<'_>) -> Given {
-    answered(evidence(call)?.data(call.text(0)?))
+pub fn data(call: &Call<'_>) -> CallResult {
+    answered(image_verifier(call)?.data(call.text(0)?))
 }
 
 /// `extractPayload`
-pub fn payload(call: &Call<'_>) -> Given {
+pub fn payload(call: &Call<'_>) -> CallResult {
     let (image, statement) = (call.text(0)?, call.text(1)?);
-    answered(evidence(call)?.payload(image, statement))
+    answered(image_verifier(call)?.payload(image, statement))
 }

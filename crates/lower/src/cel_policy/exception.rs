@@ -1,7 +1,7 @@
-//! PolicyExceptions of group `policies.kyverno.io` → exemptions.
+//! PolicyExceptions of group `policies.kyverno.io` → cel_exceptions.
 
 use crate::cel::library::KyvernoKind;
-use crate::ir::exemption::Exemption;
+use crate::ir::cel_exception::CelException;
 use crate::ir::expressions::View;
 use crate::value::time::Time;
 use crate::value::{Str, Value};
@@ -12,7 +12,7 @@ use super::sections::Sections;
 ///
 /// # Errors
 /// The errors of its conditions.
-pub fn exemption(doc: &Value) -> Result<Exemption, String> {
+pub fn exception(doc: &Value) -> Result<CelException, String> {
     let name = doc.text_at(&["metadata", "name"]);
     let namespace = doc.text_at(&["metadata", "namespace"]);
     let key = if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}") };
@@ -20,9 +20,9 @@ pub fn exemption(doc: &Value) -> Result<Exemption, String> {
     let compiler = Sections::new(KyvernoKind::Validating, false, View::Request);
     let admit = compiler
         .conditions(doc.at(&["spec", "matchConditions"]), "matchConditions")
-        .map_err(|failed| failed.told(KyvernoKind::Mutating, ""))?;
+        .map_err(|failed| failed.message(KyvernoKind::Mutating, ""))?;
     let label = doc.at(&["metadata", "labels"]).and_then(|l| l.get("polex.kyverno.io/priority"));
-    Ok(Exemption {
+    Ok(CelException {
         key: key.into(),
         name: name.into(),
         policies: list("policyRefs")

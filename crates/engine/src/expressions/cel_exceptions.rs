@@ -1,10 +1,10 @@
-//! PolicyExceptions of `policies.kyverno.io` on their way into results.
+//! How PolicyExceptions of `policies.kyverno.io` apply to policies.
 //!
 //! In: the exceptions of a set, a policy, and what expressions see. Out: those that apply, and the result of a rule that
 //! is exempt as a whole. Semantics: `docs/cel-policies.md`, "Exceptions".
 
 use crate::functions::{Context, now};
-use crate::ir::exemption::Exemption;
+use crate::ir::cel_exception::CelException;
 use crate::ir::expressions::POLICIES;
 use crate::ir::{Policy, Rule};
 use crate::outcome::{RuleOutcome, Status};
@@ -14,24 +14,24 @@ use super::scope::Scope;
 
 /// The PolicyExceptions of `policies.kyverno.io`, in the order in which they count.
 #[derive(Clone, Copy, Debug)]
-pub struct Exemptions<'e> {
+pub struct CelExceptions<'e> {
     /// All of them.
-    pub all: &'e [Exemption],
+    pub all: &'e [CelException],
     /// Whether they apply after they have expired (`Profile::expired_exceptions_apply`).
     pub expired_apply: bool,
 }
 
-impl<'e> Exemptions<'e> {
+impl<'e> CelExceptions<'e> {
     /// Those that name a policy and have not expired.
     fn of<'p>(
         self,
         policy: &'p Policy,
         functions: &'p Context,
-    ) -> impl Iterator<Item = &'e Exemption> + use<'e, 'p> {
+    ) -> impl Iterator<Item = &'e CelException> + use<'e, 'p> {
         let named = self.all.iter().filter(|e| e.names(policy));
         named.filter(move |e| {
             let Some(expires) = e.expires.filter(|_| !self.expired_apply) else { return true };
-            // A result that an exception made is good only until then.
+            // A result because of an exception is valid only until then.
             crate::functions::untracked::note();
             expires > now(functions).unix_nanos()
         })
@@ -43,12 +43,12 @@ pub(super) fn excepted<'e>(
     policy: &Policy,
     root: &Value,
     functions: &Context,
-    exemptions: Exemptions<'e>,
-) -> Result<Vec<&'e Exemption>, String> {
-    let mut found: Vec<&Exemption> = Vec::new();
-    for exemption in exemptions.of(policy, functions) {
-        match Scope::new(root, functions, &POLICIES).admits(&exemption.admit) {
-            Ok(true) => found.push(exemption),
+    cel_exceptions: CelExceptions<'e>,
+) -> Result<Vec<&'e CelException>, String> {
+    let mut found: Vec<&CelException> = Vec::new();
+    for exception in cel_exceptions.of(policy, functions) {
+        match Scope::new(root, functions, &POLICIES).admits(&exception.admit) {
+            Ok(true) => found.push(exception),
             Ok(false) => {}
             Err(_) if found.iter().any(|e| e.is_full()) => {}
             Err(text) => return Err(text),
@@ -57,7 +57,7 @@ pub(super) fn excepted<'e>(
     Ok(found)
 }
 
-pub(super) fn exempt(rule: &Rule, found: &[&Exemption]) -> RuleOutcome {
+pub(super) fn exempt(rule: &Rule, found: &[&CelException]) -> RuleOutcome {
     let keys: Vec<&str> = found.iter().map(|e| &*e.key).collect();
     let decides = found.iter().rev().max_by_key(|e| e.priority);
     let (status, verb) = match decides {

@@ -1,6 +1,6 @@
 //! PolicyExceptions of `policies.kyverno.io`.
 //!
-//! In: `lower::exemption`. Out: asked before the conditions of the policies that they name. Semantics:
+//! In: `lower::cel_policy::exception`. Out: evaluated before the conditions of the policies that they name. Semantics:
 //! `docs/cel-policies.md`, "Exceptions".
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::expressions::Source;
 /// A PolicyException of `policies.kyverno.io`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Exemption {
+pub struct CelException {
     /// `namespace/name`, or the name alone.
     pub key: Str,
     /// Its name.
@@ -24,10 +24,10 @@ pub struct Exemption {
     /// Conditions that must all be true.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Box<[Source]>,
-    /// Images that the policy shall let pass.
+    /// Images that the policy does not check.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub images: Box<[Value]>,
-    /// Values that the policy shall let pass.
+    /// Values that the policy does not check.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub values: Box<[Value]>,
     /// The result is a pass instead of a skip.
@@ -40,7 +40,7 @@ pub struct Exemption {
     pub expires: Option<i128>,
 }
 
-impl Exemption {
+impl CelException {
     /// Whether it names the policy.
     pub fn names(&self, policy: &Policy) -> bool {
         self.policies.iter().any(|(name, kind)| policy.is_named(kind, name))
