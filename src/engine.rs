@@ -48,7 +48,7 @@ pub struct Engine {
     policies: Policies,
     engine: policy_set::Engine,
     external: Arc<dyn ExternalData>,
-    /// Made for the first review.
+    /// Built for the first review.
     gate: OnceLock<Gate>,
     time_limit: Duration,
 }
@@ -104,10 +104,10 @@ impl Engine {
         if self.engine.profile().float_resources {
             parts.object = parts.object.with_float_numbers();
         }
-        let asked = ephor_engine::Request::new(parts, self.engine.profile(), self.engine.functions());
-        let asked = asked.map_err(Error::Request)?;
-        let found = self.engine.evaluate(&asked);
-        Ok(outcome::of(&self.engine, &asked, &request, found))
+        let prepared = ephor_engine::Request::new(parts, self.engine.profile(), self.engine.functions());
+        let prepared = prepared.map_err(Error::Request)?;
+        let found = self.engine.evaluate(&prepared);
+        Ok(outcome::of(&self.engine, &prepared, &request, found))
     }
 
     /// Answers an AdmissionReview of a validating webhook, JSON with JSON, as a cluster would.

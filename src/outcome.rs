@@ -121,7 +121,7 @@ impl Outcome {
 /// Puts the results together with what the policies say of themselves, and with the fields that decided.
 pub(crate) fn of(
     engine: &policy_set::Engine,
-    asked: &ephor_engine::Request,
+    prepared: &ephor_engine::Request,
     request: &Request,
     outcome: policy_set::Outcome,
 ) -> Outcome {
@@ -131,14 +131,14 @@ pub(crate) fn of(
         let at = engine.set().policies().iter().position(|p| std::sync::Arc::ptr_eq(p, policy));
         let fails = found.rules.iter().any(|r| matches!(r.status, Status::Fail | Status::Error));
         let fields = match at {
-            Some(at) if fails => violation::fields(engine, at, asked),
+            Some(at) if fails => violation::fields(engine, at, prepared),
             _ => Vec::new(),
         };
         let annotation = |key: &str| policy.annotations.get(key).and_then(Value::as_str);
         for result in &found.rules {
-            let rule = policy.rules_for(&asked.target.kind).iter().find(|rule| rule.name == result.rule);
+            let rule = policy.rules_for(&prepared.target.kind).iter().find(|rule| rule.name == result.rule);
             let enforced =
-                action::enforces(action::effective(policy, rule.map(AsRef::as_ref), &asked.target));
+                action::enforces(action::effective(policy, rule.map(AsRef::as_ref), &prepared.target));
             let fails = matches!(result.status, Status::Fail | Status::Error);
             let path = fields.iter().find(|(name, _)| fails && *name == result.rule).map(|(_, path)| path);
             let generated = match result.effect.as_deref() {

@@ -10,7 +10,7 @@ use crate::{Problem, Problems};
 /// Policies with their bindings and exceptions, checked and compiled: `kyverno.io`, `policies.kyverno.io`, and
 /// Kubernetes' own.
 ///
-/// All or nothing: what cannot be used is reported with its place, and the set is not made.
+/// All or nothing: what cannot be used is reported with its place, and there is no set.
 ///
 /// ```
 /// let refused = ephor::PolicySet::from_text("p.yaml", r#"

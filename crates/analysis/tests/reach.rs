@@ -5,11 +5,11 @@
 use ephor_analysis::reach::*;
 use ephor_policies::PolicySet;
 
-const NOBODY: Reach =
+const NOTHING: Reach =
     Reach { services: false, cluster: false, config_maps: false, params: false, registry: false };
-const SERVICES: Reach = Reach { services: true, ..NOBODY };
-const CLUSTER: Reach = Reach { cluster: true, ..NOBODY };
-const REGISTRY: Reach = Reach { registry: true, ..NOBODY };
+const SERVICES: Reach = Reach { services: true, ..NOTHING };
+const CLUSTER: Reach = Reach { cluster: true, ..NOTHING };
+const REGISTRY: Reach = Reach { registry: true, ..NOTHING };
 
 fn of(policy: &str) -> Reach {
     of_policy(&PolicySet::from_yaml(policy).unwrap().policies()[0])
@@ -45,7 +45,7 @@ fn calls_of_expressions_are_found_however_they_are_written() {
     assert_eq!(rule(authorizer), CLUSTER);
     assert_eq!(cel("dyn(globalContext.Get('x', '')) == null", ""), CLUSTER);
     assert!(cel("http.Client('').Get('http://a/').a == 1", "").services);
-    assert_eq!(cel("object.metadata.name != 'http.Get('", ""), NOBODY);
+    assert_eq!(cel("object.metadata.name != 'http.Get('", ""), NOTHING);
 }
 
 #[test]
@@ -57,13 +57,13 @@ fn context_entries_are_found_and_words_in_messages_are_not() {
     };
     assert_eq!(context("apiCall: {service: {url: 'http://a/'}}"), SERVICES);
     assert_eq!(context("apiCall: {urlPath: /api/v1/pods}"), CLUSTER);
-    assert_eq!(context("configMap: {name: a, namespace: b}"), Reach { config_maps: true, ..NOBODY });
+    assert_eq!(context("configMap: {name: a, namespace: b}"), Reach { config_maps: true, ..NOTHING });
     assert_eq!(context("globalReference: {name: a}"), CLUSTER);
     assert_eq!(context("imageRegistry: {reference: 'a/b'}"), REGISTRY);
     assert_eq!(context("variable: {jmesPath: \"is_external_url('http://a')\"}"), SERVICES);
-    assert_eq!(context("variable: {value: 'apiCall: service: http.Get('}"), NOBODY);
+    assert_eq!(context("variable: {value: 'apiCall: service: http.Get('}"), NOTHING);
     let words = "    validate: {message: 'apiCall service http.Get( resource.Get( verifyImages', pattern: {spec: {hostNetwork: false}}}";
-    assert_eq!(rule(words), NOBODY);
+    assert_eq!(rule(words), NOTHING);
     let looped = "    validate:\n      message: m\n      foreach:\n      - list: request.object.spec.containers\n        context: [{name: x, apiCall: {service: {url: 'http://a/'}}}]\n        deny: {conditions: {any: [{key: '{{ x }}', operator: Equals, value: a}]}}";
     assert_eq!(rule(looped), SERVICES);
     let images = "    verifyImages: [{imageReferences: ['*'], mutateDigest: false, attestors: [{entries: [{keys: {publicKeys: k}}]}]}]";

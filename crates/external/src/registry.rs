@@ -10,7 +10,7 @@ use crate::reference::{self, Reference};
 use crate::value::Value;
 
 /// Why something is not known that needs a registry or a transparency log, where there is none.
-pub const OFFLINE: &str = "registries and transparency logs are not asked";
+pub const OFFLINE: &str = "registries and transparency logs are not queried";
 
 /// A repository: where the images of one name are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,7 +122,7 @@ pub trait Registry: Send + Sync {
     }
 }
 
-/// Takes the name of an image apart: where it is kept, and its tag or digest. A digest counts more.
+/// Splits the name of an image: its repository, and its tag or digest. A digest takes precedence.
 ///
 /// # Errors
 /// The text is no reference.

@@ -6,7 +6,7 @@
 //! of this crate: they need the front ends, the optimiser and the evaluator together.
 #![forbid(unsafe_code)]
 
-mod forgiving;
+mod nullable;
 pub mod recorded;
 mod strict;
 
@@ -20,10 +20,10 @@ use ephor_ir::Expr;
 pub use ephor_samples::value::{KEYS, value};
 use ephor_value::{Fault, Value};
 
-pub use forgiving::generate;
+pub use nullable::generate;
 pub use strict::{KINDS, object, strict};
 
-/// What an expression gives: nothing can tell equal ones apart.
+/// What an expression gives: equal ones cannot be distinguished.
 #[derive(Debug)]
 pub struct Outcome {
     /// The value or the fault.

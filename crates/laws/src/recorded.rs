@@ -122,7 +122,7 @@ impl Authorizer for Rules {
             Some((ns, name)) => format!("system:serviceaccount:{ns}:{name}").into(),
             None => self.user.clone(),
         };
-        let asked: HashMap<&str, &str> = [
+        let wanted: HashMap<&str, &str> = [
             ("user", &*user),
             ("verb", verb),
             ("group", &*check.group),
@@ -134,11 +134,11 @@ impl Authorizer for Rules {
         ]
         .into();
         let fits = |rule: &&Value| {
-            asked.iter().all(|(key, have)| rule.get(key).and_then(Value::as_str).is_none_or(|v| v == *have))
+            wanted.iter().all(|(key, have)| rule.get(key).and_then(Value::as_str).is_none_or(|v| v == *have))
         };
         let Some(rule) = self.rules.iter().find(fits) else { return Decision::default() };
         let reason: Str = match rule.get("echo").and_then(Value::as_bool) {
-            Some(true) => echo(&asked, check).into(),
+            Some(true) => echo(&wanted, check).into(),
             _ => rule.text_at(&["reason"]).into(),
         };
         Decision {
@@ -150,8 +150,8 @@ impl Authorizer for Rules {
 }
 
 /// The question as a reason.
-fn echo(asked: &HashMap<&str, &str>, check: &Check) -> String {
-    let of = |key: &str| asked.get(key).copied().unwrap_or_default();
+fn echo(wanted: &HashMap<&str, &str>, check: &Check) -> String {
+    let of = |key: &str| wanted.get(key).copied().unwrap_or_default();
     let listed = |read: Result<Vec<String>, String>| match read {
         Ok(parts) => format!("[{}](<nil>)", parts.join(" ")),
         Err(text) => format!("[]({text})"),

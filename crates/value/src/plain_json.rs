@@ -1,6 +1,6 @@
 //! Values of `serde_json` as values, and back.
 //!
-//! In: JSON as programs have it. Out: the same value; numbers keep their kind. The way back writes what JSON does not have as
+//! In: JSON as programs have it. Out: the same value; numbers keep their kind. Back it writes what JSON does not have as
 //! [`super::print::json`] does: durations, times and quantities as texts, bytes as base64, numbers that are not finite as null.
 
 use super::{Map, Str, Value, print, stack};

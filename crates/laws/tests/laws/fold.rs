@@ -8,7 +8,7 @@ use crate::laws::{metered, object, recorded::programs, strict};
 use ephor_cel::fold::fold;
 use ephor_samples::Tape;
 
-fn shown(source: &str) -> String {
+fn render(source: &str) -> String {
     let cx = Context::default();
     let env = ephor_cel::library::admission(ephor_cel::library::Admission::default());
     text(&ephor_cel::compile(source, &env, &cx).unwrap().expr)
@@ -16,24 +16,24 @@ fn shown(source: &str) -> String {
 
 #[test]
 fn calls_of_constants_are_computed_at_their_cost() {
-    assert_eq!(shown("1 + 2 * 3"), "charged[1, 1: 7]\n");
+    assert_eq!(render("1 + 2 * 3"), "folded[1, 1: 7]\n");
     assert_eq!(
-        shown("quantity(object.a).isLessThan(quantity('1Gi') )").matches("charged[").count(),
+        render("quantity(object.a).isLessThan(quantity('1Gi') )").matches("folded[").count(),
         1,
         "the constant alone"
     );
     assert_eq!(
-        shown("'a' + 'b'"),
+        render("'a' + 'b'"),
         "invoke[_+_, one-form, walked](\"a\", \"b\")\n",
         "texts count towards bounds of memory"
     );
-    assert_eq!(shown("1 / 0"), "invoke[_/_, one-form](1, 0)\n", "what fails stays");
-    assert_eq!(shown("true ? 1 : 2"), "1\n");
-    assert_eq!(shown("1 == 2 && object.a"), "charged[1: false]\n");
-    assert_eq!(shown("1 == 1 && 2 > 1"), "charged[1, 1: true]\n");
-    assert_eq!(shown("1 + 1 == 2 ? 3 : 4"), "charged[1, 1: 3]\n");
-    assert_eq!(shown("1 + 1 in [2, 3]"), "charged[1: true]\n");
-    assert_eq!(shown("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("charged[").count(), 1);
+    assert_eq!(render("1 / 0"), "invoke[_/_, one-form](1, 0)\n", "what fails stays");
+    assert_eq!(render("true ? 1 : 2"), "1\n");
+    assert_eq!(render("1 == 2 && object.a"), "folded[1: false]\n");
+    assert_eq!(render("1 == 1 && 2 > 1"), "folded[1, 1: true]\n");
+    assert_eq!(render("1 + 1 == 2 ? 3 : 4"), "folded[1, 1: 3]\n");
+    assert_eq!(render("1 + 1 in [2, 3]"), "folded[1: true]\n");
+    assert_eq!(render("cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))").matches("folded[").count(), 1);
 }
 
 proptest! {
