@@ -11,22 +11,22 @@ const RULES: &str = r#"
 spec:
   rules:
   - name: a
-match: {any: [{resources: {kinds: [ConfigMap]}}]}
-context:
-- name: v
-  variable: {jmesPath: "request.object.{{ request.name }}"}
-preconditions:
-  all: [{key: "{{ v }}", operator: Equals, value: "a-{{ v }}"}, {key: "{{ {{ v }} }}", operator: Equals, value: "{{ plain"}]
-validate: {message: m, pattern: {metadata: {labels: {"a*": "?*"}}, data: {"(x)": "{{ v }}"}}}
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    context:
+    - name: v
+      variable: {jmesPath: "request.object.{{ request.name }}"}
+    preconditions:
+      all: [{key: "{{ v }}", operator: Equals, value: "a-{{ v }}"}, {key: "{{ {{ v }} }}", operator: Equals, value: "{{ plain"}]
+    validate: {message: m, pattern: {metadata: {labels: {"a*": "?*"}}, data: {"(x)": "{{ v }}"}}}
   - name: b
-match: {any: [{resources: {kinds: [ConfigMap]}}]}
-mutate: {patchStrategicMerge: {data: {a: "{{ request.name }}"}}}
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchStrategicMerge: {data: {a: "{{ request.name }}"}}}
   - name: c
-match: {any: [{resources: {kinds: [ConfigMap]}}]}
-mutate: {patchesJson6902: "[{op: add, path: /data/a, value: '{{ request.name }}'}]"}
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate: {patchesJson6902: "[{op: add, path: /data/a, value: '{{ request.name }}'}]"}
   - name: d
-match: {any: [{resources: {kinds: [ConfigMap]}}]}
-validate: {message: m, pattern: {metadata: {labels: {"a*": "?*"}}}}
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: m, pattern: {metadata: {labels: {"a*": "?*"}}}}
 "#;
 
 #[test]
