@@ -40,5 +40,5 @@ fn the_engine_alone_has_no_server_no_client_and_no_terminal() {
         assert!(program.contains(name), "the program does not use {name} any more");
         assert!(!engine.contains(name), "the engine uses {name}");
     }
-    assert!(engine.len() <= 150, "{} crates: {engine:?}", engine.len());
+    assert!(engine.len() <= 70, "{} crates: {engine:?}", engine.len());
 }

@@ -288,7 +288,7 @@ impl Engine {
     /// Requests must be built with the engine's profile and functions. Nothing is cached with values for rules.
     #[must_use]
     pub fn with_result_cache(mut self, bytes: u64) -> Engine {
-        self.result_cache = (bytes > 0 && !self.is_valued).then(|| ResultCache::new(bytes));
+        self.result_cache = if bytes > 0 && !self.is_valued { ResultCache::new(bytes) } else { None };
         self
     }
 

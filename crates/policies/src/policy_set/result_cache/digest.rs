@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use highway::{HighwayHash, HighwayHasher, Key};
-
 use crate::analysis::reads::{Reads, Tree};
 use crate::engine::Request;
 use crate::kubernetes::Kinds;
@@ -57,13 +55,9 @@ impl Bytes {
         self.out.extend_from_slice(&digest.to_le_bytes());
     }
 
-    /// The hash of all bytes under a key; `None` = something has no bytes.
-    pub fn hash(&self, key: Key) -> Option<u128> {
-        if self.lost || self.out.len() > MOST {
-            return None;
-        }
-        let [a, b] = HighwayHasher::new(key).hash128(&self.out);
-        Some((u128::from(a) << 64) | u128::from(b))
+    /// All bytes; `None` = something has no bytes, or there are too many.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        (!self.lost && self.out.len() <= MOST).then_some(&*self.out)
     }
 
     /// A number; most are small.

@@ -12,85 +12,38 @@
 
 mod digest;
 mod plan;
+#[cfg(feature = "result-cache")]
+mod store;
+#[cfg(not(feature = "result-cache"))]
+#[path = "no_store.rs"]
+mod store;
 
 use std::cell::RefCell;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::ArcSwapOption;
-use highway::Key;
-use quick_cache::Weighter;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-
 use crate::kubernetes::Kinds;
 use crate::matching::index::Slot;
-use crate::value::Str;
 
 use super::Engine;
 use super::outcomes::{Bundle, Part};
 pub use digest::{Bytes, Subject};
 pub use plan::{Member, Needs, Plan};
-
-/// How many lists of rules are prepared at a time.
-const PLANS: usize = 256;
-
-/// The estimated size of an entry in bytes, which sets the initial capacity.
-const EACH: u64 = 1024;
+use store::Store;
 
 /// See the module page.
+#[derive(Debug)]
 pub struct ResultCache {
-    key: Key,
-    /// By kind, since positions of rules are among those for a kind.
-    plans: Cache<(Str, Vec<Slot>), Arc<Plan>>,
-    known: Cache<u128, Cached, Weight, BuildHasherDefault<Identity>, DefaultLifecycle<u128, Cached>>,
-    /// The kinds of the cluster that results were computed with.
-    kinds: ArcSwapOption<(Arc<Kinds>, u64)>,
+    store: Store,
     ids: AtomicU64,
-}
-
-impl std::fmt::Debug for ResultCache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ResultCache").field("known", &self.known.len()).finish_non_exhaustive()
-    }
 }
 
 /// Cached results.
 #[derive(Clone)]
 enum Cached {
     /// With the bytes that it needs besides what is cached by itself.
-    Bundle(Arc<Bundle>, u64),
+    Bundle(Arc<Bundle>, #[cfg_attr(not(feature = "result-cache"), expect(dead_code))] u64),
     Part(Arc<Part>),
-}
-
-/// Keys are hashes already.
-#[derive(Default)]
-struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-            self.0 = self.0.rotate_left(1) ^ u64::from_le_bytes(word);
-        }
-    }
-}
-
-#[derive(Clone)]
-struct Weight;
-
-impl Weighter<u128, Cached> for Weight {
-    fn weight(&self, _: &u128, cached: &Cached) -> u64 {
-        match cached {
-            Cached::Bundle(_, bytes) => *bytes,
-            Cached::Part(part) => part.bytes() as u64,
-        }
-    }
 }
 
 /// What the results of all groups of a plan depend on.
@@ -107,35 +60,25 @@ thread_local! {
 }
 
 impl ResultCache {
-    /// A cache for results of at most so many bytes, roughly.
-    pub fn new(bytes: u64) -> ResultCache {
-        let key = Key([(); 4].map(|()| rand::random()));
-        let capacity = usize::try_from(bytes / EACH).unwrap_or(usize::MAX).max(16);
-        let known =
-            Cache::with(capacity, bytes, Weight, BuildHasherDefault::default(), DefaultLifecycle::default());
-        ResultCache {
-            key,
-            plans: Cache::new(PLANS),
-            known,
-            kinds: ArcSwapOption::empty(),
-            ids: AtomicU64::new(1),
-        }
+    /// A cache for results of at most so many bytes, roughly; none in a build without the feature `result-cache`.
+    pub fn new(bytes: u64) -> Option<ResultCache> {
+        Store::new(bytes).map(|store| ResultCache { store, ids: AtomicU64::new(1) })
     }
 
     /// Removes all results.
     pub(super) fn clear(&self) {
-        self.known.clear();
+        self.store.clear();
     }
 
     /// How the rules that may match a request are evaluated.
     pub(super) fn plan(&self, engine: &Engine, slots: Vec<Slot>, subject: &dyn Subject) -> Arc<Plan> {
         let place = (subject.kind().clone(), slots);
-        if let Some(plan) = self.plans.get(&place) {
+        if let Some(plan) = self.store.plan(&place) {
             return plan;
         }
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let plan = Arc::new(Plan::new(id, engine, &place.1, &place.0));
-        self.plans.insert(place, plan.clone());
+        self.store.insert_plan(place, plan.clone());
         plan
     }
 
@@ -146,7 +89,7 @@ impl ResultCache {
             bytes.number(self.era(subject.kinds()));
             bytes.number(plan.id);
             subject.circumstances(bytes);
-            bytes.hash(self.key)
+            self.store.hash(bytes.bytes()?)
         });
         let of_group =
             |needs: &Needs| if needs.is_promising() { self.of(common?, needs, subject) } else { None };
@@ -165,20 +108,18 @@ impl ResultCache {
             bytes.digest(common);
             bytes.number(needs.number);
             subject.reads(needs.reads(subject.has_object()), bytes);
-            bytes.hash(self.key)
+            self.store.hash(bytes.bytes()?)
         })
     }
 
     /// A number for the kinds of the cluster: others have another one.
     fn era(&self, kinds: Option<&Arc<Kinds>>) -> u64 {
         let Some(kinds) = kinds else { return 0 };
-        if let Some((known, era)) = self.kinds.load().as_deref()
-            && Arc::ptr_eq(known, kinds)
-        {
-            return *era;
+        if let Some(era) = self.store.era(kinds) {
+            return era;
         }
         let era = self.ids.fetch_add(1, Ordering::Relaxed);
-        self.kinds.store(Some(Arc::new((kinds.clone(), era))));
+        self.store.begin_era(kinds, era);
         self.clear();
         era
     }
@@ -189,13 +130,13 @@ impl ResultCache {
             bytes.clear();
             bytes.digest(digest);
             bytes.text(limits);
-            bytes.hash(self.key)
+            self.store.hash(bytes.bytes()?)
         })
     }
 
     /// The results of a group at a place.
     pub(super) fn bundle(&self, place: u128) -> Option<Arc<Bundle>> {
-        match self.known.get(&place) {
+        match self.store.get(place) {
             Some(Cached::Bundle(bundle, _)) => Some(bundle),
             _ => None,
         }
@@ -206,12 +147,12 @@ impl ResultCache {
         // The size of a shared part is divided among all holders but the cache, which may drop it at any time.
         let own = |part: &Arc<Part>| part.bytes() / Arc::strong_count(part).saturating_sub(1).max(1);
         let bytes = bundle.bytes() + bundle.parts.iter().map(own).sum::<usize>();
-        self.known.insert(place, Cached::Bundle(bundle.clone(), bytes as u64));
+        self.store.insert(place, Cached::Bundle(bundle.clone(), bytes as u64));
     }
 
     /// The results of a policy at a place.
     pub(super) fn part(&self, place: u128) -> Option<Arc<Part>> {
-        match self.known.get(&place) {
+        match self.store.get(place) {
             Some(Cached::Part(part)) => Some(part),
             _ => None,
         }
@@ -219,7 +160,7 @@ impl ResultCache {
 
     /// Stores the results of a policy.
     pub(super) fn store_part(&self, place: u128, part: &Arc<Part>) {
-        self.known.insert(place, Cached::Part(part.clone()));
+        self.store.insert(place, Cached::Part(part.clone()));
     }
 }
 
