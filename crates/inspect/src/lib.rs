@@ -9,7 +9,7 @@ use ephor_ir as ir;
 use ephor_kubernetes as kubernetes;
 use ephor_lower as lower;
 use ephor_matching as matching;
-use ephor_policies::{load, policy_set};
+use ephor_policies::{load, policy_set, violation};
 use ephor_value as value;
 
 pub mod explain;

@@ -7,7 +7,7 @@
 use crate::engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
 use crate::engine::{Request, RuleOutcome, Status};
 use crate::policy_set::Engine;
-use crate::value::place::{Path, PathPart};
+use crate::value::place::{Path, PathPart, parse};
 use crate::value::{Str, Value};
 
 /// The fields that decided against the object, by rule, for a policy by its position in the set.
@@ -31,6 +31,7 @@ fn decided(event: &Event, object: &Value) -> Option<Path> {
     let path = match &event.what {
         EventKind::Pattern { verdict: PatternVerdict::Mismatch, path, .. } => steps_of(object, path),
         EventKind::Condition { key, holds: true, .. } => path_of(key, object)?,
+        EventKind::Fields(fields) => parse(fields.first()?),
         EventKind::Expression(_, value, steps) if !is_true(value) => {
             steps.iter().rev().find_map(|step| of_step(step, object))?
         }
@@ -141,6 +142,11 @@ mod tests {
             "{cel: {expressions: [{expression: \"object.spec.containers.all(c, !c.image.endsWith(':latest'))\", message: m}]}}",
         );
         assert_eq!(found(&policy), ["r: spec.containers[1].image"]);
+    }
+
+    #[test]
+    fn pod_security_names_the_first_field_that_a_control_refuses() {
+        assert_eq!(found(&classic("{podSecurity: {level: baseline}}")), ["r: spec.hostNetwork"]);
     }
 
     #[test]

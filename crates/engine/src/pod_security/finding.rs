@@ -74,6 +74,16 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// The path of a pod's field in an object of this kind.
+    pub fn placed(self, field: &str) -> String {
+        let above = match self {
+            Origin::Pod => return field.to_owned(),
+            Origin::Template => "spec.template.",
+            Origin::CronJob => "spec.jobTemplate.spec.template.",
+        };
+        format!("{above}{field}")
+    }
+
     /// The path as shown for an object of this kind. Every occurrence of `spec` is replaced, and
     /// `metadata` is rewritten for pods too (Kyverno's behaviour).
     fn rewritten(self, field: &str) -> Cow<'_, str> {

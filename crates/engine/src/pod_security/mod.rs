@@ -22,6 +22,7 @@ use std::borrow::Cow;
 
 use crate::ir::check::PodSecurity;
 use crate::ir::{Exception, Rule};
+use crate::trace::{self, EventKind};
 use crate::value::Str;
 
 use super::{Request, RuleOutcome, Status};
@@ -79,6 +80,10 @@ pub fn rule(
             None => finding::write(&mut text, &shown.finding, seen.origin),
         }
     }
+    trace::emit(&rule.origin, || {
+        let errors = found.iter().flat_map(|shown| &shown.finding.errors);
+        EventKind::Fields(errors.map(|e| seen.origin.placed(&e.field)).collect())
+    });
     Some(RuleOutcome {
         pod_security: request.details.then(|| report::value(check, &found, request)),
         ..outcome(Status::Fail, text.into())

@@ -100,6 +100,8 @@ pub enum EventKind {
         /// What differs.
         text: String,
     },
+    /// Pod Security controls refuse the object because of these fields, `spec.containers[0].securityContext`.
+    Fields(Vec<String>),
     /// An expression was evaluated: its text, its value or fault, and the steps that decided.
     Expression(Str, Result<TracedValue, Fault>, Vec<Step>),
 }

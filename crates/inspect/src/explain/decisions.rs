@@ -17,6 +17,7 @@ use crate::policy_set::Engine;
 use crate::value::place::{Path, PathPart, dotted, parse};
 use crate::value::print::json;
 use crate::value::{Fault, Value};
+use crate::violation::steps_of;
 
 use crate::analysis::print;
 
@@ -179,6 +180,12 @@ impl Explainer<'_> {
                     format!("{what}: {} {operator} {} is {holds}", self.render_seen(key), render(value));
                 add(text, tone, false);
             }
+            EventKind::Fields(fields) => {
+                for field in fields {
+                    let place = self.place(&parse(field));
+                    add(format!("refused because of {field} ({place})"), Tone::Bad, false);
+                }
+            }
             EventKind::Element(at, value) => {
                 add(format!("element {at}: {}", self.render_seen(value)), Tone::Neutral, false)
             }
@@ -214,48 +221,17 @@ impl Explainer<'_> {
             PatternVerdict::Match => (format!("pattern{which}: the object looks like it"), Tone::Good),
             PatternVerdict::NotApplicable => (format!("pattern{which}: {text}"), Tone::Neutral),
             PatternVerdict::Mismatch => {
-                let place = match self.steps_of(path) {
+                let place = match steps_of(&self.resource.value, path) {
                     steps if steps.is_empty() => String::new(),
                     steps => format!(" ({})", self.place(&steps)),
                 };
                 (format!("pattern{which}: {text}{place}"), Tone::Bad)
             }
         };
-        let steps = self.steps_of(path);
+        let steps = steps_of(&self.resource.value, path);
         let base = at.map_or_else(|| event.origin.clone(), |at| event.origin.index(at));
         let place = super::place(self.loaded, &base.below(&steps));
         lines.push(Line { place, text, tone, depth: event.depth, detail: false });
-    }
-
-    /// The steps of a path as patterns write it, `/spec/containers/0/image/`; keys may hold slashes themselves.
-    fn steps_of(&self, path: &str) -> Path {
-        let mut parts: Vec<&str> = path.trim_matches('/').split('/').filter(|p| !p.is_empty()).collect();
-        let (mut at, mut steps) = (&self.resource.value, Path::new());
-        while let Some(first) = parts.first().copied() {
-            let key = (1..=parts.len()).rev().find_map(|n| {
-                let key = parts.get(..n)?.join("/");
-                at.get(&key).map(|below| (n, key, below))
-            });
-            match (at.as_list(), first.parse::<usize>(), key) {
-                (Some(items), Ok(index), _) => {
-                    steps.push(PathPart::Index(index));
-                    at = items.get(index).unwrap_or(&Value::Null);
-                    parts.drain(..1);
-                }
-                (_, _, Some((n, key, below))) => {
-                    steps.push(PathPart::Key(key.into()));
-                    at = below;
-                    parts.drain(..n);
-                }
-                _ => {
-                    // What is missing has no place of its own.
-                    steps.push(PathPart::Key(first.into()));
-                    at = &Value::Null;
-                    parts.drain(..1);
-                }
-            }
-        }
-        steps
     }
 
     /// `FILE:LINE:COL` of a part of the resource, or of the nearest part around it that is there.
