@@ -233,7 +233,7 @@ fn compared<'c>(
     (evaluated, hits)
 }
 
-/// The native policies of recorded cases, with the requests that were recorded; those of the repository and those next to it.
+/// The native policies of recorded cases with their requests, from the repository and from the folder next to it.
 fn of_servers(all: bool) -> Vec<(String, [Engine; 2], Vec<Value>)> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/admission");
     let recorded = data::recorded("admission").unwrap();

@@ -44,8 +44,8 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// The deadline of a review.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// No run takes more memory, in MiB, in addition to what is in use when it begins. A rule may use 256 MiB for what it builds; a
-/// policy has several.
+/// No run takes more memory, in MiB, on top of what is in use when it begins. A rule may use 256 MiB for what it
+/// builds; a policy has several.
 const MOST_MEMORY: u64 = 2048;
 
 /// So much more memory, in MiB, may be in use at the end: caches, and what the allocator retains.

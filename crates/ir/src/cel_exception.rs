@@ -24,10 +24,10 @@ pub struct CelException {
     /// Conditions that must all be true.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub admit: Box<[Source]>,
-    /// Images that the policy does not check.
+    /// Images that the policy allows (`exceptions.allowedImages`).
     #[serde(default, skip_serializing_if = "super::unset")]
     pub images: Box<[Value]>,
-    /// Values that the policy does not check.
+    /// Values that the policy allows (`exceptions.allowedValues`).
     #[serde(default, skip_serializing_if = "super::unset")]
     pub values: Box<[Value]>,
     /// The result is a pass instead of a skip.

@@ -33,7 +33,7 @@ pub struct ImageValidation {
     /// Images must have a digest.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub verify_digest: bool,
-    /// The signatures of every image must have been verified.
+    /// The signatures of every image must have been verified, by this policy or by another one.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub required: bool,
     /// The validations, in order.

@@ -1,8 +1,8 @@
 //! Which keys of its items a loop reads.
 //!
 //! In: a loop. Out: the keys, when its body and its filter read nothing else of an item and call only functions that depend
-//! on nothing but their arguments: then all items without these keys are alike. Most comprehensions read from items what few of
-//! them have (`env.?valueFrom`), so the evaluator evaluates the body for one of those and gives the others the
+//! on nothing but their arguments: then all items without these keys are alike. Most comprehensions read what few items
+//! have (`env.?valueFrom`), so the evaluator evaluates the body for one of those and gives the others the
 //! same (`docs/ir.md`, "Evaluated once").
 
 use crate::value::{Str, Value};

@@ -16,7 +16,7 @@ fn is_empty(v: &Value) -> bool {
 /// Why a call does not end with a yes.
 #[derive(Clone, Debug)]
 pub(super) enum Failure {
-    /// The call itself failed, which the webhook may forgive.
+    /// The call itself failed, which `failurePolicy: Ignore` covers.
     Call(String),
     /// The request does not pass.
     Denied(Box<Denial>),
@@ -61,7 +61,7 @@ impl Failure {
         Failure::Denied(Box::new(Denial { code: 400, reason, message, ..Denial::default() }))
     }
 
-    /// The answer to the request; `None` when `failurePolicy` is `Ignore`.
+    /// The answer to the request; `None` when the call failed and `failurePolicy` is `Ignore`.
     pub(super) fn denial(self, webhook: &Webhook) -> Option<Box<Denial>> {
         match self {
             Failure::Denied(denial) => Some(denial),

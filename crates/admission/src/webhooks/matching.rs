@@ -17,7 +17,7 @@ pub enum Decision {
     Call(Accepted),
     /// It is not called.
     Skip(Why),
-    /// The request is denied because that is unknown.
+    /// The request is denied: whether the webhook is called is unknown.
     Deny(Box<Denial>),
 }
 
@@ -32,7 +32,7 @@ pub enum Why {
     Mismatch(Mismatch),
     /// Its conditions are not all true: the texts of all.
     Condition(Vec<Str>),
-    /// Its conditions fail, which it forgives.
+    /// Its conditions fail, and its `failurePolicy` is `Ignore`.
     ConditionFailed(String),
     /// Mutating webhooks were called again, but this one does not want that, or nothing changed after it.
     NotAgain,

@@ -1,4 +1,4 @@
-//! PolicyExceptions of group `policies.kyverno.io` → cel_exceptions.
+//! PolicyExceptions of group `policies.kyverno.io` → [`CelException`]s.
 
 use crate::cel::library::KyvernoKind;
 use crate::ir::cel_exception::CelException;
