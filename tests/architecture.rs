@@ -92,6 +92,32 @@ fn crates_use_what_the_table_lists() {
     }
 }
 
+/// Paths on pages that are not in the repository: what `conformance/fetch.sh` downloads, a folder of another project, a placeholder.
+const ELSEWHERE: [&str; 3] = ["conformance/data", "tests/compliance", "conformance/public/SUITE.sha256"];
+
+#[test]
+fn the_files_that_pages_name_exist() {
+    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    pages.extend(fs::read_dir(root().join("docs")).unwrap().map(|e| e.unwrap().path()));
+    let path = Regex::new(r"\b(?:crates|src|tests|conformance|benches|examples)/[\w./-]*\w").unwrap();
+    let mut gone = Vec::new();
+    for page in pages.iter().filter(|p| p.extension().is_some_and(|e| e == "md")) {
+        let text = fs::read_to_string(page).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let named = path.find_iter(line).map(|m| m.as_str());
+            // A folder, or a module with its file or folder.
+            let exists =
+                |p: &&str| ["", ".rs", ".yaml"].iter().any(|e| root().join(format!("{p}{e}")).exists());
+            gone.extend(
+                named
+                    .filter(|p| !exists(p) && !ELSEWHERE.contains(p))
+                    .map(|p| format!("{}:{}: {p}", page.display(), number + 1)),
+            );
+        }
+    }
+    assert!(gone.is_empty(), "{}", gone.join("\n"));
+}
+
 /// What runs after `lower`: policies of all kinds are the same to it.
 const AFTER_LOWERING: [&str; 9] = [
     "crates/engine/src",
