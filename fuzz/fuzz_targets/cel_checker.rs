@@ -6,8 +6,9 @@ use ephor_cel::env::Env;
 use ephor_cel::library::{Admission, admission};
 use libfuzzer_sys::fuzz_target;
 
-static ENV: LazyLock<Env> =
-    LazyLock::new(|| admission(Admission { params: true, authorizer: true, mutation: true, ..Admission::default() }));
+static ENV: LazyLock<Env> = LazyLock::new(|| {
+    admission(Admission { params: true, authorizer: true, mutation: true, ..Admission::default() })
+});
 
 fuzz_target!(|text: &str| {
     if let Ok(typed) = ephor_cel::typed(text, &ENV) {

@@ -3,4 +3,8 @@
 use ephor_signatures::fuzzing::timestamp;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| timestamp(include_str!("../keys/chain.pem"), include_str!("../keys/root.pem"), data));
+fuzz_target!(|data: &[u8]| timestamp(
+    include_str!("../keys/chain.pem"),
+    include_str!("../keys/root.pem"),
+    data
+));

@@ -1,7 +1,7 @@
 //! Any bytes as a policy file and as a resource file: loading must end, without a panic.
 #![no_main]
 use ephor_document as document;
-use ephor_document::{ResourceOptions};
+use ephor_document::ResourceOptions;
 use ephor_sources::files::SourceText;
 use libfuzzer_sys::fuzz_target;
 

@@ -9,7 +9,8 @@ use ephor_signatures::bundle;
 use ephor_signatures::cosign::Subject;
 use ephor_signatures::notary::{Artifact, Store};
 use ephor_signatures::trust::{self, Trust};
-use ephor_sources::registry::{Failure, Manifest, Registry, Repository, facts, fuzzing};
+use ephor_external::facts;
+use ephor_sources::registry::{Failure, Manifest, Registry, Repository, fuzzing};
 use ephor_value::Value;
 use libfuzzer_sys::fuzz_target;
 
@@ -31,7 +32,8 @@ impl Answers<'_> {
 impl Registry for Answers<'_> {
     fn manifest(&self, _: &Repository, by: &str) -> Result<Manifest, Failure> {
         let text = self.next();
-        let (media_type, text) = text.split_once('\n').filter(|(kind, _)| kind.starts_with("application/")).unwrap_or(("", text));
+        let (media_type, text) =
+            text.split_once('\n').filter(|(kind, _)| kind.starts_with("application/")).unwrap_or(("", text));
         Ok(Manifest { digest: by.into(), media_type: media_type.into(), bytes: text.into() })
     }
 
@@ -45,7 +47,11 @@ impl Registry for Answers<'_> {
 }
 
 static TRUSTED: LazyLock<Vec<Trust>> = LazyLock::new(|| {
-    let key = concat!("-----BEGIN PUBLIC KEY-----\n", include_str!("../keys/log.b64"), "-----END PUBLIC KEY-----\n");
+    let key = concat!(
+        "-----BEGIN PUBLIC KEY-----\n",
+        include_str!("../keys/log.b64"),
+        "-----END PUBLIC KEY-----\n"
+    );
     let (key, chain) = (Value::from(key), Value::from(include_str!("../keys/chain.pem")));
     let roots = Value::from(include_str!("../keys/root.pem"));
     [

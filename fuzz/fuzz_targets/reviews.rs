@@ -3,12 +3,12 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use ephor_sources::objects::Objects;
 use ephor_admission::admit::gate::{Deadline, Gate};
 use ephor_admission::admit::incoming::decode;
 use ephor_admission::admit::route::{Phase, Route};
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
+use ephor_sources::objects::Objects;
 use libfuzzer_sys::fuzz_target;
 
 fn texts(dir: &str, out: &mut Vec<SourceText>) {
