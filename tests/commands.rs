@@ -6,7 +6,7 @@ mod common;
 use common::{Files, POLICY, RESOURCES};
 
 #[test]
-fn create_prints_the_reference_text() {
+fn create_prints_the_texts_of_kyverno() {
     let files = Files::new(&[]);
     let ran = files.run(&["create", "user-info", "-u", "bob", "-r", "r1,r2", "-c", "cr", "-g", "g1"]);
     assert_eq!(

@@ -93,7 +93,7 @@ Aggregated Failed Test Cases :
 }
 
 #[test]
-fn markdown_and_junit_are_written_as_the_reference_does() {
+fn markdown_and_junit_are_those_of_kyverno() {
     let files = folder(&GOOD.replace("result: pass", "result: fail"));
     let ran = files.run(&["test", "t", "-o", "markdown"]);
     assert!(ran.out.contains(
@@ -221,7 +221,7 @@ fn folders_without_tests_are_reported() {
 }
 
 #[test]
-fn results_that_compare_nothing_pass_as_in_the_reference_and_fail_when_strict() {
+fn vacuous_results_pass_as_in_kyverno_and_fail_when_strict() {
     let files = folder("results:\n- {policy: need-team, rule: nope, resources: [good], result: fail}\n");
     let ran = files.run(&["test", "t"]);
     assert_eq!(ran.code, Some(0));
@@ -436,7 +436,7 @@ fn files_that_lie_above_the_test_are_found_and_patterns_that_match_nothing_stop_
 }
 
 #[test]
-fn payloads_that_cannot_be_used_stop_the_run_with_the_references_text() {
+fn payloads_that_cannot_be_used_stop_the_run_with_the_text_of_kyverno() {
     for (field, body, expected) in [
         ("jsonPayloads", Some("[1]"), "error: JSON payload x.json must be a top-level object (map)"),
         (

@@ -110,7 +110,7 @@ fn configurations_count_by_name_and_mutating_webhooks_come_first() {
 }
 
 #[test]
-fn a_failed_call_denies_unless_the_webhook_forgives_it() {
+fn a_failed_call_denies_unless_the_failure_policy_is_ignore() {
     let (result, ..) = run(hooks("Validating", "c", &hook("v.x.y", "")), &[("v.x.y", "")], &request(""));
     let denial = result.unwrap_err();
     assert_eq!(

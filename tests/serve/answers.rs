@@ -63,7 +63,7 @@ fn patch(response: &Value) -> Value {
 }
 
 #[test]
-fn a_denial_has_the_words_of_the_reference() {
+fn a_denial_has_the_text_of_kyverno() {
     let (_dir, server) = server();
     let response = post(&server, "/validate/fail?timeout=10s", &review("u1", "nginx:latest"));
     assert_eq!(response["uid"], "u1");
