@@ -60,7 +60,7 @@ fn all_problems_of_a_folder_are_reported_with_their_places() {
     assert!(PolicySet::from_path(folder.path().join("none.yaml")).is_err());
     let set = PolicySet::from_path(folder.path().join("a.yaml")).unwrap();
     let policy = set.policies().next().unwrap();
-    assert_eq!((policy.kind, policy.name, policy.line, policy.rules), ("ClusterPolicy", "need-team", 2, 1));
+    assert_eq!((policy.kind, policy.name, policy.line, policy.rules), ("ClusterPolicy", "need-team", 1, 1));
 }
 
 #[test]
@@ -74,17 +74,17 @@ spec:
   rules:
   - name: by-user
     match: {any: [{resources: {kinds: [ConfigMap]}, subjects: [{kind: Group, name: dev}]}]}
-    validate: {message: no, deny: {}}
+    validate: {message: "no", deny: {}}
   - name: by-role
     match: {any: [{resources: {kinds: [ConfigMap]}, clusterRoles: [view]}]}
-    validate: {message: no, deny: {}}
+    validate: {message: "no", deny: {}}
   - name: by-namespace
     match: {any: [{resources: {kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}}}]}
-    validate: {message: no, deny: {}}
+    validate: {message: "no", deny: {}}
   - name: by-operation
     match: {any: [{resources: {kinds: [ConfigMap], operations: [UPDATE]}}]}
     validate:
-      message: no
+      message: "no"
       deny: {conditions: {any: [{key: "{{ request.oldObject.data.a }}", operator: Equals, value: old}]}}
 "#;
     let engine = engine(policy);
@@ -158,7 +158,7 @@ fn a_review_is_answered_with_a_review() {
     assert_eq!(answer["response"]["uid"], "7");
     assert_eq!(answer["response"]["allowed"], false);
     let Error::Review { status, .. } = engine.review("{").unwrap_err() else { panic!("another error") };
-    assert_eq!(status, 400);
+    assert_eq!(status, 417);
 }
 
 #[test]

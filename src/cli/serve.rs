@@ -10,7 +10,7 @@ use ephor_server::serve::http::Limits;
 use ephor_server::serve::live::ConfigMaps;
 use ephor_server::serve::policies::Places;
 use ephor_server::serve::reports::Wanted;
-use ephor_server::serve::selfmade::SelfSigned;
+use ephor_server::serve::self_signed::SelfSigned;
 use ephor_server::serve::tls::Pair;
 use ephor_server::serve::{AuditLog, Settings, Tls, run as serve};
 use ephor_value::duration;
@@ -140,7 +140,8 @@ pub fn run(args: &[String]) -> Result<i32, String> {
             complete = first.complete,
             "serving"
         );
-    })?;
+    })
+    .map_err(|e| e.to_string())?;
     Ok(0)
 }
 

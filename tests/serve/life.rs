@@ -191,7 +191,7 @@ fn replaced_certificates_are_used_without_losing_a_connection() {
     let (one, other) = (dir.path().join("one"), dir.path().join("other"));
     let make = |folder: &Path| {
         let names = vec!["127.0.0.1".to_string()];
-        let made = ephor_server::serve::selfmade::SelfSigned { folder: folder.into(), names };
+        let made = ephor_server::serve::self_signed::SelfSigned { folder: folder.into(), names };
         made.renew(std::time::SystemTime::now()).unwrap();
         std::fs::read_to_string(made.bundle()).unwrap()
     };

@@ -109,7 +109,7 @@ impl State {
         others: Others,
         limits: Limits,
         baseline: bool,
-    ) -> Result<State, String> {
+    ) -> std::io::Result<State> {
         let Others { audit, reporter, tracer } = others;
         let (running, auditing) = (Semaphore::new(limits.running), Semaphore::new(limits.auditing));
         let arriving = limits.running.saturating_mul(ARRIVING.0).max(ARRIVING.1);

@@ -18,6 +18,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::tls::Certificates;
 
+use super::Error;
+
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long the head of a request may take.
@@ -44,8 +46,8 @@ pub struct Service {
 ///
 /// # Errors
 /// It is none, or is in use.
-pub async fn bind(address: &str) -> Result<(TcpListener, SocketAddr), String> {
-    let at_address = |e: std::io::Error| format!("{address}: {e}");
+pub async fn bind(address: &str) -> Result<(TcpListener, SocketAddr), Error> {
+    let at_address = |source| Error::Address { address: address.to_owned(), source };
     let listener = TcpListener::bind(address).await.map_err(at_address)?;
     let local = listener.local_addr().map_err(at_address)?;
     Ok((listener, local))
@@ -76,7 +78,7 @@ pub async fn serve(
     listener: TcpListener,
     service: Service,
     mut ends: watch::Receiver<bool>,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let acceptor =
         service.certificates.as_ref().map(Certificates::config).transpose()?.map(TlsAcceptor::from);
     let graceful = GracefulShutdown::new();
@@ -122,20 +124,19 @@ async fn connection(
     acceptor: Option<TlsAcceptor>,
     router: Router,
     watcher: hyper_util::server::graceful::Watcher,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let service = TowerToHyperService::new(router);
     let builder = builder();
     match acceptor {
         None => {
             let served = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-            watcher.watch(served).await.map_err(|e| e.to_string())
+            watcher.watch(served).await.map_err(Error::Connection)
         }
         Some(acceptor) => {
             let accepted = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await;
-            let stream =
-                accepted.map_err(|_| "no handshake in time".to_string())?.map_err(|e| e.to_string())?;
+            let stream = accepted.map_err(|_| Error::Connection("no handshake in time".into()))??;
             let served = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-            watcher.watch(served).await.map_err(|e| e.to_string())
+            watcher.watch(served).await.map_err(Error::Connection)
         }
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 
+use crate::cluster::Failure;
 use crate::cluster::access::Access;
 use crate::cluster::cache::Cache;
 use crate::cluster::live::Live;
@@ -76,9 +77,9 @@ impl Link {
     ///
     /// # Errors
     /// There is no cluster, or discovery fails.
-    pub fn open(choice: &Choice, places: &ConfigMaps) -> Result<Link, String> {
-        let cluster = Arc::new(connect(choice).map_err(|e| e.text)?);
-        let kinds = cluster.kinds().map_err(|e| e.text)?;
+    pub fn open(choice: &Choice, places: &ConfigMaps) -> Result<Link, Failure> {
+        let cluster = Arc::new(connect(choice)?);
+        let kinds = cluster.kinds()?;
         let changed = Arc::new(Notify::new());
         let renew = Arc::new(AtomicBool::new(false));
         let configured = Arc::new(Notify::new());

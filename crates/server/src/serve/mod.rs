@@ -6,6 +6,7 @@
 mod answering;
 pub mod audit;
 mod counting;
+mod error;
 mod families;
 pub mod http;
 mod intake;
@@ -19,12 +20,14 @@ mod redact;
 mod refusals;
 pub mod reports;
 mod retained;
-pub mod selfmade;
+pub mod self_signed;
 mod tally;
 mod threads;
 pub mod tls;
 pub mod traces;
 mod watch;
+
+pub use error::Error;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,7 +48,7 @@ use live::{ConfigMaps, Link};
 use metrics::Metrics;
 use policies::{Around, Places, Snapshot, Store};
 use reports::{Reporter, Wanted};
-use selfmade::SelfSigned;
+use self_signed::SelfSigned;
 use tls::{Certificates, Pair};
 use traces::Tracer;
 
@@ -126,7 +129,7 @@ pub struct Addresses {
 ///
 /// # Errors
 /// An address is in use, or certificates cannot be read.
-pub fn run(settings: Settings, started: impl FnOnce(Addresses, &Snapshot)) -> Result<(), String> {
+pub fn run(settings: Settings, started: impl FnOnce(Addresses, &Snapshot)) -> Result<(), Error> {
     let runtime = threads::reading()?;
     let done = runtime.block_on(async {
         let (end, ends) = channel::channel(false);
@@ -165,16 +168,15 @@ pub async fn until(
     settings: Settings,
     mut ends: channel::Receiver<bool>,
     started: impl FnOnce(Addresses, &Snapshot),
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let certificates = certificates(&settings.tls)?;
     let audit = match &settings.audit {
         Some(log) => Some(Arc::new(
-            Audit::open(&log.path, log.largest, log.max_backups)
-                .map_err(|e| format!("{}: {e}", log.path.display()))?,
+            Audit::open(&log.path, log.largest, log.max_backups).map_err(|e| Error::in_file(&log.path, e))?,
         )),
         None => None,
     };
-    let metrics = Metrics::new().map_err(|e| e.to_string())?;
+    let metrics = Metrics::new()?;
     let (reviews, address) = listener::bind(&settings.listen).await?;
     let operation = match &settings.operation {
         Some(address) => {
@@ -195,9 +197,9 @@ pub async fn until(
             let namespace = configured.settings.0.clone();
             renewed(REGISTRY_CACHE_TTL, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
         });
-        Ok::<_, String>(Store::new(places, Around { link, registry, result_cache }))
+        Ok::<_, Error>(Store::new(places, Around { link, registry, result_cache }))
     };
-    let store = tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())??;
+    let store = tokio::task::spawn_blocking(read).await??;
     let wanted = settings.written.clone();
     let reporter = store.around().link.as_ref().filter(|_| wanted.reports || wanted.events);
     let reporter =
@@ -240,9 +242,9 @@ pub async fn until(
     state.shutting_down.store(true, Ordering::Relaxed);
     tokio::time::sleep(settings.shutdown_delay).await;
     let _ = close.send(true);
-    reviews.await.map_err(|e| e.to_string())??;
+    reviews.await??;
     if let Some((serving, _thread)) = operation {
-        serving.await.map_err(|e| e.to_string())??;
+        serving.await??;
     }
     watched.abort();
     let _ = tokio::task::spawn_blocking(move || {
@@ -257,7 +259,7 @@ pub async fn until(
     Ok(())
 }
 
-fn certificates(tls: &Tls) -> Result<Option<Arc<Certificates>>, String> {
+fn certificates(tls: &Tls) -> Result<Option<Arc<Certificates>>, Error> {
     let pair = match tls {
         Tls::Plain => return Ok(None),
         Tls::Files(pair) => pair.clone(),

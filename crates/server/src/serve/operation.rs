@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-use super::listener;
+use super::{Error, listener};
 
 /// See the module page.
 pub struct Thread(Option<Runtime>);
@@ -16,19 +16,19 @@ impl Thread {
     ///
     /// # Errors
     /// There is no thread.
-    pub fn start() -> Result<Thread, String> {
+    pub fn start() -> Result<Thread, Error> {
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).max_blocking_threads(1).thread_name("operation").enable_all();
-        Ok(Thread(Some(runtime.build().map_err(|e| e.to_string())?)))
+        Ok(Thread(Some(runtime.build()?)))
     }
 
     /// Binds an address.
     ///
     /// # Errors
     /// It is none, or is in use.
-    pub async fn bind(&self, address: &str) -> Result<(TcpListener, SocketAddr), String> {
+    pub async fn bind(&self, address: &str) -> Result<(TcpListener, SocketAddr), Error> {
         let address = address.to_string();
-        self.serve(async move { listener::bind(&address).await }).await.map_err(|e| e.to_string())?
+        self.serve(async move { listener::bind(&address).await }).await?
     }
 
     /// Runs something on the thread.

@@ -26,14 +26,14 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// There are no threads.
-pub fn reading() -> Result<Runtime, String> {
+pub fn reading() -> std::io::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(readers()).thread_name("reviews");
     build(builder)
 }
 
-fn build(mut builder: Builder) -> Result<Runtime, String> {
-    builder.thread_stack_size(STACK).enable_all().build().map_err(|e| e.to_string())
+fn build(mut builder: Builder) -> std::io::Result<Runtime> {
+    builder.thread_stack_size(STACK).enable_all().build()
 }
 
 /// One slow decision may block one thread before similar ones move to the pool.
@@ -68,7 +68,7 @@ impl Threads {
     ///
     /// # Errors
     /// There are no threads.
-    pub fn start(most: usize, stuck: IntGauge) -> Result<Threads, String> {
+    pub fn start(most: usize, stuck: IntGauge) -> std::io::Result<Threads> {
         let mut builder = Builder::new_current_thread();
         builder.max_blocking_threads(most.max(1)).thread_keep_alive(KEEP_ALIVE).thread_name("evaluation");
         let runtime = build(builder)?;

@@ -14,6 +14,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+use super::Error;
+
 /// Where the pair comes from.
 #[derive(Clone, Debug)]
 pub struct Pair {
@@ -35,7 +37,7 @@ impl Certificates {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn open(pair: Pair) -> Result<Certificates, String> {
+    pub fn open(pair: Pair) -> Result<Certificates, Error> {
         let current = ArcSwap::from_pointee(read(&pair)?);
         Ok(Certificates { pair, current })
     }
@@ -49,7 +51,7 @@ impl Certificates {
     ///
     /// # Errors
     /// What is wrong with it; the former one stays in use.
-    pub fn reload(&self) -> Result<bool, String> {
+    pub fn reload(&self) -> Result<bool, Error> {
         let next = read(&self.pair)?;
         if next.cert == self.current.load().cert {
             return Ok(false);
@@ -62,11 +64,10 @@ impl Certificates {
     ///
     /// # Errors
     /// The cryptography in use does not know the versions of TLS.
-    pub fn config(self: &Arc<Certificates>) -> Result<Arc<ServerConfig>, String> {
+    pub fn config(self: &Arc<Certificates>) -> Result<Arc<ServerConfig>, Error> {
         let provider = Arc::new(ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-            .map_err(|e| e.to_string())?
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(Resolver(self.clone())));
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -83,18 +84,18 @@ impl ResolvesServerCert for Resolver {
     }
 }
 
-fn read(pair: &Pair) -> Result<CertifiedKey, String> {
-    let in_file = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+fn read(pair: &Pair) -> Result<CertifiedKey, Error> {
+    let of_pem = |path: &Path, e: rustls::pki_types::pem::Error| Error::in_file(path, e.to_string());
+    let of_tls = |e: rustls::Error| Error::in_file(&pair.key, e);
     let certificate = &pair.certificate;
     let chain: Result<Vec<CertificateDer<'static>>, _> =
-        CertificateDer::pem_file_iter(certificate).map_err(|e| in_file(certificate, &e))?.collect();
-    let chain = chain.map_err(|e| in_file(certificate, &e))?;
+        CertificateDer::pem_file_iter(certificate).map_err(|e| of_pem(certificate, e))?.collect();
+    let chain = chain.map_err(|e| of_pem(certificate, e))?;
     if chain.is_empty() {
-        return Err(in_file(certificate, &"holds no certificate"));
+        return Err(Error::in_file(certificate, "holds no certificate"));
     }
-    let key = PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| in_file(&pair.key, &e))?;
-    let key =
-        CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|e| in_file(&pair.key, &e))?;
-    key.keys_match().map_err(|e| in_file(&pair.key, &e))?;
+    let key = PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| of_pem(&pair.key, e))?;
+    let key = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(of_tls)?;
+    key.keys_match().map_err(of_tls)?;
     Ok(key)
 }

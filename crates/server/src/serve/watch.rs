@@ -144,7 +144,7 @@ pub fn certificates(certificates: Arc<Certificates>, tls: Tls) -> JoinHandle<()>
             match done.await {
                 Ok(Ok(true)) => tracing::info!("other certificates are in use"),
                 Ok(Err(e)) => {
-                    tracing::error!(error = e, "the certificates cannot be used; the former ones stay")
+                    tracing::error!(error = %e, "the certificates cannot be used; the former ones stay")
                 }
                 _ => {}
             }

@@ -12,6 +12,7 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
+use super::Error;
 use super::tls::Pair;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -46,8 +47,8 @@ impl SelfSigned {
     ///
     /// # Errors
     /// A file cannot be written, or a name is none.
-    pub fn renew(&self, now: SystemTime) -> Result<bool, String> {
-        std::fs::create_dir_all(&self.folder).map_err(|e| format!("{}: {e}", self.folder.display()))?;
+    pub fn renew(&self, now: SystemTime) -> Result<bool, Error> {
+        std::fs::create_dir_all(&self.folder).map_err(|e| Error::in_file(&self.folder, e))?;
         let dates = self.folder.join("dates");
         let known = std::fs::read_to_string(&dates).unwrap_or_default();
         let created: Vec<u64> = known.lines().filter_map(|l| l.trim().parse().ok()).collect();
@@ -73,8 +74,8 @@ impl SelfSigned {
             known => {
                 authority_created = today;
                 // The key stays, so certificates of the former authority can still be followed.
-                let key = known.map_or_else(KeyPair::generate, Ok).map_err(|e| e.to_string())?;
-                let certificate = authority(now)?.self_signed(&key).map_err(|e| e.to_string())?;
+                let key = known.map_or_else(KeyPair::generate, Ok)?;
+                let certificate = authority(now)?.self_signed(&key)?;
                 let old = std::fs::read_to_string(self.bundle()).unwrap_or_default();
                 write(&key_file, &key.serialize_pem())?;
                 write(&self.bundle(), &(certificate.pem() + first(&old)))?;
@@ -82,14 +83,14 @@ impl SelfSigned {
             }
         };
         let issuer = Issuer::new(authority(now)?, key);
-        let own = KeyPair::generate().map_err(|e| e.to_string())?;
-        let mut params = CertificateParams::new(self.names.clone()).map_err(|e| e.to_string())?;
+        let own = KeyPair::generate()?;
+        let mut params = CertificateParams::new(self.names.clone())?;
         let name = self.names.first().cloned().unwrap_or_default();
         params.distinguished_name.push(DnType::CommonName, name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
         limit(&mut params, now, SERVER);
-        let certificate = params.signed_by(&own, &issuer).map_err(|e| e.to_string())?;
+        let certificate = params.signed_by(&own, &issuer)?;
         write(&pair.key, &own.serialize_pem())?;
         write(&pair.certificate, &certificate.pem())?;
         write(&dates, &format!("{authority_created}\n{today}\n{names}\n"))?;
@@ -109,8 +110,8 @@ fn limit(params: &mut CertificateParams, now: SystemTime, days: u32) {
     params.not_after = now.checked_add(DAY * days).unwrap_or(now).into();
 }
 
-fn authority(now: SystemTime) -> Result<CertificateParams, String> {
-    let mut params = CertificateParams::new(Vec::<String>::new()).map_err(|e| e.to_string())?;
+fn authority(now: SystemTime) -> Result<CertificateParams, Error> {
+    let mut params = CertificateParams::new(Vec::<String>::new())?;
     params.distinguished_name.push(DnType::CommonName, "ephor");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -118,8 +119,8 @@ fn authority(now: SystemTime) -> Result<CertificateParams, String> {
     Ok(params)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    let in_file = |e: std::io::Error| format!("{}: {e}", path.display());
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let in_file = |e: std::io::Error| Error::in_file(path, e);
     let folder = path.parent().unwrap_or(Path::new("."));
     // Such a file can be read by its owner alone.
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(in_file)?;
