@@ -73,7 +73,10 @@ fn higher(tape: &mut Tape<'_>, below: Make<'_>, inside: Make<'_>) -> Expr {
     let lambda = Expr::Lambda { body: Box::new(inside(tape)), text: "{e}".into() };
     let list = below(tape);
     let args = if kind == Higher::Map { [lambda, list] } else { [list, lambda] };
-    Expr::Higher { kind, function: functions::find(name).unwrap(), args: Box::new(args) }
+    match functions::find(name) {
+        Some(function) => Expr::Higher { kind, function, args: Box::new(args) },
+        None => Expr::fail("there is no such function"),
+    }
 }
 
 fn call(tape: &mut Tape<'_>, below: Make<'_>) -> Expr {

@@ -126,7 +126,8 @@ fn invoke(tape: &mut Tape<'_>, below: Below<'_>) -> Expr {
         (pure[(tape.pick(256) * 256 + tape.pick(256)) % pure.len()], 1 + tape.pick(3))
     } else {
         let (name, arity) = tape.of(FREQUENT);
-        (cel::find(name).unwrap(), arity)
+        let Some(function) = cel::find(name) else { return Expr::fail("there is no such function") };
+        (function, arity)
     };
     let known = Known {
         one_form: tape.flip(),
