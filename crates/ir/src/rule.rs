@@ -158,7 +158,7 @@ pub struct Action {
 pub struct ActionOverride {
     /// The action, as written.
     pub action: Str,
-    /// Namespaces by wildcard; `None` = none are given, which is not the same as an empty list ([`crate::engine::action`]).
+    /// Namespaces by wildcard; `None` = none are given, which is not the same as an empty list (`ephor_engine::action`).
     #[serde(default, skip_serializing_if = "super::unset")]
     pub namespaces: Option<Box<[crate::value::wildcard::Wildcard]>>,
     /// Namespaces by label.
