@@ -60,7 +60,7 @@ impl Server {
         (connect(&Choice { kubeconfig: path, ..Choice::default() }).unwrap(), files)
     }
 
-    fn seen(&self) -> Vec<String> {
+    fn requests(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
 }
@@ -187,7 +187,7 @@ fn an_object_is_written_as_it_was_read_or_not_at_all() {
         ))
         .unwrap()
     };
-    let last = || server.seen().last().cloned().unwrap();
+    let last = || server.requests().last().cloned().unwrap();
     let current = cluster.current(&object("a")).unwrap().unwrap();
     let written = cluster.write(&object("a"), Some(&current), "ephor").unwrap();
     assert_eq!(last(), "PATCH /api/v1/namespaces/shop/configmaps/a?fieldManager=ephor&force=true");
@@ -228,8 +228,11 @@ fn webhook_configurations_of_another_program_are_never_taken_over_silently() {
             vec!["webhook-config", "p.yaml", "--url", "https://h", "--apply", "--kubeconfig", "config"];
         arguments.extend(more);
         let ran = files.run(&arguments);
-        let writes: Vec<String> =
-            server.seen().into_iter().filter(|r| r.starts_with("PATCH") || r.starts_with("POST")).collect();
+        let writes: Vec<String> = server
+            .requests()
+            .into_iter()
+            .filter(|r| r.starts_with("PATCH") || r.starts_with("POST"))
+            .collect();
         if written {
             assert_eq!(ran.code, Some(0), "{}", ran.err);
             let patch = format!("PATCH {VALIDATING}?fieldManager=ephor&force=true");
@@ -250,8 +253,8 @@ fn only_configurations_of_our_own_are_removed() {
         let files = Files::new(&[("config", &server.kubeconfig())]);
         let ran = files.run(&["webhook-config", "--remove", "--kubeconfig", "config"]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);
-        let found = server.seen().iter().any(|r| *r == format!("DELETE {VALIDATING}"));
-        assert_eq!(found, deleted, "{:?}", server.seen());
+        let found = server.requests().iter().any(|r| *r == format!("DELETE {VALIDATING}"));
+        assert_eq!(found, deleted, "{:?}", server.requests());
     }
 }
 
@@ -307,7 +310,7 @@ fn webhook_configurations_are_simulated_and_written() {
     assert!(ran.out.ends_with("not called:\n  ephor-resource-validating-webhook-cfg/validate.ephor.svc-fail: no rule is for the request's resource\n"), "{}", ran.out);
     let ran = files.run(&["webhook-config", "p.yaml", "--apply", "--kubeconfig", "config"]);
     assert_eq!((ran.code, &*ran.err), (Some(0), ""));
-    let written: Vec<String> = server.seen().into_iter().filter(|r| r.starts_with("POST")).collect();
+    let written: Vec<String> = server.requests().into_iter().filter(|r| r.starts_with("POST")).collect();
     assert_eq!(written.len(), 2, "{written:?}");
 }
 

@@ -1,4 +1,4 @@
-//! `ephor jp` as a program: output, exit codes and texts recorded from the reference's commands.
+//! `ephor jp` as a program: output, exit codes and texts recorded from Kyverno 1.19.1's commands.
 #![allow(clippy::expect_used)]
 
 mod common;
@@ -105,7 +105,7 @@ fn the_first_failing_query_ends_the_run() {
 }
 
 #[test]
-fn errors_have_the_words_of_the_reference() {
+fn errors_have_the_words_of_kyverno() {
     let cases: &[(&[&str], &str)] = &[
         (
             &["query", "-i", "in.json", "a["],
@@ -223,7 +223,7 @@ fn the_prompt_answers_lines_of_a_pipe_and_keeps_a_history() {
     assert_eq!(jp(&files, &["repl", "nofile"], "").code, Some(1));
 }
 
-/// Recorded from the reference with the same zone.
+/// Recorded from Kyverno with the same zone.
 #[test]
 fn times_know_the_zone_of_the_machine() {
     if !std::path::Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {

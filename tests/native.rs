@@ -295,7 +295,7 @@ fn what_kubernetes_cannot_say_is_refused_with_the_reason() {
 }
 
 /// What becomes of a policy, as JSON, or why nothing does.
-fn made(text: &str, exceptions: &str) -> String {
+fn native_of(text: &str, exceptions: &str) -> String {
     let known =
         Known { exceptions: &documents(exceptions), kinds: Kinds::built_in(), now: Time::from_unix(0) };
     native(&documents(text).remove(0), &known).map_or_else(|text| text, |made| json(&made.policy))
@@ -318,7 +318,7 @@ spec:
         )
     };
     let enabled = "mutatingAdmissionPolicy: {enabled: true}, podControllers: {controllers: []}";
-    let refused = |autogen: &str, more: &str| made(&policy(autogen, more), "[]");
+    let refused = |autogen: &str, more: &str| native_of(&policy(autogen, more), "[]");
     assert!(refused(enabled, "").contains("\"reinvocationPolicy\":\"Never\""));
     assert_eq!(refused("", ""), "skip generating MutatingAdmissionPolicy: not enabled.");
     assert_eq!(
@@ -356,11 +356,11 @@ spec:
             "{{apiVersion: policies.kyverno.io/v1, kind: PolicyException, metadata: {{name: e}}, spec: {{policyRefs: [{{name: p, kind: Other}}], allowedValues: [a, b], {ends} matchConditions: [{{name: c, expression: 'object.a'}}]}}}}"
         )
     };
-    let with = made(policy, &exception(""));
+    let with = native_of(policy, &exception(""));
     assert!(with.contains("\"matchConditions\":[{\"expression\":\"!(object.a)\",\"name\":\"c\"}]"), "{with}");
     assert!(with.contains("object.metadata.name in variables.allowedValues"), "{with}");
     assert!(with.contains("['a', 'b']"), "{with}");
-    let over = made(policy, &exception("expiresAt: '1969-01-01T00:00:00Z',"));
+    let over = native_of(policy, &exception("expiresAt: '1969-01-01T00:00:00Z',"));
     assert!(over.contains("exceptions.allowedValues") && !over.contains("matchConditions"), "{over}");
 }
 

@@ -61,7 +61,7 @@ fn configurations(text: &str) -> Vec<Value> {
 }
 
 /// The webhooks of both configurations: name, path, and rules as `group/version resources operations`.
-fn shown(text: &str) -> Vec<String> {
+fn printed(text: &str) -> Vec<String> {
     let list = |v: &Value, key: &str| {
         let all = v.get(key).and_then(Value::as_list).unwrap_or_default();
         all.iter().map(|t| t.as_str().unwrap_or_default()).collect::<Vec<_>>().join(",")
@@ -95,7 +95,7 @@ fn a_policy_on_pods_needs_its_controllers_and_ephemeral_containers() {
     );
     let all = "CONNECT,CREATE,DELETE,UPDATE";
     assert_eq!(
-        shown(&text),
+        printed(&text),
         [
             "validate.ephor.svc-fail https://h:9443/validate/fail".to_string(),
             format!("  /v1 pods,pods/ephemeralcontainers,replicationcontrollers {all} Namespaced"),
@@ -121,7 +121,7 @@ fn policies_are_parted_by_what_follows_from_failures_and_by_conditions_of_their_
         rule("Service")
     );
     assert_eq!(
-        shown(&text),
+        printed(&text),
         [
             "validate.ephor.svc-fail https://h:9443/validate/fail",
             "  /v1 secrets CREATE Namespaced",
@@ -143,7 +143,7 @@ fn what_a_wider_rule_sends_has_no_second_rule() {
     };
     let text = [policy("a", "*", "CREATE"), policy("b", "ConfigMap", "CREATE, UPDATE")].join("\n---\n");
     assert_eq!(
-        shown(&text),
+        printed(&text),
         [
             "validate.ephor.svc-fail https://h:9443/validate/fail",
             "  /v1 configmaps UPDATE Namespaced",

@@ -132,3 +132,21 @@ fn no_private_word_stands_in_a_name_a_comment_or_a_page() {
     assert!(page.skipped.iter().all(|s| !s.reason.is_empty() && Path::new(&root()).join(&s.path).exists()));
     assert!(found.is_empty(), "{} lines:\n{}", found.len(), found.join("\n"));
 }
+
+#[test]
+fn a_page_that_says_the_reference_names_it() {
+    let page = page();
+    let says = Regex::new(r"(?i)\bthe reference\b").unwrap();
+    let named =
+        Regex::new(r"(?i)kyverno|kubernetes|kube-apiserver|cel-go|cosign|notation|\bgo\b|lestrrat").unwrap();
+    let mut unnamed = Vec::new();
+    for file in files(&page).into_iter().filter(|f| f.ends_with(".rs") || f.ends_with(".md")) {
+        let Ok(text) = std::fs::read_to_string(root().join(&file)) else { continue };
+        // `$(./../name)` is a reference of another kind.
+        let is_said = text.lines().any(|l| says.is_match(l) && !l.contains("holds the reference"));
+        if is_said && !named.is_match(&text) {
+            unnamed.push(file);
+        }
+    }
+    assert!(unnamed.is_empty(), "which reference? {unnamed:?}");
+}

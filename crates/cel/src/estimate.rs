@@ -1,7 +1,7 @@
 //! How much an expression will cost, as far as that is known before it runs.
 //!
 //! In: a checked tree, the environment, and how large values at paths can be. Out: the least and the most
-//! cost of an evaluation. The rules are the reference's (`docs/cel.md`, "Estimates"): also where they differ from
+//! cost of an evaluation. The rules are cel-go's (`docs/cel.md`, "Estimates"): also where they differ from
 //! the cost that the evaluation counts in the end.
 
 mod calls;
@@ -180,7 +180,7 @@ impl Estimator<'_> {
         };
         self.locals.push(accumulator);
         let is_list = matches!(range.ty(), Type::List(_));
-        // With a second variable a key is estimated as if it were its value (the reference's behaviour).
+        // With a second variable a key is estimated as if it were its value (cel-go's behaviour).
         let key_step = match (is_list, &fold.var2) {
             (true, _) => "@items",
             (false, None) => "@keys",

@@ -1,7 +1,7 @@
 //! Assigning types to unknowns: what may stand for what, and what the unknowns turn out to be.
 //!
 //! In: two types. Out: whether the second may stand where the first is expected, with the unknowns
-//! that this decides. The rules are the reference's: an unknown keeps the more general of the types
+//! that this decides. The rules are cel-go's: an unknown keeps the more general of the types
 //! that it met.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Issues of expressions, in the reference's words.
+//! Issues of expressions, in cel-go's words.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Builds a [`Value`] from the nodes of a YAML document, in the order in which they are read.
 //!
 //! In: scalars, starts and ends of collections, aliases. Out: the value as JSON would hold it, or
-//! the reference's error text. Keys of any scalar type become text. A merge key (`<<`) adds the
+//! Kyverno 1.19.1's error text. Keys of any scalar type become text. A merge key (`<<`) adds the
 //! entries of its map where it stands, so of two equal keys the later wins, explicit or merged.
 //! Numbers are what a JSON text of the document would give: a float without fraction that fits 64
 //! bits is an integer (`1e3` is `1000`).
@@ -234,7 +234,7 @@ impl<'s> Builder<'s> {
         self.fatal.get_or_insert_with(text);
     }
 
-    /// Counts decoded nodes and refuses what the reference takes for an attack.
+    /// Counts decoded nodes and refuses what Kyverno takes for an attack.
     fn count(&mut self, nodes: u64, from_alias: u64) {
         self.nodes = self.nodes.saturating_add(nodes);
         self.alias_nodes = self.alias_nodes.saturating_add(from_alias);
@@ -420,7 +420,7 @@ fn json_number(f: f64) -> Value {
     Value::Float(f).with_whole_numbers()
 }
 
-/// A float key is printed with single precision, and only this way, by the reference.
+/// A float key is printed with single precision, and only this way, by Kyverno.
 fn float_key(f: f64) -> String {
     let single = f as f32;
     if single.is_nan() {
@@ -433,7 +433,7 @@ fn float_key(f: f64) -> String {
     number::float_v(format!("{single:e}").parse().unwrap_or(f))
 }
 
-/// A key as the reference's error text shows it.
+/// A key as Kyverno's error text shows it.
 fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_string(),

@@ -2,7 +2,7 @@
 //!
 //! In: the text of a file, a download or standard input. Out: [`Document`]s, each a [`Value`] with
 //! the file and line it begins on. A stream is cut at its separators ([`split`]), each document is
-//! parsed on its own ([`yaml`], which also reads JSON), and resources get what the reference's
+//! parsed on its own ([`yaml`], which also reads JSON), and resources get what Kyverno 1.19.1's
 //! loader gives them ([`resource`]). Positions inside a document are looked up again only when a
 //! message needs them ([`locate`]).
 //!
@@ -32,7 +32,7 @@ use crate::value::Value;
 pub use decode::{check_json, decode_first_json, decode_json};
 pub use resource::{ResourceOptions, resources};
 
-/// How deeply collections may nest. The reference allows 10,000 levels; documents of clusters stay
+/// How deeply collections may nest. Kyverno allows 10,000 levels; documents of clusters stay
 /// below 100, and every walk over a value must fit the stack of a worker thread.
 pub const MAX_DEPTH: usize = 1_000;
 
@@ -65,7 +65,7 @@ pub struct LoadError {
     pub source: Arc<str>,
     /// The line on which the document begins, from 1.
     pub line: usize,
-    /// What is wrong, in the reference's words.
+    /// What is wrong, in Kyverno's words.
     pub message: String,
 }
 
@@ -122,7 +122,7 @@ fn stream(
 /// The value of the first YAML document in `text`, for the function `parse_yaml`.
 ///
 /// # Errors
-/// The reference's text, such as `yaml: line 1: did not find expected node content`.
+/// Kyverno's text, such as `yaml: line 1: did not find expected node content`.
 pub fn yaml_value(text: &str) -> Result<Value, String> {
     yaml::parse(text, Duplicates::LastWins)
 }
@@ -130,7 +130,7 @@ pub fn yaml_value(text: &str) -> Result<Value, String> {
 /// The value of the first YAML document in `text`; a mapping key that comes twice is an error.
 ///
 /// # Errors
-/// The reference's text.
+/// Kyverno's text.
 pub fn yaml_value_strict(text: &str) -> Result<Value, String> {
     yaml::parse(text, Duplicates::Error)
 }

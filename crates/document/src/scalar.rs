@@ -1,4 +1,4 @@
-//! What a YAML scalar means: the typing rules of YAML 1.1 as the reference's decoder applies them.
+//! What a YAML scalar means: the typing rules of YAML 1.1 as Kyverno 1.19.1's decoder applies them.
 //!
 //! In: the text of a scalar, its tag, whether it was written plain. Out: a [`Scalar`]. Plain text is
 //! looked up among the words for null, booleans and special floats first (`y`, `off`, `~`, `.inf`),
@@ -144,7 +144,7 @@ fn integer(text: &str) -> Option<Scalar> {
         -1 => 0i64.checked_sub_unsigned(magnitude).map(Scalar::Int),
         _ => match i64::try_from(magnitude) {
             Ok(i) => Some(Scalar::Int(i)),
-            // A sign keeps the reference from trying an unsigned number.
+            // A sign keeps Kyverno from trying an unsigned number.
             Err(_) if sign == 0 => Some(Scalar::UInt(magnitude)),
             Err(_) => None,
         },

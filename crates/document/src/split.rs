@@ -1,4 +1,4 @@
-//! Cuts a stream into its documents, the way the reference's loader does for every kind of file.
+//! Cuts a stream into its documents, the way Kyverno 1.19.1's loader does for every kind of file.
 //!
 //! A line `---` followed only by blanks or a comment ends the current document if that has any
 //! text; if it has none, the `---` line becomes the first line of the next document. A document of

@@ -14,7 +14,7 @@ use crate::value::Value;
 /// The value of the first document in `text`; null when there is none.
 ///
 /// # Errors
-/// The reference's text for what is wrong: `yaml: line 2: did not find expected key`.
+/// Kyverno 1.19.1's text for what is wrong: `yaml: line 2: did not find expected key`.
 pub fn parse(text: &str, duplicates: Duplicates) -> Result<Value, String> {
     parse_sharing(text, duplicates, Words::Old, &mut Interner::new())
 }

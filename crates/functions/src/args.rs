@@ -44,7 +44,7 @@ pub(super) fn failure(name: &str, text: impl std::fmt::Display) -> Fault {
     Fault::new(format!("JMESPath function '{name}': {text}"))
 }
 
-/// A double cut to an integer the way the reference's machine does it: what does not fit, NaN
+/// A double cut to an integer the way Kyverno 1.19.1's machine does it: what does not fit, NaN
 /// included, becomes the smallest integer.
 pub(super) fn cut(f: f64) -> i64 {
     if f >= -(2f64.powi(63)) && f < 2f64.powi(63) { f as i64 } else { i64::MIN }

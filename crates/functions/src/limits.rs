@@ -1,6 +1,6 @@
 //! Bounds on what functions make.
 //!
-//! The reference has none: a policy can have it fill its memory. Here a result that is larger than any
+//! Kyverno 1.19.1 has none: a policy can have it fill its memory. Here a result that is larger than any
 //! sensible one is a fault, which is far cheaper than the attempt. So is a result that, with all others of the
 //! rule, takes more memory than a rule may have (`value::budget`).
 

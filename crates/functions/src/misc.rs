@@ -9,7 +9,7 @@ use crate::value::{Fault, Value};
 type Answer = Result<Value, Fault>;
 
 pub(super) fn semver_compare(_: &Context, args: &[Arg<'_>]) -> Answer {
-    // A version that is none counts as 0.0.0, as in the reference.
+    // A version that is none counts as 0.0.0, as in Kyverno 1.19.1.
     let version = Version::parse_ok(text(args, 0)).unwrap_or_default();
     let range = Range::parse(text(args, 1)).map_err(Fault::new)?;
     Ok(Value::Bool(range.contains(&version)))

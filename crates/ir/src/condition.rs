@@ -108,7 +108,7 @@ impl Operator {
     }
 
     /// The operator of this name. Case does not count, but the numeric families in wrong case are
-    /// always false (the reference compares case-sensitively a second time).
+    /// always false (Kyverno 1.19.1 compares case-sensitively a second time).
     pub fn parse(name: &str) -> Option<Operator> {
         let exact = OPERATORS.iter().find(|(n, _)| *n == name);
         if let Some((_, op)) = exact {

@@ -58,7 +58,7 @@ pub enum Over {
     /// The items of a list; anything else gives null.
     Items,
     /// The values of an object in ascending key order, after as many runs on null as there are
-    /// entries (the reference's behaviour); anything else gives null.
+    /// entries (Kyverno 1.19.1's behaviour); anything else gives null.
     Values,
 }
 

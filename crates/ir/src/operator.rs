@@ -177,7 +177,7 @@ fn list_membership(keys: &[Cow<'_, str>], right: &Prepared, quantifier: Quantifi
 }
 
 /// `AnyNotIn` negates the range by writing `!` before the first `-` of its text, which misreads a
-/// range with a negative left end (the reference's behaviour).
+/// range with a negative left end (Kyverno 1.19.1's behaviour).
 fn over_range(
     keys: &[Cow<'_, str>],
     range: &Range,
@@ -230,7 +230,7 @@ fn old_in(key: &Value, right: &Prepared, negated: bool) -> bool {
         if let (Value::Str(s), [only]) = (&right.value, &keys[..])
             && **only == **s
         {
-            // Both operators are true here in the reference.
+            // Both operators are true here in Kyverno.
             return true;
         }
         let Some(items) = right.items.as_ref().filter(|i| i.strings_only) else { return false };

@@ -190,7 +190,7 @@ pub fn tokenize(text: &str) -> Result<Vec<Token>, SyntaxError> {
         };
         match c {
             'a'..='z' | 'A'..='Z' | '_' => {
-                // U+0080 slips through the reference's test for identifier characters.
+                // U+0080 slips through Kyverno 1.19.1's test for identifier characters.
                 let text = take(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '\u{80}'));
                 tokens.push(Token { kind: Kind::Identifier, text, at });
             }
@@ -206,7 +206,7 @@ pub fn tokenize(text: &str) -> Result<Vec<Token>, SyntaxError> {
                     '\'' => (Kind::String, raw.replace("\\'", "'")),
                     _ => (Kind::Json, raw.replace("\\`", "`")),
                 };
-                // The reference takes these to begin behind their quote.
+                // Kyverno takes these to begin behind their quote.
                 let at = if kind == Kind::QuotedIdentifier { at } else { at + 1 };
                 tokens.push(Token { kind, text: content, at });
             }

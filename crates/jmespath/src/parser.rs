@@ -22,7 +22,7 @@ type Parsed = Result<Ast, SyntaxError>;
 /// Parses an expression.
 ///
 /// # Errors
-/// The reference's text with the byte offset; see [`SyntaxError`].
+/// Kyverno 1.19.1's text with the byte offset; see [`SyntaxError`].
 pub fn parse(text: &str) -> Parsed {
     let mut parser = Parser { tokens: tokenize(text)?, at: 0, depth: 0 };
     let ast = parser.expression(0)?;
@@ -120,7 +120,7 @@ impl Parser {
                 Ok(Ast::Projection(Box::new([left, right])))
             }
             Kind::LBracket => match self.current() {
-                // The reference drops this error and continues with a node that cannot be evaluated.
+                // Kyverno drops this error and continues with a node that cannot be evaluated.
                 Kind::Number | Kind::Colon => match self.index() {
                     Ok(right) => self.project_if_slice(Ast::Identity, right),
                     Err(_) => Ok(Ast::Empty(token.at)),
@@ -190,7 +190,7 @@ impl Parser {
                     Ok(Ast::Projection(Box::new([left, right])))
                 }
             },
-            // The reference names the token and points behind it.
+            // Kyverno names the token and points behind it.
             other => Err(self.error(format!("Unexpected token: {}", other.name()))),
         }
     }

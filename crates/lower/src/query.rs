@@ -7,7 +7,7 @@ use crate::value::Str;
 
 /// Makes a query of an expression's text; `names` are the bindings in scope, outermost first.
 ///
-/// A text that is no expression gives a query that fails with the reference's text when it is run.
+/// A text that is no expression gives a query that fails with Kyverno 1.19.1's text when it is run.
 pub fn compile(text: &str, names: &[Str]) -> Query {
     let mut query = plain(text, names);
     if text.contains("request.object") {
@@ -40,7 +40,7 @@ fn needs(text: &str, names: &[Str]) -> Needs {
 }
 
 /// Whether `name` occurs in `text` at the start or after anything but a letter, digit or dot, and
-/// ends at a word boundary. String literals count too (the reference tests the text alone).
+/// ends at a word boundary. String literals count too (Kyverno tests the text alone).
 pub fn mentions(text: &str, name: &str) -> bool {
     if name.is_empty() {
         return false;

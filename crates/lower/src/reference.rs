@@ -11,7 +11,7 @@ const OPERATORS: [&str; 5] = [">=", "<=", ">", "<", "!"];
 /// Resolves all references of a document.
 ///
 /// # Errors
-/// The reference's text for a reference that points nowhere or at something unfit.
+/// Kyverno 1.19.1's text for a reference that points nowhere or at something unfit.
 pub fn resolve(document: &Value) -> Result<Value, String> {
     walk(document, document, &mut Vec::new())
 }
@@ -66,7 +66,7 @@ fn one(reference: &str, root: &Value, path: &[String]) -> Result<String, String>
     let (operator, target) =
         OPERATORS.iter().find_map(|op| inner.strip_prefix(op).map(|rest| (*op, rest))).unwrap_or(("", inner));
     let found = match lookup(root, &clean(target, path)).filter(|_| !target.is_empty()) {
-        // For an object the reference takes any of its keys; nothing can rely on that.
+        // For an object Kyverno takes any of its keys; nothing can rely on that.
         None | Some(Value::Map(_) | Value::List(_)) => &Value::Null,
         Some(found) => found,
     };

@@ -45,7 +45,7 @@ pub fn rule(computed: &Computed) -> Rule {
             Some(images) => Action { rule: image_action(images), ..Action::default() },
             None => {
                 let own = action(doc.get("validate"));
-                // The reference never finds that the former object matches a rule with preconditions, be they empty.
+                // Kyverno 1.19.1 never finds that the former object matches a rule with preconditions, be they empty.
                 let conditional = doc.get("preconditions").is_some_and(|v| !v.is_null());
                 Action { allow_existing: own.allow_existing && !conditional, ..own }
             }

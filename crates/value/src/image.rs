@@ -1,7 +1,7 @@
 //! Container image references.
 //!
 //! In: the text of an `image` field and the configuration of the default registry. Out: its parts and
-//! its normalised forms, or the reference's error text.
+//! its normalised forms, or Kyverno 1.19.1's error text.
 //!
 //! A text whose first component cannot be a host (no `.`, no `:`, not `localhost`, lower case) gets the
 //! default registry in front; then it must be an OCI reference `[host[:port]/]path[:tag][@digest]`.
@@ -30,7 +30,7 @@ pub struct ImageRef {
 
 impl ImageRef {
     /// Reads `text`. With `mutate` off, a default registry that was put in front is dropped again; then
-    /// a first path segment that holds `_` becomes the registry (the reference's behaviour).
+    /// a first path segment that holds `_` becomes the registry (Kyverno's behaviour).
     ///
     /// # Errors
     /// `bad image: <full>, defaultRegistry: <r>, enableDefaultRegistryMutation: <m>: <cause>`.
@@ -74,7 +74,7 @@ impl ImageRef {
         }
     }
 
-    /// `registry/path:tag`; ends in a bare `:` when there is only a digest, as in the reference.
+    /// `registry/path:tag`; ends in a bare `:` when there is only a digest, as in Kyverno.
     pub fn reference_with_tag(&self) -> String {
         format!("{}:{}", self.repository, self.tag)
     }

@@ -8,7 +8,7 @@ use super::{Str, Value, stack};
 /// A shared list. It dereferences to a slice of its items.
 ///
 /// A list may be *opaque*: JMESPath's `items()` returns an array of a type of its own that most
-/// array functions refuse (the reference's behaviour). Every projection of it is an ordinary list.
+/// array functions refuse (Kyverno 1.19.1's behaviour). Every projection of it is an ordinary list.
 ///
 /// A list may be without order, as schemas declare it: CEL compares and adds such lists by their items.
 #[derive(Clone, Debug)]

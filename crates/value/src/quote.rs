@@ -1,4 +1,4 @@
-//! Text in quotes the way the reference's messages show it (`%q`): `"a\tb\u200b"`.
+//! Text in quotes the way Kyverno 1.19.1's messages show it (`%q`): `"a\tb\u200b"`.
 //!
 //! In: any text. Out: the text between double quotes, with `\"`, `\\`, the usual control escapes,
 //! and `\xNN`, `\uNNNN` or `\UNNNNNNNN` for what is not printable. Printable is every letter, mark,

@@ -1,6 +1,6 @@
 //! Semantic versions and the range language of `semver_compare`.
 //!
-//! In: texts. Out: ordered versions, compiled ranges, or the reference's error texts.
+//! In: texts. Out: ordered versions, compiled ranges, or Kyverno 1.19.1's error texts.
 //!
 //! A version is strict SemVer 2.0 (`X.Y.Z[-pre][+build]`, 64-bit numbers, no leading zeros); build data
 //! takes no part in the order. A range is a list of terms: blanks join with AND, a `||` standing alone
@@ -94,7 +94,7 @@ impl Version {
     /// Reads a version.
     ///
     /// # Errors
-    /// The reference's text, for example `No Major.Minor.Patch elements found`.
+    /// Kyverno's text, for example `No Major.Minor.Patch elements found`.
     pub fn parse(text: &str) -> Result<Version, String> {
         if text.is_empty() {
             return Err("Version string empty".into());
@@ -211,7 +211,7 @@ impl Range {
     /// Compiles a range.
     ///
     /// # Errors
-    /// The reference's text, for example `Could not parse Range "^1.0.0": Could not parse comparator
+    /// Kyverno's text, for example `Could not parse Range "^1.0.0": Could not parse comparator
     /// "^" in "^1.0.0"`.
     pub fn parse(text: &str) -> Result<Range, String> {
         let mut branches = vec![Vec::new()];

@@ -96,7 +96,7 @@ fn is_escaped(text: &str, at: usize) -> bool {
     text.get(..at).is_some_and(|head| head.ends_with('\\'))
 }
 
-/// The end of the variable that opens at `start`.
+/// The end of the `$(…)` that opens at `start`.
 ///
 /// Inside, a `{` opens a group that must close before the next brace opens, and the first `}}`
 /// outside a group closes the variable.
@@ -118,7 +118,7 @@ fn variable_at(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// The end of the reference that opens at `start`: greedy up to the last `)` before a blank.
+/// The end of the `$(…)` that opens at `start`: greedy up to the last `)` before a blank.
 fn reference_at(text: &str, start: usize) -> Option<Span> {
     let inner = text.get(start..)?.strip_prefix("$(")?;
     let first = inner.chars().next().filter(|c| *c != '\n')?;

@@ -120,7 +120,7 @@ fn address_problems(address: &str, at: &Field, errors: &mut Errors) {
 }
 
 fn service_problems(service: &Value, at: &Field, errors: &mut Errors) {
-    // What is missing is reported at the other field (the reference's behaviour).
+    // What is missing is reported at the other field (kube-apiserver 1.36.3's behaviour).
     for (missing, reported) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, missing).is_empty() {
             errors.required(&at.key(reported), "");

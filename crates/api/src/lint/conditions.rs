@@ -7,7 +7,7 @@ use super::{Finding, Outcome, Rule};
 use crate::read::{listed, member};
 use crate::value::Value;
 
-/// All operators, in the order in which messages list them here (the reference's order varies).
+/// All operators, in the order in which messages list them here (Kyverno 1.19.1's order varies).
 const OPERATORS: [&str; 18] = [
     "Equal",
     "Equals",

@@ -1,7 +1,7 @@
 //! Policy checks: what is wrong with a ClusterPolicy or Policy that fits its schema.
 //!
 //! In: a policy with its defaults filled in. Out: warnings and at most one error, with the texts of
-//! the reference. Semantics: section 5 of the policy object specification, offline: no cluster is read,
+//! Kyverno 1.19.1. Semantics: section 5 of the policy object specification, offline: no cluster is read,
 //! permissions count as granted, no kind is known to be cluster-scoped, CEL is not compiled.
 //!
 //! The steps run in this order and stop at the first error; each has a file:

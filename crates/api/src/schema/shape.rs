@@ -1,6 +1,6 @@
 //! The vocabulary of the schema tables: what a field may hold.
 //!
-//! A table is data: one line a field, in the order in which the reference prints the fields of its
+//! A table is data: one line a field, in the order in which Kyverno 1.19.1 prints the fields of its
 //! typed objects. The order and the `always` marks serve messages that quote a decoded rule.
 
 /// A field of an object.

@@ -1,6 +1,6 @@
 //! Tokens of CEL.
 //!
-//! In: a text. Out: its tokens with their places, and for what is no token the reference's message. The
+//! In: a text. Out: its tokens with their places, and for what is no token cel-go's message. The
 //! longest token wins; where none begins, the text is skipped up to and with the character that no
 //! token continues with.
 

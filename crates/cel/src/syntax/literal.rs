@@ -1,6 +1,6 @@
 //! Literals: numbers, strings and byte strings.
 //!
-//! In: the text of a token. Out: its value, or the reference's message.
+//! In: the text of a token. Out: its value, or cel-go's message.
 
 use crate::syntax::lexer::Tok;
 use crate::value::Value;

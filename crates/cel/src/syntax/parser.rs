@@ -1,7 +1,7 @@
 //! The grammar of CEL.
 //!
 //! In: a text. Out: its syntax tree with macros expanded, or the issues. Operators bind as in the
-//! language's definition; chains of `&&` and `||` are balanced, as the reference does it, which decides
+//! language's definition; chains of `&&` and `||` are balanced, as cel-go does it, which decides
 //! about the order of evaluation and the places in messages.
 
 use crate::ast::{Entry, Kind, Node, Place};
@@ -12,7 +12,7 @@ use crate::value::{Str, Value};
 use super::lexer::{Tok, Token, tokenize};
 use super::{literal, macros, recover};
 
-/// How deeply expressions may nest; the reference stops here as well.
+/// How deeply expressions may nest; cel-go stops here as well.
 pub(super) const MAX_DEPTH: usize = 250;
 
 /// How many characters expressions may have.

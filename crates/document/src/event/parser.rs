@@ -411,7 +411,7 @@ impl<'a> Parser<'a> {
         let end = token.end;
         match token.data {
             TokenData::Value | TokenData::FlowEntry | TokenData::FlowSeqEnd => {
-                // The indicator is skipped with the absent key, as in the reference's parser.
+                // The indicator is skipped with the absent key, as in Kyverno 1.19.1's parser.
                 self.skip();
                 self.empty(end, State::FlowPairValue)
             }

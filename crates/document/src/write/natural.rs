@@ -1,7 +1,7 @@
 //! The order of keys in printed YAML: *natural* order.
 //!
 //! Runs of digits compare by number, letters come after everything else. The newer printer puts
-//! letters first where they follow a digit. The reference's rule is no total order (of three odd
+//! letters first where they follow a digit. Kyverno 1.19.1's rule is no total order (of three odd
 //! keys each may come before the next), so the standard library's sort, which may panic on such a
 //! rule, is not used.
 

@@ -321,7 +321,7 @@ fn grouped(f: f64, precision: usize) -> String {
     out
 }
 
-/// Six digits and a power of ten. The precision is the least width, of which the last sixteen bits count (the reference's
+/// Six digits and a power of ten. The precision is the least width, of which the last sixteen bits count (Kyverno 1.19.1's
 /// behaviour).
 fn scientific(f: f64, width: usize) -> String {
     if width > MOST {

@@ -1,7 +1,7 @@
 //! Message literals: those of mutations, and those that stand for values of the language.
 //!
 //! In: the name of a message and its fields. Out: a value. Mutation messages keep their fields as they
-//! were given; what a field holds is decided when it is read ([`field`]), as in the reference.
+//! were given; what a field holds is decided when it is read ([`field`]), as in Kyverno 1.19.1.
 
 use crate::value::object::is_mutation;
 use crate::value::time::Time;

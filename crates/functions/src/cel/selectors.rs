@@ -1,6 +1,6 @@
 //! Label and field selectors as the authorizer's questions hold them.
 //!
-//! In: the text of a selector. Out: its requirements as the reference prints them, in their order, or
+//! In: the text of a selector. Out: its requirements as Kyverno 1.19.1 prints them, in their order, or
 //! its message.
 
 use std::collections::BTreeSet;
@@ -63,7 +63,7 @@ impl Tokens<'_> {
 /// Reads a label selector.
 ///
 /// # Errors
-/// The reference's message.
+/// Kyverno's message.
 pub fn labels(text: &str) -> Result<Vec<String>, String> {
     let mut tokens = Tokens { rest: text };
     let mut found: Vec<(String, String)> = Vec::new();
@@ -207,7 +207,7 @@ fn check_value(key: &str, at: usize, value: &str) -> Result<(), String> {
 /// Reads a field selector.
 ///
 /// # Errors
-/// The reference's message.
+/// Kyverno's message.
 pub fn fields(text: &str) -> Result<Vec<String>, String> {
     let mut parts: Vec<String> = split(text);
     parts.sort();

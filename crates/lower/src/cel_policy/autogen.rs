@@ -1,6 +1,6 @@
 //! Variants of a policy on pods for the controllers of pods.
 //!
-//! In: the spec of a policy. Out: specs for the controllers' kinds, rewritten as text the way the reference
+//! In: the spec of a policy. Out: specs for the controllers' kinds, rewritten as text the way Kyverno 1.19.1
 //! does it, in messages and names too. Semantics: `docs/cel-policies.md`, "Controllers of pods".
 
 use super::changing;
@@ -10,7 +10,7 @@ use crate::value::{Map, Str, Value, print};
 
 /// A variant.
 pub struct Variant {
-    /// What the reference calls it.
+    /// What Kyverno calls it.
     pub name: &'static str,
     /// The rewritten spec.
     pub spec: Value,

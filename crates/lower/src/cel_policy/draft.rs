@@ -1,6 +1,6 @@
 //! Templates of generating policies: YAML documents with places `(( expression ))` to fill in.
 //!
-//! In: the text of a template. Out: drafts, or what is wrong with it in the reference's words. The scanner
+//! In: the text of a template. Out: drafts, or what is wrong with it in Kyverno 1.19.1's words. The scanner
 //! counts parentheses and skips texts inside of a place; `\((` stands for itself. Semantics:
 //! `docs/cel-policies.md`, "Templates".
 

@@ -152,7 +152,7 @@ pub(super) fn text_as_f64(m: &BigInt, exp: i64) -> f64 {
     format!("{m}e{exp}").parse().unwrap_or(f64::NAN)
 }
 
-/// Powers of ten as the reference computes them: one rounding within ±31, a product of two beyond.
+/// Powers of ten as Kyverno 1.19.1 computes them: one rounding within ±31, a product of two beyond.
 pub(super) fn pow10(n: i64) -> f64 {
     let power = |e: i64| format!("1e{e}").parse().unwrap_or(f64::NAN);
     match n {

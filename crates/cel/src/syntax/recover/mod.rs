@@ -1,6 +1,6 @@
 //! What is wrong with a text that does not parse.
 //!
-//! In: the tokens of a text that the parser refused. Out: all issues, in the words of the reference. Its
+//! In: the tokens of a text that the parser refused. Out: all issues, in the words of cel-go. Its
 //! parser continues after an error: it drops a token that is too many, synthesises one that is missing, or
 //! skips to where some rule that it is in can continue. What it finds then is found here in the same way:
 //! the grammar is a network of states ([`network`]), choices look ahead as far as they must
@@ -18,7 +18,7 @@ use crate::syntax::parser::{MAX_DEPTH, Options};
 use network::{EPSILON, Kind, Network, Part, RULES, Rule, Set, State, bit};
 use predict::{Choice, Stuck};
 
-/// How often the reference recovers, and how far it skips.
+/// How often cel-go recovers, and how far it skips.
 const MOST_RECOVERIES: usize = 30;
 const MOST_SKIPPED: usize = 256;
 /// How many syntax errors it reports.
@@ -497,7 +497,7 @@ impl<'s> Parser<'_, 's> {
                 let place = self.tokens.get(*to).map_or(0, |t| t.at);
                 let input = self.text(*from, *to);
                 let text = match &*input {
-                    // The reference's words for literals after a dot.
+                    // cel-go's words for literals after a dot.
                     ".true" => "mismatched input 'true' expecting IDENTIFIER".into(),
                     ".false" => "mismatched input 'false' expecting IDENTIFIER".into(),
                     ".null" => "mismatched input 'null' expecting IDENTIFIER".into(),

@@ -1,6 +1,6 @@
 //! What else is wrong with a text that parsed in parts.
 //!
-//! In: the tree that remains. Out: the issues of the syntax together with those that the reference finds
+//! In: the tree that remains. Out: the issues of the syntax together with those that cel-go finds
 //! when it turns what it has into an expression: literals, words that are no names, macros.
 
 use super::{Item, Rule, Tree};
