@@ -118,6 +118,30 @@ fn the_files_that_pages_name_exist() {
     assert!(gone.is_empty(), "{}", gone.join("\n"));
 }
 
+#[test]
+fn the_sections_that_module_pages_name_exist() {
+    let heading = |line: &str| line.trim_start_matches('#').replace(['`', '*'], "").trim().to_lowercase();
+    let sections = |page: &str| -> BTreeSet<String> {
+        let text = fs::read_to_string(root().join(page)).unwrap_or_default();
+        text.lines().filter(|l| l.starts_with('#')).map(heading).collect()
+    };
+    let mut all = Vec::new();
+    ["src", "crates", "tests", "benches"].iter().for_each(|dir| files(&root().join(dir), &mut all));
+    let comment = Regex::new(r"\n\s*//[/!]? ?").unwrap();
+    let named = Regex::new(r#"(docs/[\w-]+\.md)`?,\s*"([^"]{2,80})""#).unwrap();
+    let mut gone = Vec::new();
+    for path in &all {
+        let text = fs::read_to_string(path).unwrap();
+        let text = comment.replace_all(&text, " ");
+        for c in named.captures_iter(&text) {
+            if !sections(&c[1]).contains(&heading(&c[2])) {
+                gone.push(format!("{}: {}, \"{}\"", path.display(), &c[1], &c[2]));
+            }
+        }
+    }
+    assert!(gone.is_empty(), "{}", gone.join("\n"));
+}
+
 /// What runs after `lower`: policies of all kinds are the same to it.
 const AFTER_LOWERING: [&str; 9] = [
     "crates/engine/src",

@@ -2,7 +2,7 @@
 //!
 //! The texts are Kyverno's, byte for byte; what it prints for tests, values and user information
 //! is a form that its own commands refuse, so `--current` prints the form that they take. Values are
-//! put in as they are. Semantics: `docs/cli.md`, "create".
+//! put in as they are. Semantics: `docs/cli.md`.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Repairing policies: matchers, preconditions and operators of former versions become those of today.
 //!
 //! In: a policy with its defaults. Out: the policy as it should be written, and a line on each repair.
-//! Semantics: `docs/cli.md`, "fix".
+//! Semantics: `docs/cli.md`.
 
 use crate::value::{Map, Str, Value};
 

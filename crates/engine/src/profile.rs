@@ -7,14 +7,14 @@
 /// The choices; see the constructors for the two consistent sets of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Every number of a resource is a double, in patterns too (`docs/patterns.md`, "Numbers"). A
+    /// Every number of a resource is a double, in patterns too (`docs/patterns.md`, "Scalars"). A
     /// cluster keeps integers.
     pub float_resources: bool,
     /// `request` holds only what the command line knows (object, namespace, operation, user) instead
-    /// of the whole admission request (`docs/variables.md`, "request").
+    /// of the whole admission request (`docs/variables.md`, "Variables").
     pub bare_request: bool,
     /// From the second matching rule of a policy on, variables see the integers of the decoded object
-    /// instead of doubles (`docs/variables.md`, "Numbers").
+    /// instead of doubles (`docs/variables.md`, "Variables").
     pub integers_after_first_rule: bool,
     /// `paramRef` of `validate.cel` is looked up in the stand-in cluster of the command line, which has
     /// eight kinds and no objects. A cluster evaluates the expressions with each parameter.

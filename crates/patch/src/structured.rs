@@ -2,7 +2,7 @@
 //!
 //! In: an object, a [`Part`] (what is to be changed), the types of its kind. Out: the changed object, or
 //! why the change does not fit the schema. Nothing is ever removed. Semantics: `docs/admission.md`,
-//! "Applied configurations".
+//! "Answers".
 
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use crate::value::print::display;

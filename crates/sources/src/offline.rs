@@ -1,7 +1,7 @@
 //! The external data of a command without a cluster: objects, a context file, and services that are really called.
 //!
 //! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed from its name, as Kyverno's
-//! offline client does. Expressions read the context file instead. Semantics: `docs/cli.md`, "Context data".
+//! offline client does. Expressions read the context file instead. Semantics: `docs/cli.md`, "apply".
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! `matchConditions` of webhooks: whether a policy is evaluated for a request at all.
 //!
-//! In: conditions and a request. Out: whether all are true. Semantics: `docs/serve.md`, "Match conditions".
+//! In: conditions and a request. Out: whether all are true. Semantics: `docs/serve.md`, "Answers".
 
 use crate::ir::expressions::{RULES, Source};
 use crate::{Request, view};

@@ -2,7 +2,7 @@
 //! annotations.
 //!
 //! In: a rule and a request. Out: a result, or none where the rule does not apply. What differs between APIs is the
-//! rule's [`crate::ir::expressions::Wording`]. Semantics: `docs/validate.md`, "cel"; `docs/cel-policies.md`, "Evaluation".
+//! rule's [`crate::ir::expressions::Wording`]. Semantics: `docs/validate.md`, "Bodies"; `docs/cel-policies.md`, "Evaluation".
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! Kyverno's functions on data: JSON, YAML, compression, hashes, certificates, users, times, numbers.
 //!
-//! Where JMESPath has the same function, its body is used. Semantics: `docs/cel.md`, "Kyverno's functions".
+//! Where JMESPath has the same function, its body is used. Semantics: `docs/cel.md`, "What is supported".
 
 use std::borrow::Cow;
 

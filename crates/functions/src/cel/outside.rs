@@ -1,7 +1,7 @@
 //! Kyverno's functions that read external data: objects of the cluster, services, global data, image data.
 //!
 //! The receivers are messages that say for which policy they speak: a `namespace` that is set limits the
-//! questions to it. Semantics: `docs/cel.md`, "Kyverno's functions".
+//! questions to it. Semantics: `docs/cel.md`, "What is supported".
 
 use super::{Call, CallResult, fault};
 use crate::external::{

@@ -2,7 +2,7 @@
 //! are sorted.
 //!
 //! In: a document that has passed the strict check. Out: the document as it should be, and a line on
-//! each repair. Semantics: `docs/cli.md`, "fix".
+//! each repair. Semantics: `docs/cli.md`.
 
 use crate::inputs::strict::{self, Object};
 use crate::inputs::{user, values};
