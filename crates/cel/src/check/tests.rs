@@ -6,8 +6,7 @@ use crate::library::{self, Admission};
 use crate::types;
 
 fn environment() -> Env {
-    let mut env =
-        library::admission(Admission { mutation: true, backticks: true, ..Admission::default() });
+    let mut env = library::admission(Admission { mutation: true, backticks: true, ..Admission::default() });
     for (name, ty) in [
         ("i", "int"),
         ("s", "string"),
@@ -131,12 +130,19 @@ fn all_issues_of_an_expression_are_reported_and_none_because_of_another() {
 fn names_are_looked_up_in_the_container_first_and_a_dot_skips_it() {
     let mut env = environment();
     env.container = "a.b".into();
-    for (name, ty) in [("x", "int"), ("a.x", "string"), ("a.b.x", "bool"), ("a.y", "double"), ("z.w.v", "uint")] {
+    for (name, ty) in
+        [("x", "int"), ("a.x", "string"), ("a.b.x", "bool"), ("a.y", "double"), ("z.w.v", "uint")]
+    {
         env.variables.insert(name.into(), types::parse(ty));
     }
-    for (source, ty) in
-        [("x", "bool"), (".x", "int"), (".a.x", "string"), ("b.x", "bool"), ("y", "double"), ("z.w.v", "uint")]
-    {
+    for (source, ty) in [
+        ("x", "bool"),
+        (".x", "int"),
+        (".a.x", "string"),
+        ("b.x", "bool"),
+        ("y", "double"),
+        ("z.w.v", "uint"),
+    ] {
         assert_eq!(type_in(&env, source).as_deref(), Ok(ty), "{source}");
     }
     let text = "undeclared reference to 'nope' (in container 'a.b')".to_string();
@@ -242,11 +248,7 @@ fn messages_take_their_own_fields() {
     assert_eq!(type_of("Object{spec: Object.spec{a: 1}}"), "Object");
     assert_eq!(type_of("JSONPatch{op: 'add', path: '/a', value: 1}"), "JSONPatch");
     assert_eq!(type_of("google.protobuf.Int64Value{value: 1}"), "wrapper(int)");
-    refused(
-        "JSONPatch{op: 1}",
-        12,
-        "expected type of field 'op' is 'string' but provided type is 'int'",
-    );
+    refused("JSONPatch{op: 1}", 12, "expected type of field 'op' is 'string' but provided type is 'int'");
     refused("google.protobuf.Int64Value{nope: 1}", 31, "undefined field 'nope'");
     refused("Nope{a: 1}", 4, "undeclared reference to 'Nope' (in container '')");
     refused("int{}", 3, "'int' is not a message type");

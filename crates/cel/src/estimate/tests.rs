@@ -6,8 +6,13 @@ use crate::types;
 
 fn environment() -> Env {
     let mut env = library::admission(Admission::default());
-    for (name, ty) in [("b", "bool"), ("s", "string"), ("l", "list<int>"), ("t", "list<string>"), ("m", "map<string, string>")]
-    {
+    for (name, ty) in [
+        ("b", "bool"),
+        ("s", "string"),
+        ("l", "list<int>"),
+        ("t", "list<string>"),
+        ("m", "map<string, string>"),
+    ] {
         env.variables.insert(name.into(), types::parse(ty));
     }
     env.syntax.bind = true;

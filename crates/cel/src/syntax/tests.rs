@@ -70,7 +70,12 @@ fn shape(node: &Node) -> String {
             format!("{name}{{{}}}", joined(fields.iter().map(|e| entry(e, e.key.to_string()))))
         }
         Kind::Fold(f) if f.shape == Shape::Bind => {
-            format!("let {} = {} in {}", f.var2.as_deref().unwrap_or_default(), shape(&f.init), shape(&f.result))
+            format!(
+                "let {} = {} in {}",
+                f.var2.as_deref().unwrap_or_default(),
+                shape(&f.init),
+                shape(&f.result)
+            )
         }
         Kind::Fold(f) => {
             let second = f.var2.as_ref().map(|v| format!(", {v}")).unwrap_or_default();
@@ -233,7 +238,10 @@ fn optional_parts_are_marked() {
 fn reserved_words_are_fields_but_no_names() {
     assert_eq!(tree("a.if.while"), "a.if.while");
     assert_eq!(refused("if", ALL), "ERROR: <input>:1:1: reserved identifier: if\n | if\n | ^");
-    assert_eq!(refused("a + for(b)", ALL), "ERROR: <input>:1:5: reserved identifier: for\n | a + for(b)\n | ....^");
+    assert_eq!(
+        refused("a + for(b)", ALL),
+        "ERROR: <input>:1:5: reserved identifier: for\n | a + for(b)\n | ....^"
+    );
 }
 
 #[test]
@@ -260,10 +268,7 @@ fn all_issues_of_a_text_are_reported() {
 #[test]
 fn loops_are_folds_with_an_accumulator() {
     for (source, expected) in [
-        (
-            "a.all(x, p)",
-            "for x in a: true; @not_strictly_false(__result__); _&&_(__result__, p); __result__",
-        ),
+        ("a.all(x, p)", "for x in a: true; @not_strictly_false(__result__); _&&_(__result__, p); __result__"),
         (
             "a.exists(x, p)",
             "for x in a: false; @not_strictly_false(!_(__result__)); _||_(__result__, p); __result__",
@@ -298,16 +303,16 @@ fn other_macros_are_what_they_stand_for() {
     for (source, expected) in [
         ("has(a.b.c)", "has(a.b.c)"),
         ("cel.bind(x, a, x + x)", "let x = a in _+_(x, x)"),
-        (
-            "a.optMap(x, e)",
-            "_?_:_(hasValue<a>(), optional.of(let x = value<a>() in e), optional.none())",
-        ),
+        ("a.optMap(x, e)", "_?_:_(hasValue<a>(), optional.of(let x = value<a>() in e), optional.none())"),
         ("a.optFlatMap(x, e)", "_?_:_(hasValue<a>(), let x = value<a>() in e, optional.none())"),
         (
             "a.sortBy(x, e)",
             "let @__sortBy_input__ = a in @sortByAssociatedKeys<@__sortBy_input__>(for x in @__sortBy_input__: []; true; _+_(__result__, [e]); __result__)",
         ),
-        ("cel.block([a, cel.index(0)], cel.index(1))", "let @index:0 = a in let @index:1 = @index:0 in @index:1"),
+        (
+            "cel.block([a, cel.index(0)], cel.index(1))",
+            "let @index:0 = a in let @index:1 = @index:0 in @index:1",
+        ),
         ("math.greatest(a, b)", "math.@max(a, b)"),
         ("math.least(a, b, c)", "math.@min([a, b, c])"),
         ("proto.getExt(a, b.c)", "a.b.c"),
@@ -369,7 +374,10 @@ fn what_an_optional_macro_copies_has_a_bound() {
         source.push_str(".optMap(x, x)");
     }
     let issues = parse(&source, ALL).unwrap_err();
-    assert!(issues.iter().all(|i| i.text == "optMap() is called on an expression that is too large"), "{issues:?}");
+    assert!(
+        issues.iter().all(|i| i.text == "optMap() is called on an expression that is too large"),
+        "{issues:?}"
+    );
 }
 
 /// Whether a text is an expression, else its only issue, which has no place.
@@ -414,10 +422,98 @@ fn texts_have_a_limit_in_characters() {
 #[test]
 fn a_name_is_mentioned_wherever_it_stands_for_a_value() {
     let mentions = |source: &str| parse(source, ALL).unwrap().mentions("x");
-    for source in ["x", ".x", "x.y", "f(x)", "x.f()", "[1, x]", "{x: 1}", "{1: x}", "T{a: x}", "a.map(b, x)"] {
+    for source in ["x", ".x", "x.y", "f(x)", "x.f()", "[1, x]", "{x: 1}", "{1: x}", "T{a: x}", "a.map(b, x)"]
+    {
         assert!(mentions(source), "{source}");
     }
     for source in ["a.x", "'x'", "T{x: 1}", "x()", "a.x()", "has(a.x)"] {
         assert!(!mentions(source), "{source}");
+    }
+}
+
+/// Trees of operators, to be written with as few parentheses as they need.
+mod written {
+    use proptest::prelude::*;
+
+    use super::{ALL, parse, shape};
+
+    #[derive(Clone, Debug)]
+    enum Tree {
+        Name(char),
+        Binary(&'static str, Box<Tree>, Box<Tree>),
+        Not(Box<Tree>),
+        Choice(Box<Tree>, Box<Tree>, Box<Tree>),
+        Field(Box<Tree>, char),
+    }
+
+    /// Each row binds stronger than the one before.
+    const OPERATORS: [&[&str]; 5] =
+        [&["||"], &["&&"], &["<", "<=", ">", ">=", "==", "!=", "in"], &["+", "-"], &["*", "/", "%"]];
+    const CHOICE: usize = 0;
+    const UNARY: usize = 6;
+    const MEMBER: usize = 7;
+
+    impl Tree {
+        fn strength(&self) -> usize {
+            match self {
+                Tree::Name(_) | Tree::Field(..) => MEMBER,
+                Tree::Not(_) => UNARY,
+                Tree::Choice(..) => CHOICE,
+                Tree::Binary(op, ..) => 1 + OPERATORS.iter().position(|row| row.contains(op)).unwrap(),
+            }
+        }
+
+        /// The text, in parentheses if it binds weaker than it must.
+        fn at_least(&self, strength: usize) -> String {
+            let text = self.minimal();
+            if self.strength() < strength { format!("({text})") } else { text }
+        }
+
+        fn minimal(&self) -> String {
+            let own = self.strength();
+            match self {
+                Tree::Name(c) => c.to_string(),
+                // Chains of these are balanced: parentheses keep what was nested as it is.
+                Tree::Binary(op @ ("&&" | "||"), a, b) => {
+                    format!("{} {op} {}", a.at_least(own + 1), b.at_least(own + 1))
+                }
+                Tree::Binary(op, a, b) => format!("{} {op} {}", a.at_least(own), b.at_least(own + 1)),
+                Tree::Not(a) => format!("!{}", a.at_least(MEMBER)),
+                Tree::Choice(a, b, c) => format!("{} ? {} : {}", a.at_least(1), b.at_least(1), c.minimal()),
+                Tree::Field(a, c) => format!("{}.{c}", a.at_least(MEMBER)),
+            }
+        }
+
+        fn full(&self) -> String {
+            match self {
+                Tree::Name(c) => c.to_string(),
+                Tree::Binary(op, a, b) => format!("(({}) {op} ({}))", a.full(), b.full()),
+                Tree::Not(a) => format!("(!({}))", a.full()),
+                Tree::Choice(a, b, c) => format!("(({}) ? ({}) : ({}))", a.full(), b.full(), c.full()),
+                Tree::Field(a, c) => format!("(({}).{c})", a.full()),
+            }
+        }
+    }
+
+    fn trees() -> impl Strategy<Value = Tree> {
+        let operator = prop::sample::select(OPERATORS.concat());
+        let name = prop::char::range('a', 'e');
+        name.clone().prop_map(Tree::Name).prop_recursive(6, 40, 3, move |inner| {
+            let boxed = move || inner.clone().prop_map(Box::new);
+            prop_oneof![
+                6 => (operator.clone(), boxed(), boxed()).prop_map(|(op, a, b)| Tree::Binary(op, a, b)),
+                1 => boxed().prop_map(Tree::Not),
+                1 => (boxed(), boxed(), boxed()).prop_map(|(a, b, c)| Tree::Choice(a, b, c)),
+                1 => (boxed(), name.clone()).prop_map(|(a, c)| Tree::Field(a, c)),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn parentheses_that_strength_implies_change_no_tree(tree in trees()) {
+            let tree_of = |source: &str| shape(&parse(source, ALL).unwrap());
+            prop_assert_eq!(tree_of(&tree.minimal()), tree_of(&tree.full()), "{}", tree.minimal());
+        }
     }
 }
