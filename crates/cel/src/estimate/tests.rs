@@ -97,7 +97,7 @@ fn a_bound_name_keeps_what_is_known_of_its_value() {
 }
 
 #[test]
-fn sums_and_products_end_at_the_largest_number() {
+fn totals_and_products_end_at_the_largest_number() {
     let most = Range::UNKNOWN;
     assert_eq!(most.plus(Range::fixed(1)), Range { min: 1, max: UNKNOWN });
     assert_eq!(most.multiply(Range::fixed(2)), most);
