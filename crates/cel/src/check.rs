@@ -691,3 +691,6 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
 fn wrapper(inner: Type) -> Type {
     Type::Wrapper(std::sync::Arc::new(inner))
 }
+
+#[cfg(test)]
+mod tests;

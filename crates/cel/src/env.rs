@@ -92,3 +92,37 @@ impl Env {
         declared.most_at(rest)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_message_has_every_field_and_keeps_the_types_of_its_own() {
+        let fields = vec![("a".into(), Type::Int)];
+        let mut message = Message { fields, open: false };
+        assert_eq!((message.field("a"), message.field("b")), (Some(Type::Int), None));
+        message.open = true;
+        assert_eq!((message.field("a"), message.field("b")), (Some(Type::Int), Some(Type::Dyn)));
+    }
+
+    #[test]
+    fn messages_of_objects_exist_under_all_names_below_theirs() {
+        let mut messages = Messages::default();
+        assert!(messages.get("Object.spec").is_none());
+        messages.objects = true;
+        for name in ["Object", "Object.spec", "Object.a.b"] {
+            assert_eq!(messages.field(name, "x"), Some(Type::Dyn), "{name}");
+        }
+        assert!(messages.get("Objects").is_none());
+    }
+
+    #[test]
+    fn the_message_of_patches_has_fields_of_every_name_without_a_type() {
+        let mut messages = Messages::default();
+        assert_eq!(messages.field("JSONPatch", "op"), None);
+        messages.insert("JSONPatch", Message { fields: vec![("op".into(), Type::String)], open: false });
+        assert_eq!(messages.field("JSONPatch", "op"), Some(Type::String));
+        assert_eq!(messages.field("JSONPatch", "nope"), Some(Type::Struct("".into())));
+    }
+}

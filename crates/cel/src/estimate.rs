@@ -258,3 +258,6 @@ fn scalar_size(t: &Type) -> Option<Range> {
         matches!(t, Type::Bool | Type::Int | Type::Uint | Type::Double | Type::Duration | Type::Timestamp);
     scalar.then_some(Range::fixed(1))
 }
+
+#[cfg(test)]
+mod tests;

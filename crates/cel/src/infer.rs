@@ -176,3 +176,103 @@ fn says_less(a: &Type, b: &Type) -> bool {
         (x, y) => x == y,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types;
+
+    /// Reads a type, also one of wrapped values.
+    fn parse(text: &str) -> Type {
+        match text.strip_prefix("wrapper<").and_then(|rest| rest.strip_suffix('>')) {
+            Some(inner) => Type::Wrapper(Arc::new(parse(inner))),
+            None => types::parse(text),
+        }
+    }
+
+    fn fits(given: &str, wanted: &str) -> bool {
+        Unknowns::default().assign(&parse(given), &parse(wanted))
+    }
+
+    #[test]
+    fn null_stands_for_messages_times_wrappers_and_libraries_types_but_for_no_scalars_or_collections() {
+        for wanted in ["timestamp", "duration", "any", "wrapper<int>", "$Message", "net.IP", "null", "dyn"] {
+            assert!(fits("null", wanted), "{wanted}");
+        }
+        for wanted in ["int", "string", "bool", "bytes", "list<int>", "map<string, int>"] {
+            assert!(!fits("null", wanted), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_wrapper_stands_for_what_it_wraps_and_nothing_else() {
+        assert!(fits("wrapper<int>", "int") && fits("int", "wrapper<int>"));
+        assert!(fits("wrapper<int>", "wrapper<int>"));
+        assert!(!fits("wrapper<int>", "string") && !fits("wrapper<int>", "wrapper<string>"));
+    }
+
+    #[test]
+    fn dyn_stands_for_everything_also_inside_of_collections() {
+        assert!(fits("dyn", "int") && fits("int", "dyn"));
+        assert!(fits("list<dyn>", "list<int>") && fits("map<string, dyn>", "map<dyn, int>"));
+        assert!(!fits("list<dyn>", "map<dyn, dyn>"));
+        assert!(!fits("list<int>", "list<string>"));
+        assert!(!fits("int", "uint"));
+    }
+
+    #[test]
+    fn an_unknown_becomes_what_it_met_and_refuses_the_rest() {
+        let mut unknowns = Unknowns::default();
+        let unknown = unknowns.fresh();
+        assert_eq!(unknowns.resolve(&unknown, true), Type::Dyn);
+        assert_eq!(unknowns.resolve(&unknown, false), unknown);
+        assert!(unknowns.assign(&Type::Int, &unknown));
+        assert_eq!(unknowns.resolve(&Type::list(unknown.clone()), true), parse("list<int>"));
+        assert!(!unknowns.assign(&Type::String, &unknown));
+        assert_eq!(unknowns.resolve(&unknown, true), Type::Int);
+    }
+
+    #[test]
+    fn an_unknown_becomes_the_more_general_of_what_it_meets() {
+        let mut unknowns = Unknowns::default();
+        let unknown = unknowns.fresh();
+        assert!(unknowns.assign(&parse("list<int>"), &unknown));
+        assert!(unknowns.assign(&parse("list<dyn>"), &unknown));
+        assert_eq!(unknowns.resolve(&unknown, true), parse("list<dyn>"));
+        assert!(unknowns.assign(&parse("list<string>"), &unknown));
+    }
+
+    #[test]
+    fn arguments_that_do_not_all_fit_decide_nothing() {
+        let mut unknowns = Unknowns::default();
+        let (unknown, int) = (unknowns.fresh(), Type::Int);
+        let wanted = [unknown.clone(), Type::String];
+        assert!(!unknowns.assign_all(&[int.clone(), int.clone()], &wanted));
+        assert_eq!(unknowns.resolve(&unknown, false), unknown);
+        assert!(!unknowns.assign_all(&[int], &wanted));
+    }
+
+    #[test]
+    fn an_unknown_never_contains_itself() {
+        let mut unknowns = Unknowns::default();
+        let (a, b) = (unknowns.fresh(), unknowns.fresh());
+        assert!(unknowns.assign(&a, &a));
+        assert!(!unknowns.assign(&Type::list(a.clone()), &a));
+        assert!(unknowns.assign(&Type::list(a.clone()), &b));
+        assert!(!unknowns.assign(&b, &a));
+    }
+
+    #[test]
+    fn the_more_general_type_says_less_in_every_part() {
+        for (a, b, expected) in [
+            ("int", "dyn", "dyn"),
+            ("list<dyn>", "list<int>", "list<dyn>"),
+            ("map<string, dyn>", "map<string, int>", "map<string, dyn>"),
+            // Neither says less than the other: the second is taken.
+            ("map<dyn, int>", "map<string, dyn>", "map<string, dyn>"),
+            ("int", "int", "int"),
+        ] {
+            assert_eq!(most_general(&parse(a), &parse(b)), parse(expected), "{a} {b}");
+        }
+    }
+}

@@ -435,3 +435,6 @@ fn each<'a>(count: usize, place: &Place<'_, 'a>, mut one: impl FnMut(usize) -> C
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,3 +53,44 @@ pub fn mentions(text: &str, name: &str) -> bool {
         starts && is_word(name.chars().next_back()) != is_word(after)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_mentioned_behind_anything_but_letters_digits_and_dots_up_to_the_end_of_a_word() {
+        for text in ["v", "v.a", "[v]", "'v'", "a || v", "_v", "v-x", "a.b == v"] {
+            assert!(mentions(text, "v"), "{text}");
+        }
+        for text in ["a.v", "av", "1v", "vv", "v1", "v_", ""] {
+            assert!(!mentions(text, "v"), "{text}");
+        }
+        assert!(mentions("a.v + v", "v"));
+        assert!(!mentions("anything", ""));
+    }
+
+    #[test]
+    fn a_query_needs_the_bindings_that_its_text_mentions_and_images() {
+        let names: Vec<Str> = ["a", "b", "c"].map(Str::from).to_vec();
+        let query = plain("c.x || a || images.y", &names);
+        assert_eq!(&*query.needs.bindings, [0, 2]);
+        assert!(query.needs.images);
+        assert!(plain("x", &names).needs.is_empty());
+    }
+
+    #[test]
+    fn only_queries_on_the_object_read_something_else_when_it_is_deleted() {
+        let query = compile("request.object.a || request.object.b", &[]);
+        let other = query.on_delete.unwrap();
+        assert_eq!(&*other.text, "request.oldObject.a || request.oldObject.b");
+        assert!(compile("request.oldObject.a", &[]).on_delete.is_none());
+        assert!(plain("request.object.a", &[]).on_delete.is_none());
+    }
+
+    #[test]
+    fn a_text_that_is_no_expression_fails_when_it_is_run() {
+        assert_eq!(plain("  ", &[]).expr.unwrap_err().as_ref(), "invalid query (nil)");
+        assert!(plain("a b", &[]).expr.unwrap_err().starts_with("incorrect query a b: SyntaxError: "));
+    }
+}

@@ -175,3 +175,115 @@ fn is_plain_name(step: &str) -> bool {
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'(')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b')')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::yaml_value;
+
+    fn lowered(text: &str) -> Template {
+        document(&yaml_value(text).unwrap(), &Arc::from([]))
+    }
+
+    /// The kind of template of a text, with its parts: literals in quotes, the texts of variables bare.
+    fn shape(text: &str) -> String {
+        match super::text(&text.into(), &Arc::from([])) {
+            Template::Const(v) => format!("const {}", crate::value::print::json(&v)),
+            Template::Whole(hole) => format!("whole {}", hole.query.text),
+            Template::Rounds(_) => "rounds".into(),
+            Template::Fail(text) => format!("fail {text}"),
+            Template::Text(text) => {
+                let parts = text.parts.iter().map(|part| match part {
+                    Part::Literal(s) => format!("{s:?}"),
+                    Part::Hole(query) => query.text.to_string(),
+                });
+                format!("text {}", parts.collect::<Vec<_>>().join(" "))
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn plain_variables_are_compiled_once_and_others_resolved_in_rounds() {
+        for (text, expected) in [
+            ("a", r#"const "a""#),
+            ("{{ a.b }}", "whole a.b"),
+            ("{{a}}", "whole a"),
+            (" {{ a }}", r#"text " " a"#),
+            ("x {{ a }} y {{ b }}", r#"text "x " a " y " b"#),
+            // Nested, shallow and touching variables, and escapes before others.
+            ("{{ a.{{ b }} }}", "rounds"),
+            ("{{- a }}", "rounds"),
+            ("x {{- a }}", "rounds"),
+            ("{{ a }}{{ b }}", "rounds"),
+            (r"\{{ a }} {{ b }}", "rounds"),
+            ("{{ a }} {{ b", "rounds"),
+            // Nothing but escapes is text.
+            (r"\{{ a }}", r#"const "{{ a }}""#),
+            ("{{ a", r#"const "{{ a""#),
+        ] {
+            assert_eq!(shape(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_variables_is_one_constant() {
+        let text = "{a: [1, {b: x}], c: null}";
+        assert_eq!(lowered(text).as_const(), Some(&yaml_value(text).unwrap()));
+        assert!(matches!(lowered("{a: '{{ x }}', b: 1}"), Template::Object(_)));
+        assert!(matches!(lowered("{'{{ x }}': 1}"), Template::Object(_)));
+        assert!(matches!(lowered("[1, '{{ x }}']"), Template::List(_)));
+    }
+
+    #[test]
+    fn variables_know_their_place_in_the_document() {
+        let Template::Object(pairs) = lowered("{a/b: ['{{ x }}']}") else { panic!() };
+        let Some((_, Template::List(items))) = pairs.first() else { panic!() };
+        let Some(Template::Whole(hole)) = items.first() else { panic!() };
+        assert_eq!(&*hole.rounds.path, r"/a\/b/0");
+    }
+
+    #[test]
+    fn documents_that_nest_too_deeply_fail_when_they_are_used() {
+        let nested = |n: usize| lowered(&format!("{}1{}", "[".repeat(n), "]".repeat(n)));
+        assert!(nested(MAX_DEPTH).as_const().is_some());
+        let mut inner = nested(MAX_DEPTH + 1);
+        while let Template::List(items) = inner {
+            inner = items.first().cloned().unwrap();
+        }
+        assert!(matches!(inner, Template::Fail(_)));
+    }
+
+    #[test]
+    fn a_lone_at_sign_is_the_same_place_in_the_object() {
+        let at = |steps: &[&str]| current_path(&steps.iter().map(ToString::to_string).collect::<Vec<_>>());
+        for (steps, expected) in [
+            (&["validate", "pattern", "spec", "replicas"][..], "request.object.spec.replicas"),
+            (&["validate", "pattern", "spec", "items", "0", "name"], "request.object.spec.items[0].name"),
+            (&["validate", "pattern", "metadata", "a.b/c"], r#"request.object.metadata."a.b/c""#),
+            // Everything up to a loop and the two steps behind it do not count.
+            (&["validate", "foreach", "0", "pattern", "spec"], "request.object.spec"),
+            (&["pattern"], "request.object"),
+            (&[], "request.object"),
+        ] {
+            assert_eq!(at(steps), expected, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn references_take_the_value_of_another_place_before_variables_are_looked_for() {
+        for (text, expected) in [
+            ("{a: z, b: $(./../a)}", "{a: z, b: z}"),
+            ("{a: {b: x}, c: $(/a/b)}", "{a: {b: x}, c: x}"),
+            (r"{a: 1, b: '\$(./../a)'}", "{a: 1, b: $(./../a)}"),
+            ("{a: 5, b: '$(>=./../a)'}", "{a: 5, b: '>=5'}"),
+            ("{=(a): z, b: $(./../a)}", "{=(a): z, b: z}"),
+        ] {
+            assert_eq!(lowered(text).as_const(), Some(&yaml_value(expected).unwrap()), "{text}");
+        }
+        // What is no text needs an operator in front of it.
+        for text in ["{a: $(./../nowhere)}", "{a: 1, b: $(./../a)}", "{a: [x], b: $(./../a)}"] {
+            assert!(matches!(lowered(text), Template::Fail(_)), "{text}");
+        }
+    }
+}

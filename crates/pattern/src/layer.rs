@@ -106,3 +106,43 @@ pub fn scalar_text(v: &Value) -> String {
         other => print::json(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ephor_document::yaml_value;
+
+    fn layer(text: &str) -> Layer {
+        lower(&yaml_value(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_document_without_anchors_is_cleaned_of_empty_objects_at_once() {
+        for (text, clean) in [
+            ("{a: {b: {}}, c: 1}", "{c: 1}"),
+            ("{a: {b: null}}", "{a: {b: null}}"),
+            // Other signs mean nothing in a patch.
+            ("{=(a): 1, X(b): 2}", "{=(a): 1, X(b): 2}"),
+            ("{a: []}", "{a: []}"),
+        ] {
+            match layer(text) {
+                Layer::Plain(value) => assert_eq!(value, yaml_value(clean).unwrap(), "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn conditions_additions_and_texts_that_read_as_conditions_keep_their_tree() {
+        for text in ["{(a): 1}", "{a: {<(b): 1}}", "{a: [{+(b): 1}]}", "{a: (x)}", "{a: ['<(x)']}"] {
+            assert!(matches!(layer(text), Layer::Anchored(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nests_too_deeply_is_refused() {
+        let nested = |n: usize| yaml_value(&format!("{}1{}", "{a: ".repeat(n), "}".repeat(n))).unwrap();
+        assert!(lower(&nested(MAX_DEPTH)).is_some());
+        assert!(lower(&nested(MAX_DEPTH + 1)).is_none());
+    }
+}

@@ -234,4 +234,82 @@ mod tests {
             );
         }
     }
+
+    /// The keys of an object pattern in checking order.
+    fn order(pattern: &str) -> Vec<String> {
+        match lower(&yaml_value(pattern).unwrap()).unwrap().root {
+            Shape::Map(map) => map.entries.iter().map(|e| e.raw.to_string()).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn keys_that_decide_whether_the_pattern_applies_are_checked_first() {
+        for (pattern, expected) in [
+            ("{b: 1, a: 1, c: 1}", &["a", "b", "c"][..]),
+            // By their full text: the sign counts.
+            ("{=(a): 1, X(b): 1, (c): 1, ^(d): [], z: 1}", &["(c)", "=(a)", "X(b)", "^(d)", "z"]),
+            // Behind them what holds an anchor, descending, then the rest.
+            (
+                "{<(a): 1, <(c): 1, b: {(x): 1}, a: 1, d: [{=(y): 1}], +(e): 1}",
+                &["d", "b", "<(c)", "<(a)", "+(e)", "a"],
+            ),
+            // What is added when absent is no condition.
+            ("{b: {+(x): 1}, a: 1}", &["a", "b"]),
+        ] {
+            assert_eq!(order(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn equal_texts_of_anchors_that_must_be_met_are_one() {
+        let count = |pattern: &str| lower(&yaml_value(pattern).unwrap()).unwrap().anchors;
+        assert_eq!(count("{(a): 1, ^(b): [{(a): 1}], c: {(a): 1}}"), 2);
+        assert_eq!(count("{=(a): 1, X(b): 1, <(c): 1, +(d): 1}"), 0);
+    }
+
+    #[test]
+    fn only_labels_and_annotations_of_metadata_are_rebuilt_for_an_object() {
+        fn expanded(shape: &Shape, at: &str, out: &mut Vec<String>) {
+            let Shape::Map(map) = shape else { return };
+            if map.expand {
+                out.push(at.to_string());
+            }
+            for e in &map.entries {
+                expanded(&e.shape, &format!("{at}/{}", e.raw), out);
+            }
+        }
+        for (pattern, expected) in [
+            ("{metadata: {labels: {'a*': x}}}", &["/metadata/labels"][..]),
+            ("{metadata: {=(annotations): {'?': x}}}", &["/metadata/=(annotations)"]),
+            ("{spec: {template: {metadata: {labels: {a: 1}}}}}", &["/spec/template/metadata/labels"]),
+            // Without wildcards and with strings alone there is nothing to rebuild.
+            ("{metadata: {labels: {a: x}}}", &[]),
+            ("{metadata: {names: {'a*': x}}}", &[]),
+            ("{labels: {'a*': x}}", &[]),
+            (
+                "{metadata: {labels: {a: x, metadata: {labels: {'b*': x}}}}}",
+                &["/metadata/labels", "/metadata/labels/metadata/labels"],
+            ),
+        ] {
+            let mut found = Vec::new();
+            expanded(&lower(&yaml_value(pattern).unwrap()).unwrap().root, "", &mut found);
+            found.sort();
+            assert_eq!(found, expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_key_with_wildcards_becomes_the_smallest_key_with_a_string_that_it_matches() {
+        let labels = |pattern: &str, object: &str| {
+            let Shape::Map(shape) = lower(&yaml_value(pattern).unwrap()).unwrap().root else { panic!() };
+            let object = yaml_value(object).unwrap();
+            let expanded = expand_keys(&shape, object.as_map().unwrap()).unwrap();
+            expanded.entries.iter().map(|e| e.raw.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(labels("{'a*': x}", "{ac: 1, ad: x, ab: x}"), ["ab"]);
+        assert_eq!(labels("{=(a*): x}", "{ab: x}"), ["=(ab)"]);
+        assert_eq!(labels("{'a*': x}", "{b: x}"), ["a*"]);
+        assert_eq!(labels("{'a*': 1, b: x}", "{ab: x}"), ["b"]);
+    }
 }

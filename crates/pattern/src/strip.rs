@@ -81,3 +81,45 @@ pub fn strip(node: &mut Node, condition: bool) -> Result<bool, TooShort> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::mutate::Layer;
+    use crate::layer::lower;
+    use ephor_document::yaml_value;
+
+    /// The document without its conditions, as text; or why there is none.
+    fn cleaned(text: &str) -> Result<String, TooShort> {
+        let Some(Layer::Anchored(mut node)) = lower(&yaml_value(text).unwrap()) else { panic!("{text}") };
+        finish(&mut node)?;
+        Ok(crate::value::print::json(&node.to_value()))
+    }
+
+    #[test]
+    fn conditions_go_with_their_scalars_and_leave_what_they_hold_besides() {
+        for (text, expected) in [
+            ("{a: {(b): x, c: 1}}", r#"{"a":{"c":1}}"#),
+            ("{a: {(b): {c: 1, (d): 2}}}", r#"{"a":{"b":{"c":1}}}"#),
+            ("{a: {<(b): x}, c: 1}", r#"{"c":1}"#),
+            ("{a: {(b): x}}", "{}"),
+            ("{a: {+(b): x}}", r#"{"a":{"+(b)":"x"}}"#),
+        ] {
+            assert_eq!(cleaned(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn items_with_anchors_leave_their_list() {
+        assert_eq!(cleaned("{a: [{(k): x, v: 1}, {v: 2}]}").as_deref(), Ok(r#"{"a":[{"v":2}]}"#));
+        assert_eq!(cleaned("{a: [{v: 2}, {(k): x, v: 1}], b: 1}").as_deref(), Ok(r#"{"a":[{"v":2}],"b":1}"#));
+        assert_eq!(cleaned("{a: [{(k): x}], b: 1}").as_deref(), Ok(r#"{"b":1}"#));
+    }
+
+    #[test]
+    fn the_second_item_that_leaves_a_list_takes_the_one_behind_it() {
+        let text = "{a: [{(k): x}, {(k): z}, {v: 3}, {v: 4}]}";
+        assert_eq!(cleaned(text).as_deref(), Ok(r#"{"a":[{"(k)":"z"},{"v":4}]}"#));
+        assert_eq!(cleaned("{a: [{v: 1}, {(k): x}, {(k): z}]}"), Err(TooShort));
+    }
+}

@@ -625,3 +625,6 @@ pub fn exception(object: &Value) -> Policies {
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

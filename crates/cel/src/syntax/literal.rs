@@ -126,3 +126,39 @@ fn bytes(text: &str) -> Result<Vec<u8>, &'static str> {
     }
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sign_is_part_of_a_number_so_that_the_least_one_can_be_written() {
+        assert_eq!(value(Tok::Int, "9223372036854775808", true), Ok(Value::Int(i64::MIN)));
+        assert_eq!(value(Tok::Int, "9223372036854775808", false), Err("invalid int literal"));
+        assert_eq!(value(Tok::Int, "0x8000000000000000", true), Ok(Value::Int(i64::MIN)));
+        assert_eq!(value(Tok::Uint, "0xFFFFFFFFFFFFFFFFu", false), Ok(Value::UInt(u64::MAX)));
+        assert_eq!(value(Tok::Uint, "18446744073709551616u", false), Err("invalid uint literal"));
+        assert_eq!(value(Tok::Float, "1e400", false), Err("invalid double literal"));
+        assert_eq!(value(Tok::Float, "2.5", true), Ok(Value::Float(-2.5)));
+    }
+
+    #[test]
+    fn numeric_escapes_are_code_points_in_strings_and_bytes_in_byte_strings() {
+        assert_eq!(value(Tok::Str, r"'\xe9\351'", false), Ok("éé".into()));
+        let bytes = Value::Bytes(vec![0xe9, 0xe9, 0xc3, 0xa9].into());
+        assert_eq!(value(Tok::Bytes, r"b'\xe9\351é'", false), Ok(bytes));
+        assert_eq!(value(Tok::Bytes, r"b'\u00e9'", false), Err(BAD));
+        assert_eq!(value(Tok::Str, r"'\ud800'", false), Err("invalid unicode code point"));
+    }
+
+    #[test]
+    fn raw_strings_keep_their_backslashes() {
+        assert_eq!(value(Tok::Str, r"r'\n'", false), Ok(r"\n".into()));
+        assert_eq!(value(Tok::Bytes, r"bR'\x41'", false), Ok(Value::Bytes(br"\x41".as_slice().into())));
+    }
+
+    #[test]
+    fn line_breaks_of_all_systems_are_one_character() {
+        assert_eq!(value(Tok::Str, "'''a\r\nb\rc\n'''", false), Ok("a\nb\nc\n".into()));
+    }
+}

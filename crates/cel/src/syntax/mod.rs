@@ -7,3 +7,6 @@ mod parser;
 mod recover;
 
 pub use parser::{Options, parse};
+
+#[cfg(test)]
+mod tests;

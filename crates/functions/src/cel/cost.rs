@@ -52,7 +52,7 @@ fn size_of(v: Option<&Value>) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// A tenth, rounded up, as doubles have it: of 70 it is 8.
+/// A tenth, rounded up, as doubles have it: of 71 it is 8.
 fn tenths(n: u64) -> u64 {
     (n as f64 * 0.1).ceil() as u64
 }
