@@ -11,7 +11,7 @@ use crate::external::registry::Manifest;
 use crate::fixtures::{
     self as make, Headers, Part, Party, Stamp, Stamper, ca, flips, root, signer, tsa, unknown, with,
 };
-use crate::sct::element;
+use crate::x509::der::element;
 use crate::x509::pem_blocks;
 use sha2::{Digest, Sha256};
 
