@@ -11,7 +11,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::public_key::PublicKey;
 use crate::value::time::Time;
-use crate::x509::der::Reader;
+use crate::x509::der::{Reader, UTF8_STRING};
 use crate::x509::{check_certificate, pem_blocks};
 
 use crate::chain::Link;
@@ -153,9 +153,24 @@ fn names(parsed: &X509Certificate<'_>) -> Option<Vec<String>> {
 
 /// The text of a fact: bare, or a DER string in later certificates.
 fn text_of(value: &[u8]) -> String {
-    let bare = match value {
-        [0x0c, length, rest @ ..] if usize::from(*length) == rest.len() => rest,
-        _ => value,
-    };
+    let mut all = Reader(value);
+    let bare = all.tagged(UTF8_STRING).filter(|_| all.is_empty()).map_or(value, |text| text.body);
     String::from_utf8_lossy(bare).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text_of;
+    use crate::x509::der::{UTF8_STRING, element};
+
+    #[test]
+    fn a_fact_is_a_bare_text_or_one_in_der_of_any_length() {
+        assert_eq!(text_of(b"push"), "push");
+        for length in [0, 127, 128, 300] {
+            let text = "a".repeat(length);
+            assert_eq!(text_of(&element(UTF8_STRING, text.as_bytes())), text);
+        }
+        // What follows the text makes it a bare one.
+        assert_eq!(text_of(b"\x0c\x01ab"), "\x0c\x01ab");
+    }
 }

@@ -5,7 +5,7 @@
 //! nothing behind it; revocation lists are refused, unsigned attributes are not looked at.
 
 use crate::public_key::{Hash, PublicKey};
-use crate::x509::der::{Element, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET};
+use crate::x509::der::{Element, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET, oid};
 
 use crate::chain::Link;
 
@@ -54,12 +54,7 @@ enum Algorithm {
 /// The content of an object identifier that is well-formed: whole, minimal, with arcs of 31 bits at most.
 pub fn identifier<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     let body = reader.tagged(OID)?.body;
-    let mut arcs = body.split_inclusive(|b| b & 0x80 == 0);
-    let is_arc = |arc: &[u8]| {
-        let value = arc.iter().fold(0u64, |n, b| (n << 7 | u64::from(b & 0x7f)).min(1 << 40));
-        arc.first() != Some(&0x80) && value < 1 << 31
-    };
-    (body.last()? & 0x80 == 0 && arcs.all(is_arc)).then_some(body)
+    oid(body).is_ok().then_some(body)
 }
 
 /// The content of the object identifier in an algorithm's identifier; parameters are absent or null.

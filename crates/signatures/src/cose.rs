@@ -3,11 +3,14 @@
 //! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it, in the words and the
 //! order of Kyverno. Whether the signer is trusted is not decided here.
 
+mod headers;
+
 use ciborium::Value as Cbor;
 
 use crate::value::quote::quote;
 use crate::value::time::Time;
 
+use self::headers::{ALGORITHM, CONTENT_TYPE, CRITICAL, Fields, labelled, named};
 use crate::chain::Link;
 use crate::jws::{
     EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, TIME, TIMESTAMP, TRUE_TIME, UNDERSTOOD, not_understood,
@@ -15,9 +18,6 @@ use crate::jws::{
 use crate::notary::{Claims, Envelope, algorithm_named};
 
 const TAG: u64 = 18;
-const ALGORITHM: i64 = 1;
-const CRITICAL: i64 = 2;
-const CONTENT_TYPE: i64 = 3;
 const CHAIN: i64 = 33;
 /// Algorithms by number, in the order of [`Link::algorithm`].
 const KNOWN: [(i64, &str); 10] = [
@@ -33,28 +33,12 @@ const KNOWN: [(i64, &str); 10] = [
     (-8, "EdDSA"),
 ];
 
-type Fields = Vec<(Cbor, Cbor)>;
-
-/// Whether a label occurs twice.
-fn has_duplicates(fields: &Fields) -> bool {
-    let mut rest = fields.iter();
-    std::iter::from_fn(|| rest.next().map(|(label, _)| (label, rest.clone())))
-        .any(|(label, mut others)| others.any(|(other, _)| other == label))
-}
-
-fn labelled(fields: &Fields, label: i64) -> Option<&Cbor> {
-    let is = |key: &Cbor| key.as_integer().is_some_and(|i| i128::from(i) == i128::from(label));
-    fields.iter().find(|(key, _)| is(key)).map(|(_, value)| value)
-}
-
-fn named<'f>(fields: &'f Fields, name: &str) -> Option<&'f Cbor> {
-    fields.iter().find(|(key, _)| key.as_text() == Some(name)).map(|(_, value)| value)
-}
-
 /// The parts of an envelope.
 struct Parts {
-    /// The headers that are signed.
-    protected: Vec<u8>,
+    /// The headers that are signed, in bytes.
+    protected: Cbor,
+    /// These headers.
+    fields: Fields,
     /// Other headers.
     other: Fields,
     /// Empty = it is not there.
@@ -65,69 +49,25 @@ struct Parts {
 fn parts(bytes: &[u8]) -> Result<Parts, String> {
     const INVALID: &str = "cbor: invalid COSE_Sign1_Tagged object";
     // The tag 18 and an array of four.
-    if bytes.first() != Some(&0xd2) {
+    if !bytes.starts_with(&[0xd2, 0x84]) {
         return Err(INVALID.into());
     }
-    let mut rest = bytes;
-    let read: Cbor = ciborium::from_reader(&mut rest).map_err(|_| "unexpected EOF")?;
-    if !rest.is_empty() {
-        return Err(format!(
-            "cbor: {} bytes of extraneous data starting at index {}",
-            rest.len(),
-            bytes.len() - rest.len()
-        ));
-    }
-    let Cbor::Tag(TAG, inside) = read else { return Err(INVALID.into()) };
+    let Cbor::Tag(TAG, inside) = headers::whole(bytes)? else { return Err(INVALID.into()) };
     let Cbor::Array(parts) = *inside else { return Err(INVALID.into()) };
     let Ok([protected, other, payload, signature]) = <[Cbor; 4]>::try_from(parts) else {
         return Err(INVALID.into());
     };
-    if other.as_map().is_some_and(has_duplicates) {
-        return Err("cbor: invalid unprotected header: duplicate label".into());
-    }
-    match (protected, other, payload, signature) {
-        (Cbor::Bytes(_), Cbor::Map(_), _, Cbor::Bytes(signature)) if signature.is_empty() => {
-            Err("empty signature".into())
-        }
-        (Cbor::Bytes(protected), Cbor::Map(other), Cbor::Bytes(payload), Cbor::Bytes(signature)) => {
-            Ok(Parts { protected, other, payload, signature })
-        }
-        (Cbor::Bytes(protected), Cbor::Map(other), Cbor::Null, Cbor::Bytes(signature)) => {
-            Ok(Parts { protected, other, payload: Vec::new(), signature })
-        }
-        _ => Err(INVALID.into()),
-    }
-}
-
-/// The headers that are signed; what is critical must be there.
-fn headers(bytes: &[u8]) -> Result<(Fields, Vec<Cbor>), String> {
-    const INVALID: &str = "cbor: invalid protected header: ";
-    if bytes.is_empty() {
-        return Ok(Default::default());
-    }
-    let mut rest = bytes;
-    let (Ok(Cbor::Map(fields)), []) = (ciborium::from_reader(&mut rest), rest) else {
-        return Err(format!("{INVALID}cbor: protected header: require map type"));
+    let content = |part| match part {
+        Cbor::Bytes(bytes) => Ok(bytes),
+        Cbor::Null => Ok(Vec::new()),
+        _ => Err("cbor: require bstr type"),
     };
-    if has_duplicates(&fields) {
-        return Err(format!("{INVALID}cbor: protected header: duplicate label"));
+    let (payload, signature) = (content(payload)?, content(signature)?);
+    if signature.is_empty() {
+        return Err("empty signature".into());
     }
-    let critical = match labelled(&fields, CRITICAL) {
-        None => Vec::new(),
-        Some(Cbor::Array(all)) if !all.is_empty() => all.clone(),
-        Some(_) => {
-            return Err(format!("{INVALID}protected header: header parameter: crit: empty crit header"));
-        }
-    };
-    for key in &critical {
-        if !fields.iter().any(|(known, _)| known == key) {
-            let shown = key.as_text().map_or_else(|| format!("{key:?}"), str::to_owned);
-            return Err(format!(
-                "{INVALID}protected header: header parameter: crit: missing critical header: {shown}"
-            ));
-        }
-    }
-    Ok((fields, critical))
+    let (fields, other) = (headers::protected(&protected)?, headers::unprotected(other)?);
+    Ok(Parts { protected, fields, other, payload, signature })
 }
 
 /// Reads an envelope and checks its signature.
@@ -136,8 +76,7 @@ fn headers(bytes: &[u8]) -> Result<(Fields, Vec<Cbor>), String> {
 /// Kyverno's text.
 pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     let cannot = |e: String| format!("unable to parse the digital signature, error : {e}");
-    let Parts { protected, other, payload, signature } = parts(bytes).map_err(cannot)?;
-    let (fields, critical) = headers(&protected).map_err(cannot)?;
+    let Parts { protected, fields, other, payload, signature } = parts(bytes).map_err(cannot)?;
     let ders: Option<Vec<Vec<u8>>> = match labelled(&other, CHAIN) {
         Some(Cbor::Array(all)) => all.iter().map(|c| c.as_bytes().cloned()).collect(),
         _ => Some(Vec::new()),
@@ -161,7 +100,7 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     };
     let message = Cbor::Array(vec![
         Cbor::Text("Signature1".into()),
-        Cbor::Bytes(protected),
+        protected,
         Cbor::Bytes(Vec::new()),
         Cbor::Bytes(payload.clone()),
     ]);
@@ -171,7 +110,7 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, String> {
     if payload.is_empty() {
         return Err("content not present".into());
     }
-    let claims = claims(&fields, &critical)?;
+    let claims = claims(&fields)?;
     let timestamp = named(&other, TIMESTAMP).and_then(Cbor::as_bytes).cloned();
     Ok(Envelope { ders, claims, algorithm, payload, signature, timestamp })
 }
@@ -198,11 +137,11 @@ fn moment(fields: &Fields, key: &str) -> Result<Time, String> {
 }
 
 /// What the signer has signed in addition to the payload.
-fn claims(fields: &Fields, critical: &[Cbor]) -> Result<Claims, String> {
+fn claims(fields: &Fields) -> Result<Claims, String> {
+    let critical = labelled(fields, CRITICAL).and_then(Cbor::as_array).map_or(&[][..], Vec::as_slice);
     let content_type = match labelled(fields, CONTENT_TYPE) {
         None => return Err("missing content type".into()),
-        Some(Cbor::Text(text)) if text.matches('/').count() == 1 && text.trim() == text => text.clone(),
-        Some(Cbor::Text(_)) => return Err("content type should have the form type/subtype".into()),
+        Some(Cbor::Text(text)) => text.clone(),
         Some(_) => return Err("content type should be of 'tstr' type".into()),
     };
     let scheme = match named(fields, SCHEME) {

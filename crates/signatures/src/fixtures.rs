@@ -8,10 +8,9 @@ use rcgen::{
 use sha2::{Digest, Sha256};
 
 use crate::value::time::Time;
-use crate::x509::der::{Reader, SEQUENCE};
+use crate::x509::der::{OCTET_STRING as OCTETS, OID, Reader, SEQUENCE, element};
 
 use crate::chain::Link;
-use crate::sct::element;
 
 /// The moment of what these tests sign: 2026-06-01T12:00:00Z.
 pub const NOW: i64 = 1_780_315_200;
@@ -151,8 +150,6 @@ pub enum Part {
     Response,
 }
 
-pub const OID: u8 = 6;
-const OCTETS: u8 = 4;
 const SHA256: &[u8] = &[6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1];
 const ECDSA_SHA256: &[u8] = &[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
 const PKCS9: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9];

@@ -10,7 +10,7 @@ use ring::signature::{
 };
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use crate::x509::der::{INTEGER, Reader, SEQUENCE};
+use crate::x509::der::{INTEGER, Reader, SEQUENCE, element, unsigned};
 use crate::x509::pem_block;
 
 /// What is signed instead of a message.
@@ -253,19 +253,5 @@ fn pair(bytes: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let (r, s) = bytes.split_at(bytes.len() / 2);
-    let mut inside = Vec::new();
-    for number in [r, s] {
-        let zeros = number.iter().take_while(|b| **b == 0).count().min(number.len() - 1);
-        let number = number.get(zeros..)?;
-        let sign = number.first().is_some_and(|b| *b >= 0x80);
-        inside.extend([2, u8::try_from(number.len() + usize::from(sign)).ok()?]);
-        inside.extend(sign.then_some(0));
-        inside.extend(number);
-    }
-    let length = u8::try_from(inside.len()).ok()?;
-    let mut der = vec![0x30];
-    der.extend((length >= 0x80).then_some(0x81));
-    der.push(length);
-    der.extend(inside);
-    Some(der)
+    Some(element(SEQUENCE, &[unsigned(r), unsigned(s)].concat()))
 }

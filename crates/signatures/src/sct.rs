@@ -7,7 +7,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::public_key::{Hash, PublicKey};
-use crate::x509::der::{BOOLEAN, OCTET_STRING, OID, Reader, SEQUENCE};
+use crate::x509::der::{BOOLEAN, OCTET_STRING, OID, Reader, SEQUENCE, element};
 
 use crate::chain::Link;
 use crate::log::LogKey;
@@ -161,22 +161,6 @@ fn parts(certificate: &[u8]) -> Option<(Vec<u8>, Option<&[u8]>)> {
         rest.extend(element(EXTENSIONS, &element(SEQUENCE, &others)));
     }
     whole.is_empty().then(|| (element(SEQUENCE, &rest), found))
-}
-
-/// An element of DER.
-pub fn element(tag: u8, body: &[u8]) -> Vec<u8> {
-    let mut out = vec![tag];
-    let bytes = body.len().to_be_bytes();
-    let digits = bytes.get(bytes.iter().take_while(|b| **b == 0).count()..).unwrap_or_default();
-    match u8::try_from(body.len()) {
-        Ok(short) if short < 0x80 => out.push(short),
-        _ => {
-            out.push(0x80 | u8::try_from(digits.len()).unwrap_or_default());
-            out.extend(digits);
-        }
-    }
-    out.extend(body);
-    out
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use sha1::Digest;
 
 use crate::public_key::Hash;
 use crate::value::time::Time;
-use crate::x509::der::{BOOLEAN, INTEGER, OCTET_STRING, Reader, SEQUENCE, small};
+use crate::x509::der::{BIT_STRING, BOOLEAN, INTEGER, OCTET_STRING, Reader, SEQUENCE, flag, small};
 use crate::x509::pem_all;
 
 use crate::chain::{self, Leaf, Link};
@@ -88,10 +88,8 @@ impl<'a> Info<'a> {
         info.tagged(INTEGER)?;
         let at = moment(info.tagged(GENERALIZED_TIME)?.body)?;
         let accuracy = info.optional(SEQUENCE)?.map_or(Some(0), |e| accuracy(e.inside()))?;
-        if let Some(ordering) = info.optional(BOOLEAN)?
-            && !matches!(ordering.body, [0 | 0xff])
-        {
-            return None;
+        if let Some(ordering) = info.optional(BOOLEAN)? {
+            flag(ordering.body).ok()?;
         }
         info.optional(INTEGER)?;
         info.optional(0xa0)?;
@@ -280,7 +278,6 @@ impl TsaTrust {
 
 /// The status of a response, and the token in it.
 fn parts(response: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
-    const BIT_STRING: u8 = 3;
     let mut whole = Reader(response);
     let mut parts = whole.tagged(SEQUENCE)?.inside();
     let mut status = parts.tagged(SEQUENCE)?.inside();

@@ -52,7 +52,7 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     if key.as_ref().is_err_and(|why| why != keys::NOT_RSA) {
         key = Ok(key?);
     }
-    let signature = parts.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body));
+    let signature = parts.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body).ok());
 
     let found = read_extensions(&mut r, version)?;
     let fields = extensions::fields(&found)?;

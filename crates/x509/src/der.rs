@@ -1,7 +1,11 @@
-//! A reader of DER, the encoding of certificates.
+//! DER, the encoding of certificates: the one reader of its elements, and their writer.
 //!
-//! In: bytes. Out: elements with their tag, content and whole encoding. Lengths must be minimal and fit;
-//! nothing is copied and nothing recurses.
+//! In: bytes. Out: elements with their tag, content and whole encoding, and what the content of simple ones means. Lengths
+//! must be minimal and fit; nothing is copied and nothing recurses. Errors are the texts of Go's `encoding/asn1`, which
+//! refuses the same bytes as the reader that Go has for certificates; who needs no text drops it.
+
+/// What is read, or Go's text of what is wrong with it.
+pub type Read<T> = Result<T, &'static str>;
 
 /// An element.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +18,17 @@ pub struct Element<'a> {
     pub raw: &'a [u8],
 }
 
+/// What stands before the content of an element.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    /// The tag byte.
+    pub tag: u8,
+    /// The number of the tag, which is in further bytes where it is not below 31.
+    pub number: u64,
+    /// The length of the content.
+    pub length: usize,
+}
+
 /// The tag of a boolean.
 pub const BOOLEAN: u8 = 0x01;
 /// The tag of an integer.
@@ -24,10 +39,14 @@ pub const BIT_STRING: u8 = 0x03;
 pub const OCTET_STRING: u8 = 0x04;
 /// The tag of an object identifier.
 pub const OID: u8 = 0x06;
+/// The tag of a text in UTF-8.
+pub const UTF8_STRING: u8 = 0x0c;
 /// The tag of a sequence.
 pub const SEQUENCE: u8 = 0x30;
 /// The tag of a set.
 pub const SET: u8 = 0x31;
+/// The number in a tag byte that further bytes follow with the number itself.
+const LONG: u8 = 0x1f;
 
 /// The elements of some content.
 #[derive(Clone, Copy, Debug)]
@@ -44,31 +63,83 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*byte)
+    }
+
+    /// The tag and the length of the next element; its content is what follows.
+    pub(super) fn head(&mut self) -> Read<Head> {
+        const CUT: &str = "asn1: syntax error: truncated tag or length";
+        let tag = self.byte().ok_or("asn1: syntax error: sequence truncated")?;
+        let mut number = u64::from(tag & LONG);
+        if tag & LONG == LONG {
+            number = self.base_128()?;
+            if number < u64::from(LONG) {
+                return Err("asn1: syntax error: non-minimal tag");
+            }
+        }
+        let size = self.byte().ok_or(CUT)?;
+        let mut length = usize::from(size & 0x7f);
+        if size & 0x80 != 0 {
+            if length == 0 {
+                return Err("asn1: syntax error: indefinite length found (not DER)");
+            }
+            let digits = std::mem::take(&mut length);
+            for _ in 0..digits {
+                let digit = self.byte().ok_or(CUT)?;
+                if length >= 1 << 23 {
+                    return Err("asn1: structure error: length too large");
+                }
+                length = length << 8 | usize::from(digit);
+                if length == 0 {
+                    return Err("asn1: structure error: superfluous leading zeros in length");
+                }
+            }
+            if length < 0x80 {
+                return Err("asn1: structure error: non-minimal length");
+            }
+        }
+        Ok(Head { tag, number, length })
+    }
+
+    /// A number of at most 31 bits, in groups of seven.
+    fn base_128(&mut self) -> Read<u64> {
+        const TOO_LARGE: &str = "asn1: structure error: base 128 integer too large";
+        let mut number = 0u64;
+        for place in 0.. {
+            let Some(byte) = self.byte() else { break };
+            if place == 5 {
+                return Err(TOO_LARGE);
+            }
+            if place == 0 && byte == 0x80 {
+                return Err("asn1: syntax error: integer is not minimally encoded");
+            }
+            number = number << 7 | u64::from(byte & 0x7f);
+            if byte & 0x80 == 0 {
+                return if number < 1 << 31 { Ok(number) } else { Err(TOO_LARGE) };
+            }
+        }
+        Err("asn1: syntax error: truncated base 128 integer")
+    }
+
+    /// The element that begins at `from` and whose head was read; `cut` = the text where it is not whole.
+    pub(super) fn content(&mut self, from: Reader<'a>, head: Head, cut: &'static str) -> Read<Element<'a>> {
+        let (body, after) = self.0.split_at_checked(head.length).ok_or(cut)?;
+        let raw = from.0.get(..from.0.len() - after.len()).ok_or(cut)?;
+        self.0 = after;
+        Ok(Element { tag: head.tag, body, raw })
+    }
+
     /// The next element, whatever its tag.
     pub fn any(&mut self) -> Option<Element<'a>> {
-        let (tag, rest) = self.0.split_first()?;
-        if tag & 0x1f == 0x1f {
-            return None;
-        }
-        let (first, rest) = rest.split_first()?;
-        let (length, body) = if *first < 0x80 {
-            (usize::from(*first), rest)
-        } else {
-            let (digits, body) = rest.split_at_checked(usize::from(first & 0x7f))?;
-            if digits.is_empty() || digits.len() > 4 || digits.first() == Some(&0) {
-                return None;
-            }
-            let length = digits.iter().fold(0usize, |n, b| n << 8 | usize::from(*b));
-            if length < 0x80 {
-                return None;
-            }
-            (length, body)
-        };
-        let body_at = self.0.len() - body.len();
-        let body = body.get(..length)?;
-        let (raw, after) = self.0.split_at_checked(body_at + length)?;
-        self.0 = after;
-        Some(Element { tag: *tag, body, raw })
+        let mut ahead = *self;
+        // Certificates have no tags of several bytes.
+        let head = ahead.head().ok().filter(|head| head.tag & LONG != LONG)?;
+        let element = ahead.content(*self, head, "").ok()?;
+        *self = ahead;
+        Some(element)
     }
 
     /// The next element, which must have this tag.
@@ -98,24 +169,34 @@ impl<'a> Element<'a> {
     }
 }
 
-/// The arcs of an object identifier.
-pub fn oid(body: &[u8]) -> Option<Vec<u64>> {
-    let mut arcs = Vec::new();
-    let mut arc = 0u64;
-    for b in body {
-        arc = arc.checked_mul(128)?.checked_add(u64::from(b & 0x7f))?;
-        if b & 0x80 != 0 {
-            continue;
-        }
-        if arcs.is_empty() {
-            let first = (arc / 40).min(2);
-            arcs.push(first);
-            arc -= first * 40;
-        }
-        arcs.push(arc);
-        arc = 0;
+/// A truth value.
+///
+/// # Errors
+/// It is neither of the two.
+pub fn flag(body: &[u8]) -> Read<bool> {
+    match body {
+        [0] => Ok(false),
+        [0xff] => Ok(true),
+        _ => Err("asn1: syntax error: invalid boolean"),
     }
-    (body.last()? & 0x80 == 0).then_some(arcs)
+}
+
+/// The arcs of an object identifier, which have at most 31 bits.
+///
+/// # Errors
+/// It has none, or one is longer, not minimal or cut.
+pub fn oid(body: &[u8]) -> Read<Vec<u64>> {
+    let mut numbers = Reader(body);
+    if numbers.is_empty() {
+        return Err("asn1: syntax error: zero length OBJECT IDENTIFIER");
+    }
+    let first = numbers.base_128()?;
+    let head = (first / 40).min(2);
+    let mut arcs = vec![head, first - head * 40];
+    while !numbers.is_empty() {
+        arcs.push(numbers.base_128()?);
+    }
+    Ok(arcs)
 }
 
 /// Whether an integer has a first byte, and one that is needed.
@@ -128,17 +209,126 @@ pub(super) fn is_minimal(body: &[u8]) -> bool {
     }
 }
 
-/// A small non-negative integer.
-pub fn small(body: &[u8]) -> Option<i64> {
-    if !is_minimal(body) || body.len() > 7 || body.first()? & 0x80 != 0 {
-        return None;
+/// A signed integer of at most 64 bits.
+///
+/// # Errors
+/// It is longer, or not minimal.
+pub fn int(body: &[u8]) -> Read<i64> {
+    match body {
+        [] => return Err("asn1: structure error: empty integer"),
+        _ if !is_minimal(body) => return Err("asn1: structure error: integer not minimally-encoded"),
+        _ if body.len() > 8 => return Err("asn1: structure error: integer too large"),
+        _ => {}
     }
-    Some(body.iter().fold(0, |n, b| n << 8 | i64::from(*b)))
+    let sign = if body.first().is_some_and(|b| b & 0x80 != 0) { -1 } else { 0 };
+    Ok(body.iter().fold(sign, |n, b| n << 8 | i64::from(*b)))
+}
+
+/// A non-negative integer of at most 63 bits.
+pub fn small(body: &[u8]) -> Option<i64> {
+    int(body).ok().filter(|n| *n >= 0)
 }
 
 /// The bytes of a bit string and the number of its bits.
-pub fn bits(body: &[u8]) -> Option<(&[u8], usize)> {
-    let (unused, bytes) = body.split_first()?;
-    let bits = (bytes.len() * 8).checked_sub(usize::from(*unused))?;
-    (*unused < 8).then_some((bytes, bits))
+///
+/// # Errors
+/// It says of more bits than it has that they are unused, or one of these is set.
+pub fn bits(body: &[u8]) -> Read<(&[u8], usize)> {
+    const PADDING: &str = "asn1: syntax error: invalid padding bits in BIT STRING";
+    let (padding, bytes) = body.split_first().ok_or("asn1: syntax error: zero length BIT STRING")?;
+    let last = bytes.last().copied().unwrap_or(0);
+    if *padding > 7 || last.trailing_zeros() < u32::from(*padding) {
+        return Err(PADDING);
+    }
+    let bits = (bytes.len() * 8).checked_sub(usize::from(*padding)).ok_or(PADDING)?;
+    Ok((bytes, bits))
+}
+
+/// Writes an element.
+pub fn element(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![tag];
+    let bytes = body.len().to_be_bytes();
+    let digits = bytes.get(bytes.iter().take_while(|b| **b == 0).count()..).unwrap_or_default();
+    match u8::try_from(body.len()) {
+        Ok(short) if short < 0x80 => out.push(short),
+        _ => {
+            out.push(0x80 | u8::try_from(digits.len()).unwrap_or_default());
+            out.extend(digits);
+        }
+    }
+    out.extend(body);
+    out
+}
+
+/// Writes the integer whose magnitude these bytes are; none are zero.
+pub fn unsigned(magnitude: &[u8]) -> Vec<u8> {
+    let zeros = magnitude.iter().take_while(|b| **b == 0).count();
+    let digits = magnitude.get(zeros..).unwrap_or_default();
+    let sign = digits.first().is_none_or(|b| *b >= 0x80);
+    element(INTEGER, &[if sign { &[0][..] } else { &[] }, digits].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for length in [0, 1, 127, 128, 255, 256, 65_536] {
+            let body = vec![7; length];
+            let written = element(OCTET_STRING, &body);
+            let read = Reader(&written).tagged(OCTET_STRING).unwrap();
+            assert_eq!((read.body, read.raw), (&*body, &*written), "{length}");
+        }
+        assert_eq!(unsigned(&[0, 0]), [2, 1, 0]);
+        assert_eq!(unsigned(&[0, 0x7f]), [2, 1, 0x7f]);
+        assert_eq!(unsigned(&[0x80, 1]), [2, 3, 0, 0x80, 1]);
+    }
+
+    #[test]
+    fn a_length_is_minimal_and_fits() {
+        let bytes = |head: &[u8], length: usize| [head, &vec![0; length]].concat();
+        assert!(Reader(&bytes(&[4, 0x81, 0x80], 128)).any().is_some());
+        for (head, length) in [
+            // Too short, cut, indefinite, with a zero in front, of more than 31 bits, longer than the rest.
+            (&[4, 0x81, 0x7f][..], 127),
+            (&[4, 0x82, 1], 0),
+            (&[4, 0x80], 0),
+            (&[4, 0x82, 0, 0x80], 128),
+            (&[4, 0x85, 1, 0, 0, 0, 0], 0),
+            (&[4, 2], 1),
+        ] {
+            let bytes = bytes(head, length);
+            let mut reader = Reader(&bytes);
+            assert!(reader.any().is_none(), "{head:?}");
+            assert_eq!(reader.0, bytes, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn errors_are_those_of_go() {
+        let head = |bytes: &[u8]| Reader(bytes).head().map(|head| (head.number, head.length));
+        assert_eq!(head(&[0x1f, 0x1f, 0]), Ok((31, 0)));
+        assert_eq!(head(&[]), Err("asn1: syntax error: sequence truncated"));
+        assert_eq!(head(&[4]), Err("asn1: syntax error: truncated tag or length"));
+        assert_eq!(head(&[0x1f, 0x1e, 0]), Err("asn1: syntax error: non-minimal tag"));
+        assert_eq!(head(&[0x1f, 0x80, 0]), Err("asn1: syntax error: integer is not minimally encoded"));
+        assert_eq!(head(&[4, 0x80]), Err("asn1: syntax error: indefinite length found (not DER)"));
+        assert_eq!(head(&[4, 0x82, 0, 1]), Err("asn1: structure error: superfluous leading zeros in length"));
+        assert_eq!(head(&[4, 0x81, 1]), Err("asn1: structure error: non-minimal length"));
+        assert_eq!(head(&[4, 0x84, 0x80, 0, 0, 0]), Err("asn1: structure error: length too large"));
+        let large = Err("asn1: structure error: base 128 integer too large");
+        assert_eq!(oid(&[0x2b, 0x87, 0xff, 0xff, 0xff, 0x7f]), Ok(vec![1, 3, (1 << 31) - 1]));
+        assert_eq!(oid(&[0x2b, 0x88, 0x80, 0x80, 0x80, 0]), large);
+        assert_eq!(oid(&[0x2b, 0x86]), Err("asn1: syntax error: truncated base 128 integer"));
+        assert_eq!(int(&[0, 1]), Err("asn1: structure error: integer not minimally-encoded"));
+        assert_eq!((int(&[0xff]), small(&[0xff])), (Ok(-1), None));
+        assert_eq!(bits(&[4, 0xf0]), Ok((&[0xf0][..], 4)));
+        for wrong in [&[5, 0xf0][..], &[8, 0], &[1]] {
+            assert_eq!(bits(wrong), Err("asn1: syntax error: invalid padding bits in BIT STRING"));
+        }
+        assert_eq!(flag(&[1]), Err("asn1: syntax error: invalid boolean"));
+    }
 }

@@ -25,13 +25,10 @@ pub(super) fn read(mut all: Reader<'_>) -> Parsed<Vec<Extension<'_>>> {
     while !all.is_empty() {
         let e = all.tagged(der::SEQUENCE).ok_or("x509: malformed extension")?;
         let mut r = e.inside();
-        let id = r.tagged(der::OID).and_then(|e| der::oid(e.body));
+        let id = r.tagged(der::OID).and_then(|e| der::oid(e.body).ok());
         let id = id.ok_or("x509: malformed extension OID field")?;
-        let critical = match r.optional(der::BOOLEAN) {
-            Some(None) => false,
-            Some(Some(e)) if matches!(e.body, [0 | 0xff]) => e.body == [0xff],
-            _ => return Err("x509: malformed extension critical field".into()),
-        };
+        let critical = r.optional(der::BOOLEAN).and_then(flag);
+        let critical = critical.ok_or("x509: malformed extension critical field")?;
         let value = r.tagged(der::OCTET_STRING).ok_or("x509: malformed extension value field")?;
         found.push(Extension { id, critical, value: value.body });
     }
@@ -134,7 +131,7 @@ fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
         [2, 5, 29, 15] => {
             let (usage, length) = r
                 .tagged(der::BIT_STRING)
-                .and_then(|e| der::bits(e.body))
+                .and_then(|e| der::bits(e.body).ok())
                 .ok_or_else(|| invalid("key usage"))?;
             let set = |i: usize| usage.get(i / 8).is_some_and(|b| b >> (7 - i % 8) & 1 == 1);
             let bits: i64 = (0..length.min(9)).filter(|i| set(*i)).map(|i| 1 << i).sum();
@@ -187,13 +184,14 @@ fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
     Ok(true)
 }
 
+/// A truth value that is false where it is absent.
+fn flag(e: Option<Element<'_>>) -> Option<bool> {
+    e.map_or(Some(false), |e| der::flag(e.body).ok())
+}
+
 fn basic_constraints(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
     let mut r = r.tagged(der::SEQUENCE)?.inside();
-    let is_ca = match r.optional(der::BOOLEAN)?.map(|e| e.body) {
-        None | Some([0]) => false,
-        Some([0xff]) => true,
-        Some(_) => return None,
-    };
+    let is_ca = flag(r.optional(der::BOOLEAN)?)?;
     let length = match r.optional(der::INTEGER)? {
         Some(e) => der::small(e.body)?,
         None => -1,
@@ -226,8 +224,10 @@ fn crl_points(mut r: Reader<'_>) -> Parsed<Vec<Value>> {
 
 fn policies(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
     let (mut numbers, mut texts) = (Vec::new(), Vec::new());
-    for policy in r.tagged(der::SEQUENCE)?.inside() {
-        let id = der::oid(policy.inside().tagged(der::OID)?.body)?;
+    let mut all = r.tagged(der::SEQUENCE)?.inside();
+    while !all.is_empty() {
+        let policy = all.tagged(der::SEQUENCE)?;
+        let id = policy_arcs(policy.inside().tagged(der::OID)?.body)?;
         numbers.push(oid_value(&id));
         texts.push(dotted(&id));
     }
@@ -236,16 +236,37 @@ fn policies(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
     Some(())
 }
 
+/// The arcs of a policy's identifier, which Go takes longer than those of others.
+fn policy_arcs(body: &[u8]) -> Option<Vec<u64>> {
+    let mut arcs = Vec::new();
+    let mut arc = 0u64;
+    for b in body {
+        arc = arc.checked_mul(128)?.checked_add(u64::from(b & 0x7f))?;
+        if b & 0x80 != 0 {
+            continue;
+        }
+        if arcs.is_empty() {
+            let first = (arc / 40).min(2);
+            arcs.push(first);
+            arc -= first * 40;
+        }
+        arcs.push(arc);
+        arc = 0;
+    }
+    (body.last()? & 0x80 == 0).then_some(arcs)
+}
+
 fn dotted(id: &[u64]) -> Value {
     id.iter().map(u64::to_string).collect::<Vec<_>>().join(".").into()
 }
 
 fn policy_mappings(mut r: Reader<'_>) -> Option<Vec<Value>> {
     let mut out = Vec::new();
-    for mapping in r.tagged(der::SEQUENCE)?.inside() {
-        let mut r = mapping.inside();
-        let issuer = der::oid(r.tagged(der::OID)?.body)?;
-        let subject = der::oid(r.tagged(der::OID)?.body)?;
+    let mut all = r.tagged(der::SEQUENCE)?.inside();
+    while !all.is_empty() {
+        let mut r = all.tagged(der::SEQUENCE)?.inside();
+        let issuer = policy_arcs(r.tagged(der::OID)?.body)?;
+        let subject = policy_arcs(r.tagged(der::OID)?.body)?;
         out.push(object([
             ("IssuerDomainPolicy", dotted(&issuer)),
             ("SubjectDomainPolicy", dotted(&subject)),
@@ -271,8 +292,9 @@ fn policy_constraints(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
 
 fn extended_usage(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
-    for usage in r.tagged(der::SEQUENCE)?.inside() {
-        let id = der::oid(usage.body)?;
+    let mut all = r.tagged(der::SEQUENCE)?.inside();
+    while !all.is_empty() {
+        let id = der::oid(all.tagged(der::OID)?.body).ok()?;
         let n = match id.as_slice() {
             [2, 5, 29, 37, 0] => 0,
             [1, 3, 6, 1, 5, 5, 7, 3, n @ 1..=9] => *n as i64,
@@ -294,10 +316,11 @@ fn extended_usage(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
 
 fn information_access(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
     let (mut ocsp, mut issuers) = (Vec::new(), Vec::new());
-    for description in r.tagged(der::SEQUENCE)?.inside() {
-        let mut r = description.inside();
-        let method = der::oid(r.tagged(der::OID)?.body)?;
-        let Some(place) = r.any().filter(|e| e.tag == 0x86) else { continue };
+    let mut all = r.tagged(der::SEQUENCE)?.inside();
+    while !all.is_empty() {
+        let mut r = all.tagged(der::SEQUENCE)?.inside();
+        let method = der::oid(r.tagged(der::OID)?.body).ok()?;
+        let Some(place) = r.optional(0x86)? else { continue };
         match method.as_slice() {
             [1, 3, 6, 1, 5, 5, 7, 48, 1] => ocsp.push(ia5(place)?.into()),
             [1, 3, 6, 1, 5, 5, 7, 48, 2] => issuers.push(ia5(place)?.into()),
@@ -386,7 +409,9 @@ fn name_constraints(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
     let kinds = [("Permitted", permitted), ("Excluded", excluded)];
     for (kind, trees) in kinds.into_iter().filter_map(|(kind, trees)| Some((kind, trees?))) {
         let (mut dns, mut ranges, mut emails, mut uris) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for tree in trees.inside() {
+        let mut trees = trees.inside();
+        while !trees.is_empty() {
+            let tree = trees.tagged(der::SEQUENCE).ok_or(INVALID)?;
             let base = tree.inside().any().ok_or(INVALID)?;
             let text = || ia5(base).map(Value::from).ok_or(INVALID);
             match base.tag {
@@ -414,4 +439,22 @@ fn address_range(b: &[u8]) -> Parsed<Value> {
     }
     let (ip, mask) = b.split_at(b.len() / 2);
     Ok(object([("IP", address(ip).ok_or_else(wrong)?), ("Mask", bytes(mask))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_to_their_end() {
+        // A list whose only item is cut, and one whose item is of another kind.
+        for value in [&[0x30, 2, 6, 9][..], &[0x30, 2, 5, 0]] {
+            for id in [&[2, 5, 29, 32][..], &[2, 5, 29, 33], &[2, 5, 29, 37], &[1, 3, 6, 1, 5, 5, 7, 1, 1]] {
+                let extension = Extension { id: id.to_vec(), critical: false, value };
+                assert!(field(&extension, &mut Map::new()).is_err(), "{id:?}");
+            }
+        }
+        let names = Extension { id: vec![2, 5, 29, 30], critical: true, value: &[0x30, 4, 0xa0, 2, 0x30, 9] };
+        assert!(field(&names, &mut Map::new()).is_err());
+    }
 }

@@ -14,7 +14,7 @@ pub(super) const NOT_RSA: &str = "certificate should use rsa algorithm";
 /// The algorithm identifier: object identifier and what follows it.
 pub(super) fn algorithm(e: Element<'_>) -> Option<(Vec<u64>, Reader<'_>)> {
     let mut r = e.inside();
-    let oid = der::oid(r.tagged(der::OID)?.body)?;
+    let oid = der::oid(r.tagged(der::OID)?.body).ok()?;
     Some((oid, r))
 }
 
@@ -71,7 +71,7 @@ pub(super) fn rsa_key(info: Element<'_>) -> Parsed<Value> {
     let mut r = info.inside();
     let algorithm = r.tagged(der::SEQUENCE).ok_or("x509: malformed public key algorithm identifier")?;
     let (oid, mut parameters) = identified(algorithm)?;
-    let bits = r.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body));
+    let bits = r.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body).ok());
     let (key, _) = bits.ok_or("x509: malformed subjectPublicKey")?;
     if oid != RSA {
         return Err(NOT_RSA.into());

@@ -18,7 +18,7 @@ pub(super) fn name(raw: Element<'_>) -> Parsed<Value> {
         while !set.is_empty() {
             let attribute = set.tagged(der::SEQUENCE);
             let mut attribute = attribute.ok_or("x509: invalid RDNSequence: invalid attribute")?.inside();
-            let kind = attribute.tagged(der::OID).and_then(|e| der::oid(e.body));
+            let kind = attribute.tagged(der::OID).and_then(|e| der::oid(e.body).ok());
             let kind = kind.ok_or("x509: invalid RDNSequence: invalid attribute type")?;
             let value = attribute.any().ok_or("x509: invalid RDNSequence: invalid attribute value")?;
             let text = string(value)

@@ -1,7 +1,7 @@
 //! Certificate requests.
 
-use super::asn1::{self, Element, Fields, structure};
-use super::der::{self, Reader};
+use super::asn1::{self, Fields, structure};
+use super::der::{self, Element, Reader};
 use super::extensions::{self, Extension};
 use super::names::{self, SeveralNames};
 use super::{Parsed, bytes, keys, list_or_null, number, object, oid_value};
@@ -17,15 +17,15 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let mut parts = Fields::of(whole.body);
     let signed = parts.field(structure("tbsCertificateRequest"))?;
     let mut r = Fields::of(signed.body);
-    let version = asn1::int(r.field(asn1::INT)?.body)?;
+    let version = der::int(r.field(asn1::INT)?.body)?;
     let subject = r.any()?;
     let info = r.field(structure("publicKeyInfo"))?;
     let mut of_key = Fields::of(info.body);
     let (key_algorithm, _) = algorithm(&mut of_key)?;
-    asn1::bits(of_key.field(asn1::BIT_STRING)?.body)?;
-    let attributes = asn1::items(r.list_tagged(0)?.body, None)?;
+    der::bits(of_key.field(asn1::BIT_STRING)?.body)?;
+    let attributes = asn1::items(r.field(asn1::ATTRIBUTES)?.body, None)?;
     let (signing, parameters) = algorithm(&mut parts)?;
-    let signature = asn1::bits(parts.field(asn1::BIT_STRING)?.body)?;
+    let (signature, _) = der::bits(parts.field(asn1::BIT_STRING)?.body)?;
     if !outer.is_at_end() {
         return Err("asn1: syntax error: trailing data".into());
     }
@@ -75,7 +75,7 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
 /// An algorithm and its parameters.
 fn algorithm<'a>(r: &mut Fields<'a>) -> Parsed<(Vec<u64>, Option<Element<'a>>)> {
     let mut r = Fields::of(r.field(structure("AlgorithmIdentifier"))?.body);
-    let oid = asn1::oid(r.field(asn1::OID)?.body)?;
+    let oid = der::oid(r.field(asn1::OID)?.body)?;
     Ok((oid, r.optional()?))
 }
 
@@ -85,7 +85,7 @@ fn name(subject: Element<'_>) -> Parsed<Value> {
     for set in asn1::items(r.field(structure("RDNSequence"))?.body, Some(asn1::RDN))? {
         for one in asn1::items(set.body, Some(structure("AttributeTypeAndValue")))? {
             let mut r = Fields::of(one.body);
-            let kind = asn1::oid(r.field(asn1::OID)?.body)?;
+            let kind = der::oid(r.field(asn1::OID)?.body)?;
             all.push((kind, value(r.any()?)?));
         }
     }
@@ -94,26 +94,17 @@ fn name(subject: Element<'_>) -> Parsed<Value> {
 
 /// A value whose type is its own affair; one that is not understood is null.
 fn value(e: Element<'_>) -> Parsed<Value> {
-    if e.head.compound || e.head.class != 0 {
-        return Ok(Value::Null);
-    }
-    let Ok(tag) = u8::try_from(e.head.tag) else { return Ok(Value::Null) };
-    let text = |kind: &str| {
-        let element = der::Element { tag, body: e.body, raw: e.raw };
-        names::string(element).map(Value::from).or_else(|_| asn1::wrong_signs(kind))
-    };
-    match tag {
-        1 => asn1::flag(e.body).map(Value::Bool),
-        2 => asn1::int(e.body).map(number),
+    let text = |kind: &str| names::string(e).map(Value::from).or_else(|_| asn1::wrong_signs(kind));
+    match e.tag {
+        1 => Ok(Value::Bool(der::flag(e.body)?)),
+        2 => Ok(number(der::int(e.body)?)),
         3 => {
-            let held = asn1::bits(e.body)?;
-            let padding = e.body.first().copied().unwrap_or(0);
-            let bits = (held.len() * 8).saturating_sub(usize::from(padding));
+            let (held, bits) = der::bits(e.body)?;
             let bits = i64::try_from(bits).unwrap_or(i64::MAX);
             Ok(object([("Bytes", bytes(held)), ("BitLength", number(bits))]))
         }
         4 => Ok(bytes(e.body)),
-        6 => asn1::oid(e.body).map(|arcs| oid_value(&arcs)),
+        6 => Ok(oid_value(&der::oid(e.body)?)),
         0x0c => text("").map_err(|_| "asn1: invalid UTF-8 string".into()),
         0x12 => text("NumericString"),
         0x13 => text("PrintableString"),
@@ -126,7 +117,7 @@ fn value(e: Element<'_>) -> Parsed<Value> {
 
 fn extension<'a>(e: &Element<'a>) -> Parsed<Extension<'a>> {
     let mut r = Fields::of(e.body);
-    let id = asn1::oid(r.field(asn1::OID)?.body)?;
+    let id = der::oid(r.field(asn1::OID)?.body)?;
     let critical = r.optional_flag()?;
     Ok(Extension { id, critical, value: r.field(asn1::BYTES)?.body })
 }
@@ -135,8 +126,8 @@ fn extension<'a>(e: &Element<'a>) -> Parsed<Extension<'a>> {
 fn attribute_parts<'a>(attribute: &Element<'a>) -> Option<(Vec<u64>, Vec<Element<'a>>)> {
     let mut outer = Fields::of(attribute.raw);
     let mut r = Fields::of(outer.field(structure("pkcs10Attribute")).ok()?.body);
-    let kind = asn1::oid(r.field(asn1::OID).ok()?.body).ok()?;
-    let values = asn1::items(r.set().ok()?.body, None).ok()?;
+    let kind = der::oid(r.field(asn1::OID).ok()?.body).ok()?;
+    let values = asn1::items(r.field(asn1::VALUES).ok()?.body, None).ok()?;
     (!values.is_empty()).then_some((kind, values))
 }
 
@@ -145,13 +136,13 @@ fn attribute_parts<'a>(attribute: &Element<'a>) -> Option<(Vec<u64>, Vec<Element
 fn attribute_value(attribute: &Element<'_>) -> Option<Value> {
     let mut outer = Fields::of(attribute.raw);
     let mut r = Fields::of(outer.field(structure("")).ok()?.body);
-    let kind = asn1::oid(r.field(asn1::OID).ok()?.body).ok()?;
+    let kind = der::oid(r.field(asn1::OID).ok()?.body).ok()?;
     let mut lists = Vec::new();
-    for list in asn1::items(r.set().ok()?.body, Some(asn1::LIST)).ok()? {
+    for list in asn1::items(r.field(asn1::VALUES).ok()?.body, Some(asn1::LIST)).ok()? {
         let mut typed = Vec::new();
         for entry in asn1::items(list.body, Some(structure(""))).ok()? {
             let mut r = Fields::of(entry.body);
-            let kind = asn1::oid(r.field(asn1::OID).ok()?.body).ok()?;
+            let kind = der::oid(r.field(asn1::OID).ok()?.body).ok()?;
             typed.push(object([("Type", oid_value(&kind)), ("Value", value(r.any().ok()?).ok()?)]));
         }
         lists.push(Value::list(typed));

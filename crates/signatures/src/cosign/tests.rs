@@ -12,9 +12,9 @@ use crate::fixtures::{
 };
 use crate::log::{LogKey, SignedContent};
 use crate::public_key::{Hash, PublicKey};
-use crate::sct::element;
 use crate::timestamp::TsaTrust;
 use crate::value::Value;
+use crate::x509::der::element;
 
 const DIGEST: &str = "sha256:11";
 

@@ -5,11 +5,11 @@ use sha2::{Digest, Sha256};
 
 use super::{TsaRoots, TsaTrust};
 use crate::fixtures::{
-    MESSAGE, NOW, OID, Part, Party, Stamp, ca, extended_key_usage, flips, issuer_and_serial, pem, root,
-    signer, tsa, unknown, with,
+    MESSAGE, NOW, Part, Party, Stamp, ca, extended_key_usage, flips, issuer_and_serial, pem, root, signer,
+    tsa, unknown, with,
 };
-use crate::sct::element;
 use crate::value::time::Time;
+use crate::x509::der::{OID, element};
 use crate::x509::pem_blocks;
 
 const SAMPLES: [&str; 4] = [
