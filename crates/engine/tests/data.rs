@@ -321,7 +321,7 @@ fn an_entry_that_no_source_answers_is_an_error_unless_such_entries_are_dropped()
 }
 
 #[test]
-fn each_item_of_a_loop_begins_with_the_data_before_it_and_answers_of_sources_are_cached() {
+fn each_item_of_a_loop_begins_with_the_data_before_it_and_sources_are_called_once() {
     let case = Case::new();
     let (outer, names) = entries("[{name: c, configMap: {name: one}}]");
     let context = yaml_value("[{name: v, variable: {jmesPath: element}}]").unwrap();

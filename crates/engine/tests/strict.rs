@@ -232,7 +232,7 @@ fn a_budget_that_is_exceeded_ends_the_expression_and_nothing_absorbs_it() {
 }
 
 #[test]
-fn arguments_that_are_faults_cost_something_at_the_former_level_only() {
+fn calls_on_faults_have_a_cost_at_the_former_level_only() {
     let source = "object.no + 1";
     let cost = |level| run_at(source, level, 1_000_000).1;
     assert_eq!(cost(CelLevel::V26), cost(CelLevel::V30) + 1);

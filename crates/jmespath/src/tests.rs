@@ -138,6 +138,8 @@ fn what_follows_a_projection_belongs_to_it_until_a_weaker_operator() {
         ("*.a", "values(_, a)"),
         ("[*].a", "each(_, a)"),
         ("a[1:2].b", "each(index(a, [1:2:]), b)"),
+        ("a[1:2].b[?c]", "each(index(a, [1:2:]), filter(b, _, c))"),
+        ("a[*].b[?c].d", "each(a, filter(b, d, c))"),
     ]);
 }
 
