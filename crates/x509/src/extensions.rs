@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::der::{self, Element, Reader};
 use super::{Parsed, bytes, list_or_null, number, object, oid_value};
+use crate::value::bytes::lossy;
 use crate::value::quote::quote;
 use crate::value::{Map, Str, Value};
 
@@ -211,12 +212,12 @@ fn crl_points(mut r: Reader<'_>) -> Parsed<Vec<Value>> {
     while !points.is_empty() {
         let mut point = points.tagged(der::SEQUENCE).ok_or(POINT)?.inside();
         let Some(name) = point.optional(0xa0).ok_or(POINT)? else { continue };
-        let Some(full) = name.inside().optional(0xa0).ok_or(POINT)? else { continue };
+        let full = name.inside().tagged(0xa0).ok_or(POINT)?;
         let mut names = full.inside();
         while !names.is_empty() {
             // Names of another kind end the list.
             let Some(uri) = names.optional(0x86).ok_or(POINT)? else { break };
-            out.push(ia5(uri).ok_or(POINT)?.into());
+            out.push(lossy(uri.body).into());
         }
     }
     Ok(out)
@@ -322,8 +323,8 @@ fn information_access(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
         let method = der::oid(r.tagged(der::OID)?.body).ok()?;
         let Some(place) = r.optional(0x86)? else { continue };
         match method.as_slice() {
-            [1, 3, 6, 1, 5, 5, 7, 48, 1] => ocsp.push(ia5(place)?.into()),
-            [1, 3, 6, 1, 5, 5, 7, 48, 2] => issuers.push(ia5(place)?.into()),
+            [1, 3, 6, 1, 5, 5, 7, 48, 1] => ocsp.push(lossy(place.body).into()),
+            [1, 3, 6, 1, 5, 5, 7, 48, 2] => issuers.push(lossy(place.body).into()),
             _ => {}
         }
     }
@@ -378,8 +379,10 @@ fn address(b: &[u8]) -> Option<Value> {
 
 /// A URI in the fields of Go's `url.URL`.
 fn url_fields(uri: &str) -> Parsed<Value> {
-    let parse_error = |why: String| format!("parse {}: {why}", quote(uri));
-    let parts = crate::value::url::split(uri).map_err(parse_error)?;
+    let split = |text| crate::value::url::split(text).map_err(|why| format!("parse {}: {why}", quote(text)));
+    // Go parses what stands before a fragment first, and its error names no more than that.
+    split(uri.split_once('#').map_or(uri, |(before, _)| before))?;
+    let parts = split(uri)?;
     Ok(object([
         ("Scheme", parts.scheme.to_ascii_lowercase().into()),
         ("Opaque", parts.opaque.into()),
@@ -456,5 +459,24 @@ mod tests {
         }
         let names = Extension { id: vec![2, 5, 29, 30], critical: true, value: &[0x30, 4, 0xa0, 2, 0x30, 9] };
         assert!(field(&names, &mut Map::new()).is_err());
+    }
+
+    #[test]
+    fn texts_of_wrong_addresses_are_those_of_go() {
+        let error = |uri: &str| url_fields(uri).unwrap_err();
+        assert_eq!(
+            error("ht|ps://example.com#c"),
+            "parse \"ht|ps://example.com\": first path segment in URL cannot contain colon"
+        );
+        assert_eq!(
+            error("https://example.com#%zz"),
+            "parse \"https://example.com#%zz\": invalid URL escape \"%zz\""
+        );
+        // A distribution point has a full name, whatever the bytes of its addresses are.
+        assert_eq!(
+            crl_points(Reader(&[0x30, 9, 0x30, 7, 0xa0, 5, 0xa0, 3, 0x86, 1, 0xff])),
+            Ok(vec!["\u{fffd}".into()])
+        );
+        assert!(crl_points(Reader(&[0x30, 6, 0x30, 4, 0xa0, 2, 0xa1, 0])).is_err());
     }
 }
