@@ -8,6 +8,7 @@ pub mod convert;
 mod custom;
 pub mod decode;
 pub mod defaults;
+pub mod go;
 pub mod kinds;
 pub mod prune;
 pub mod published;
