@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ephor_admission::admit::gate::{Deadline, Decision};
+use ephor_admission::admit::{Deadline, Decision};
 
 use super::{answer, cluster_policy, config_map, gate, validating_policy};
 

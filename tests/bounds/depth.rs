@@ -1,6 +1,6 @@
 //! Chains of variables, expressions, documents and objects that are deeper than stacks.
 
-use ephor_admission::admit::gate::Deadline;
+use ephor_admission::admit::Deadline;
 use ephor_functions::Context;
 use ephor_value::Value;
 

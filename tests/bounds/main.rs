@@ -14,9 +14,9 @@ mod variables;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ephor_admission::admit::gate::{Deadline, Decision, Gate};
 use ephor_admission::admit::incoming::{Incoming, decode};
 use ephor_admission::admit::route::Route;
+use ephor_admission::admit::{Deadline, Decision, Gate};
 use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;

@@ -1,6 +1,6 @@
 //! Results that would take all memory.
 
-use ephor_admission::admit::gate::Deadline;
+use ephor_admission::admit::Deadline;
 use ephor_engine::Status;
 use ephor_policies::{Engine, PolicySet};
 

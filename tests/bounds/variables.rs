@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ephor_admission::admit::gate::Deadline;
+use ephor_admission::admit::Deadline;
 
 use super::{answer, cluster_policy, config_map, gate, refusal};
 

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corpus::Corpus;
-use ephor_admission::admit::gate::{Deadline, Gate};
 use ephor_admission::admit::incoming::decode;
 use ephor_admission::admit::route::{Phase, Route};
+use ephor_admission::admit::{Deadline, Gate};
 use ephor_document as document;
 use ephor_engine::expressions::deletion::Subject;
 use ephor_engine::request::Parts;

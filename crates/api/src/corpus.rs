@@ -57,18 +57,8 @@ pub fn without_empty(value: &Value) -> Value {
         Value::List(items) => Value::List(items.iter().map(without_empty).collect()),
         Value::Map(fields) => {
             let fields = fields.iter().map(|(k, v)| (k.clone(), without_empty(v)));
-            Value::Map(fields.filter(|(_, v)| !is_empty(v)).collect())
+            Value::Map(fields.filter(|(_, v)| !v.is_empty()).collect())
         }
         other => other.clone(),
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Str(s) => s.is_empty(),
-        Value::Map(m) => m.is_empty(),
-        Value::List(l) => l.is_empty(),
-        _ => false,
     }
 }

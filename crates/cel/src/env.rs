@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::schema::Declared;
+use super::schema::{Declared, Kind};
 use super::syntax::Options;
 use super::types::Type;
 use crate::functions::CelLevel;
 pub use crate::functions::cel::overload::{Functions, Overload};
 use crate::value::Str;
+use crate::value::names::is_word_of_expressions;
 
 /// The fields of a message type.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +91,36 @@ impl Env {
         let (variable, rest) = path.split_first()?;
         let (_, declared) = self.declared.iter().find(|(name, _)| name == variable)?;
         declared.most_at(rest)
+    }
+}
+
+impl Declared {
+    /// Makes the type known: its messages, and a variable of it.
+    pub fn declare(&self, env: &mut Env, variable: &str) {
+        env.variables.insert(variable.into(), self.ty.clone());
+        env.declared.push((variable.into(), Arc::new(self.clone())));
+        self.messages(env);
+    }
+
+    fn messages(&self, env: &mut Env) {
+        match &self.kind {
+            Kind::Scalar(_) => {}
+            Kind::List(item, _) | Kind::Map(item) => item.messages(env),
+            Kind::Object(fields) => {
+                let mut known = Vec::new();
+                for f in fields {
+                    let (Some(name), Some(declared)) = (&f.name, &f.declared) else { continue };
+                    declared.messages(env);
+                    known.push((name.clone(), declared.ty.clone()));
+                    if is_word_of_expressions(&f.property) {
+                        known.push((f.property.clone(), declared.ty.clone()));
+                    }
+                }
+                if let Type::Struct(name) = &self.ty {
+                    env.messages.insert(name.clone(), Message { fields: known, open: false });
+                }
+            }
+        }
     }
 }
 

@@ -9,9 +9,7 @@ pub mod values;
 
 use std::sync::Arc;
 
-use super::env::{Env, Message};
 use super::types::Type;
-use crate::value::names::is_word_of_expressions;
 use crate::value::{Str, Value};
 
 /// A type that a schema declares.
@@ -91,34 +89,6 @@ impl Declared {
     /// has. `None` when the schema declares no type.
     pub fn of(schema: &Value, resource: bool, name: &str) -> Option<Declared> {
         declared(schema, resource, name, 0)
-    }
-
-    /// Makes the type known: its messages, and a variable of it.
-    pub fn declare(&self, env: &mut Env, variable: &str) {
-        env.variables.insert(variable.into(), self.ty.clone());
-        env.declared.push((variable.into(), Arc::new(self.clone())));
-        self.messages(env);
-    }
-
-    fn messages(&self, env: &mut Env) {
-        match &self.kind {
-            Kind::Scalar(_) => {}
-            Kind::List(item, _) | Kind::Map(item) => item.messages(env),
-            Kind::Object(fields) => {
-                let mut known = Vec::new();
-                for f in fields {
-                    let (Some(name), Some(declared)) = (&f.name, &f.declared) else { continue };
-                    declared.messages(env);
-                    known.push((name.clone(), declared.ty.clone()));
-                    if is_word_of_expressions(&f.property) {
-                        known.push((f.property.clone(), declared.ty.clone()));
-                    }
-                }
-                if let Type::Struct(name) = &self.ty {
-                    env.messages.insert(name.clone(), Message { fields: known, open: false });
-                }
-            }
-        }
     }
 
     /// The type at a path of fields, `@items`, `@keys` and `@values`: its largest size.

@@ -18,7 +18,7 @@ use crate::inputs::values::Values;
 use crate::ir::Policy;
 use crate::ir::facts::{ActionModel, Stage};
 use crate::ir::rule::RuleKind;
-use crate::kubernetes::Kinds;
+use crate::kubernetes::{Kinds, kind_object, resource_object};
 use crate::load;
 use crate::matching::Target;
 use crate::report::policy_report::{PolicyFacts, report_message, report_status};
@@ -34,7 +34,7 @@ use ephor_engine::request::{Parts, UserParts};
 use ephor_engine::{Profile, Request, RuleOutcome};
 
 use super::reviews::{Reviewed, review};
-use super::{Failure, Report, lines, object, round_trip, test_folders, verdicts};
+use super::{Failure, Report, lines, round_trip, test_folders, verdicts};
 
 /// The data of a run, as a cluster's.
 struct RecordedData {
@@ -260,16 +260,8 @@ fn sent(request: &Request, kinds: &Kinds) -> Map {
     let api_version = about.text_at(&["apiVersion"]);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let plural = kinds.plural_of(&target.group, &target.version, &target.kind);
-    let kind = object([
-        ("group", group.into()),
-        ("version", version.into()),
-        ("kind", about.text_at(&["kind"]).into()),
-    ]);
-    let resource = object([
-        ("group", Value::Str(target.group.clone())),
-        ("version", Value::Str(target.version.clone())),
-        ("resource", Value::from(&*plural)),
-    ]);
+    let kind = kind_object([group, version, about.text_at(&["kind"])]);
+    let resource = resource_object([&*target.group, &*target.version, &*plural]);
     let mut m = Map::new();
     m.insert("uid", "00000000-0000-0000-0000-000000000001".into());
     for (key, value) in [("kind", kind), ("resource", resource)] {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::functions;
 use crate::kubernetes::kinds::guessed_plural as plural;
+use crate::kubernetes::{kind_object, resource_object};
 use crate::matching::{Target, User};
 use crate::value::{Map, Str, Value};
 
@@ -92,15 +93,8 @@ pub struct UserParts {
 
 /// User information leaves out what is empty.
 fn without_empty(info: &Value) -> Value {
-    let is_empty = |v: &Value| match v {
-        Value::Null => true,
-        Value::Str(s) => s.is_empty(),
-        Value::List(l) => l.is_empty(),
-        Value::Map(m) => m.is_empty(),
-        _ => false,
-    };
     let entries = info.as_map().into_iter().flat_map(Map::iter);
-    Value::Map(entries.filter(|(_, v)| !is_empty(v)).map(|(k, v)| (k.clone(), v.clone())).collect())
+    Value::Map(entries.filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 
 fn strings(items: &[String]) -> Value {
@@ -303,19 +297,8 @@ fn full(
     dry_run: bool,
 ) -> Map {
     let target = Target::of(given);
-    let kind = Value::Map(
-        [("group", &target.group), ("version", &target.version), ("kind", &target.kind)]
-            .into_iter()
-            .map(|(k, v)| (Str::from(k), Value::Str(v.clone())))
-            .collect(),
-    );
-    let plural = plural(&target.kind);
-    let resource = Value::Map(
-        [("group", &*target.group), ("version", &*target.version), ("resource", &*plural)]
-            .into_iter()
-            .map(|(k, v)| (Str::from(k), Value::from(v)))
-            .collect(),
-    );
+    let kind = kind_object([&*target.group, &*target.version, &*target.kind]);
+    let resource = resource_object([&*target.group, &*target.version, &*plural(&target.kind)]);
     let mut m = Map::new();
     m.insert("uid", Value::from("00000000-0000-0000-0000-000000000001"));
     m.insert("kind", kind);

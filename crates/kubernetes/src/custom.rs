@@ -1,5 +1,6 @@
 //! Types of custom resources: the schemas of their definitions.
 
+use super::go::GoNames;
 use super::schema::{Field, Leaf, ListKind, Type, TypeDef, Types, Whole};
 use crate::value::{Str, Value};
 
@@ -27,6 +28,7 @@ pub fn add(definition: &Value, types: &mut Types) {
                 nullable: false,
                 ty,
                 default: None,
+                go: GoNames::default(),
             });
         }
         types.insert(def);
@@ -50,6 +52,7 @@ fn object(schema: &Value, name: &Str, types: &mut Types, depth: usize) -> TypeDe
             nullable: is(inner, "nullable"),
             ty: of(inner, &below, types, depth + 1),
             default: inner.get("default").cloned(),
+            go: GoNames::default(),
         });
     }
     TypeDef {

@@ -1,13 +1,37 @@
-//! Whether an object fits its kind, as the API server's decoder checks it.
+//! Whether an object fits its kind, as a Go decoder checks it: the API server's, or Kyverno's.
 //!
-//! In: an object and its description. Out: the first value of a wrong type, and the fields that the kind
-//! does not have, in the decoder's words.
+//! In: an object and its description. Out, for the API server: the first value of a wrong type, and the fields
+//! that the kind does not have; for Kyverno: the object as its checks read it, or why it does not decode.
+//! Both are one walk over the same tables; [`Reader`] says which of the two reads.
+//!
+//! Semantics, those of kube-apiserver 1.36.3:
+//! - Names of fields are exact; the order is that in which the object is written.
+//! - A value of a wrong type is noted and decoding continues; the first one noted is the error. The text names
+//!   the Go struct, the path with the embedded structs, and the Go type. Null fits everywhere.
+//!
+//! And where those of Kyverno 1.19.1 differ:
+//! - Names of fields are taken exactly or, failing that, without regard to case; what comes twice is
+//!   merged in the order of the sorted keys. Unknown fields are ignored.
+//! - A value with a syntax of its own (quantity, time, port) that cannot be read ends the decoding at
+//!   once, so its error wins even if it comes later. Whole numbers may be written as fractions.
 
-use super::schema::{Leaf, Type, TypeDef, Types};
-use crate::value::{Str, Value};
+use std::borrow::Cow;
+
+use super::schema::{Field, Leaf, Type, TypeDef, Types};
+use crate::value::number::float_json;
+use crate::value::quantity::Quantity;
+use crate::value::time::Time;
+use crate::value::{Map, Str, Value};
 
 /// Objects that nest deeper are not looked at.
 const MAX_DEPTH: usize = 512;
+
+/// Fields that Kyverno 1.19.1 does not know: they are newer than its Kubernetes types.
+const NEWER: [(&str, &str); 3] = [
+    ("core/v1.PodStatus", "nodeAllocatableResourceClaimStatuses"),
+    ("core/v1.ResourceHealth", "message"),
+    ("core/v1.VolumeMountStatus", "volumeStatus"),
+];
 
 /// What is wrong with an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,153 +42,219 @@ pub struct Problems {
     pub unknown: Vec<String>,
 }
 
-/// Compares an object with its description, in the order in which it is written.
+/// Compares an object with its description, as the API server reads it; what is no object has no problems.
 pub fn problems(object: &Value, def: &TypeDef, types: &Types) -> Problems {
-    let mut walk = Walk { types, found: Problems::default() };
-    let at =
-        At { holder: def.short_name(), package: package(&def.name), go: String::new(), path: String::new() };
-    walk.fields(object, def, &at, 0);
-    walk.found
-}
-
-/// Where a value stands.
-struct At<'d> {
-    /// The innermost type with fields.
-    holder: &'d str,
-    /// Its package's last part.
-    package: &'d str,
-    /// The path as the decoder prints it in texts on types.
-    go: String,
-    /// The way there with positions.
-    path: String,
-}
-
-struct Walk<'t> {
-    types: &'t Types,
-    found: Problems,
-}
-
-fn package(name: &str) -> &str {
-    let before = name.rsplit_once('.').map_or("", |(package, _)| package);
-    before.rsplit_once('/').map_or(before, |(_, last)| last)
-}
-
-/// Go types inside of others whose fields appear among those of the outer one.
-fn embedded(holder: &str, field: &str) -> Option<&'static str> {
-    match (holder, field) {
-        ("NamedRuleWithOperations", "operations" | "apiGroups" | "apiVersions" | "resources" | "scope") => {
-            Some("RuleWithOperations")
-        }
-        ("RuleWithOperations", "apiGroups" | "apiVersions" | "resources" | "scope") => Some("Rule"),
-        _ => None,
+    if object.as_map().is_none() {
+        return Problems::default();
+    }
+    let mut walk = Walk::new(types, Reader::ApiServer);
+    match walk.object(object, def, None) {
+        Ok(_) => walk.found,
+        Err(text) => Problems { wrong: Some(text), ..walk.found },
     }
 }
 
-/// Names that Go gives to texts.
-fn named_text(field: &str) -> Option<&'static str> {
-    Some(match field {
-        "failurePolicy" => "FailurePolicyType",
-        "matchPolicy" => "MatchPolicyType",
-        "operations" => "OperationType",
-        "scope" => "ScopeType",
-        "reason" => "StatusReason",
-        "validationActions" => "ValidationAction",
-        "patchType" => "PatchType",
-        "reinvocationPolicy" => "ReinvocationPolicyType",
-        "parameterNotFoundAction" => "ParameterNotFoundActionType",
-        "operator" => "LabelSelectorOperator",
-        _ => return None,
-    })
+/// The object with the names of its description, as Kyverno reads it. An object that fits is returned as it is.
+///
+/// # Errors
+/// The text for a value that does not fit.
+pub fn decode<'v>(object: &'v Value, def: &TypeDef, types: &Types) -> Result<Cow<'v, Value>, String> {
+    let mut check = Walk::new(types, Reader::Kyverno { build: false });
+    if check.object(object, def, None).is_ok() && check.found.wrong.is_none() && !check.renamed {
+        return Ok(Cow::Borrowed(object));
+    }
+    let mut walk = Walk::new(types, Reader::Kyverno { build: true });
+    let decoded = walk.object(object, def, None)?;
+    match walk.found.wrong {
+        Some(text) => Err(text),
+        None => Ok(Cow::Owned(decoded)),
+    }
 }
 
-impl Walk<'_> {
-    fn fields(&mut self, v: &Value, def: &TypeDef, at: &At<'_>, depth: usize) {
-        let Value::Map(m) = v else { return };
-        if depth > MAX_DEPTH {
-            return;
+/// Who decodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// The API server.
+    ApiServer,
+    /// Kyverno; `build`: the decoded object is needed, not only whether it is as it is written.
+    Kyverno { build: bool },
+}
+
+/// A step of the way to a value.
+enum Step<'d> {
+    Field(&'d TypeDef, &'d Field),
+    Item(usize),
+    Key(&'d str),
+}
+
+struct Walk<'d> {
+    types: &'d Types,
+    reader: Reader,
+    steps: Vec<Step<'d>>,
+    found: Problems,
+    /// Whether a field has its name in another case.
+    renamed: bool,
+}
+
+impl<'d> Walk<'d> {
+    fn new(types: &'d Types, reader: Reader) -> Walk<'d> {
+        Walk { types, reader, steps: Vec::new(), found: Problems::default(), renamed: false }
+    }
+
+    fn builds(&self) -> bool {
+        self.reader == Reader::Kyverno { build: true }
+    }
+
+    /// The members of an object in the order in which they are decoded.
+    fn members<'v>(&self, map: &'v Map) -> Vec<(&'v Str, &'v Value)> {
+        if self.builds() { map.sorted() } else { map.iter().collect() }
+    }
+
+    fn object(&mut self, v: &'d Value, def: &'d TypeDef, before: Option<&Value>) -> Result<Value, String> {
+        let map = match v {
+            Value::Map(map) if self.steps.len() <= MAX_DEPTH => map,
+            Value::Null | Value::Map(_) => return Ok(Value::Null),
+            _ => {
+                self.note(v, &go_type(def));
+                return Ok(Value::Null);
+            }
+        };
+        let mut out: Map = before.and_then(Value::as_map).cloned().unwrap_or_default();
+        for (key, v) in self.members(map) {
+            let Some(field) = self.field(def, key) else { continue };
+            let before = out.get(&field.name).cloned();
+            self.steps.push(Step::Field(def, field));
+            let decoded = self.value(v, &field.ty, before.as_ref())?;
+            self.steps.pop();
+            if self.builds() {
+                out.insert(field.name.clone(), decoded);
+            }
         }
-        for (key, inner) in m.iter() {
-            let path = join(&at.path, key);
-            let Some(field) = def.field(key) else {
-                if !def.open {
+        Ok(Value::Map(out))
+    }
+
+    /// The field that a key stands for.
+    fn field(&mut self, def: &'d TypeDef, key: &str) -> Option<&'d Field> {
+        let exact = def.field(key);
+        match self.reader {
+            Reader::ApiServer => {
+                if exact.is_none() && !def.open {
+                    let path = join(&self.path(), key);
                     self.found.unknown.push(path);
                 }
-                continue;
-            };
-            let mut go = at.go.clone();
-            let mut holder = def.short_name();
-            while let Some(outer) = embedded(holder, key) {
-                go = join(&go, outer);
-                holder = outer;
+                exact
             }
-            let at = At { holder: def.short_name(), package: package(&def.name), go: join(&go, key), path };
-            self.value(inner, &field.ty, key, &at, depth + 1);
+            Reader::Kyverno { .. } => {
+                let found = exact.or_else(|| def.fields.iter().find(|f| folded_eq(&f.name, key)))?;
+                if NEWER.contains(&(&*def.name, &*found.name)) {
+                    return None;
+                }
+                self.renamed |= exact.is_none();
+                Some(found)
+            }
         }
     }
 
-    fn value(&mut self, v: &Value, ty: &Type, field: &str, at: &At<'_>, depth: usize) {
-        if v.is_null() || depth > MAX_DEPTH {
-            return;
+    fn value(&mut self, v: &'d Value, ty: &'d Type, before: Option<&Value>) -> Result<Value, String> {
+        if v.is_null() || self.steps.len() > MAX_DEPTH {
+            return Ok(v.clone());
         }
-        match ty {
-            Type::Leaf(leaf) => self.leaf(v, *leaf, field, at),
-            Type::Named(name, _) => {
-                let Some(def) = self.types.named(name).cloned() else { return };
-                match (def.leaf, v) {
-                    (Some(leaf), _) => self.leaf(v, leaf, field, at),
-                    (None, Value::Map(_)) => self.fields(v, &def, at, depth),
-                    (None, _) => self.refuse(v, &self.go_type(ty, field, at), at),
+        match (ty, v) {
+            (Type::Leaf(leaf), _) => self.leaf(v, *leaf)?,
+            (Type::Named(name, _), _) => {
+                let types = self.types;
+                match types.named(name).map(|def| (def.leaf, def)) {
+                    Some((None, def)) => return self.object(v, def, before),
+                    Some((Some(leaf), _)) => self.leaf(v, leaf)?,
+                    None => {}
                 }
             }
-            Type::List(_, item) => match v {
-                Value::List(items) => {
-                    for (i, inner) in items.iter().enumerate() {
-                        let at = At { path: format!("{}[{i}]", at.path), go: at.go.clone(), ..*at };
-                        self.value(inner, item, field, &at, depth + 1);
+            (Type::List(_, item), Value::List(items)) => {
+                let before = before.and_then(Value::as_list).unwrap_or_default();
+                let mut out = Vec::new();
+                for (i, v) in items.iter().enumerate() {
+                    self.steps.push(Step::Item(i));
+                    let decoded = self.value(v, item, before.get(i))?;
+                    self.steps.pop();
+                    if self.builds() {
+                        out.push(decoded);
                     }
                 }
-                _ => self.refuse(v, &self.go_type(ty, field, at), at),
-            },
-            Type::Map(value, _) => match v {
-                Value::Map(m) => {
-                    for (key, inner) in m.iter() {
-                        let at = At { path: join(&at.path, key), go: at.go.clone(), ..*at };
-                        self.value(inner, value, field, &at, depth + 1);
+                return Ok(Value::list(out));
+            }
+            (Type::Map(value, _), Value::Map(map)) => {
+                let mut out: Map = before.and_then(Value::as_map).cloned().unwrap_or_default();
+                for (key, v) in self.members(map) {
+                    self.steps.push(Step::Key(key));
+                    let decoded = self.value(v, value, None)?;
+                    self.steps.pop();
+                    if self.builds() {
+                        out.insert(key.clone(), decoded);
                     }
                 }
-                _ => self.refuse(v, &self.go_type(ty, field, at), at),
-            },
+                return Ok(Value::Map(out));
+            }
+            _ => {
+                let wanted = self.go_type(ty);
+                self.note(v, &wanted);
+            }
         }
+        Ok(v.clone())
     }
 
-    fn leaf(&mut self, v: &Value, leaf: Leaf, field: &str, at: &At<'_>) {
+    fn leaf(&mut self, v: &Value, leaf: Leaf) -> Result<(), String> {
+        let kyverno = self.reader != Reader::ApiServer;
+        let text = v.as_str();
         let fits = match leaf {
             Leaf::Any => true,
-            Leaf::String | Leaf::Bytes | Leaf::Time | Leaf::MicroTime => v.as_str().is_some(),
-            Leaf::Quantity => v.as_str().is_some() || v.as_number().is_some(),
-            Leaf::IntOrString => v.as_str().is_some() || v.as_number().is_some(),
+            Leaf::Quantity if kyverno => return quantity_error(v).map_or(Ok(()), Err),
+            Leaf::Time | Leaf::MicroTime if kyverno => match text {
+                Some(text) => return Time::parse_rfc3339(text).map(drop),
+                None => return Err(self.mismatch(v, "string")),
+            },
+            Leaf::IntOrString if kyverno => match text.is_some() || self.is_int32(v) {
+                true => true,
+                false => return Err(self.mismatch(v, "int32")),
+            },
+            Leaf::String | Leaf::Bytes | Leaf::Time | Leaf::MicroTime => text.is_some(),
+            Leaf::Quantity | Leaf::IntOrString => text.is_some() || v.as_number().is_some(),
             Leaf::Bool => v.as_bool().is_some(),
-            Leaf::Int32 => matches!(v, Value::Int(i) if i32::try_from(*i).is_ok()),
-            Leaf::Int64 => matches!(v, Value::Int(_)),
+            Leaf::Int32 => self.is_int32(v),
+            Leaf::Int64 => self.whole(v).is_some(),
             Leaf::Double => v.as_number().is_some(),
         };
         if !fits {
-            self.refuse(v, &self.go_type(&Type::Leaf(leaf), field, at), at);
-            return;
-        }
-        if leaf == Leaf::Bytes
+            let wanted = self.go_type(&Type::Leaf(leaf));
+            self.note(v, &wanted);
+        } else if leaf == Leaf::Bytes
             && self.found.wrong.is_none()
-            && let Some(position) = v.as_str().and_then(bad_base64)
+            && let Some(position) = text.and_then(bad_base64)
         {
             self.found.wrong = Some(format!("illegal base64 data at input byte {position}"));
         }
+        Ok(())
     }
 
-    fn go_type(&self, ty: &Type, field: &str, at: &At<'_>) -> String {
+    fn whole(&self, v: &Value) -> Option<i64> {
+        match v {
+            Value::Int(i) => Some(*i),
+            Value::Float(f) if self.reader != Reader::ApiServer && f.fract() == 0.0 && f.abs() < 1e18 => {
+                Some(*f as i64)
+            }
+            _ => None,
+        }
+    }
+
+    fn is_int32(&self, v: &Value) -> bool {
+        self.whole(v).is_some_and(|i| i32::try_from(i).is_ok())
+    }
+
+    /// The Go type of a value, as texts show it.
+    fn go_type(&self, ty: &Type) -> String {
         match ty {
             Type::Leaf(leaf) => match leaf {
-                Leaf::String => match named_text(field) {
-                    Some(name) if at.package == "v1" => format!("v1.{name}"),
+                Leaf::String => match self.last_field() {
+                    Some((_, Field { go, .. })) if !go.text.is_empty() => go.text.into(),
                     _ => "string".into(),
                 },
                 Leaf::Bytes => "[]uint8".into(),
@@ -176,30 +266,107 @@ impl Walk<'_> {
                 Leaf::Quantity | Leaf::Any => "interface {}".into(),
             },
             Type::Named(name, _) => {
-                let short = name.rsplit_once('.').map_or(&**name, |(_, n)| n);
-                format!("{}.{short}", package(name))
+                self.types.named(name).map_or_else(|| name.to_string(), |def| go_type(def))
             }
-            Type::List(_, item) => format!("[]{}", self.go_type(item, field, at)),
-            Type::Map(value, _) => format!("map[string]{}", self.go_type(value, field, at)),
+            Type::List(_, item) => format!("[]{}", self.go_type(item)),
+            Type::Map(value, _) if **value == Type::Leaf(Leaf::Quantity) => "v1.ResourceList".into(),
+            Type::Map(value, _) => format!("map[string]{}", self.go_type(value)),
         }
     }
 
-    fn refuse(&mut self, v: &Value, wanted: &str, at: &At<'_>) {
-        if self.found.wrong.is_some() {
-            return;
-        }
-        let kind = match v {
-            Value::Int(i) => format!("number {i}"),
-            Value::Float(f) => format!("number {}", crate::value::number::float_json(*f)),
-            other => other.json_type().to_string(),
-        };
-        // A number that is one of the wrong size is shown, one in the place of something else is not.
-        let kind = if wanted.starts_with("int") { kind } else { v.json_type().to_string() };
-        self.found.wrong = Some(format!(
-            "json: cannot unmarshal {kind} into Go struct field {}.{} of type {wanted}",
-            at.holder, at.go
-        ));
+    /// The innermost field and the type that has it.
+    fn last_field(&self) -> Option<(&'d TypeDef, &'d Field)> {
+        self.steps.iter().rev().find_map(|step| match step {
+            Step::Field(def, field) => Some((*def, *field)),
+            _ => None,
+        })
     }
+
+    fn note(&mut self, v: &Value, wanted: &str) {
+        if self.found.wrong.is_none() {
+            self.found.wrong = Some(self.mismatch(v, wanted));
+        }
+    }
+
+    /// `json: cannot unmarshal … into Go struct field … of type …`.
+    fn mismatch(&self, v: &Value, wanted: &str) -> String {
+        // A number of the wrong size is shown, one in the place of something else is not.
+        let found: Cow<'_, str> = match v.json_type() {
+            "number" if matches!(wanted, "int32" | "int64") => format!("number {}", number_text(v)).into(),
+            other => other.into(),
+        };
+        let Some((holder, _)) = self.last_field() else {
+            return format!("json: cannot unmarshal {found} into Go value of type {wanted}");
+        };
+        let mut path = String::new();
+        for step in &self.steps {
+            if let Step::Field(_, field) = step {
+                for part in [field.go.embedded, &field.name].into_iter().filter(|part| !part.is_empty()) {
+                    path = join(&path, part);
+                }
+            }
+        }
+        let holder = holder.short_name();
+        format!("json: cannot unmarshal {found} into Go struct field {holder}.{path} of type {wanted}")
+    }
+
+    /// The way to the value, with positions.
+    fn path(&self) -> String {
+        self.steps.iter().fold(String::new(), |path, step| match step {
+            Step::Field(_, field) => join(&path, &field.name),
+            Step::Item(at) => format!("{path}[{at}]"),
+            Step::Key(key) => join(&path, key),
+        })
+    }
+}
+
+/// `v1.Pod` for `core/v1.Pod`.
+fn go_type(def: &TypeDef) -> String {
+    def.name.rsplit_once('/').map_or(&*def.name, |(_, name)| name).into()
+}
+
+/// How JSON writes a number.
+fn number_text(v: &Value) -> String {
+    match v {
+        Value::Int(i) => i.to_string(),
+        Value::UInt(u) => u.to_string(),
+        Value::Float(f) => float_json(*f),
+        _ => String::new(),
+    }
+}
+
+/// Why a value is no quantity: the suffix is unknown, or it has not even the form of one.
+fn quantity_error(v: &Value) -> Option<String> {
+    let text: Cow<'_, str> = match v {
+        Value::Str(s) => Cow::Borrowed(s.trim()),
+        other => Cow::Owned(number_text(other)),
+    };
+    if Quantity::parse(&text).is_some() {
+        return None;
+    }
+    let digit = |c: char| c.is_ascii_digit();
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(&text).trim_start_matches(digit);
+    let rest = rest.strip_prefix('.').unwrap_or(rest).trim_start_matches(digit);
+    let rest = rest.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
+    let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest).trim_start_matches(digit);
+    if !text.is_empty() && rest.is_empty() {
+        return Some("unable to parse quantity's suffix".into());
+    }
+    let form = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+    Some(format!("quantities must match the regular expression {form}"))
+}
+
+/// Two letters beyond ASCII fold to ASCII ones.
+fn plain(c: char) -> char {
+    match c {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        c => c.to_ascii_lowercase(),
+    }
+}
+
+fn folded_eq(field: &str, key: &str) -> bool {
+    field.chars().map(plain).eq(key.chars().map(plain))
 }
 
 fn join(path: &str, key: &str) -> String {
@@ -220,4 +387,62 @@ fn bad_base64(text: &str) -> Option<usize> {
 pub fn unknown_text(paths: &[String]) -> String {
     let all: Vec<Str> = paths.iter().map(|p| format!("unknown field \"{p}\"").into()).collect();
     all.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn pod(spec: &str) -> Value {
+        ephor_document::yaml_value(&format!("{{kind: Pod, spec: {spec}}}")).unwrap()
+    }
+
+    fn both(spec: &str) -> (Problems, Result<Value, String>) {
+        let types = Types::built_in();
+        let (object, def) = (pod(spec), types.named("core/v1.Pod").unwrap());
+        (problems(&object, def, types), decode(&object, def, types).map(Cow::into_owned))
+    }
+
+    #[test]
+    fn a_wrong_type_names_the_struct_the_path_and_the_go_type() {
+        let text = |path: &str, found: &str, wanted: &str| {
+            format!("json: cannot unmarshal {found} into Go struct field {path} of type {wanted}")
+        };
+        for (spec, want) in [
+            ("{restartPolicy: 1}", text("PodSpec.spec.restartPolicy", "number", "v1.RestartPolicy")),
+            ("{containers: [{ports: [{containerPort: 5000000000}]}]}", {
+                text("ContainerPort.spec.containers.ports.containerPort", "number 5000000000", "int32")
+            }),
+            ("{volumes: [{secret: []}]}", {
+                text("Volume.spec.volumes.VolumeSource.secret", "array", "v1.SecretVolumeSource")
+            }),
+            ("{overhead: true}", text("PodSpec.spec.overhead", "bool", "v1.ResourceList")),
+        ] {
+            let (found, decoded) = both(spec);
+            assert_eq!((found.wrong, decoded.err()), (Some(want.clone()), Some(want)), "{spec}");
+        }
+    }
+
+    #[test]
+    fn only_the_api_server_knows_unknown_fields() {
+        let (found, decoded) = both("{containers: [{named: a}]}");
+        assert_eq!((found.wrong, found.unknown), (None, vec!["spec.containers[0].named".into()]));
+        assert!(decoded.is_ok());
+    }
+
+    #[test]
+    fn only_kyverno_reads_names_in_any_case() {
+        let (found, decoded) = both("{HostNetwork: true}");
+        assert_eq!(found.unknown, ["spec.HostNetwork"]);
+        assert!(decoded.unwrap().json_eq(&pod("{hostNetwork: true}")));
+    }
+
+    #[test]
+    fn a_quantity_that_cannot_be_read_is_an_error_of_kyverno_even_after_a_wrong_type() {
+        let (found, decoded) = both("{hostNetwork: 1, overhead: {cpu: 1KKi}}");
+        assert!(found.wrong.unwrap().ends_with("PodSpec.spec.hostNetwork of type bool"));
+        assert_eq!(decoded.unwrap_err(), "unable to parse quantity's suffix");
+    }
 }

@@ -8,11 +8,14 @@ pub mod convert;
 mod custom;
 pub mod decode;
 pub mod defaults;
+pub mod go;
+mod id;
 pub mod kinds;
 pub mod prune;
 pub mod published;
 pub mod schema;
 
 use ephor_value as value;
+pub use id::{kind_object, resource_object};
 pub use kinds::{Kinds, Resource};
 pub use schema::Types;

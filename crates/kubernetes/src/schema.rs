@@ -5,11 +5,13 @@
 //! kind, `object`: with any fields); and below it a line for each
 //! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before it =
 //! atomic), `[]T` (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`. Definitions of custom
-//! resources add types of the same form.
+//! resources add types of the same form; [`super::go`] adds the names of Go types. A type of several kinds may
+//! have several lines.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use super::go::{self, GoNames};
 use crate::value::{Str, Value};
 
 const TABLE: &str = include_str!("schema.txt");
@@ -104,9 +106,16 @@ pub struct Field {
     pub ty: Type,
     /// What it is when it is not there.
     pub default: Option<Value>,
+    /// Its names in Go.
+    pub go: GoNames,
 }
 
 impl TypeDef {
+    fn new(name: &str) -> TypeDef {
+        let (whole, leaf) = (Whole::Merged, None);
+        TypeDef { name: name.into(), whole, leaf, open: false, custom: false, fields: Vec::new() }
+    }
+
     /// The field of a name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|f| *f.name == *name)
@@ -129,7 +138,7 @@ impl Types {
     /// Those of the kinds that every API server has.
     pub fn built_in() -> &'static Arc<Types> {
         static TYPES: OnceLock<Arc<Types>> = OnceLock::new();
-        TYPES.get_or_init(|| Arc::new(read(TABLE)))
+        TYPES.get_or_init(|| Arc::new(Types::read(TABLE)))
     }
 
     /// Those, and those of custom resources that the documents define.
@@ -142,6 +151,43 @@ impl Types {
         let mut types = (**Types::built_in()).clone();
         own.for_each(|d| super::custom::add(d, &mut types));
         Arc::new(types)
+    }
+
+    /// The types of a table.
+    pub fn read(table: &str) -> Types {
+        let mut types = Types::default();
+        let names = go::names();
+        let mut current: Option<TypeDef> = None;
+        for line in table.lines().filter(|l| !l.starts_with('#')) {
+            if let Some(field) = line.strip_prefix(' ') {
+                if let (Some(def), Some(field)) = (&mut current, field_of(field)) {
+                    def.fields.push(Field { go: go::of(&names, &def.name, &field.name), ..field });
+                }
+                continue;
+            }
+            let mut words = line.split_whitespace();
+            let Some(name) = words.next() else { continue };
+            let mut def = match current.take() {
+                Some(same) if *same.name == *name => same,
+                before => {
+                    before.into_iter().for_each(|def| types.insert(def));
+                    TypeDef::new(name)
+                }
+            };
+            for word in words {
+                match word.split_once('=') {
+                    Some(("kind", kind)) => types.insert_kind(kind_of(kind), name.into()),
+                    Some(("is", "object")) => (def.leaf, def.open) = (Some(Leaf::Any), true),
+                    Some(("is", leaf)) => def.leaf = leaf_of(leaf),
+                    _ => def.whole = Whole::Atomic,
+                }
+            }
+            current = Some(def);
+        }
+        if let Some(def) = current {
+            types.insert(def);
+        }
+        types
     }
 
     /// The description of a name.
@@ -163,45 +209,6 @@ impl Types {
     }
 }
 
-fn read(table: &str) -> Types {
-    let mut types = Types::default();
-    let mut current: Option<TypeDef> = None;
-    for line in table.lines().filter(|l| !l.starts_with('#')) {
-        if let Some(field) = line.strip_prefix(' ') {
-            if let (Some(def), Some(field)) = (&mut current, field_of(field)) {
-                def.fields.push(field);
-            }
-            continue;
-        }
-        if let Some(def) = current.take() {
-            types.insert(def);
-        }
-        let mut words = line.split_whitespace();
-        let Some(name) = words.next() else { continue };
-        let mut def = TypeDef {
-            name: name.into(),
-            whole: Whole::Merged,
-            leaf: None,
-            open: false,
-            custom: false,
-            fields: Vec::new(),
-        };
-        for word in words {
-            match word.split_once('=') {
-                Some(("kind", kind)) => types.insert_kind(kind_of(kind), name.into()),
-                Some(("is", "object")) => (def.leaf, def.open) = (Some(Leaf::Any), true),
-                Some(("is", leaf)) => def.leaf = leaf_of(leaf),
-                _ => def.whole = Whole::Atomic,
-            }
-        }
-        current = Some(def);
-    }
-    if let Some(def) = current {
-        types.insert(def);
-    }
-    types
-}
-
 /// `group/version/Kind`, or `version/Kind` for the core group.
 fn kind_of(text: &str) -> [Str; 3] {
     let (api_version, kind) = text.rsplit_once('/').unwrap_or(("", text));
@@ -216,7 +223,14 @@ fn field_of(line: &str) -> Option<Field> {
         None => (rest, None),
     };
     let (name, required) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
-    Some(Field { name: name.into(), required, nullable: false, ty: type_of(ty), default })
+    Some(Field {
+        name: name.into(),
+        required,
+        nullable: false,
+        ty: type_of(ty),
+        default,
+        go: GoNames::default(),
+    })
 }
 
 /// The few defaults that the table has.

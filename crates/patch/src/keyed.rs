@@ -66,13 +66,13 @@ fn merged(
 ) -> Result<Option<Value>, String> {
     match schema {
         Schema::Set => united(&dest, patch.as_ref()).map(Some),
-        Schema::Keyed(keys, fields) => {
-            let items = Schema::Object(fields);
-            if patch.is_none() && regular(&dest, keys) {
+        Schema::Keyed(keys, item) => {
+            let (keys, items) = (Vec::from_iter(keys.iter().map(|k| &**k)), Schema::of(item));
+            if patch.is_none() && regular(&dest, &keys) {
                 return settled(&dest, items, depth).map(Some);
             }
             let patch = patch.unwrap_or_default();
-            let list = Keyed { keys, items, mode, depth };
+            let list = Keyed { keys: &keys, items, mode, depth };
             list.merge(dest.to_vec(), &patch).map(|items| Some(Value::list(items)))
         }
         _ => Ok(Some(Value::List(patch.unwrap_or(dest)))),

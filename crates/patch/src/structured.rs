@@ -1,8 +1,9 @@
 //! The structured merge: an object is changed by what another one says, field by field, as its schema has it.
 //!
 //! In: an object, a [`Part`] (what is to be changed), the types of its kind. Out: the changed object, or
-//! why the change does not fit the schema. Nothing is ever removed. Semantics: `docs/admission.md`,
-//! "Answers".
+//! why the change does not fit the schema. Nothing is ever removed. The tables are those of
+//! [`crate::kubernetes::decode`]; the walk is another one, because a change is no value and the texts are those of
+//! structured-merge-diff, which collects all errors. Semantics: `docs/admission.md`, "Answers".
 
 use crate::kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use crate::value::print::display;

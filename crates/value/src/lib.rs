@@ -145,6 +145,17 @@ impl Value {
         matches!(self, Value::Null)
     }
 
+    /// Whether an API leaves this out: null, an empty text, an empty list, an object without members.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Value::Null => true,
+            Value::Str(s) => s.is_empty(),
+            Value::List(l) => l.is_empty(),
+            Value::Map(m) => m.is_empty(),
+            _ => false,
+        }
+    }
+
     /// The member `key` of an object; `None` when this is no object or has no such key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.as_map().and_then(|m| m.get(key))

@@ -15,8 +15,9 @@ use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use crate::value::Value;
 
 use super::answer::{Answer, Refusal};
+use super::decision::{Deadline, Decision};
 use super::denial::{self, Subject};
-use super::gate::{Deadline, Decision, Gate};
+use super::gate::Gate;
 use super::incoming::Incoming;
 use super::needs;
 use super::route::Route;
@@ -32,7 +33,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
     };
     let changes = |_: &Policy, r: &Rule| r.kind == RuleKind::Mutation;
-    if let Some(policy) = needs::awaiting_namespace(gate, route, &request.target, changes) {
+    if let Some(policy) = gate.awaiting_namespace(route, &request.target, changes) {
         let text = needs::no_namespace(&request.target);
         return Decision::of(Answer::denied(format!("mutation policy {} error: {text}", policy.name)));
     }

@@ -1,28 +1,26 @@
 //! The gate: policies that are ready to answer AdmissionReviews.
 //!
-//! In: loaded policies and a cluster. Out: for each review an [`Answer`] with what led to it. A gate never
-//! changes; for new policies a new one is built.
+//! In: loaded policies and a cluster. Out: which of them count for a path and a request, and why none may be answered;
+//! `answering` answers with them. A gate never changes; for new policies a new one is built.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::engine::{Profile, Request};
 use crate::external::ExternalData;
-use crate::ir::Policy;
 use crate::ir::facts::Stage;
+use crate::ir::{Matcher, Policy, Rule};
 use crate::load::{LoadedPolicy, Policies, Problem};
 use crate::matching::Target;
-use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::PreparedRequest;
 use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Requester, Settings};
 
-use super::answer::{Answer, Refusal};
-use super::incoming::{Incoming, Undecodable, decode};
-use super::route::{Phase, Route};
+use super::answer::Answer;
+use super::decision::{Decision, NAMED};
+use super::incoming::Incoming;
+use super::route::Route;
 use super::{needs, subject};
-use crate::value::{Str, Value, budget};
+use crate::value::{Str, Value};
 
 /// Policies that are ready to decide.
 pub struct Gate {
@@ -60,75 +58,6 @@ pub struct Finding {
 impl std::fmt::Display for Finding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}: {}: {}", self.source, self.line, self.policy, self.text)
-    }
-}
-
-/// When an answer is due.
-#[derive(Clone, Copy, Debug)]
-pub struct Deadline(Option<Instant>);
-
-impl Deadline {
-    /// At a moment.
-    pub fn at(moment: Instant) -> Deadline {
-        Deadline(Some(moment))
-    }
-
-    /// Whenever it is ready.
-    pub fn never() -> Deadline {
-        Deadline(None)
-    }
-
-    /// Whether it has passed.
-    pub fn is_over(&self) -> bool {
-        self.0.is_some_and(|at| Instant::now() >= at)
-    }
-
-    /// Does something that is interrupted when the answer is due.
-    pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
-        budget::until(self.0, work)
-    }
-
-    /// What follows for policies that there was no time for.
-    pub(super) fn refusal(&self, left: &[Arc<Policy>]) -> Option<Refusal> {
-        out_of_time(left.iter().filter(|p| p.failure_policy.is_fail()).map(|p| &*p.name))
-    }
-}
-
-/// How many policies a text names.
-const NAMED: usize = 10;
-
-/// Policies that fail closed, and that there was no time for, refuse the request.
-fn out_of_time<'p>(closed: impl Iterator<Item = &'p str>) -> Option<Refusal> {
-    let closed: Vec<&str> = closed.collect();
-    let more = if closed.len() > NAMED { " and others" } else { "" };
-    (!closed.is_empty()).then(|| Refusal {
-        message: format!(
-            "there was no time to evaluate policies that must not be left out: {}{more}",
-            closed.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ")
-        ),
-        code: 504,
-        reason: "Timeout".into(),
-    })
-}
-
-/// An answer and what led to it.
-#[derive(Debug, Default)]
-pub struct Decision {
-    /// The answer.
-    pub answer: Answer,
-    /// Results of the rules that were evaluated.
-    pub outcomes: Outcomes,
-    /// The request that they were evaluated on; `None` = none was.
-    pub prepared: Option<PreparedRequest>,
-    /// Whether there may be rules that only audit, which the answer did not wait for.
-    pub audits: bool,
-    /// Which policies the path names that are not known; the request is refused because of them.
-    pub unknown: Option<String>,
-}
-
-impl Decision {
-    pub(super) fn of(answer: Answer) -> Decision {
-        Decision { answer, ..Decision::default() }
     }
 }
 
@@ -220,7 +149,7 @@ impl Gate {
     }
 
     /// Whether the settings exclude a request from all policies.
-    fn is_left_out(&self, settings: &Settings, incoming: &Incoming) -> bool {
+    pub(super) fn is_left_out(&self, settings: &Settings, incoming: &Incoming) -> bool {
         let user = incoming.object("userInfo");
         let groups = user.get("groups").and_then(Value::as_list).unwrap_or_default();
         let namespace = incoming.text(&["namespace"]);
@@ -260,9 +189,27 @@ impl Gate {
         &*self.cluster
     }
 
-    /// Policies with rules that select the labels of namespaces.
-    pub(super) fn selecting_namespaces(&self) -> &[Arc<Policy>] {
-        &self.selecting
+    /// The first policy with rules that awaits the labels of a namespace which are not known: it selects by them, and a rule
+    /// that counts is for the kind of the target.
+    pub(super) fn awaiting_namespace(
+        &self,
+        route: &Route,
+        target: &Target,
+        counts: impl Fn(&Policy, &Rule) -> bool,
+    ) -> Option<&Policy> {
+        if !target.unknown.namespace {
+            return None;
+        }
+        let awaits = |p: &&Policy| {
+            self.serves(p)
+                && route.selects(p)
+                && p.rules_for(&target.kind).iter().any(|r| {
+                    !matches!(r.when, Matcher::Constraints(_))
+                        && needs::is_for_kind(r, target)
+                        && counts(p, r)
+                })
+        };
+        self.selecting.iter().map(AsRef::as_ref).find(awaits)
     }
 
     /// Whether a policy is evaluated for a request on a path.
@@ -295,7 +242,7 @@ impl Gate {
     }
 
     /// The decision on all requests of a path because policies that must be evaluated cannot be.
-    fn unanswerable(&self, route: &Route) -> Option<Decision> {
+    pub(super) fn unanswerable(&self, route: &Route) -> Option<Decision> {
         let unknown = self.unknown(route);
         let text = self.unusable().or_else(|| unknown.clone()).or_else(|| self.absent(route))?;
         Some(Decision { unknown, ..Decision::of(Answer::denied(text)) })
@@ -322,86 +269,6 @@ impl Gate {
         Some(format!(
             "failed to fetch policy with key: key {key}: {resource}.kyverno.io \"{name}\" not found"
         ))
-    }
-
-    /// Answers a review that a client sent to a path: JSON in, JSON out. Results of rules that only audit are not among what
-    /// is answered ([`Gate::audit`]).
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use ephor_admission::admit::Gate;
-    /// use ephor_external::NoData;
-    /// use ephor_policies::load::{self, Reader};
-    /// use ephor_sources::files::SourceText;
-    ///
-    /// let policy = SourceText {
-    ///     name: "policy.yaml".into(),
-    ///     text: r#"
-    /// apiVersion: kyverno.io/v1
-    /// kind: ClusterPolicy
-    /// metadata: {name: need-team}
-    /// spec:
-    ///   rules:
-    ///   - name: team
-    ///     match: {any: [{resources: {kinds: [ConfigMap]}}]}
-    ///     validate: {failureAction: Enforce, message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
-    /// "#.into(),
-    /// };
-    /// let gate = Gate::new(load::argument_for(&[policy], Reader::Server), Arc::new(NoData), &[]);
-    /// let review = r#"{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
-    ///   "uid": "1", "operation": "CREATE", "name": "a", "namespace": "shop",
-    ///   "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
-    ///   "resource": {"group": "", "version": "v1", "resource": "configmaps"},
-    ///   "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}}}"#;
-    /// let answer = gate.review("/validate", review)?;
-    /// assert!(answer.contains(r#""allowed":false"#) && answer.contains("label team is needed"));
-    /// # Ok::<(), ephor_admission::admit::incoming::Undecodable>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The text is no review, or there is no such path: the HTTP status and the text of the response.
-    pub fn review(&self, path: &str, review: &str) -> Result<String, Undecodable> {
-        let route = Route::parse(path).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
-        let incoming = decode("application/json", review.as_bytes())?;
-        Ok(self.answer(&route, &incoming, &Deadline::never()).answer.to_json(&incoming))
-    }
-
-    /// Answers a review.
-    pub fn answer(&self, route: &Route, incoming: &Incoming, deadline: &Deadline) -> Decision {
-        let settings = self.settings.as_deref().filter(|s| s.leaves_out());
-        if settings.is_some_and(|settings| self.is_left_out(settings, incoming)) {
-            return Decision::default();
-        }
-        if let Some(denied) = self.unanswerable(route) {
-            return denied;
-        }
-        match route.phase {
-            Phase::Validate => super::verdict::decide(self, route, incoming, deadline),
-            Phase::Mutate => super::changing::decide(self, route, incoming, deadline),
-        }
-    }
-
-    /// The decision when time ran out before the policies of a path were ready.
-    pub fn late(&self, route: &Route) -> Decision {
-        if let Some(denied) = self.unanswerable(route) {
-            return denied;
-        }
-        let selected = self.engine.set().policies().iter().filter(|p| self.serves(p) && route.selects(p));
-        let closed = selected.filter(|p| p.failure_policy.is_fail()).map(|p| &*p.name);
-        let mutates = route.phase == Phase::Mutate;
-        let native = self.engine.native().filter(|p| route.selects_native() && p.mutates() == mutates);
-        let native = native.filter(|p| p.failure_policy().is_fail()).map(|p| &**p.name());
-        let denial = out_of_time(closed.chain(native));
-        Decision::of(Answer { denial, ..Answer::default() })
-    }
-
-    /// The results of rules that only audit, which an answer does not wait for.
-    pub fn audit(&self, route: &Route, prepared: &PreparedRequest, deadline: &Deadline) -> Outcomes {
-        match route.phase {
-            Phase::Validate => super::verdict::later(self, route, prepared, deadline),
-            Phase::Mutate => Outcomes::default(),
-        }
     }
 }
 

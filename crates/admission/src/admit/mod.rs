@@ -4,7 +4,9 @@
 //! it. Nothing here listens, logs or counts; `serve` does. Semantics: `docs/serve.md`.
 
 pub mod answer;
+mod answering;
 mod changing;
+pub mod decision;
 mod denial;
 pub mod gate;
 pub mod incoming;
@@ -14,6 +16,7 @@ mod subject;
 mod verdict;
 
 pub use answer::Answer;
-pub use gate::{Deadline, Decision, Finding, Gate};
+pub use decision::{Deadline, Decision};
+pub use gate::{Finding, Gate};
 pub use incoming::{Incoming, Undecodable};
 pub use route::Route;

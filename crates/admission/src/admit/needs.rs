@@ -14,9 +14,6 @@ use crate::ir::{Matcher, Policy, Rule};
 use crate::matching::Target;
 use crate::matching::filter::kind_accepts;
 
-use super::gate::Gate;
-use super::route::Route;
-
 /// Whether it is met, what it is, which policies have it, and what to give.
 type Need = (bool, &'static str, fn(&Policy, &Reach) -> bool, &'static str);
 
@@ -93,7 +90,7 @@ fn by_roles(policy: &Policy) -> bool {
 
 /// Whether a rule is for the kind of the target, whatever else it requires. Selectors of namespaces never select
 /// namespaces themselves.
-fn is_for_kind(rule: &Rule, target: &Target) -> bool {
+pub(super) fn is_for_kind(rule: &Rule, target: &Target) -> bool {
     let is_namespace = target.group.is_empty() && &*target.kind == "Namespace";
     !is_namespace
         && rule
@@ -141,27 +138,6 @@ pub(super) fn moment(target: &Target, when: &'static str) -> Cow<'static, str> {
     ];
     let more = differences.into_iter().filter(|(on, _)| *on);
     more.fold(Cow::Borrowed(when), |name, (_, text)| name + text)
-}
-
-/// The first policy with rules that awaits the labels of a namespace which are not known: it selects by them, and a rule
-/// that counts is for the kind of the target.
-pub(super) fn awaiting_namespace<'g>(
-    gate: &'g Gate,
-    route: &Route,
-    target: &Target,
-    counts: impl Fn(&Policy, &Rule) -> bool,
-) -> Option<&'g Policy> {
-    if !target.unknown.namespace {
-        return None;
-    }
-    let awaits = |p: &&Policy| {
-        gate.serves(p)
-            && route.selects(p)
-            && p.rules_for(&target.kind)
-                .iter()
-                .any(|r| !matches!(r.when, Matcher::Constraints(_)) && is_for_kind(r, target) && counts(p, r))
-    };
-    gate.selecting_namespaces().iter().map(AsRef::as_ref).find(awaits)
 }
 
 /// Why the labels of the target's namespace are not known, in Kyverno's words.

@@ -13,8 +13,9 @@ use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use crate::value::Value;
 
 use super::answer::{Answer, Refusal};
+use super::decision::{Deadline, Decision};
 use super::denial::{self, Subject};
-use super::gate::{Deadline, Decision, Gate};
+use super::gate::Gate;
 use super::incoming::Incoming;
 use super::needs;
 use super::route::Route;
@@ -35,7 +36,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         Err(text) => return Decision::of(Answer::denied(format!("failed to create policy context: {text}"))),
     };
     let awaited = |p: &Policy, r: &Rule| is_awaited(p, r, &request.target);
-    if needs::awaiting_namespace(gate, route, &request.target, awaited).is_some() {
+    if gate.awaiting_namespace(route, &request.target, awaited).is_some() {
         let text = needs::no_namespace(&request.target);
         return Decision::of(Answer::denied(format!("failed to create policy context: {text}")));
     }

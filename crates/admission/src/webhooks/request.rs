@@ -1,7 +1,7 @@
 //! Requests from what users write: reviews, their `request`, or plain objects.
 
 use crate::engine::admission::Review;
-use crate::kubernetes::Kinds;
+use crate::kubernetes::{Kinds, kind_object, resource_object};
 use crate::value::{Map, Str, Value};
 
 /// Reads a request: an AdmissionReview, the `request` of one, or an object, which is created.
@@ -34,18 +34,16 @@ pub fn request(document: &Value, kinds: &Kinds) -> Result<Review, String> {
     if group.is_empty() && kind == "Namespace" {
         namespace = name;
     }
-    let id = |last: &str, value: &str| {
-        let entries = [("group", group), ("version", version), (last, value)];
-        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect())
-    };
+    let kind_id = kind_object([group, version, kind]);
+    let resource = resource_object([group, version, &plural]);
     let groups = ["system:masters", "system:authenticated"].map(Value::from);
     let user = [("username", Value::from("kubernetes-admin")), ("groups", Value::list(groups.to_vec()))];
     let mut m = Map::new();
     m.insert("uid", "00000000-0000-0000-0000-000000000000".into());
-    m.insert("kind", id("kind", kind));
-    m.insert("resource", id("resource", &plural));
-    m.insert("requestKind", id("kind", kind));
-    m.insert("requestResource", id("resource", &plural));
+    m.insert("kind", kind_id.clone());
+    m.insert("resource", resource.clone());
+    m.insert("requestKind", kind_id);
+    m.insert("requestResource", resource);
     for (key, text) in [("name", name), ("namespace", namespace)] {
         if !text.is_empty() {
             m.insert(key, text.into());

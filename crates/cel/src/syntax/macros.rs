@@ -6,7 +6,7 @@ use crate::ast::{ACCUMULATOR, Fold, Kind, Node, Place, Shape};
 use crate::issue::Issue;
 use crate::value::{Str, Value};
 
-use super::parser::Parser;
+use super::builder::Builder;
 
 type Expanded = Result<Node, Issue>;
 
@@ -14,7 +14,7 @@ type Expanded = Result<Node, Issue>;
 const MOST_COPIED: usize = 2048;
 
 /// A call without receiver; `open` is its parenthesis.
-pub fn function(parser: &mut Parser<'_>, open: Place, name: &str, args: Vec<Node>) -> Node {
+pub fn function(builder: &mut Builder, open: Place, name: &str, args: Vec<Node>) -> Node {
     if name != "has" || args.len() != 1 {
         return Node::call(open, name, args);
     }
@@ -22,36 +22,36 @@ pub fn function(parser: &mut Parser<'_>, open: Place, name: &str, args: Vec<Node
     let (at, kind) = (arg.at, arg.kind);
     match kind {
         Kind::Select { operand, field, .. } => Node::new(open, Kind::Select { operand, field, test: true }),
-        _ => failed(parser, Issue::new(at, "invalid argument to has() macro")),
+        _ => failed(builder, Issue::new(at, "invalid argument to has() macro")),
     }
 }
 
-fn failed(parser: &mut Parser<'_>, issue: Issue) -> Node {
+fn failed(builder: &mut Builder, issue: Issue) -> Node {
     let at = issue.at;
-    parser.issue(issue.at, issue.text);
+    builder.issue(issue.at, issue.text);
     Node::constant(at, Value::Null)
 }
 
 /// A call with receiver.
 pub fn method(
-    parser: &mut Parser<'_>,
+    builder: &mut Builder,
     _dot: Place,
     open: Place,
     target: Node,
     name: &str,
     args: Vec<Node>,
 ) -> Node {
-    let options = parser.options;
+    let options = builder.options;
     let two = options.two_variables;
     if name == "orValue" && args.len() == 1 && options.untyped_or_value {
         return Node::call(open, name, std::iter::once(target).chain(args).collect());
     }
     let is_on = |namespace: &str| target.as_ident().is_some_and(|n| &**n == namespace);
     if let ("greatest" | "least", true) = (name, options.math && is_on("math")) {
-        return extreme(open, target.at, name, args).unwrap_or_else(|issue| failed(parser, issue));
+        return extreme(open, target.at, name, args).unwrap_or_else(|issue| failed(builder, issue));
     }
     if let ("hasExt" | "getExt", 2, true) = (name, args.len(), options.proto && is_on("proto")) {
-        return extension(open, name == "hasExt", Args(args)).unwrap_or_else(|issue| failed(parser, issue));
+        return extension(open, name == "hasExt", Args(args)).unwrap_or_else(|issue| failed(builder, issue));
     }
     let make: Option<fn(Place, Node, Args) -> Expanded> = match (name, args.len()) {
         ("all", 2) => Some(all),
@@ -79,7 +79,7 @@ pub fn method(
     };
     match make {
         None => Node::method(open, name, target, args),
-        Some(make) => make(open, target, Args(args)).unwrap_or_else(|issue| failed(parser, issue)),
+        Some(make) => make(open, target, Args(args)).unwrap_or_else(|issue| failed(builder, issue)),
     }
 }
 

@@ -1,12 +1,15 @@
 //! The syntax of CEL: tokens, grammar, macros.
 
+mod builder;
 pub mod lexer;
 mod literal;
 mod macros;
+mod options;
 mod parser;
 mod recover;
 
-pub use parser::{Options, parse};
+pub use options::Options;
+pub use parser::parse;
 
 #[cfg(test)]
 mod tests;

@@ -9,37 +9,13 @@ use crate::issue::{Issue, NOWHERE};
 use crate::value::names::RESERVED_WORDS;
 use crate::value::{Str, Value};
 
+use super::builder::Builder;
 use super::lexer::{Tok, Token, tokenize};
+use super::options::{MAX_DEPTH, Options};
 use super::{literal, macros, recover};
-
-/// How deeply expressions may nest; cel-go stops here as well.
-pub(super) const MAX_DEPTH: usize = 250;
 
 /// How many characters expressions may have.
 const MAX_SIZE: usize = 100_000;
-
-/// What the syntax allows besides the language itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// `a.?b`, `a[?b]`, `[?a]`, `{?k: v}` and `optMap`.
-    pub optional: bool,
-    /// Names in backticks.
-    pub backticks: bool,
-    /// Macros with two variables.
-    pub two_variables: bool,
-    /// `sortBy`
-    pub sort_by: bool,
-    /// `cel.bind`
-    pub bind: bool,
-    /// `orValue` takes values of every kind and faults.
-    pub untyped_or_value: bool,
-    /// `cel.block`, of tests.
-    pub block: bool,
-    /// `math.greatest` and `math.least`.
-    pub math: bool,
-    /// `proto.hasExt` and `proto.getExt`.
-    pub proto: bool,
-}
 
 /// Parses an expression.
 ///
@@ -53,14 +29,15 @@ pub fn parse(source: &str, options: Options) -> Result<Node, Vec<Issue>> {
     }
     let (tokens, issues) = tokenize(source);
     let of_tokens = issues.clone();
-    let mut parser = Parser { tokens, issues, ..Parser::without_text(Vec::new(), options) };
+    let builder = Builder { issues, options };
+    let mut parser = Parser { tokens, next: 0, depth: 0, relations: 0, calculations: 0, builder };
     let node = parser.expr().and_then(|node| {
         parser.expect(Tok::Eof)?;
         Ok(node)
     });
     match node {
-        Ok(node) if parser.issues.is_empty() => Ok(node),
-        Ok(_) => Err(parser.issues),
+        Ok(node) if parser.builder.issues.is_empty() => Ok(node),
+        Ok(_) => Err(parser.builder.issues),
         Err(Stop::Syntax) => Err(recover::issues(source, &parser.tokens, of_tokens, options)),
         Err(Stop::Depth) => {
             let text = format!("expression recursion limit exceeded: {MAX_DEPTH}");
@@ -82,15 +59,14 @@ enum Stop {
 
 type Parsed = Result<Node, Stop>;
 
-pub(super) struct Parser<'s> {
+struct Parser<'s> {
     tokens: Vec<Token<'s>>,
     next: usize,
     depth: usize,
     /// How many relations and calculations are open.
     relations: usize,
     calculations: usize,
-    pub(super) issues: Vec<Issue>,
-    pub(super) options: Options,
+    builder: Builder,
 }
 
 /// Binary operators by strength, weakest first: relations, additions, products.
@@ -105,13 +81,6 @@ fn relation(kind: Tok) -> Option<&'static str> {
         Tok::In => "@in",
         _ => return None,
     })
-}
-
-/// The function of a binary operator's text.
-pub(super) fn operator(text: &str) -> Option<&'static str> {
-    let named = |name: &&str| name.trim_matches('_') == text || text == "in" && **name == *"@in";
-    let all = ["_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "@in", "_+_", "_-_", "_*_", "_/_", "_%_"];
-    all.into_iter().find(|name| named(name))
 }
 
 fn sum(kind: Tok) -> Option<&'static str> {
@@ -132,11 +101,6 @@ fn product(kind: Tok) -> Option<&'static str> {
 }
 
 impl<'s> Parser<'s> {
-    /// A parser that only expands macros and collects issues.
-    pub(super) fn without_text(issues: Vec<Issue>, options: Options) -> Parser<'s> {
-        Parser { tokens: Vec::new(), next: 0, depth: 0, relations: 0, calculations: 0, issues, options }
-    }
-
     fn peek(&self) -> Token<'s> {
         self.peek_at(0)
     }
@@ -167,13 +131,10 @@ impl<'s> Parser<'s> {
 
     fn mismatch(&mut self, expected: &str) -> Stop {
         let Token { at, text, .. } = self.peek();
-        self.issues
+        self.builder
+            .issues
             .push(Issue::new(at, format!("Syntax error: mismatched input '{text}' expecting {expected}")));
         Stop::Syntax
-    }
-
-    pub(super) fn issue(&mut self, at: Place, text: impl Into<String>) {
-        self.issues.push(Issue::new(at, text));
     }
 
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
@@ -299,12 +260,13 @@ impl<'s> Parser<'s> {
                             self.advance();
                             let open = self.advance();
                             let args = self.arguments()?;
-                            node = macros::method(self, token.at, open.at, node, name.text, args);
+                            node =
+                                macros::method(&mut self.builder, token.at, open.at, node, name.text, args);
                         }
                         Tok::Ident | Tok::EscIdent => {
                             self.advance();
                             let field = self.field_name(name);
-                            node = self.select(token.at, optional, node, field);
+                            node = self.builder.select(token.at, optional, node, field);
                         }
                         _ => return Err(self.mismatch("IDENTIFIER")),
                     }
@@ -314,8 +276,8 @@ impl<'s> Parser<'s> {
                     let optional = self.eat(Tok::Question).is_some();
                     let index = self.expr()?;
                     self.expect(Tok::RBracket)?;
-                    if optional && !self.options.optional {
-                        self.issue(token.at, "unsupported syntax '[?'");
+                    if optional && !self.builder.options.optional {
+                        self.builder.issue(token.at, "unsupported syntax '[?'");
                     }
                     let function = if optional { "_[?_]" } else { "_[_]" };
                     node = Node::call(token.at, function, vec![node, index]);
@@ -334,23 +296,12 @@ impl<'s> Parser<'s> {
     /// The name of a field, without its backticks.
     fn field_name(&mut self, token: Token<'_>) -> Str {
         if token.kind == Tok::EscIdent {
-            if !self.options.backticks {
-                self.issue(token.at, "unsupported syntax: '`'");
+            if !self.builder.options.backticks {
+                self.builder.issue(token.at, "unsupported syntax: '`'");
             }
             return token.text.trim_matches('`').into();
         }
         token.text.into()
-    }
-
-    pub(super) fn select(&mut self, at: Place, optional: bool, operand: Node, field: Str) -> Node {
-        if !optional {
-            return Node::new(at, Kind::Select { operand: Box::new(operand), field, test: false });
-        }
-        if !self.options.optional {
-            self.issue(at, "unsupported syntax '.?'");
-        }
-        let field = Node::constant(at, Value::Str(field));
-        Node::call(at, "_?._", vec![operand, field])
     }
 
     fn arguments(&mut self) -> Result<Vec<Node>, Stop> {
@@ -396,7 +347,7 @@ impl<'s> Parser<'s> {
         }
         let token = self.advance();
         let value = literal::value(token.kind, token.text, negative).unwrap_or_else(|text| {
-            self.issue(first.at, text);
+            self.builder.issue(first.at, text);
             Value::Null
         });
         Ok(Node::constant(first.at, value))
@@ -410,17 +361,17 @@ impl<'s> Parser<'s> {
         if self.peek().kind == Tok::LParen {
             let open = self.advance();
             if RESERVED_WORDS.contains(&first.text) {
-                self.issue(first.at, format!("reserved identifier: {}", first.text));
+                self.builder.issue(first.at, format!("reserved identifier: {}", first.text));
             }
             let args = self.arguments()?;
-            return Ok(macros::function(self, open.at, &format!("{lead}{}", first.text), args));
+            return Ok(macros::function(&mut self.builder, open.at, &format!("{lead}{}", first.text), args));
         }
         if let Some(names) = self.message_names() {
             let name: String = format!("{lead}{}{names}", first.text);
             return self.message(name.into());
         }
         if RESERVED_WORDS.contains(&first.text) {
-            self.issue(first.at, format!("reserved identifier: {}", first.text));
+            self.builder.issue(first.at, format!("reserved identifier: {}", first.text));
             return Ok(Node::new(first.at, Kind::Const(Value::Null)));
         }
         Ok(Node::ident(first.at, &format!("{lead}{}", first.text)))
@@ -455,8 +406,8 @@ impl<'s> Parser<'s> {
             let key = self.field_name(token);
             let colon = self.expect(Tok::Colon)?;
             let value = self.expr()?;
-            if mark.is_some() && !self.options.optional {
-                self.issue(colon.at, "unsupported syntax '?'");
+            if mark.is_some() && !self.builder.options.optional {
+                self.builder.issue(colon.at, "unsupported syntax '?'");
             }
             fields.push(Entry { at: colon.at, key, value, optional: mark.is_some() });
             if self.eat(Tok::Comma).is_none() {
@@ -473,8 +424,8 @@ impl<'s> Parser<'s> {
         let (mut items, mut optional) = (Vec::new(), Vec::new());
         while self.peek().kind != Tok::RBracket && !(items.is_empty() && self.peek().kind == Tok::Comma) {
             if let Some(mark) = self.eat(Tok::Question) {
-                if !self.options.optional {
-                    self.issue(mark.at, "unsupported syntax '?'");
+                if !self.builder.options.optional {
+                    self.builder.issue(mark.at, "unsupported syntax '?'");
                 }
                 optional.push(items.len());
             }
@@ -503,8 +454,8 @@ impl<'s> Parser<'s> {
             let key = self.expr()?;
             let colon = self.expect(Tok::Colon)?;
             let value = self.expr()?;
-            if mark.is_some() && !self.options.optional {
-                self.issue(colon.at, "unsupported syntax '?'");
+            if mark.is_some() && !self.builder.options.optional {
+                self.builder.issue(colon.at, "unsupported syntax '?'");
             }
             entries.push(Entry { at: colon.at, key, value, optional: mark.is_some() });
             if self.eat(Tok::Comma).is_none() {

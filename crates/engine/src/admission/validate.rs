@@ -9,6 +9,7 @@ use crate::ir::admission::PolicyBinding;
 use crate::ir::expressions::Expressions;
 use crate::ir::expressions::{API_SERVER, Source, Validation};
 use crate::ir::facts::FailurePolicy;
+use crate::kubernetes::{kind_object, resource_object};
 use crate::matching::constraints::Accepted;
 use crate::value::print::write_json_string;
 use crate::value::{Map, Str, Value, budget};
@@ -284,10 +285,6 @@ fn failure(policy: BoundPolicy<'_>, binding: &PolicyBinding, text: &str, index: 
 /// The request as the expressions of a policy see it: under the policy's version of the resource.
 pub fn seen_request(accepted: &Accepted, review: &Review) -> Value {
     let mut request = review.request.as_map().cloned().unwrap_or_default();
-    let id = |parts: &[Str; 3], last: &str| {
-        let names = ["group", "version", last];
-        Value::Map(names.into_iter().zip(parts).map(|(k, v)| (Str::from(k), Value::Str(v.clone()))).collect())
-    };
     for (own, other) in
         [("requestKind", "kind"), ("requestResource", "resource"), ("requestSubResource", "subResource")]
     {
@@ -297,8 +294,8 @@ pub fn seen_request(accepted: &Accepted, review: &Review) -> Value {
             request.insert(own, v);
         }
     }
-    request.insert("kind", id(&accepted.kind, "kind"));
-    request.insert("resource", id(&accepted.resource, "resource"));
+    request.insert("kind", kind_object(accepted.kind.clone()));
+    request.insert("resource", resource_object(accepted.resource.clone()));
     Value::Map(request)
 }
 

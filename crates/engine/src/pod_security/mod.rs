@@ -5,18 +5,16 @@
 //! that is no pod or does not decode; nothing for deletions. The semantics' source is
 //! `docs/validate.md`, "Bodies".
 //!
-//! The object is decoded as a typed Kubernetes object ([`decode`], [`types`]), seen as a [`pod::Pod`],
+//! The object is decoded as a typed Kubernetes object ([`crate::kubernetes::decode`]), seen as a [`pod::Pod`],
 //! put to the controls of `ir::pod_security` ([`checks`]), once for all rules ([`seen`]); what they find is thinned by the exclusions ([`exclude`]) and worded
 //! ([`finding`], [`report`]).
 
 pub mod checks;
-pub mod decode;
 pub mod exclude;
 pub mod finding;
 pub mod pod;
 pub mod report;
 pub mod seen;
-pub mod types;
 
 use std::borrow::Cow;
 

@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 
 use crate::images::pod_spec_path;
 use crate::ir::pod_security::{FORMS, Placed};
+use crate::kubernetes::decode::decode;
+use crate::kubernetes::schema::{TypeDef, Types};
 use crate::value::{Map, Value};
 
 use super::checks;
-use super::decode;
 use super::finding::{self, Finding, Origin};
 use super::pod::Pod;
-use super::types;
 
 /// A finding and its part of the message.
 #[derive(Clone, Debug)]
@@ -62,13 +62,27 @@ fn placed(kind: &str) -> (Origin, &'static [&'static str]) {
     }
 }
 
+/// The type that a kind of object is decoded as. All controllers but CronJobs are taken for Deployments
+/// (Kyverno's behaviour): only their errors can show it.
+pub fn type_of(kind: &str) -> Option<&'static TypeDef> {
+    let name = match kind {
+        "Pod" => "core/v1.Pod",
+        "CronJob" => "batch/v1.CronJob",
+        "Deployment" | "DaemonSet" | "StatefulSet" | "ReplicaSet" | "ReplicationController" | "Job" => {
+            "apps/v1.Deployment"
+        }
+        _ => return None,
+    };
+    Types::built_in().named(name).map(|def| &**def)
+}
+
 fn see(object: &Value) -> Result<DecodedObject, String> {
     let kind = object.text_at(&["kind"]);
-    let (Some(spec), Some(shape)) = (pod_spec_path(kind), types::of_kind(kind)) else {
+    let (Some(spec), Some(def)) = (pod_spec_path(kind), type_of(kind)) else {
         return Err("Error while getting new resource: could not find correct resource type".into());
     };
     let (origin, annotations) = placed(kind);
-    let object = decode::decode(object, shape)
+    let object = decode(object, def, Types::built_in())
         .map_err(|cause| format!("Error while getting new resource: {cause}"))?
         .into_owned();
     Ok(DecodedObject { object, spec, annotations, origin, found: [const { OnceLock::new() }; FORMS] })

@@ -1,9 +1,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::pod::Pod;
-use super::types::{Kind, Struct};
+use super::seen::type_of;
 use super::*;
 use crate::ir::pod_security::{self, CONTROLS, Field, Of, Requirement};
+use crate::kubernetes::schema::{Type, TypeDef, Types, Whole};
 use crate::value::Value;
 use ephor_samples::{Tape, value::value};
 
@@ -28,16 +29,16 @@ fn names_the_containers_of_a_detail() {
 }
 
 /// What a field of a pod holds; `None` when there is none.
-fn kind_at(of: &'static Struct, path: &[&str]) -> Option<Kind> {
-    let mut kind = Kind::Struct(of);
+fn type_at(of: &TypeDef, path: &[&str]) -> Option<Type> {
+    let mut ty = Type::Named(of.name.clone(), Whole::Merged);
     for key in path {
-        kind = match kind {
-            Kind::Struct(of) => of.fields.iter().find(|f| f.key == *key)?.kind,
-            Kind::List(item) if *key == "*" => *item,
+        ty = match ty {
+            Type::Named(name, _) => Types::built_in().named(&name)?.field(key)?.ty.clone(),
+            Type::List(_, item) if *key == "*" => *item,
             _ => return None,
         };
     }
-    Some(kind)
+    Some(ty)
 }
 
 #[test]
@@ -46,7 +47,7 @@ fn controls_are_about_fields_that_pods_have() {
         form.requirements.iter().flat_map(|r| r.fields.iter().map(move |f| (r.of, f.path)))
     };
     for (of, path) in CONTROLS.iter().flat_map(|c| c.forms).flat_map(fields) {
-        let below = |head: &[&str]| kind_at(types::of_kind("Pod").unwrap(), &[head, path].concat()).is_some();
+        let below = |head: &[&str]| type_at(type_of("Pod").unwrap(), &[head, path].concat()).is_some();
         let lists = ["containers", "initContainers", "ephemeralContainers"];
         assert!(of == Of::Containers || below(&["spec"]), "{path:?} of pods");
         assert!(

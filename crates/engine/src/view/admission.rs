@@ -3,6 +3,7 @@
 //! In: the `request` of an AdmissionReview, objects, a namespace. Out: the values under their names.
 //! Empty members are left out, as the API does. Semantics: `docs/admission.md`, "What expressions see".
 
+use crate::kubernetes::{kind_object, resource_object};
 use crate::value::object::{About, Check};
 use crate::value::{Map, Object, Str, Value};
 
@@ -51,16 +52,14 @@ pub fn root(request: &Value, seen: Variables, review: &Value) -> Value {
 /// `request`.
 pub fn request(given: &Value) -> Value {
     let mut m = Map::new();
-    let id = |key: &str, keys: &[&str]| {
-        let v = given.get(key).cloned().unwrap_or_default();
-        Value::Map(keys.iter().map(|k| (Str::from(*k), Value::from(v.text_at(&[k])))).collect())
-    };
-    let (gvk, gvr) = (["group", "version", "kind"], ["group", "version", "resource"]);
-    m.insert("kind", id("kind", &gvk));
-    m.insert("resource", id("resource", &gvr));
+    let kind = |key: &str| kind_object(["group", "version", "kind"].map(|k| given.text_at(&[key, k])));
+    let resource =
+        |key: &str| resource_object(["group", "version", "resource"].map(|k| given.text_at(&[key, k])));
+    m.insert("kind", kind("kind"));
+    m.insert("resource", resource("resource"));
     let or = |own: &'static str, other: &'static str| if given.get(own).is_some() { own } else { other };
-    m.insert("requestKind", id(or("requestKind", "kind"), &gvk));
-    m.insert("requestResource", id(or("requestResource", "resource"), &gvr));
+    m.insert("requestKind", kind(or("requestKind", "kind")));
+    m.insert("requestResource", resource(or("requestResource", "resource")));
     for (k, v) in without_empty(given, &["subResource", "name", "namespace", "operation"]).iter() {
         m.insert(k.clone(), v.clone());
     }
@@ -106,19 +105,8 @@ pub fn namespace(given: &Value) -> Value {
     Value::Map(m)
 }
 
-fn is_empty(v: &Value) -> bool {
-    match v {
-        Value::Null => true,
-        Value::Str(s) => s.is_empty(),
-        Value::List(l) => l.is_empty(),
-        Value::Map(m) => m.is_empty(),
-        _ => false,
-    }
-}
-
 /// The members of an object that are not empty, in the order of `keys`.
 fn without_empty(v: &Value, keys: &[&str]) -> Map {
-    let found =
-        keys.iter().filter_map(|k| v.get(k).filter(|v| !is_empty(v)).map(|v| (Str::from(*k), v.clone())));
-    found.collect()
+    let found = |k: &&str| Some((Str::from(*k), v.get(k).filter(|v| !v.is_empty())?.clone()));
+    keys.iter().filter_map(found).collect()
 }

@@ -4,7 +4,8 @@
 //! `docs/cel-policies.md`, "Controllers of pods".
 
 use crate::Request;
-use crate::value::{Map, Str, Value};
+use crate::kubernetes::{kind_object, resource_object};
+use crate::value::{Map, Value};
 
 use super::request::{Absent, root};
 
@@ -29,12 +30,9 @@ fn root_of(request: &Request, pod: &Value, former: Option<Value>) -> Value {
     let deleting = request.object.is_null();
     let (object, old) =
         if deleting { (Value::Null, pod.clone()) } else { (pod.clone(), former.unwrap_or_default()) };
-    let ids = |entries: [(&str, &str); 3]| {
-        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), Value::from(v))).collect())
-    };
     let mut r = m.get("request").and_then(Value::as_map).cloned().unwrap_or_default();
-    let kind = ids([("group", ""), ("version", "v1"), ("kind", "Pod")]);
-    let resource = ids([("group", ""), ("version", "v1"), ("resource", "pods")]);
+    let kind = kind_object(["", "v1", "Pod"]);
+    let resource = resource_object(["", "v1", "pods"]);
     for (key, value) in [
         ("kind", &kind),
         ("requestKind", &kind),

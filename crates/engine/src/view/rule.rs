@@ -4,8 +4,9 @@
 //! `docs/validate.md`, "Bodies".
 
 use crate::kubernetes::kinds::guessed_plural as plural;
+use crate::kubernetes::{kind_object, resource_object};
 use crate::value::object::{About, Check};
-use crate::value::{Map, Object, Str, Value};
+use crate::value::{Map, Object, Value};
 use crate::{Profile, Request};
 
 use super::admission;
@@ -24,9 +25,8 @@ pub fn match_conditions_as_sent(request: &Request, sent: &Map) -> Value {
 fn request_of_rule(request: &Request) -> Map {
     let mut seen = admission_request(request);
     for key in ["resource", "requestResource"] {
-        let nothing = ["group", "version", "resource"].map(|k| (Str::from(k), Value::from("")));
         let known = request.root.get().at(&["request", key]).cloned();
-        seen.insert(key, known.unwrap_or_else(|| Value::Map(nothing.into_iter().collect())));
+        seen.insert(key, known.unwrap_or_else(|| resource_object(["", "", ""])));
     }
     seen
 }
@@ -65,13 +65,8 @@ pub fn admission_request(request: &Request) -> Map {
         return sent.clone();
     }
     let target = &request.target;
-    let text = |s: &str| Value::from(s);
-    let ids = |entries: [(&str, &str); 3]| {
-        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), text(v))).collect())
-    };
-    let kind = ids([("group", &target.group), ("version", &target.version), ("kind", &target.kind)]);
-    let plural = plural(&target.kind);
-    let resource = ids([("group", &target.group), ("version", &target.version), ("resource", &plural)]);
+    let kind = kind_object([&*target.group, &*target.version, &*target.kind]);
+    let resource = resource_object([&*target.group, &*target.version, &*plural(&target.kind)]);
     let mut r = Map::new();
     r.insert("kind", kind.clone());
     r.insert("resource", resource.clone());

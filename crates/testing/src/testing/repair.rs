@@ -151,14 +151,7 @@ fn distinct(items: &[Value]) -> Vec<Value> {
 }
 
 fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Str(s) => s.is_empty(),
-        Value::List(items) => items.is_empty(),
-        Value::Map(entries) => entries.is_empty(),
-        Value::Bool(b) => !b,
-        _ => false,
-    }
+    value.is_empty() || value.as_bool() == Some(false)
 }
 
 fn without_empty(fields: &Map) -> Map {

@@ -13,7 +13,7 @@ mod visit;
 use crate::ast::Place;
 use crate::issue::{Issue, NOWHERE};
 use crate::syntax::lexer::{Tok, Token, blank};
-use crate::syntax::parser::{MAX_DEPTH, Options};
+use crate::syntax::options::{MAX_DEPTH, Options};
 
 use network::{EPSILON, Kind, Network, Part, RULES, Rule, Set, State, bit};
 use predict::{Choice, Stuck};

@@ -6,21 +6,22 @@
 use super::{Item, Rule, Tree};
 use crate::ast::{Entry, Kind, Node, Place};
 use crate::issue::{BEFORE, Issue, NOWHERE};
+use crate::syntax::builder::{Builder, operator};
 use crate::syntax::lexer::{Tok, Token};
-use crate::syntax::parser::{Options, Parser, operator};
+use crate::syntax::options::Options;
 use crate::syntax::{literal, macros};
 use crate::value::names::RESERVED_WORDS;
 use crate::value::{Str, Value};
 
 /// Searches a tree; `issues` are those found so far.
 pub fn visit(tree: &Tree<'_>, issues: Vec<Issue>, options: Options) -> Vec<Issue> {
-    let mut visitor = Visitor { parser: Parser::without_text(issues, options) };
+    let mut visitor = Visitor { builder: Builder { issues, options } };
     visitor.sub(tree, "e");
-    visitor.parser.issues
+    visitor.builder.issues
 }
 
-struct Visitor<'s> {
-    parser: Parser<'s>,
+struct Visitor {
+    builder: Builder,
 }
 
 /// What stands for a part that is not there.
@@ -61,7 +62,7 @@ impl<'s> Tree<'s> {
     }
 }
 
-impl Visitor<'_> {
+impl Visitor {
     /// A part of a tree.
     fn sub(&mut self, tree: &Tree<'_>, label: &str) -> Node {
         match tree.tree(label) {
@@ -71,7 +72,7 @@ impl Visitor<'_> {
     }
 
     fn issue(&mut self, at: Place, text: impl Into<String>) -> Node {
-        self.parser.issue(at, text);
+        self.builder.issue(at, text);
         missing()
     }
 
@@ -146,21 +147,21 @@ impl Visitor<'_> {
             "select" => {
                 let Some(id) = tree.tree("id") else { return missing() };
                 let name = self.field_name(id, id.at);
-                if optional && !self.parser.options.optional {
+                if optional && !self.builder.options.optional {
                     return self.issue(at, "unsupported syntax '.?'");
                 }
-                self.parser.select(at, optional, left, name)
+                self.builder.select(at, optional, left, name)
             }
             "call" => {
                 let Some((name, _)) = tree.token("id") else { return missing() };
                 let name = name.to_string();
                 let args = self.arguments(tree);
                 let open = tree.token("open").map_or(at, |(_, at)| at);
-                macros::method(&mut self.parser, at, open, left, &name, args)
+                macros::method(&mut self.builder, at, open, left, &name, args)
             }
             "index" => {
                 let index = self.sub(tree, "index");
-                if optional && !self.parser.options.optional {
+                if optional && !self.builder.options.optional {
                     return self.issue(at, "unsupported syntax '[?'");
                 }
                 Node::call(at, if optional { "_[?_]" } else { "_[_]" }, vec![left, index])
@@ -182,12 +183,12 @@ impl Visitor<'_> {
             ("simple", Some((text, _))) => return text.into(),
             ("escaped", Some((text, _))) => text,
             _ => {
-                self.parser.issue(at, "unsupported ident kind");
+                self.builder.issue(at, "unsupported ident kind");
                 return "".into();
             }
         };
-        if !self.parser.options.backticks {
-            self.parser.issue(at, "unsupported syntax: '`'");
+        if !self.builder.options.backticks {
+            self.builder.issue(at, "unsupported syntax: '`'");
         }
         text.trim_matches('`').into()
     }
@@ -207,7 +208,7 @@ impl Visitor<'_> {
                 }
                 let open = tree.token("op").map_or(at, |(_, at)| at);
                 let args = self.arguments(tree);
-                macros::function(&mut self.parser, open, &name, args)
+                macros::function(&mut self.builder, open, &name, args)
             }
             "list" => {
                 let at = tree.token("op").map_or(tree.at, |(_, at)| at);
@@ -215,7 +216,7 @@ impl Visitor<'_> {
                 for e in tree.tree("elems").into_iter().flat_map(|l| l.trees("e")) {
                     items.push(self.node(e));
                     if let Some((_, mark)) = e.token("opt") {
-                        if self.parser.options.optional {
+                        if self.builder.options.optional {
                             optional.push(items.len() - 1);
                         } else {
                             self.issue(mark, "unsupported syntax '?'");
@@ -234,7 +235,7 @@ impl Visitor<'_> {
                     for (i, colon) in colons.iter().enumerate() {
                         let (Some(key), Some(value)) = (keys.get(i), values.get(i)) else { break };
                         let optional = key.token("opt").is_some();
-                        if optional && !self.parser.options.optional {
+                        if optional && !self.builder.options.optional {
                             self.issue(key.at, "unsupported syntax '?'");
                             continue;
                         }
@@ -261,7 +262,7 @@ impl Visitor<'_> {
             for (i, key) in keys.iter().enumerate() {
                 let (Some(colon), Some(value)) = (colons.get(i), values.get(i)) else { break };
                 let optional = key.token("opt").is_some();
-                if optional && !self.parser.options.optional {
+                if optional && !self.builder.options.optional {
                     self.issue(key.at, "unsupported syntax '?'");
                     continue;
                 }
@@ -269,9 +270,9 @@ impl Visitor<'_> {
                     self.issue(list.at, "unsupported ident kind");
                     continue;
                 };
-                let before = self.parser.issues.len();
+                let before = self.builder.issues.len();
                 let name = self.field_name(id, list.at);
-                if self.parser.issues.len() > before {
+                if self.builder.issues.len() > before {
                     continue;
                 }
                 let value = self.node(value);
