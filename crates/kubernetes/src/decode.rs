@@ -2,7 +2,7 @@
 //!
 //! In: an object and its description. Out, for the API server: the first value of a wrong type, and the fields
 //! that the kind does not have; for Kyverno: the object as its checks read it, or why it does not decode.
-//! Both are one walk over the same tables; [`Reader`] says which of the two reads.
+//! Both are one walk over the same tables; `Reader` says which of the two reads.
 //!
 //! Semantics, those of kube-apiserver 1.36.3:
 //! - Names of fields are exact; the order is that in which the object is written.
