@@ -3,8 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use ephor_admission::admit::incoming::{Undecodable, decode};
-use ephor_admission::admit::{Deadline, Gate, Route};
+use ephor_admission::admit::{Deadline, Gate};
 use ephor_policies::load::Policies;
 use ephor_policies::policy_set;
 
@@ -131,10 +130,8 @@ impl Engine {
             Some(moment) => Deadline::at(moment),
             None => Deadline::never(),
         };
-        let failed = |e: Undecodable| Error::Review { status: e.status, message: e.text };
-        let route = Route::parse(path).ok_or_else(|| failed(Undecodable::new(404, "404 page not found")))?;
-        let incoming = decode("application/json", review.as_bytes()).map_err(failed)?;
         let gate = self.gate.get_or_init(|| Gate::new(self.policies.clone(), self.external.clone(), &[]));
-        Ok(gate.answer(&route, &incoming, &deadline).answer.to_json(&incoming))
+        let answer = gate.review(path, review, &deadline);
+        answer.map_err(|e| Error::Review { status: e.status, message: e.text })
     }
 }

@@ -1,12 +1,13 @@
 //! What policies say about a request.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ephor_document::locate;
 use ephor_engine::{Effect, action};
 use ephor_policies::{policy_set, violation};
-use ephor_value::Value;
 use ephor_value::place::{Path, dotted};
+use ephor_value::{Str, Value};
 
 use crate::{Request, Status};
 
@@ -109,7 +110,7 @@ pub struct Outcome {
 impl Outcome {
     /// The results of rules that are violated, or could not be evaluated.
     pub fn violations(&self) -> impl Iterator<Item = &RuleResult> {
-        self.results.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error))
+        self.results.iter().filter(|r| r.status.is_violation())
     }
 
     /// Whether an API server would deny the request: a rule that is enforced is violated.
@@ -128,19 +129,19 @@ pub(crate) fn of(
     let mut results = Vec::new();
     for found in &outcome.policies {
         let policy = &found.policy;
-        let at = engine.set().policies().iter().position(|p| std::sync::Arc::ptr_eq(p, policy));
-        let fails = found.rules.iter().any(|r| matches!(r.status, Status::Fail | Status::Error));
-        let fields = match at {
-            Some(at) if fails => violation::fields(engine, at, prepared),
-            _ => Vec::new(),
+        let is_violated = found.rules.iter().any(|r| r.status.is_violation());
+        let at = || engine.set().policies().iter().position(|p| Arc::ptr_eq(p, policy));
+        let fields = match is_violated.then(at).flatten() {
+            Some(at) => violation::fields(engine, at, prepared),
+            None => Vec::new(),
         };
         let annotation = |key: &str| policy.annotations.get(key).and_then(Value::as_str);
         for result in &found.rules {
             let rule = policy.rules_for(&prepared.target.kind).iter().find(|rule| rule.name == result.rule);
             let enforced =
                 action::enforces(action::effective(policy, rule.map(AsRef::as_ref), &prepared.target));
-            let fails = matches!(result.status, Status::Fail | Status::Error);
-            let path = fields.iter().find(|(name, _)| fails && *name == result.rule).map(|(_, path)| path);
+            let is_own = |(name, _): &&(Str, Path)| result.status.is_violation() && *name == result.rule;
+            let path = fields.iter().find(is_own).map(|(_, path)| path);
             let generated = match result.effect.as_deref() {
                 Some(Effect::Generated(objects)) => objects.clone(),
                 _ => Vec::new(),

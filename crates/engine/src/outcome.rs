@@ -31,6 +31,11 @@ impl Status {
             Status::Skip => "skip",
         }
     }
+
+    /// Whether the rule is violated, or could not be evaluated.
+    pub fn is_violation(self) -> bool {
+        matches!(self, Status::Fail | Status::Error)
+    }
 }
 
 /// The result of one rule. A rule that does not match the request gives none.

@@ -5,7 +5,7 @@
 //! costs does not change.
 
 use crate::engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
-use crate::engine::{Request, RuleOutcome, Status};
+use crate::engine::{Request, RuleOutcome};
 use crate::policy_set::Engine;
 use crate::value::place::{Path, PathPart, parse};
 use crate::value::{Str, Value};
@@ -13,7 +13,7 @@ use crate::value::{Str, Value};
 /// The fields that decided against the object, by rule, for a policy by its position in the set.
 pub fn fields(engine: &Engine, at: usize, request: &Request) -> Vec<(Str, Path)> {
     let (results, recorded) = trace::watch(|| engine.evaluate_policy(at, request));
-    let failed = results.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error));
+    let failed = results.iter().filter(|r| r.status.is_violation());
     failed.filter_map(|r| Some((r.rule.clone(), of_rule(r, &recorded.events, &request.object)?))).collect()
 }
 

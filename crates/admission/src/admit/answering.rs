@@ -20,7 +20,7 @@ impl Gate {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use ephor_admission::admit::Gate;
+    /// use ephor_admission::admit::{Deadline, Gate};
     /// use ephor_external::NoData;
     /// use ephor_policies::load::{self, Reader};
     /// use ephor_sources::files::SourceText;
@@ -44,17 +44,17 @@ impl Gate {
     ///   "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
     ///   "resource": {"group": "", "version": "v1", "resource": "configmaps"},
     ///   "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}}}"#;
-    /// let answer = gate.review("/validate", review)?;
+    /// let answer = gate.review("/validate", review, &Deadline::never())?;
     /// assert!(answer.contains(r#""allowed":false"#) && answer.contains("label team is needed"));
     /// # Ok::<(), ephor_admission::admit::incoming::Undecodable>(())
     /// ```
     ///
     /// # Errors
     /// The text is no review, or there is no such path: the HTTP status and the text of the response.
-    pub fn review(&self, path: &str, review: &str) -> Result<String, Undecodable> {
+    pub fn review(&self, path: &str, review: &str, deadline: &Deadline) -> Result<String, Undecodable> {
         let route = Route::parse(path).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
         let incoming = decode("application/json", review.as_bytes())?;
-        Ok(self.answer(&route, &incoming, &Deadline::never()).answer.to_json(&incoming))
+        Ok(self.answer(&route, &incoming, deadline).answer.to_json(&incoming))
     }
 
     /// Answers a review.
